@@ -129,14 +129,14 @@ export function isDecision(sentence: string): boolean {
   return DECIDES.test(sentence) && isSettled(sentence);
 }
 
-/** Returns whether a sentence states what was found to be the case. */
-export function isFinding(sentence: string): boolean {
-  return statesCause(sentence) && isSettled(sentence);
-}
-
 /** Returns whether a text names a cause. */
 export function statesCause(text: string): boolean {
   return FINDS.test(text);
+}
+
+/** Returns whether a sentence states what was found to be the case. */
+export function isFinding(sentence: string): boolean {
+  return statesCause(sentence) && isSettled(sentence);
 }
 
 function isSettled(sentence: string): boolean {
@@ -194,9 +194,8 @@ const READ_CHARS = 20_000;
 
 /** Returns a message without what its user did not write: code, logs and tables, tags inserted by clients, addresses. */
 export function spokenText(text: string): string {
-  const read =
-    text.length <= 2 * READ_CHARS ? text : `${text.slice(0, READ_CHARS)}\n${text.slice(-READ_CHARS)}`;
-  return withoutElements(read)
+  const isLong = text.length > 2 * READ_CHARS;
+  return withoutElements(isLong ? `${text.slice(0, READ_CHARS)}\n${text.slice(-READ_CHARS)}` : text)
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
     .replace(SHELL_SESSION, "\n")
     .replace(/^(?:diff --git|@@ |index [0-9a-f]+\.\.|--- |\+\+\+ )[\s\S]*/m, "\n")

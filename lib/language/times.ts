@@ -33,8 +33,7 @@ const MONTH_NUMBERS = new Map(
 /** "may" and "march" are words too: a month needs a number or a word such as "in" beside it. */
 const MONTH = [...MONTH_NUMBERS.keys()].sort((a, b) => b.length - a.length).join("|");
 
-const START = "(?<![\\p{L}\\p{N}])";
-const END = "(?![\\p{L}\\p{N}])";
+const [START, END] = ["(?<![\\p{L}\\p{N}])", "(?![\\p{L}\\p{N}])"];
 const YEAR = "(?:,?\\s+(?:(?:of|de|in)\\s+)?(?<year>\\d{4}))?";
 const ORDINAL = "(?:st|nd|rd|th|er|\\.|º)?";
 
@@ -60,6 +59,11 @@ const DATES = [
 const RELATIVE =
   /\b(?:today|yesterday|(?:this|last) (?:week|month|year)|(?:last |on )(?:mon|tues|wednes|thurs|fri|satur|sun)day|\d+ (?:days?|weeks?|months?|hours?) ago)\b/g;
 
+interface Clock {
+  now: Date;
+  timezone?: string | undefined;
+}
+
 /** Reads the times a question names; undefined when it names none. */
 export function readTimeCues(text: string, clock: Clock): TimeCues | undefined {
   return readTimes(text, clock)?.cues;
@@ -69,22 +73,15 @@ export function readTimeCues(text: string, clock: Clock): TimeCues | undefined {
 const ASKING =
   /^(?:we|do|did|does|done|doing|work|worked|working|make|made|get|got|change|changes|changed|happen|happened|going|accomplish|accomplished|session|sessions|project|repo|repository|all|day|summary|summarize|summarise)$/;
 
-interface TimeAsked {
-  /** Empty where no time is named. */
-  times: TimeCues;
-  /** The names among those given that the question holds. */
-  projects: string[];
-}
-
 /**
- * Reads a question that asks for nothing but what was done at a time, in a project perhaps: "what did we do in shop on 14
- * July?"; undefined for any other.
+ * Reads a question that asks for nothing but what was done at a time, in one of these projects perhaps: "what did we do in
+ * shop on 14 July?"; undefined for any other.
  */
 export function readTimeAsked(
   text: string,
   clock: Clock,
   projects: readonly string[] = [],
-): TimeAsked | undefined {
+): { times: TimeCues; projects: string[] } | undefined {
   const { cues, rest } = readTimes(text, clock) ?? { cues: [], rest: text };
   let left = ` ${wordsOf(rest).join(" ")} `;
   const named = projects
@@ -143,17 +140,10 @@ export function cueSpans(
   covered: { from: string; to: string },
 ): { from: string; to: string }[] {
   const [earliest, latest] = [Date.parse(covered.from), Date.parse(covered.to)];
+  const iso = (time: number) => new Date(time).toISOString();
   return cues
     .filter(({ from, to }) => to >= earliest && from <= latest)
-    .map(({ from, to }) => ({
-      from: new Date(from - NEAR_MS).toISOString(),
-      to: new Date(to + NEAR_MS).toISOString(),
-    }));
-}
-
-interface Clock {
-  now: Date;
-  timezone?: string | undefined;
+    .map(({ from, to }) => ({ from: iso(from - NEAR_MS), to: iso(to + NEAR_MS) }));
 }
 
 /** As written; what is missing is meant as a whole. */

@@ -2,43 +2,39 @@
 
 import { contentWords } from "./words.ts";
 
-/** As many as a header names. */
-const TOPICS_MAX = 3;
+const TOPICS_MAX = 3; // contracts
 /** The topic of a text that says nothing. */
 export const NO_TOPIC = "conversation";
 
 /** The words of each topic, in the singular and without a verb's ending. */
-const KEYWORDS: Record<string, string> = {
-  testing: "test unittest pytest jest vitest playwright coverage fixture assert assertion mock flaky e2e",
-  debugging:
-    "bug debug error crash exception traceback stacktrace fail failure broken regression fehler ошибка",
-  deployment: "deploy deployment release publish production staging rollout docker kubernetes pipeline ci",
-  database:
-    "database sql sqlite postgres postgresql mysql migration schema query queries redis datenbank table",
-  api: "api endpoint rest graphql webhook http request json websocket",
-  auth: "auth authentication authorization login logout oauth password credential apikey sso",
-  frontend:
-    "css html react component ui layout button svelte vue browser stylesheet theme color colour render",
-  performance: "performance slow slower latency benchmark speed optimize optimization cache caching profile",
-  documentation: "docs documentation readme changelog tutorial guide document dokumentation",
-  git: "git commit branch branches merge rebase worktree push pull github",
-  configuration: "config configuration configure setting env environment flag option",
-  security: "security vulnerability secret permission encryption encrypt sandbox",
-  build:
-    "build compile compiler bundler webpack vite typescript dependency dependencies npm install package lint",
-  refactoring: "refactor rename cleanup restructure restructuring extract simplify simplified",
-  planning: "plan planning roadmap milestone todo epic issue task priority deadline",
-  data: "data csv dataset parse parser parsing export import spreadsheet",
-  terminal: "terminal cli shell bash command script keyboard tui",
-  observability: "log logging trace tracing telemetry otel opentelemetry metrics monitoring span dashboard",
-  ai: "model prompt llm agent embedding subagent compaction context token",
-  design: "design architecture architectural interface pattern abstraction",
-  messaging: "email mail discord slack chat newsletter post content tweet",
-  scheduling: "schedule calendar meeting cron reminder appointment",
-  writing: "draft article blog essay translation translate wording",
-  finance: "invoice budget price pricing cost payment tax",
-};
+const KEYWORDS = `
+testing: test unittest pytest jest vitest playwright coverage fixture assert assertion mock flaky e2e
+debugging: bug debug error crash exception traceback stacktrace fail failure broken regression fehler ошибка
+deployment: deploy deployment release publish production staging rollout docker kubernetes pipeline ci
+database: database sql sqlite postgres postgresql mysql migration schema query queries redis datenbank table
+api: api endpoint rest graphql webhook http request json websocket
+auth: auth authentication authorization login logout oauth password credential apikey sso
+frontend: css html react component ui layout button svelte vue browser stylesheet theme color colour render
+performance: performance slow slower latency benchmark speed optimize optimization cache caching profile
+documentation: docs documentation readme changelog tutorial guide document dokumentation
+git: git commit branch branches merge rebase worktree push pull github
+configuration: config configuration configure setting env environment flag option
+security: security vulnerability secret permission encryption encrypt sandbox
+build: build compile compiler bundler webpack vite typescript dependency dependencies npm install package lint
+refactoring: refactor rename cleanup restructure restructuring extract simplify simplified
+planning: plan planning roadmap milestone todo epic issue task priority deadline
+data: data csv dataset parse parser parsing export import spreadsheet
+terminal: terminal cli shell bash command script keyboard tui
+observability: log logging trace tracing telemetry otel opentelemetry metrics monitoring span dashboard
+ai: model prompt llm agent embedding subagent compaction context token
+design: design architecture architectural interface pattern abstraction
+messaging: email mail discord slack chat newsletter post content tweet
+scheduling: schedule calendar meeting cron reminder appointment
+writing: draft article blog essay translation translate wording
+finance: invoice budget price pricing cost payment tax`;
 
+/** Texts repeat their words: what each is about is looked up once. */
+const known = new Map<string, string | undefined>();
 let topics: Map<string, string> | undefined;
 
 /** Returns up to three topics of a text, the most mentioned first; a lone mention beside a strong topic is none. */
@@ -49,44 +45,38 @@ export function topicsOf(text: string): string[] {
   const [, most = 0] = found[0] ?? [];
   if (most > 0)
     return found.flatMap(([topic, count]) => (count * 4 >= most ? topic : [])).slice(0, TOPICS_MAX);
-  const telling = tellingWords(text).slice(0, TOPICS_MAX);
-  return telling.length > 0 ? telling : [NO_TOPIC];
-}
-
-/** Returns the words that a text says most often, the longer ones first among equals. */
-function tellingWords(text: string): string[] {
-  return mostFrequent(contentWords(text))
+  // else the words said most often, the longer ones first among equals
+  const telling = mostFrequent(contentWords(text), (word) => word)
     .toSorted(([a, times], [b, others]) => others - times || b.length - a.length)
-    .map(([word]) => word);
+    .slice(0, TOPICS_MAX);
+  return telling.length > 0 ? telling.map(([word]) => word) : [NO_TOPIC];
 }
-
-/** Texts repeat their words: what each is about is looked up once. */
-const known = new Map<string, string>();
-const KNOWN_MAX = 20_000; // words of a few MB of text
 
 function topicOf(word: string): string | undefined {
-  const before = known.get(word);
-  if (before !== undefined) return before === "" ? undefined : before;
+  if (known.has(word)) return known.get(word);
   topics ??= new Map(
-    Object.entries(KEYWORDS).flatMap(([topic, words]) => words.split(" ").map((one) => [one, topic])),
+    KEYWORDS.trim()
+      .split("\n")
+      .flatMap((line) => {
+        const [topic = "", words = ""] = line.split(": ");
+        return words.split(" ").map((one) => [one, topic] as const);
+      }),
   );
   const stem = word.replace(/(?:ing|ed|es|s)$/, "");
   const form = [word, word.replace(/s$/, ""), stem, `${stem}e`, stem.replace(/([^aeiou])\1$/, "$1")];
   const topic = topics.get(form.find((one) => topics?.has(one)) ?? "");
-  if (known.size >= KNOWN_MAX) known.clear();
-  known.set(word, topic ?? "");
+  if (known.size >= 20_000) known.clear(); // the words of a few MB
+  known.set(word, topic);
   return topic;
 }
 
 /** Counts what words stand for; those that stand for nothing are left out. */
 function mostFrequent(
   words: readonly string[],
-  meaning: (word: string) => string | undefined = (word) => word,
+  meaning: (word: string) => string | undefined,
 ): [string, number][] {
-  const counts = new Map<string, number>();
-  for (const word of words) {
-    const meant = meaning(word);
-    if (meant !== undefined) counts.set(meant, (counts.get(meant) ?? 0) + 1);
-  }
-  return [...counts].toSorted((a, b) => b[1] - a[1]);
+  const counts = [...Map.groupBy(words, meaning)].flatMap(([meant, { length }]): [string, number][] =>
+    meant === undefined ? [] : [[meant, length]],
+  );
+  return counts.toSorted((a, b) => b[1] - a[1]);
 }

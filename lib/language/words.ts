@@ -1,13 +1,9 @@
 /** Words: as the index's tokenizer sees them, the parts of joined names, those that say nothing, and those that name something. */
 
-/** Accents off: `Übergänge` → `Ubergange`. */
-function withoutAccents(text: string): string {
-  return text.normalize("NFD").replace(/\p{M}+/gu, "");
-}
-
 /** Lower case, accents off: `Übergänge` → `ubergange`. */
 export function foldText(text: string): string {
-  return (/^[\x00-\x7f]*$/.test(text) ? text : withoutAccents(text)).toLowerCase();
+  const plain = /^[\x00-\x7f]*$/.test(text) ? text : text.normalize("NFD").replace(/\p{M}+/gu, "");
+  return plain.toLowerCase();
 }
 
 /** Returns the folded words of a text in order; a run of a script without spaces is one word. */
@@ -88,11 +84,8 @@ function collect(text: string, found: Set<string>): void {
   }
 }
 
-/** Longer runs are data, not names. */
-const NAME_MAX = 80;
-
 function addParts(name: string, found: Set<string>): void {
-  if (name.length > NAME_MAX) return;
+  if (name.length > 80) return; // data, not a name
   for (const part of splitName(name)) if (part.length > 1) found.add(part);
 }
 
@@ -153,23 +146,18 @@ export function isFunctionWord(word: string): boolean {
   return STOP_WORDS.has(folded) || EMPTY_IN_NAMES.has(folded);
 }
 
-/** Shorter words are marked in too many others. */
-const MARKED_MIN = 3;
-
-/** The words of a command line that are worth marking in what it finds. */
+/** The words of a command line that are worth marking in what it finds; shorter ones are in too many others. */
 export function wordsToMark(args: readonly string[]): string[] {
   const words = args.filter((arg) => !arg.startsWith("-")).flatMap((arg) => arg.split(/[^\p{L}\p{N}_]+/u));
-  return words.filter((word) => word.length >= MARKED_MIN && !isFunctionWord(word));
+  return words.filter((word) => word.length >= 3 && !isFunctionWord(word));
 }
 
-/** Said in every session, so it distinguishes none. */
+/** Said in every session, so it distinguishes none; in the singular. */
 const COMMON_WORDS = new Set(
-  (
-    "file files code line lines read write run add create change changes update fix check show test tests work working " +
-    "first next last start started continue implement task tasks step steps user assistant claude agent session message " +
-    "messages output input result results error errors issue project repo folder directory function current currently " +
-    "existing following full good great right left sure done need want question answer example please"
-  ).split(" "),
+  `file code line read write run add create change update fix check show test work working first next last start started
+continue implement task step user assistant claude agent session message output input result error issue project repo folder
+directory function current currently existing following full good great right left sure done need want question answer
+example please`.split(/\s+/),
 );
 
 /** `app-123`, `shop-x4k.2`: a tracker's id, which says nothing about the work. */
@@ -194,18 +182,10 @@ export function contentWords(text: string): string[] {
       .toLowerCase()
       .replace(TICKET, " ")
       .match(/\p{L}[\p{L}\p{N}]+/gu) ?? [];
+  const isCommon = (word: string) => COMMON_WORDS.has(word) || COMMON_WORDS.has(word.replace(/s$/, ""));
   return words
-    .flatMap(unjoined)
+    .flatMap((word) => (isUnspaced(word.charCodeAt(0)) ? characterPairs(word) : word))
     .filter((word) => !isFunctionWord(word) && !isCommon(word) && !/^[a-f\d]{8,}$/.test(word));
-}
-
-function isCommon(word: string): boolean {
-  return COMMON_WORDS.has(word) || COMMON_WORDS.has(word.replace(/s$/, ""));
-}
-
-/** Splits a run of an unspaced script, which is a sentence, into pairs of characters that serve as its words. */
-function unjoined(word: string): string[] {
-  return isUnspaced(word.charCodeAt(0)) ? characterPairs(word) : [word];
 }
 
 /** Returns a sentence without what politeness and speech put before its subject. */
