@@ -6,16 +6,15 @@
  * the lines of a fork.
  */
 
-import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { hasCode, SessionMemoryError } from "../base/errors.ts";
+import { SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
 import { arrayOf, isRecord, numberOf, parseRecord, scrub, stringOf } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
 import { type ForgetIn, type Forgetting, isForgotten, withExistingState, withState } from "../store/state.ts";
-import type { Store } from "../store/store.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import { customEntry, format as pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -40,13 +39,7 @@ export function ledgerStem(sessionId: string): string {
 
 /** Returns the records of a ledger file, and how many lines were none; empty when there is no file. */
 export function readLedgerFile(file: string): { records: LedgerRecord[]; skipped: number } {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR")) return { records: [], skipped: 0 };
-    throw error;
-  }
+  const text = readIfExists(file) ?? "";
   // What no newline ends is still being written, or was torn.
   const lines = text.split("\n").slice(0, -1).filter(Boolean);
   const records = lines.flatMap((line) => parseLedgerRecord(parseRecord(line)) ?? []);
@@ -173,28 +166,20 @@ function strings(value: unknown): string[] {
 function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
   const lineOf = new Map<string, number>();
   for (const { id, line } of entries) if (id !== undefined && !lineOf.has(id)) lineOf.set(id, line);
-  const hasMoved = ledger.some((record) => record.kind === "observed" && isElsewhere(record, lineOf));
-  return hasMoved ? ledger.map((record) => relocate(record, lineOf)) : ledger;
-}
-
-function isElsewhere({ coversTo, coversToId }: ObservedRecord, lineOf: ReadonlyMap<string, number>): boolean {
-  const found = coversToId === undefined ? undefined : lineOf.get(coversToId);
-  return found !== undefined && found !== coversTo;
-}
-
-function relocate(record: LedgerRecord, lineOf: ReadonlyMap<string, number>): LedgerRecord {
-  if (record.kind === "dropped") return record;
-  const observations = record.observations.map((observation) => relocateObservation(observation, lineOf));
-  if (record.kind === "reflected") return { ...record, observations };
-  const coversTo = lineOf.get(record.coversToId ?? "") ?? record.coversTo;
-  return { ...record, observations, coversTo, covers: `1-${coversTo}` };
-}
-
-function relocateObservation(observation: Observation, lineOf: ReadonlyMap<string, number>): Observation {
-  const { sourceIds } = observation;
-  if (!sourceIds) return observation;
-  const sources = observation.sources.map((line, index) => lineOf.get(sourceIds[index] ?? "") ?? line);
-  return { ...observation, sources };
+  const endOf = ({ coversTo, coversToId = "" }: ObservedRecord) => lineOf.get(coversToId) ?? coversTo;
+  const hasMoved = ledger.some((record) => record.kind === "observed" && endOf(record) !== record.coversTo);
+  if (!hasMoved) return ledger;
+  const relocated = (item: Observation) => {
+    const at = (line: number, index: number) => lineOf.get(item.sourceIds?.[index] ?? "") ?? line;
+    return { ...item, sources: item.sources.map(at) };
+  };
+  return ledger.map((record): LedgerRecord => {
+    if (record.kind === "dropped") return record;
+    const observations = record.observations.map(relocated);
+    if (record.kind === "reflected") return { ...record, observations };
+    const coversTo = endOf(record);
+    return { ...record, observations, coversTo, covers: `1-${coversTo}` };
+  });
 }
 
 /** Returns a ledger redacted by the rules of today, which may be newer than what was noted. */
@@ -287,34 +272,27 @@ export function noteAttempt(
   { sessionId, failure, now }: { sessionId: string; failure: string | undefined; now: number },
 ): void {
   const before = readBackoff(paths, sessionId);
-  withState(paths, (store) => {
+  withState(paths, ({ db }) => {
     if (failure === undefined) {
-      store.db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?").run(sessionId);
+      db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?").run(sessionId);
       return;
     }
     const failures = (before?.failures ?? 0) + 1;
     const wait = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** Math.min(20, failures - 1));
-    keepBackoff(store, sessionId, { failures, notBefore: now + wait, reason: failure });
+    const insert = db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)");
+    insert.run(sessionId, failures, now + wait, failure);
   });
 }
 
 /** Forgets the failures of these sessions, or those whose reason, which may quote what it failed on, holds a text. */
-function forgetBackoffs(
-  paths: Places,
-  isForgotten: (backoff: { sessionId: string; reason: string }) => boolean,
-): void {
+function forgetBackoffs(paths: Places, forgetting: Forgetting): void {
   withExistingState(paths, ({ db }) => {
     const drop = db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?");
     for (const row of db.prepare("SELECT session_id, reason FROM observer_backoffs").all()) {
       const sessionId = String(row.session_id);
-      if (isForgotten({ sessionId, reason: String(row.reason) })) drop.run(sessionId);
+      if (isForgotten(forgetting, sessionId, [String(row.reason)])) drop.run(sessionId);
     }
   });
-}
-
-function keepBackoff({ db }: Store, sessionId: string, { failures, notBefore, reason }: Backoff): void {
-  const insert = db.prepare("INSERT OR REPLACE INTO observer_backoffs VALUES (?, ?, ?, ?)");
-  insert.run(sessionId, failures, notBefore, reason);
 }
 
 function typed(text: string): unknown {
@@ -357,16 +335,16 @@ export async function forgetLedgers(
   const names = stems ? all.filter((name) => stems.includes(name.slice(0, -".jsonl".length))) : all;
   for (const file of names.map((name) => join(paths.observations, name))) {
     const isText = "hasText" in forgetting;
-    const found = isText ? await scrubLedger(file, forgetting.hasText, dryRun) : countObservations(file);
+    const found = isText ? await scrubLedger(file, forgetting.hasText, dryRun) : observationsIn(file);
     counts.observations += found;
     if (!isText || found > 0) counts.ledgers++;
     if (!isText && !dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
   }
-  if (!dryRun) forgetBackoffs(paths, ({ sessionId, reason }) => isForgotten(forgetting, sessionId, [reason]));
+  if (!dryRun) forgetBackoffs(paths, forgetting);
   return counts;
 }
 
-function countObservations(file: string): number {
+function observationsIn(file: string): number {
   const { records } = readLedgerFile(file);
   return records.flatMap((record) => ("observations" in record ? record.observations : [])).length;
 }

@@ -38,7 +38,7 @@ export interface Observation {
 }
 
 /** An observation before it has its id and local time. */
-export interface Draft extends Omit<Observation, "id" | "local" | "sourceIds"> {}
+export type Draft = Omit<Observation, "id" | "local" | "sourceIds">;
 
 /** A piece of new conversation, oldest first. */
 export interface Step {
@@ -142,11 +142,13 @@ export function openMemory(ledger: Ledger): { memory: Memory; add: (record: Ledg
   };
   ledger.forEach(fold);
   show();
-  const add = (record: LedgerRecord) => {
-    fold(record);
-    show();
+  return {
+    memory,
+    add(record) {
+      fold(record);
+      show();
+    },
   };
-  return { memory, add };
 }
 
 function emptyMemory(): Memory {
@@ -238,19 +240,15 @@ export function uncovered(entries: readonly Entry[], memory: Pick<Memory, "cover
   return entries.filter(({ line }) => !memory.covered.has(line));
 }
 
+interface Naming {
+  taken: ReadonlyMap<string, Observation>;
+  /** IANA name. */
+  timezone: string;
+  idOfLine?: ReadonlyMap<number, string> | undefined;
+}
+
 /** Gives drafts their ids and local times. An id is a hash of what it names; one that is taken already moves on. */
-export function nameDrafts(
-  drafts: readonly Draft[],
-  {
-    taken,
-    timezone,
-    idOfLine,
-  }: {
-    taken: ReadonlyMap<string, Observation>;
-    timezone: string;
-    idOfLine?: ReadonlyMap<number, string> | undefined;
-  },
-): Observation[] {
+export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine }: Naming): Observation[] {
   const used = new Set<string>();
   return drafts.map((draft) => {
     const id = freeId(draft, (candidate) => {

@@ -73,9 +73,10 @@ export async function observeSession(
   return await locked(session, options, () => observeOnce(session, { ...options, when, backoff }));
 }
 
-type OnceOptions = SessionContext & { when: "due" | "all"; backoff: Backoff | undefined };
-
-async function observeOnce(session: Session, options: OnceOptions): Promise<SessionOutcome> {
+async function observeOnce(
+  session: Session,
+  options: SessionContext & { when: "due" | "all"; backoff: Backoff | undefined },
+): Promise<SessionOutcome> {
   const { paths, settings, when, backoff, now = Date.now } = options;
   if (when === "due" && observeSettings(paths, settings.observe).mode !== "buffered")
     return { status: "nothing" };
@@ -103,7 +104,7 @@ export async function reflectSession(
   session: Session,
   options: SessionContext & { focus?: string | undefined },
 ): Promise<SessionOutcome> {
-  return await locked(session, options, async (): Promise<SessionOutcome> => {
+  return await locked(session, options, async () => {
     const state = readSessionMemory(session, options);
     const reflected = await reflect({ ...contextOf(state, options), force: true, focus: options.focus });
     return { status: "observed", reflected };

@@ -14,7 +14,6 @@ import {
   DONE,
   excerpt,
   foldLedger,
-  type Memory,
   type Observation,
   observationLine,
   observationTokens,
@@ -65,6 +64,8 @@ export function observationStatus(
   const older = rawTokens(uncovered(splitTail(entries, settings.retainTokens).older, memory));
   const tokens = observationTokens(memory.observations);
   const until = backoff && new Date(backoff.notBefore).toISOString();
+  const count = (wanted: Priority) =>
+    memory.observations.filter(({ priority }) => priority === wanted).length;
   return {
     settings,
     observer: observing.observer ?? "none",
@@ -75,24 +76,16 @@ export function observationStatus(
       uncoveredMessages: pending.filter(isMessage).length,
       uncoveredTokens: rawTokens(pending),
     },
-    observations: { ...countObservations(memory), tokens },
+    observations: {
+      ...{ red: count("red"), yellow: count("yellow"), green: count("green") },
+      open: openThreads(memory).length,
+      done: memory.observations.filter(({ text }) => text.startsWith(DONE)).length,
+      tokens,
+    },
     coversTo: memory.coversTo,
     records: ledger.length,
     reflected: memory.reflected !== undefined,
     backoff: backoff && until ? { failures: backoff.failures, until, reason: backoff.reason } : null,
-  };
-}
-
-/** Counts live observations by priority, the open ones, and those of completed work. */
-function countObservations(memory: Memory) {
-  const { observations } = memory;
-  const count = (wanted: Priority) => observations.filter(({ priority }) => priority === wanted).length;
-  return {
-    red: count("red"),
-    yellow: count("yellow"),
-    green: count("green"),
-    open: openThreads(memory).length,
-    done: observations.filter(({ text }) => text.startsWith(DONE)).length,
   };
 }
 

@@ -6,7 +6,6 @@
  */
 
 import { counted, OWN_LABEL, truncate } from "../base/text.ts";
-import type { CompleteJson } from "../model/answers.ts";
 import type { Entry } from "../transcripts/session.ts";
 import {
   foldLedger,
@@ -101,9 +100,10 @@ function sideNotes(
   const read = [...(earlier?.read ?? []), ...files.read].filter((path) => !modified.has(path));
   return [
     { opening: "## Open Threads", lines: threadLines(threads) },
-    { opening: "## Next Action Bias", lines: [nextLine(threads.at(-1))] },
-    { opening: "<read-files>", lines: paths(read) },
-    { opening: "<modified-files>", lines: paths(modified) },
+    { opening: "## Next Action Bias", lines: [threads.length > 0 ? GO_ON : WAIT] },
+    // by UTF-16 units, so that no machine's locale changes the order
+    { opening: "<read-files>", lines: [...new Set(read)].sort() },
+    { opening: "<modified-files>", lines: [...modified].sort() },
   ];
 }
 
@@ -112,11 +112,9 @@ function isNeededNext({ opening, lines }: Side): boolean {
 }
 
 const NO_THREAD = "- none";
-
-/** Sorts by UTF-16 units, so that no machine's locale changes the order. */
-function paths(all: Iterable<string>): string[] {
-  return [...new Set(all)].sort();
-}
+const WAIT = "- Nothing asked for is left open: wait for the user";
+/** Only the user's next words settle a request by rule: the answer may already be there. */
+const GO_ON = "- Go on with the last open thread, unless it was answered since";
 
 function threadLines(threads: readonly Observation[]): string[] {
   if (threads.length === 0) return [NO_THREAD];
@@ -127,19 +125,13 @@ function threadLines(threads: readonly Observation[]): string[] {
   return older > 0 ? [`- ${older} older ones among the lines above`, ...lines] : lines;
 }
 
-function nextLine(thread: Observation | undefined): string {
-  if (!thread) return "- Nothing asked for is left open: wait for the user";
-  // Only the user's next words settle a request by rule: the answer may already be there.
-  return "- Go on with the last open thread, unless it was answered since";
-}
-
 function sideText({ opening, lines }: Side): string {
-  return lines.length === 0 ? "" : [opening, ...lines, ...closingOf(opening)].join("\n");
+  const closing = isTag(opening) ? [opening.replace("<", "</")] : [];
+  return lines.length === 0 ? "" : [opening, ...lines, ...closing].join("\n");
 }
 
-/** Returns the closing line of a tag; a heading has none. */
-function closingOf(opening: string): string[] {
-  return opening.startsWith("<") ? [opening.replace("<", "</")] : [];
+function isTag(opening: string): boolean {
+  return opening.startsWith("<");
 }
 
 /** Renders whole lines in order of value: what is open, what to do next and was changed, then the newest by priority. */
@@ -156,7 +148,8 @@ function renderWithin(
   const render = () => {
     const kept = shown.filter((item) => chosen.has(item));
     const missing = shown.length - kept.length;
-    return join([observationsSection(kept), ...notes, missing > 0 ? leftOutLine(missing) : ""]);
+    const leftOut = missing > 0 ? `(${counted(missing, "more observation")} left out here)` : "";
+    return join([observationsSection(kept), ...notes, leftOut]);
   };
   const opened = new Set<string>();
   let left = maxChars - render().length;
@@ -177,15 +170,11 @@ function renderWithin(
   return undefined;
 }
 
-function leftOutLine(count: number): string {
-  return `(${counted(count, "more observation")} left out here)`;
-}
-
 /** Returns a side note cut to whole lines: of paths the first, of other lines the last. */
 function fitSide(side: Side, room: number): string {
   const whole = sideText(side);
   if (whole.length <= room) return whole;
-  const isList = closingOf(side.opening).length > 0;
+  const isList = isTag(side.opening);
   const cut = (lines: readonly string[]) =>
     sideText({ ...side, lines: [...lines, `(${side.lines.length - lines.length} more)`] });
   let kept: string[] = [];
@@ -255,16 +244,26 @@ export async function compactionSummary(options: CompactionOptions) {
   let { ledger } = options;
   const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
   const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
-    const part = { ...options, ledger, complete, when: "all" as const, beforeLine, afterLine, maxSteps };
+    const signal = complete ? AbortSignal.any(signals) : options.signal;
+    const part = {
+      ...options,
+      ledger,
+      complete,
+      signal,
+      when: "all" as const,
+      beforeLine,
+      afterLine,
+      maxSteps,
+    };
     ledger = (await observe(part)).ledger;
   };
   const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
+  const signals = [options.signal, limit].filter((signal) => signal !== undefined);
   // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
   await close(undefined, 0);
   if (hasGap() && options.complete) {
     options.onGap?.();
-    const complete = limit ? within(options.complete, limit) : options.complete;
-    await close(complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
+    await close(options.complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
   }
   // A model that hangs would hang the host's own summary too: what it observed before, and rules for the rest.
   const isCutShort = limit?.aborted === true && foldLedger(ledger).observations.length > 0;
@@ -283,12 +282,6 @@ export async function compactionSummary(options: CompactionOptions) {
     coversTo,
   };
   return { summary, ledger, details };
-}
-
-/** Returns a model that is asked within a limit. */
-function within(complete: CompleteJson, limit: AbortSignal): CompleteJson {
-  return ({ signal, ...rest }) =>
-    complete({ ...rest, signal: signal ? AbortSignal.any([signal, limit]) : limit });
 }
 
 /** Returns whether a host should compact early: the raw part has reached observer plus retained tail. */
