@@ -135,7 +135,9 @@ function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
   const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);
   const current = currentSession(values.current, config, cwd);
   if (!current) {
-    warn("Cannot identify the current session, so nothing is shown: name it with --current");
+    warn(
+      "Cannot identify the current session, so nothing is shown: name it, as in --current last --since 7d",
+    );
     show({ sessions: [], overlaps: [] }, []);
     return;
   }

@@ -354,7 +354,8 @@ test("activity-summary.ts prints nothing but a warning when it cannot tell who l
   writeClaude(home, { id: OTHER, rows: turn(home, 180) });
   const nobody = {
     stdout: "",
-    stderr: "warning: Cannot identify the current session, so nothing is shown: name it with --current\n",
+    stderr:
+      "warning: Cannot identify the current session, so nothing is shown: name it, as in --current last --since 7d\n",
     exitCode: 0,
   };
   expect(await run(home, [])).toEqual(nobody);
