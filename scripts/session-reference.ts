@@ -23,11 +23,11 @@ import {
   sessionLines,
   shownName,
 } from "../lib/naming/reference-block.ts";
-import { redactor } from "../lib/redact/redact.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
 import { type Candidate, type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
+import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import type { AskedSession } from "./query-session.ts";
 
@@ -96,7 +96,8 @@ export interface ReferenceContext {
 export async function referenceContext(prompt: string, options: ReferenceOptions): Promise<ReferenceContext> {
   const references: ReferenceOutcome[] = [];
   const lines: string[] = [];
-  const clean = redactor(options.settings.redact.extra);
+  const rules = readRules(options.paths.rules);
+  const { clean } = rules;
   for (const reference of findReferences(prompt)) {
     const { written } = reference;
     if (references.length >= REFERENCES_MAX) {
@@ -105,7 +106,7 @@ export async function referenceContext(prompt: string, options: ReferenceOptions
       lines.push(`${shownName(written, clean)} was not followed: ${most}.`);
       continue;
     }
-    const { outcome, lines: found } = await follow(reference, clean, options);
+    const { outcome, lines: found } = await follow(reference, rules, options);
     if (outcome.outcome === "not_found" && isFileName(reference)) continue;
     const before = references.find(
       ({ sessionId }) => sessionId !== undefined && sessionId === outcome.sessionId,
@@ -125,12 +126,9 @@ interface Followed {
   lines: string[];
 }
 
-async function follow(
-  reference: Reference,
-  clean: (text: string) => string,
-  options: ReferenceOptions,
-): Promise<Followed> {
+async function follow(reference: Reference, rules: Rules, options: ReferenceOptions): Promise<Followed> {
   const { written, name } = reference;
+  const { clean } = rules;
   try {
     const remarks: string[] = [];
     const found = await resolve(name, {
@@ -141,8 +139,8 @@ async function follow(
     const { session } = found;
     const lines =
       "meta" in found
-        ? await sharedLines(found, reference, { ...options, clean })
-        : await linesOf(session, reference, { ...options, clean });
+        ? await sharedLines(found, reference, { ...options, rules })
+        : await linesOf(session, reference, { ...options, rules });
     const outcome = { reference: written, outcome: "resolved", sessionId: session.id } as const;
     return { outcome, lines: [...lines, ...remarks] };
   } catch (error) {
@@ -181,29 +179,29 @@ function unknown({ written, name }: Reference, all: Candidate[], clean: (text: s
 async function sharedLines(
   { session, meta }: { session: Session; meta: SessionMeta | undefined },
   { written, name, question }: Reference,
-  options: ReferenceOptions & { clean: (text: string) => string },
+  options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
-  const { timezone, clean } = options;
-  if (question === undefined) return sessionLines({ written, session, meta }, { timezone, clean });
+  const style = { ...options.rules, timezone: options.timezone };
+  if (question === undefined) return sessionLines({ written, session, meta }, style);
   const { findAsked } = await import("./query-session.ts");
   const asking = { ...options, llm: configuredLlm(options.paths) };
   const answer = await answerTo(question, await findAsked(name, options), asking);
-  return sessionLines({ written, session, meta, answer }, { timezone, clean });
+  return sessionLines({ written, session, meta, answer }, style);
 }
 
 /** Returns the lines about a session and, where asked for, its ancestors. */
 async function linesOf(
   session: Session,
   { written, name, question, ancestors }: Reference,
-  options: ReferenceOptions & { clean: (text: string) => string },
+  options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
-  const style = { timezone: options.timezone, clean: options.clean };
+  const style = { ...options.rules, timezone: options.timezone };
   const llm = configuredLlm(options.paths);
   const answer =
     question === undefined ? undefined : await answerTo(question, { session }, { ...options, llm });
   const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
   if (name === HAND_OVER && question === undefined) {
-    lines.push(...(await handOverLines(session, options)));
+    lines.push(...(await handOverLines(session, { ...options, clean: options.rules.clean })));
   }
   const found = await ancestorsOf(session, ancestors, options);
   for (const [index, ancestor] of found.entries()) {
@@ -213,7 +211,7 @@ async function linesOf(
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
   const asking = { hasModel: llm === "server", hasTool: options.hasTool ?? false };
-  return [...lines, askLine({ written, session }, asking, options.clean)];
+  return [...lines, askLine({ written, session }, asking, options.rules.clean)];
 }
 
 /** Returns what the `llm` block of config.json names. */

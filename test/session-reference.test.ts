@@ -258,6 +258,21 @@ test("ancestors come with it when they are asked for, and only then", async () =
   expect([first(kept), kept.includes(parent), kept.includes(unknown)]).toEqual([[child], false, true]);
 }, 30_000);
 
+test("what is excluded by now is left out of a description that was written before", async () => {
+  known(DEPLOY, "the orchid", {
+    description: "About the orchid plan.",
+    summary: "It went well.",
+    tags: ["orchid", "shop"],
+  });
+  home.configure({ exclude: { patterns: ["orchid"] } });
+  const { json } = await run(`@@${DEPLOY}`, "--json");
+  expect(json.text.split("\n").slice(1, -1)).toEqual([
+    `@@${DEPLOY} is (no name) · claude · ${DEPLOY} · updated 2026-02-03 14:30`,
+    '- summary: "It went well."',
+    '- tags: "shop"',
+  ]);
+});
+
 test("a Claude Code fork's ancestor is the session whose rows it copied", async () => {
   const queued = (id: string, timestamp: string) =>
     claudeState("queue-operation", { operation: "enqueue", timestamp, content: "x" }, id);

@@ -10,6 +10,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import type { Ledger, Observation } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { Citation, Confidence } from "./conversation.ts";
 
@@ -40,11 +41,9 @@ export interface AnsweredQuestion {
   problem?: string | undefined;
 }
 
-interface Style {
+interface Style extends Pick<Rules, "clean" | "hasText"> {
   /** Without one, times are UTC: a local clock would cost a hook as much as starting. */
   timezone: string | undefined;
-  /** Redacts what is shown. */
-  clean: (text: string) => string;
 }
 
 /** Returns the whole block; empty when there is nothing in it. Lines beyond the limit are replaced by a count. */
@@ -63,23 +62,26 @@ export function referenceBlock(lines: readonly string[], maxChars: number = BLOC
 /** Returns the lines about one session. */
 export function sessionLines(
   { written, session, meta, answer }: Mentioned,
-  { timezone, clean }: Style,
+  { timezone, clean, hasText }: Style,
 ): string[] {
   const line = (text: string, max: number) => oneLine(clean(text), max);
-  const name = meta?.name ?? session.name;
+  // A meta file may be older than what is excluded.
+  const shown = (text = "") => (hasText(text) ? "" : text);
+  const name = shown(meta?.name ?? session.name);
   const updated = timezone
     ? formatLocal(session.updatedAt, timezone).slice(0, 16)
     : `${session.updatedAt.slice(0, 16)}Z`;
   const lines = [
-    `${line(written, NAME_CHARS)} is ${name === undefined ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${quoteName(line(session.id, 255))} · updated ${updated}`,
+    `${line(written, NAME_CHARS)} is ${name === "" ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${quoteName(line(session.id, 255))} · updated ${updated}`,
   ];
   if (meta) {
-    const { description, summary } = meta;
-    if (!repeats(description, [summary, meta.name]))
+    const [description, summary] = [shown(meta.description), shown(meta.summary)];
+    const tags = meta.tags.filter((tag) => !hasText(tag));
+    if (!repeats(description, [summary, name]))
       lines.push(`- description: ${quote(line(description, DESCRIPTION_CHARS))}`);
-    if (!repeats(summary, [meta.name]))
+    if (!repeats(summary, [name]))
       lines.push(`- summary: ${quote(line(summary.replace(/\n+/g, " / "), SUMMARY_CHARS))}`);
-    if (meta.tags.length > 0) lines.push(`- tags: ${quote(line(meta.tags.join(", "), TAGS_CHARS))}`);
+    if (tags.length > 0) lines.push(`- tags: ${quote(line(tags.join(", "), TAGS_CHARS))}`);
   } else lines.push("- no description of it yet");
   return answer ? [...lines, ...answerLines(answer, { session, line })] : lines;
 }
