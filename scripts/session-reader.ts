@@ -14,8 +14,7 @@ import {
   usageError,
 } from "../lib/cli.ts";
 import { type Participants, roleOf } from "../lib/config/config.ts";
-import { type KnownLines, knownLines } from "../lib/index/appended.ts";
-import { orIndexed } from "../lib/index/held-sessions.ts";
+import { type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
 import {
   howToResume,
   listByLastRow,

@@ -9,11 +9,12 @@ import type { Reading } from "../config/config.ts";
 import type { LineRange } from "../sessions/references.ts";
 import type { Row } from "../store/sqlite.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
+import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Entry, Session, ToolAction } from "../transcripts/session.ts";
+import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
 import { ensureIndex } from "./freshness.ts";
-import { hostId, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
+import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
 import { readDeeds, readRowLines, type StoredDeed } from "./session-rows.ts";
 
 /** A session in the index, by the host's id. */
@@ -177,5 +178,32 @@ export async function orIndexed<T extends object>(
     const indexed = session && readIndexedSteps(session.id, paths);
     if (!session || !indexed) throw error;
     return { session, lines, indexed };
+  }
+}
+
+export interface KnownLines {
+  /** A line near the end. */
+  line: number;
+  offset: number;
+  rewound: LineSpan[];
+}
+
+/** Returns where a line near the end begins and what was taken back; undefined when the index has read another file. */
+export function knownLines(database: string, { file, size }: Session): KnownLines | undefined {
+  try {
+    return withExistingStore(database, (store) => {
+      const row = store.db
+        .prepare(
+          `SELECT number, cursor_offset, cursor_line, file_hash FROM index_state LEFT JOIN sessions ON id = session_id
+           WHERE file_path = ?`,
+        )
+        .get(file);
+      const offset = Number(row?.cursor_offset ?? 0);
+      if (offset === 0 || offset > size || hashBefore(file, offset) !== row?.file_hash) return undefined;
+      const rewound = rewoundLines(store, Number(row.number));
+      return { line: Number(row.cursor_line) + 1, offset, rewound };
+    });
+  } catch {
+    return undefined; // counting from the start gives the same
   }
 }

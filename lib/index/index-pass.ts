@@ -3,17 +3,18 @@
  * each of its rows.
  */
 
+import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import { deedsIn } from "../transcripts/calls.ts";
 import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
+import { hashBefore } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
 import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
-import { type BranchWatch, branchWatch, readRewound } from "../transcripts/tree.ts";
-import { hashBefore } from "./appended.ts";
+import { branchWatch, readRewound } from "../transcripts/tree.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
 import {
   forgetProgress,
@@ -89,7 +90,8 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   isNew: boolean;
   /** How far the file was read. */
   progress: ReadProgress;
-  branches: BranchWatch;
+  /** Whether the conversation went on, or may have, from a row that was not its last. */
+  isBranched: boolean;
   /** Skipped lines before each user message that was read and not yet taken. */
   skippedBefore: Map<Entry, number>;
   compactedLine: number | undefined;
@@ -132,9 +134,13 @@ export function* passThrough(input: PassInput, options: PassOptions): Generator<
 
 /** Yields the entries after the cursor, and notes what must be known of the lines between them. */
 function* readNew(pass: Pass): Generator<Entry> {
-  const { state, head, rules, progress, branches } = pass;
+  const { state, head, rules, progress } = pass;
   if (!head) return;
-  const reading = { rules, from: state.cursor, head, progress, onRecord: branches.see };
+  const branches = branchWatch(state.agent);
+  const onRecord = (record: JsonRecord) => {
+    pass.isBranched = branches(record) || pass.isBranched;
+  };
+  const reading = { rules, from: state.cursor, head, progress, onRecord };
   for (const entry of readEntries(state.file, { ...reading, results: "ends" })) {
     if (pass.isOver()) {
       pass.isCut = true;
@@ -168,7 +174,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     isFromStart: !isContinuing,
     isNew: known.lastIndexed === "" && before.size === 0,
     progress: { offset: 0, line: 0, skipped: 0 },
-    branches: branchWatch(session.agent),
+    isBranched: false,
     skippedBefore: new Map(),
     compactedLine: undefined,
     messages: 0,
@@ -272,7 +278,7 @@ function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modifie
     const firstKept = removeChunksBefore(store, state.id, next - SESSION_CHUNKS_MAX);
     removeDeeds(store, state.number, { after: -1, to: firstKept - 1 });
   }
-  if (pass.branches.isBranched()) {
+  if (pass.isBranched) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
   } else if (pass.isFromStart && !isNew) removeRewound(store, state.number);
   const { cursor, nextChunk, skipped } = pass.safe;

@@ -4,7 +4,6 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude } from "../config/config.ts";
-import { placeAt, readAppended } from "../index/appended.ts";
 import { parentFile } from "../sessions/listing.ts";
 import {
   META_SCHEMA_VERSION,
@@ -22,7 +21,7 @@ import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Cursor, Entry, Session } from "../transcripts/session.ts";
-import { readActiveBranch } from "../transcripts/tree.ts";
+import { placeAt, readActiveBranch, readAppended } from "../transcripts/tree.ts";
 import {
   fail,
   findOrigin,

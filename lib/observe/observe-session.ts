@@ -8,7 +8,6 @@ import { statOf } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude, type Reading, type Settings } from "../config/config.ts";
-import { placeAt, readAppended } from "../index/appended.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
@@ -17,7 +16,7 @@ import { isExcluded } from "../sessions/sessions.ts";
 import { copyDatabase } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { readActiveBranch } from "../transcripts/tree.ts";
+import { placeAt, readActiveBranch, readAppended } from "../transcripts/tree.ts";
 import {
   appendLedgerFile,
   type Backoff,

@@ -7,6 +7,7 @@
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { isRecord, type JsonRecord } from "../base/json.ts";
+import { sha256 } from "../base/text.ts";
 import type { Format } from "./format.ts";
 
 /** One line. `bytes` is a view into a buffer that the next line reuses. */
@@ -233,6 +234,21 @@ export function readFully(descriptor: number, position: number, length: number):
     filled += read;
   }
   return buffer.subarray(0, filled);
+}
+
+/** A page of most file systems; enough rows that another file begins or ends otherwise. */
+const EDGE_BYTES = 4096;
+
+/** Returns the sha256 of the offset, the file's first 4 KiB and the last 4 KiB before the offset. */
+export function hashBefore(file: string, offset: number): string {
+  const edge = Math.min(EDGE_BYTES, offset);
+  return withFile(file, (descriptor) =>
+    sha256()
+      .update(`${offset}\n`)
+      .update(readFully(descriptor, 0, edge))
+      .update(readFully(descriptor, offset - edge, edge))
+      .digest("hex"),
+  );
 }
 
 /** What this process has read of transcripts so far. */

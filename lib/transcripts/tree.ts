@@ -6,8 +6,9 @@
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
-import { rowsForward, withFile } from "./jsonl.ts";
-import type { Agent, Cursor, Entry, LineSpan } from "./session.ts";
+import { hashBefore, rowsForward, withFile } from "./jsonl.ts";
+import type { Rules } from "./rules.ts";
+import type { Agent, Cursor, Entry, LineSpan, Session } from "./session.ts";
 import { type ReadOptions, type ReadProgress, readEntries } from "./transcript.ts";
 
 interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
@@ -142,38 +143,66 @@ function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined):
   };
 }
 
-/** Watches, row by row, whether the conversation went on from a row that was not its last. */
-export interface BranchWatch {
-  see(record: JsonRecord): void;
-  /** Whether it did, or may have done so before what was seen. */
-  isBranched(): boolean;
-}
-
 /** A prompt goes on from one of the last rows. */
 const RECENT_MAX = 2000;
 
-export function branchWatch(agent: Agent): BranchWatch {
+/**
+ * Returns what is given each record, in file order, and says of it whether the conversation went on from a row that was not
+ * its last, or may have done so: from one before what was seen.
+ */
+export function branchWatch(agent: Agent): (record: JsonRecord) => boolean {
   const { tree } = formatOf(agent);
-  const isPath = tree?.live === "way to the last row";
   const recent = new Set<string>();
   const promptParents = new Set<string>();
   let last: string | undefined;
-  let isBranched = false;
-  return {
-    see(record) {
-      const node = tree?.node(record);
-      if (!node) return;
-      const { id, parentId, isPrompt, takesBackFrom } = node;
-      isBranched ||= takesBackFrom !== undefined;
-      if (last !== undefined && parentId !== undefined) {
-        if (isPath) isBranched ||= parentId !== last;
-        else if (isPrompt) isBranched ||= promptParents.has(parentId) || !recent.has(parentId);
-      }
-      if (isPrompt && parentId !== undefined) promptParents.add(parentId);
-      recent.add(id);
-      if (recent.size > RECENT_MAX) recent.delete(recent.values().next().value ?? "");
-      last = id;
-    },
-    isBranched: () => isBranched,
+  return (record) => {
+    const node = tree?.node(record);
+    if (!node) return false;
+    const { id, parentId, isPrompt, takesBackFrom } = node;
+    let branches = takesBackFrom !== undefined;
+    if (last !== undefined && parentId !== undefined) {
+      if (tree?.live === "way to the last row") branches ||= parentId !== last;
+      else if (isPrompt) branches ||= promptParents.has(parentId) || !recent.has(parentId);
+    }
+    if (isPrompt && parentId !== undefined) promptParents.add(parentId);
+    recent.add(id);
+    if (recent.size > RECENT_MAX) recent.delete(recent.values().next().value ?? "");
+    last = id;
+    return branches;
   };
+}
+
+/** A place in a transcript, just past a complete line, and the hash of what lies before it. */
+interface Place extends Cursor {
+  hash: string;
+}
+
+export function placeAt(file: string, { offset, line }: Cursor): Place {
+  return { offset, line, hash: hashBefore(file, offset) };
+}
+
+/** Rows before the place are searched this far back for those that the conversation may go on from. */
+const BACK_BYTES = 32 * 1024;
+
+/**
+ * Returns the entries after a place, tool results included, and where they end; undefined where the whole transcript must be
+ * read: the file was replaced, or its conversation goes on from an earlier row.
+ */
+export function readAppended(
+  { file, size, agent }: Session,
+  { hash, ...from }: Place,
+  rules: Rules,
+): { entries: Entry[]; end: Cursor } | undefined {
+  // An excluded prompt before the place takes its answer with it.
+  if (rules.hasPatterns || size < from.offset || hashBefore(file, from.offset) !== hash) return undefined;
+  const branches = branchWatch(agent);
+  const isBranched = withFile(file, (descriptor) =>
+    Iterator.from(rowsForward(descriptor, formatOf(agent), Math.max(0, from.offset - BACK_BYTES)))
+      .filter(({ terminated }) => terminated)
+      .some(({ records, offset }) => records.filter(branches).length > 0 && offset >= from.offset),
+  );
+  if (isBranched) return undefined;
+  const progress: ReadProgress = { ...from, skipped: 0 };
+  const entries = [...readEntries(file, { rules, from, results: true, progress })];
+  return { entries, end: { offset: progress.offset, line: progress.line } };
 }
