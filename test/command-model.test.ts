@@ -61,16 +61,6 @@ describe("a program as a model", () => {
     expect(spent()).toMatchObject({ calls: 1, usd: 0.002, unpriced: [] });
   });
 
-  test("is asked again with what was wrong, each time counted", async () => {
-    using home = temporaryHome();
-    const body =
-      'cat >> "$OUT/prompts"; if [ -e "$OUT/second" ]; then echo \'{"name": "gate"}\'; else touch "$OUT/second"; echo no; fi';
-    const { ask, spent } = await modelOf(home, body);
-    expect((await ask()).value).toEqual({ name: "gate" });
-    expect(readFileSync(join(home.root, "prompts"), "utf8")).toContain("You answered:\nno");
-    expect(spent().calls).toBe(2);
-  });
-
   test("is sent redacted text only", async () => {
     using home = temporaryHome();
     const { ask } = await modelOf(home, 'cat > "$OUT/prompt"; echo \'{"name": "gate"}\'');
@@ -118,10 +108,11 @@ describe("a program as a model", () => {
     });
     await ask().catch(() => {});
     const child = readFileSync(join(home.root, "child"), "utf8").trim();
-    const state = existsSync(`/proc/${child}/stat`)
-      ? readFileSync(`/proc/${child}/stat`, "utf8").split(" ")[2]
-      : "gone";
-    expect(["gone", "Z"]).toContain(state ?? "");
+    const stat = `/proc/${child}/stat`;
+    const isRunning = () => existsSync(stat) && readFileSync(stat, "utf8").split(" ")[2] !== "Z";
+    // A signal takes a moment where the machine is busy.
+    for (let tries = 0; tries < 100 && isRunning(); tries++) await Bun.sleep(10);
+    expect(isRunning()).toBe(false);
     expect(spent().calls).toBe(2);
   });
 

@@ -32,11 +32,6 @@ const named: [string, Entry[], string | undefined][] = [
     "Den Login-Test reparieren, der auf Windows immer wieder fehlschlägt",
   ],
   [
-    "Russian stays Russian",
-    [user("Можешь исправить тест входа, который падает на Windows?")],
-    "Исправить тест входа, который падает на Windows",
-  ],
-  [
     "Chinese stays Chinese",
     [user("请帮我修复登录测试，它在 Windows 上总是失败"), agent("好的，修复登录测试。")],
     "修复登录测试",
@@ -77,14 +72,6 @@ const named: [string, Entry[], string | undefined][] = [
       ),
     ],
     "Migrate the tests from jest to vitest",
-  ],
-  [
-    "what is wrong says more than what shall become of it",
-    [
-      user("The login test is flaky again. Make the retry go away and fix the cause."),
-      agent("The test no longer retries. It was flaky because of the wall clock."),
-    ],
-    "The login test is flaky",
   ],
   [
     "a redacted secret is no name",

@@ -200,20 +200,6 @@ test("a branch's summary brings its lines back once, a host's own summary only w
   expect(observationsOf(once)).toHaveLength(1);
 });
 
-test("the user's words survive any amount of work", async () => {
-  const turns: Turn[] = [];
-  for (let i = 0; i < 30; i++)
-    turns.push(
-      ["user", `request number ${i}, please`],
-      ["edit", `src/${i}.ts`],
-      ["assistant", `Number ${i} is done because the cause was known.`],
-    );
-  const records: LedgerRecord[] = [];
-  await observe(observing(conversation(turns), { records }));
-  const text = linesOf(observationsOf(records)).join("\n");
-  for (let i = 0; i < 30; i++) expect(text).toContain(`User: request number ${i}, please`);
-});
-
 test.each([
   ["forbids", "please don't edit the lock file"],
   ["decides", "let's use tabs rather than spaces"],

@@ -307,6 +307,32 @@ test.each([
   expect(observationTokens(foldLedger(records).observations)).toBeLessThan(limit);
 });
 
+test("of 40 causes that an agent states among other words nine in ten are observed and survive three reflections", async () => {
+  const random = seeded(fuzzSeed("stated causes"));
+  const words = () => Array.from({ length: 12 }, () => `w${random.integer(0, 4000)}x`).join(" ");
+  const turns = CAUSES.flatMap((cause, index): Turn[] => [
+    ["user", `please look into failure ${index} ${words()}`],
+    ["run", "bun test", `${words()}\n1 fail`, true],
+    ["edit", `src/${random.pick(FILES)}.ts`],
+    ["assistant", `Looking at ${words()}. ${cause}. I changed it and ran the tests: ${words()}.`],
+  ]);
+  const entries = conversation(turns);
+  const records: LedgerRecord[] = [];
+  for (const part of [1, 2, 3]) {
+    const until = Math.ceil((entries.length * part) / 3);
+    await observe(observing(entries.slice(0, until), { records, ledger: [...records] }));
+    await reflect({
+      ...context([...records], { reflectorTokens: 6000 }),
+      append: (record) => void records.push(record),
+      force: true,
+    });
+  }
+  const left = foldLedger(records).observations.map(({ text }) => text);
+  expect(CAUSES.filter((cause) => left.some((text) => text.includes(cause))).length).toBeGreaterThanOrEqual(
+    36,
+  );
+});
+
 test("a cause that something open rests on is kept, whatever its age and whatever the model leaves out", async () => {
   const cause = item("cccccc", {
     text: "upload_queue.ts failed because the lock was never released",
