@@ -10,8 +10,9 @@ import { parseArgs } from "node:util";
 import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
+import { findTranscripts } from "../lib/sessions/places.ts";
 import { projectKey } from "../lib/sessions/project.ts";
-import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
+import { isExcluded, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -22,103 +23,78 @@ const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000; // three times the time a model may take
 /** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;
+/** Old sessions alternate work and rest, since the user works on the same machine; what is left waits for the next start. */
+const OLD = { sliceMs: 1000, pauseMs: 500, totalMs: 10 * 60_000 };
 
+const TEXT = { type: "string", default: "" } as const;
+const OFF = { type: "boolean", default: false } as const;
 /** What the host asks for. */
-interface Job {
-  id: string;
-  file: string;
-  cwd: string;
-  source: string;
-  isIndexOnly: boolean;
-  save: boolean;
-}
+const FLAGS = {
+  ...{ session: TEXT, file: TEXT, cwd: TEXT, source: { ...TEXT, default: "claude" } },
+  ...{ "index-only": OFF, save: OFF, begin: OFF },
+};
 
-/** The session of a job, and what its work needs. */
-interface Work {
-  job: Job;
-  session: Session;
-  config: Config;
-  /** Undefined when the index cannot be opened; the other jobs work without it. */
-  store: Store | undefined;
-}
+type Asked = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>["values"];
 
 async function main(): Promise<void> {
   process.chdir(ROOT); // a project's folder can be removed while this runs
-  const text = { type: "string", default: "" } as const;
-  const flag = { type: "boolean", default: false } as const;
-  const options = { session: text, file: text, cwd: text, source: { ...text, default: "claude" } };
-  const { values } = parseArgs({ options: { ...options, "index-only": flag, save: flag, begin: flag } });
-  const { session: id, file, cwd, source, save, begin } = values;
-  const job = { id, file, cwd, source, save, isIndexOnly: values["index-only"] };
+  const { values: asked } = parseArgs({ options: FLAGS });
   try {
-    const config = await loadConfig(process.env, cwd);
-    if (!begin) await followTurn(job, config);
-    if (config.settings.share) await perform("share", { job, config }, () => share(config));
-    if (begin) await perform("old-sessions", { job, config }, () => followOld(config));
+    const config = await loadConfig(process.env, asked.cwd);
+    const perform = performer(asked, config);
+    if (!asked.begin) await followTurn(asked, config, perform);
+    if (config.settings.share) await perform("share", () => share(config));
+    if (asked.begin) await perform("old-sessions", () => followOld(config));
   } catch (error) {
     await logFailure(resolvePaths(process.env), "background", error);
   }
 }
 
-/** Runs a job and logs its outcome. Never throws. */
-async function perform(
-  name: string,
-  { job: { id, source }, config: { paths } }: Pick<Work, "job" | "config">,
-  run: () => Promise<unknown>,
-): Promise<void> {
-  const started = performance.now();
-  try {
-    await run();
-    const tookMs = Math.round(performance.now() - started);
-    const detail = { session: id, source, tookMs, bytesRead: reads.bytes };
-    logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
-  } catch (error) {
-    await logFailure(paths, `background.${name}`, error);
-  }
+type Perform = (name: string, run: () => Promise<unknown>) => Promise<void>;
+
+/** Returns what runs a job and logs its outcome. It never throws. */
+function performer({ session, source }: Asked, { paths }: Config): Perform {
+  return async (name, run) => {
+    const started = performance.now();
+    try {
+      await run();
+      const tookMs = Math.round(performance.now() - started);
+      const detail = { session, source, tookMs, bytesRead: reads.bytes };
+      logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
+    } catch (error) {
+      await logFailure(paths, `background.${name}`, error);
+    }
+  };
 }
 
-async function followTurn(job: Job, config: Config): Promise<void> {
+async function followTurn(asked: Asked, config: Config, perform: Perform): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
-  if (!existsSync(job.file)) return; // nothing was said
+  if (!existsSync(asked.file)) return; // nothing was said
   const { paths, settings } = config;
-  const session = sessionAt(job.file, paths);
+  const session = sessionAt(asked.file, paths);
   // Nothing was said, or the session is excluded.
   if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
-  await workOn({ job, session, config, store: undefined });
-}
-
-async function workOn(work: Work): Promise<void> {
-  const { job, session, config } = work;
-  const { paths, settings } = config;
-  if (job.save && settings.notes.onClear) await perform("save", work, () => save(work));
+  if (asked.save && settings.notes.onClear) await perform("save", () => save(asked, session, config));
+  let store: Store | undefined; // the other jobs work without it
   try {
-    const { openIndex } = await import("../lib/index/freshness.ts");
-    const store = await openIndex(paths.database, settings);
-    work.store = store;
-    await perform("index", work, () => index(session, store, config));
-    await follow(work);
-  } catch (error) {
-    await logFailure(paths, "background.index", error);
-    await follow(work);
+    await perform("index", async () => {
+      const { openIndex } = await import("../lib/index/freshness.ts");
+      store = await openIndex(paths.database, settings);
+      await index(session, store, config);
+    });
+    if (asked["index-only"]) return;
+    await perform("observe", () => observe(session, config));
+    await perform("meta", () => makeMeta(session, config));
+    const opened = store;
+    if (opened && settings.llm) await perform("topics", () => refineTopicsOf(session, opened, config));
   } finally {
-    work.store?.close();
+    store?.close();
   }
-}
-
-async function follow(work: Work): Promise<void> {
-  if (work.job.isIndexOnly) return;
-  await perform("observe", work, () => observe(work));
-  await perform("meta", work, () => makeMeta(work));
-  const { store, config } = work;
-  if (store && config.settings.llm) await perform("topics", work, () => refineTopicsOf(work, store));
 }
 
 /** Indexes the session and its subagents, full text and vectors. */
 async function index(session: Session, store: Store, config: Config): Promise<void> {
-  const [{ embedSessions, findFailure }, { listSessions }] = await Promise.all([
-    import("../lib/index/index-run.ts"),
-    import("../lib/sessions/sessions.ts"),
-  ]);
+  const { embedSessions, findFailure } = await import("../lib/index/index-run.ts");
   const family = listSessions(config.paths, { subagents: true, excluded: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
@@ -127,7 +103,7 @@ async function index(session: Session, store: Store, config: Config): Promise<vo
   if (failure) throw failure;
 }
 
-async function observe({ session, config }: Work): Promise<void> {
+async function observe(session: Session, config: Config): Promise<void> {
   const [{ observeSession }, { observeSettings }] = await Promise.all([
     import("../lib/observe/observe-session.ts"),
     import("../lib/observe/ledger.ts"),
@@ -139,7 +115,7 @@ async function observe({ session, config }: Work): Promise<void> {
 }
 
 /** Calls the model at most once a turn, and only with a full batch. */
-async function refineTopicsOf({ session, config }: Work, store: Store): Promise<void> {
+async function refineTopicsOf(session: Session, store: Store, config: Config): Promise<void> {
   const complete = await model(config);
   if (!complete) return;
   const [{ refineTopics }, { redactor }, { tryLock }] = await Promise.all([
@@ -158,7 +134,7 @@ async function refineTopicsOf({ session, config }: Work, store: Store): Promise<
   }
 }
 
-async function makeMeta({ session, config }: Work): Promise<void> {
+async function makeMeta(session: Session, config: Config): Promise<void> {
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   const { paths, settings } = config;
   const complete = await model(config);
@@ -167,7 +143,11 @@ async function makeMeta({ session, config }: Work): Promise<void> {
   if (error !== undefined) throw new Error(error);
 }
 
-async function save({ job: { id, file, cwd, source }, session, config }: Work): Promise<void> {
+async function save(
+  { session: id, file, cwd, source }: Asked,
+  session: Session,
+  config: Config,
+): Promise<void> {
   const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readRules }] = await Promise.all([
     import("../scripts/save-session.ts"),
     import("../lib/naming/note.ts"),
@@ -201,9 +181,52 @@ function notesFolder(cwd: string, { paths, settings, env }: Config): string {
   return join(paths.notes, basename(projectKey(cwd)) || "root");
 }
 
+/** Indexes and names sessions that no hook has followed, newest first, until all are current, unless another run does. */
 async function followOld(config: Config): Promise<void> {
-  const { followOldSessions } = await import("./old-sessions.ts");
-  await followOldSessions(config);
+  const { paths, settings } = config;
+  const [{ tryLock }, { openIndex }, { catchUp }, { indexMeta, isKnownNotDue }, records, { updateCopies }] =
+    await Promise.all([
+      import("../lib/base/locks.ts"),
+      import("../lib/index/freshness.ts"),
+      import("../lib/index/indexing.ts"),
+      import("../lib/naming/session-meta.ts"),
+      import("../lib/sessions/record.ts"),
+      import("../lib/transcripts/hosts.ts"),
+    ]);
+  const release = tryLock(join(paths.home, "old-sessions.lock"));
+  if (!release) return;
+  const store = await openIndex(paths.database, settings);
+  try {
+    await updateCopies(paths).catch((error: unknown) => logFailure(paths, "background.copies", error));
+    // Read while nobody waits: the first prompt with a reference would read every title.
+    records.namedSessions(paths, findTranscripts(paths));
+    const { exclude } = settings;
+    const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
+    const known = records.readRecords(paths);
+    const nameless = sessions.filter(
+      (session) => !isKnownNotDue(session, known.get(records.recordKey(session)), config),
+    );
+    const end = Date.now() + OLD.totalMs;
+    for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
+      const until = Date.now() + OLD.sliceMs;
+      // By rule: asking a model about years of sessions is left to `index-meta`.
+      for (
+        let session = nameless.shift();
+        session;
+        session = Date.now() < until ? nameless.shift() : undefined
+      )
+        await indexMeta(session, { paths, settings, lockWaitMs: 0 });
+      const left = await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: OLD.sliceMs });
+      // A transcript that cannot be indexed never catches up.
+      const isDone = left.sessions === 0 || left.sessions + left.bytes >= behind;
+      if (isDone && nameless.length === 0) break;
+      behind = left.sessions + left.bytes;
+      await new Promise((resolve) => setTimeout(resolve, OLD.pauseMs));
+    }
+  } finally {
+    store.close();
+    release();
+  }
 }
 
 /** Shares, unless another run is sharing or the last attempt has just failed. */
