@@ -17,9 +17,8 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
-import { answerFailure, readFailure } from "./failed-command.ts";
 import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
-import { answerPrompt, type Injection, modelOf } from "./prompt-answer.ts";
+import { answerFailure, answerPrompt, type Injection, modelOf, readFailure } from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */

@@ -1,14 +1,16 @@
 /**
- * Builds what every host adds to a prompt: what other sessions did, and what the prompt's `@@` references mean. Loaded
- * only when there may be something to add.
+ * Builds what every host adds to a conversation. To a prompt: what other sessions did, and what its `@@` references mean;
+ * loaded only when there may be something to add. To a command that failed: what ended its error in earlier sessions.
  */
 
 import type { Look } from "../lib/activity/look.ts";
+import type { Failure } from "../lib/activity/seen.ts";
 import type { Updates } from "../lib/activity/updates.ts";
+import { isRecord, type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type Reading, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
-import { logFailure, type Prompt } from "./hook.ts";
+import { logFailure, type Prompt, readSession } from "./hook.ts";
 
 interface Settled {
   paths: Reading;
@@ -26,7 +28,7 @@ interface Sources extends Settled {
 export interface Injection {
   /** Undefined when there is nothing to add. */
   text: string | undefined;
-  delivered(): void;
+  delivered(): unknown;
 }
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
@@ -90,13 +92,13 @@ async function updatesOf(
 export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: number): Promise<Injection> {
   const { paths } = sources;
   const text = prompt.text.includes("@@") ? await contextOf(prompt, sources, maxChars) : undefined;
-  return {
-    text,
-    delivered() {
-      if (text === undefined) return;
-      logEvent(paths.log, { event: "injected", ok: true, session: prompt.session.id, text });
-    },
-  };
+  return injection(text, prompt.session.id, paths);
+}
+
+/** Returns a text that is in the log once it is delivered. */
+function injection(text: string | undefined, session: string, { log }: Reading): Injection {
+  const delivered = () => text !== undefined && logEvent(log, { event: "injected", ok: true, session, text });
+  return { text, delivered };
 }
 
 async function contextOf(
@@ -109,16 +111,8 @@ async function contextOf(
     if (!hasReference(text)) return undefined;
     const { referenceContext } = await import("../scripts/session-reference.ts");
     const signal = AbortSignal.timeout(QUESTION_MS);
-    const options = {
-      paths,
-      settings,
-      cwd: session.cwd,
-      current: session.id,
-      maxChars,
-      model,
-      hasTool,
-      signal,
-    };
+    const { id: current, cwd } = session;
+    const options = { paths, settings, cwd, current, maxChars, model, hasTool, signal };
     return (await referenceContext(text, options)).text || undefined;
   } catch (error) {
     await logFailure(paths, "references", error);
@@ -134,4 +128,26 @@ export function modelOf(env: Environment, { cwd }: Prompt["session"]): Sources["
     // a program takes seconds to start: never while a prompt waits
     return config.settings.llm?.command ? undefined : configuredModel(config);
   };
+}
+
+/** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for a call that did not fail. */
+export async function readFailure(input: JsonRecord): Promise<Failure | undefined> {
+  const { id, file, cwd } = readSession(input);
+  const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;
+  if (command === undefined || input.is_interrupt === true) return undefined;
+  // a subagent sees nothing of what its session was told
+  const failed = { sessionId: id, viewer: stringOf(input.agent_id) ?? id, cwd, command };
+  if (input.tool_response === undefined) return { ...failed, output: stringOf(input.error) ?? "" };
+  // Codex reports every call: only its transcript says whether it failed
+  const { hasFailedInCodex } = await import("../lib/transcripts/codex.ts");
+  const callId = stringOf(input.tool_use_id);
+  if (file === undefined || callId === undefined || !hasFailedInCodex(file, callId)) return undefined;
+  const { tool_response: output } = input;
+  return { ...failed, output: typeof output === "string" ? output : jsonOf(output) };
+}
+
+/** Returns what to tell of a failure. Once delivered, it is in the log. */
+export async function answerFailure(failed: Failure, { paths, settings }: Settled): Promise<Injection> {
+  const { seenText } = await import("../lib/activity/seen.ts");
+  return injection(await seenText(failed, { paths, settings }), failed.sessionId, paths);
 }

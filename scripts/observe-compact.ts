@@ -117,20 +117,14 @@ interface Output {
 type Input = ReturnType<typeof parseInput>;
 
 function parseInput({ args, values, words }: Run<typeof FLAGS>) {
-  const isPair = (word: string) => values.set !== undefined && /^\w+=/.test(word);
-  const pairs = [...(values.set ?? []), ...words.filter(isPair)];
   const mode = choiceFlag("--mode", values.mode, ["buffered", "blocking"] as const);
-  const changes = { ...Object.fromEntries(pairs.map(parsePair)), ...(mode ? { mode } : {}) };
+  const changes = { ...Object.fromEntries((values.set ?? []).map(parsePair)), ...(mode ? { mode } : {}) };
   const view = choiceFlag("--view", values.view, ["obs", "raw"] as const);
   const { reflect, render, dump, rebuild, recall, json, "dry-run": dryRun, "max-chars": maxChars } = values;
   const observe = values.observe || (dryRun && !reflect && !rebuild);
   const actions = [observe, reflect, render, dump, rebuild, view !== undefined, recall !== undefined];
   return {
-    ...splitFocus(
-      args,
-      words.filter((word) => !isPair(word)),
-      reflect,
-    ),
+    ...splitFocus(args, words, reflect),
     ...{ observe, reflect, render, dump, rebuild, view, recall, dryRun, json, changes },
     status: values.status || (!actions.includes(true) && Object.keys(changes).length === 0),
     maxChars: maxChars === undefined ? undefined : integerFlag("--max-chars", maxChars, 0, { min: 200 }),

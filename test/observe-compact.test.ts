@@ -122,14 +122,8 @@ test("--status and --view tell where a session stands, as one JSON document too"
 });
 
 test("mode and thresholds are kept for the next run", async () => {
-  const { exitCode, stderr } = await run(
-    ID,
-    "--mode",
-    "blocking",
-    "--set",
-    "retainTokens=4000",
-    "stepTokens=5000",
-  );
+  const set = ["--set", "retainTokens=4000", "--set", "stepTokens=5000"];
+  const { exitCode, stderr } = await run(ID, "--mode", "blocking", ...set);
   expect([exitCode, stderr]).toEqual([0, "set: retainTokens=4000, stepTokens=5000, mode=blocking\n"]);
   const { status } = JSON.parse((await run(ID, "--status", "--json")).stdout);
   expect(status.settings).toMatchObject({ mode: "blocking", retainTokens: 4000, stepTokens: 5000 });

@@ -3,8 +3,8 @@
  * sessions. Always exits 0.
  */
 
-import { answerFailure, readFailure } from "../failed-command.ts";
 import { readSession, requireSettings, runHook } from "../hook.ts";
+import { answerFailure, readFailure } from "../prompt-answer.ts";
 
 await runHook("post-tool-use-failure", async ({ env, input, paths: places }) => {
   const failed = await readFailure(input);

@@ -8,8 +8,7 @@
 import { takeLook } from "../../lib/activity/look.ts";
 import { recordOf } from "../../lib/base/json.ts";
 import type { Config } from "../../lib/config/config.ts";
-import { answerFailure } from "../failed-command.ts";
-import { activityOf, referencesIn } from "../prompt-answer.ts";
+import { activityOf, answerFailure, referencesIn } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { registerIndexing, registerMeta } from "./indexing.ts";
