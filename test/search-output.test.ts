@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Line, plainText } from "../lib/base/output.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
+import { byBestSentence, readChoices } from "../lib/search/choose.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
@@ -148,6 +149,28 @@ describe("on made-up sessions", () => {
   test("a short reply of the user is shown with the proposal it settles", () => {
     const text = printHits(ask(store, ["astrolabe layout proposed"], { maxChars: 240 }), PRINT);
     expect(text).toContain("User: no, that is horrible");
+  });
+
+  test("the row that says most leads its hit, the others follow in their order", () => {
+    const [first] = ask(store, ["what glue fixed the mirror of the sextant", "sextant drift gone"]);
+    const [best, ...others] = first?.hit.lines ?? [];
+    expect(best).toMatchObject({ line: 4, text: expect.stringContaining("We decided to glue the mirror") });
+    expect(others.map(({ line }) => line)).toEqual([1, 2, 3, 5]);
+  });
+
+  test("the hit that says it in one sentence comes before a better ranked one that says it in several", () => {
+    const said = (text: string, line: number) => ({ line, who: "user" as const, text, isInside: true });
+    const worths = new Map(["binnacl", "lamp", "oil"].map((stem) => [stem, 1]));
+    const order = (...hits: string[][]) =>
+      byBestSentence(
+        readChoices(
+          hits.map((texts) => texts.map(said)),
+          worths,
+        ),
+      );
+    const spread = ["The binnacle is brass.", "The lamp is out."];
+    expect(order(spread, ["Trim the lamp of the binnacle, with oil."])).toEqual([1, 0]);
+    expect(order(spread, ["The lamp is lit."])).toEqual([0, 1]);
   });
 
   test("--by-session names the row that says it best, with its line", () => {

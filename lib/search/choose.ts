@@ -1,6 +1,7 @@
 /**
  * Chooses the words of the found rows to show: the sentences that hold the question's words, those beside them that
- * settle it, and what was done. One budget over all hits, spent where a character says most. Pure, but for counting words.
+ * settle it, and what was done. The hit whose best sentence says most goes first; one budget over all hits is spent where
+ * a character says most. Pure, but for counting words.
  */
 
 import { isFinding, replyOf } from "../language/speech.ts";
@@ -9,12 +10,18 @@ import { findStems } from "./query.ts";
 import type { PassageRow, Row } from "./rows.ts";
 
 interface ChooseOptions {
-  /** The worth of each stem of the question. */
-  worths: ReadonlyMap<string, number>;
   /** Code points for the rows of all hits. */
   budget: number;
   /** Returns the cost of a row before its text. */
   rowCost: (row: Row) => number;
+}
+
+/** The rows of a hit to choose from, in order, cut into what is shown or left out. */
+export interface Choice {
+  rows: readonly PassageRow[];
+  units: readonly Unit[];
+  /** The worth of each stem of the question. */
+  worths: readonly number[];
 }
 
 /** A row with what is shown of it. */
@@ -27,7 +34,7 @@ export interface ChosenRow {
 
 /** A sentence or line of a row; a tool call's first unit is its head alone, its output has none. */
 interface Unit {
-  hit: number;
+  /** Its row's position among those of the hit. */
   row: number;
   start: number;
   end: number;
@@ -41,7 +48,7 @@ interface Unit {
 
 /** Longer lines are cut at sentences, longer sentences anywhere. */
 const UNIT_MAX = 300;
-const SENTENCE_MIN = 40;
+const SENTENCE_MIN = 60;
 /** A row no longer than this is shown whole or not at all. answers, deeds: 250 … 300; 400 loses. */
 const SHORT_ROW = 300;
 /** Lines that follow each other are shown together up to so many characters. real2, codebench, deeds: 80 … 320. */
@@ -50,8 +57,8 @@ const LINES_TOGETHER = 160;
 const AGAIN = 0.25;
 /** Worth against length: so many characters count as nothing, so that a short line is not the best one. */
 const FREE_CHARACTERS = 220;
-/** Each further hit is less likely to answer. */
-const NEXT_HIT = 0.8;
+/** Each further hit is less likely to answer. real2, codebench, deeds: 0.6 … 0.8 within 3 of 252. */
+const NEXT_HIT = 0.75;
 /** Of rows around the passage. */
 const OUTSIDE = 0.9;
 /** The worth of a word in a tool call when it was also said. */
@@ -68,23 +75,29 @@ const FIRST_SHARE = 0.6;
 /** Code points of a cut, its count of items included. */
 const CUT_CHARS = 6;
 
-/** More rows than any hit has. */
-const ROWS_MAX = 1_000_000;
 /** Marks at both ends of a row. */
 const ENDS = 4;
 
-/** Chooses from the rows of each hit, best hit first; returns the chosen rows of each in order. */
-export function chooseRows(hits: readonly (readonly PassageRow[])[], options: ChooseOptions): ChosenRow[][] {
-  const units = readUnits(hits, options.worths);
-  addSurroundings(units, hits, options.worths);
-  const chosen = spend(units, hits, options);
-  return hits.map((rows, hit) => {
-    const best = chosen.find((unit) => unit.hit === hit);
+/** Chooses from the rows of each hit, best hit first; returns the chosen rows of each, in the order that they have. */
+export function chooseRows(hits: readonly Choice[], options: ChooseOptions): ChosenRow[][] {
+  const chosen = spend(hits, options);
+  return hits.map(({ rows }, hit) => {
+    const own = chosen.flatMap((one) => (one.hit === hit ? [one.unit] : []));
     return rows.flatMap((row, i) => {
-      const own = chosen.filter((unit) => unit.hit === hit && unit.row === i);
-      return own.length > 0 ? [{ row: shownRow(row, own), isBest: best?.row === i }] : [];
+      const shown = own.filter((unit) => unit.row === i);
+      return shown.length > 0 ? [{ row: shownRow(row, shown), isBest: own[0]?.row === i }] : [];
     });
   });
+}
+
+/** Returns the positions of hits given by rank, the one whose best sentence says most first. */
+export function byBestSentence(hits: readonly Choice[]): number[] {
+  const best = hits.map(
+    ({ rows, units, worths }, rank) =>
+      NEXT_HIT ** rank *
+      Math.max(0, ...units.map((unit) => (rows[unit.row]?.isInside ? ownWorth(unit, worths) : 0))),
+  );
+  return best.map((_, i) => i).sort((a, b) => (best[b] as number) - (best[a] as number));
 }
 
 /** Cuts a text into lines, long ones into sentences. */
@@ -126,81 +139,73 @@ function whole(text: string, position: number): number {
   return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
 }
 
-function readUnits(hits: readonly (readonly PassageRow[])[], worths: ReadonlyMap<string, number>): Unit[] {
+/** Reads the choices of hits, given by their rows. */
+export function readChoices(
+  hits: readonly (readonly PassageRow[])[],
+  worths: ReadonlyMap<string, number>,
+): Choice[] {
   const numbers = new Map([...worths.keys()].map((stem, number) => [stem, number]));
-  const units: Unit[] = [];
   const texts: string[][] = [];
-  for (const [hit, rows] of hits.entries()) {
-    for (const [row, { text, tool, isOutput }] of rows.entries()) {
+  const all: Unit[] = [];
+  const choices = hits.map((rows): Choice => {
+    const units = rows.flatMap(({ text, tool, isOutput }, row) => {
       const isCall = tool !== undefined && !isOutput;
       const places = text.length <= SHORT_ROW ? [[0, text.length] as const] : joinShort(cutUnits(text));
       if (isCall && text.length > SHORT_ROW) places.unshift([0, 0]);
-      for (const [i, [start, end]] of places.entries()) {
+      return places.map(([start, end], i): Unit => {
         const said = isCall && i === 0 ? `${tool} ${text.slice(start, end)}` : text.slice(start, end);
         texts.push([said, splitJoined(said)]);
         const held = new Float64Array(numbers.size);
-        units.push({
-          hit,
-          row,
-          start,
-          end,
-          isFirst: i === 0,
-          isLast: i === places.length - 1,
-          held,
-          around: 0,
-        });
-      }
-    }
-  }
+        return { row, start, end, isFirst: i === 0, isLast: i === places.length - 1, held, around: 0 };
+      });
+    });
+    all.push(...units);
+    return { rows, units, worths: [...worths.values()] };
+  });
   findStems(numbers.keys(), texts, (stem, i, column) => {
-    const { held } = units[i] as Unit;
+    const { held } = all[i] as Unit;
     const number = numbers.get(stem) as number;
     held[number] = Math.max(held[number] as number, column === 0 ? 1 : 0.5);
   });
-  discountDone(units, hits);
-  return units;
+  for (const choice of choices) {
+    discountDone(choice);
+    addSurroundings(choice);
+  }
+  return choices;
 }
 
 /** Lowers the worth of tool calls whose words were also said; a word that only a tool call holds is shown there. */
-function discountDone(units: readonly Unit[], hits: readonly (readonly PassageRow[])[]): void {
-  const isDone = ({ hit, row }: Unit) => hits[hit]?.[row]?.who === "tool";
-  const said = hits.map(() => new Set<number>());
-  for (const unit of units) {
-    if (!isDone(unit)) for (const [i, share] of unit.held.entries()) if (share > 0) said[unit.hit]?.add(i);
-  }
-  for (const unit of units.filter(isDone)) {
-    for (const [i, share] of unit.held.entries()) {
-      if (said[unit.hit]?.has(i)) unit.held[i] = share * DONE;
-    }
+function discountDone({ rows, units }: Choice): void {
+  const said = new Set<number>();
+  const [done, spoken] = [true, false].map((is) =>
+    units.filter(({ row }) => (rows[row]?.who === "tool") === is),
+  );
+  for (const { held } of spoken ?? []) for (const [i, share] of held.entries()) if (share > 0) said.add(i);
+  for (const { held } of done ?? []) {
+    for (const [i, share] of held.entries()) if (said.has(i)) held[i] = share * DONE;
   }
 }
 
+/** Returns what a unit holds of the question. */
+function ownWorth({ held }: Unit, worths: readonly number[]): number {
+  return worths.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0);
+}
+
 /** Adds to each unit for its place and for what it does. */
-function addSurroundings(
-  units: readonly Unit[],
-  hits: readonly (readonly PassageRow[])[],
-  worths: ReadonlyMap<string, number>,
-): void {
-  const values = [...worths.values()];
-  const own = units.map(({ held }) => values.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0));
-  const ofRow = new Map<string, number>();
-  const key = ({ hit, row }: Unit, step = 0) => `${hit} ${row + step}`;
-  for (const [i, unit] of units.entries()) {
-    ofRow.set(key(unit), Math.max(own[i] as number, ofRow.get(key(unit)) ?? 0));
+function addSurroundings({ rows, units, worths }: Choice): void {
+  const ofRow = rows.map(() => 0);
+  for (const unit of units) {
+    ofRow[unit.row] = Math.max(ofRow[unit.row] as number, ownWorth(unit, worths));
   }
   for (const unit of units) {
-    const row = hits[unit.hit]?.[unit.row] as PassageRow;
-    const [here, before, after] = [0, -1, 1].map((step) => ofRow.get(key(unit, step)) ?? 0) as [
-      number,
-      number,
-      number,
-    ];
+    const row = rows[unit.row] as PassageRow;
+    const at = (step: number) => ofRow[unit.row + step] ?? 0;
     const places = [
-      unit.isFirst ? Math.max(here, before) : 0,
-      unit.isLast ? here : 0,
-      row.who === "user" ? Math.max(here, after) : 0,
-      unit.isFirst && isReply(row) ? before : 0,
-      isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(here, before) : 0,
+      unit.isFirst ? Math.max(at(0), at(-1)) : 0,
+      unit.isLast ? at(0) : 0,
+      row.who === "user" ? Math.max(at(0), at(1)) : 0,
+      unit.isFirst && isReply(row) ? at(-1) : 0,
+      isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(at(0), at(-1)) : 0,
     ];
     unit.around = BY_PLACE * places.reduce((sum, worth) => sum + worth, 0);
   }
@@ -213,50 +218,47 @@ function isReply({ who, text }: Row): boolean {
 }
 
 /** Takes the unit that is worth most for its length, again and again, until the budget is spent. */
-function spend(
-  units: readonly Unit[],
-  hits: readonly (readonly PassageRow[])[],
-  { worths, budget, rowCost }: ChooseOptions,
-): Unit[] {
-  const values = [...worths.values()];
-  const shown = hits.map(() => new Float64Array(values.length));
+function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): { hit: number; unit: Unit }[] {
+  const shown = hits.map(({ worths }) => new Float64Array(worths.length));
   const spentOn = hits.map(() => 0);
-  const open = new Set(units);
-  const rows = new Set<number>();
-  const chosen: Unit[] = [];
+  const costs = hits.map(({ rows }) => rows.map((row) => rowCost(row) + ENDS));
+  const open = new Set(
+    hits.flatMap(({ rows, units }, hit) =>
+      units.map((unit) => ({ hit, unit, length: lengthOf(rows[unit.row] as Row, unit) })),
+    ),
+  );
+  const begun = new Set<Row>();
+  const chosen: { hit: number; unit: Unit }[] = [];
   let left = budget;
-  const lengths = new Map(units.map((unit) => [unit, lengthOf(hits[unit.hit]?.[unit.row] as Row, unit)]));
-  const beginnings = hits.map((own) => own.map((row) => rowCost(row) + ENDS));
-  const costOf = (unit: Unit) => {
-    const isBegun = rows.has(unit.hit * ROWS_MAX + unit.row);
-    return (lengths.get(unit) ?? 0) + (isBegun ? CUT_CHARS : (beginnings[unit.hit]?.[unit.row] ?? 0));
-  };
-  const worthOf = ({ hit, row, held, around }: Unit) => {
+  const rowOf = ({ hit, unit }: { hit: number; unit: Unit }) => hits[hit]?.rows[unit.row] as PassageRow;
+  const worthOf = (one: { hit: number; unit: Unit }) => {
+    const { held, around } = one.unit;
+    const counts = shown[one.hit] as Float64Array;
     let sum = around;
-    for (const [i, worth] of values.entries()) {
+    for (const [i, worth] of (hits[one.hit] as Choice).worths.entries()) {
       const share = held[i] as number;
-      if (share > 0) sum += worth * share * AGAIN ** ((shown[hit] as Float64Array)[i] as number);
+      if (share > 0) sum += worth * share * AGAIN ** (counts[i] as number);
     }
-    return sum * NEXT_HIT ** hit * (hits[hit]?.[row]?.isInside ? 1 : OUTSIDE);
+    return sum * NEXT_HIT ** one.hit * (rowOf(one).isInside ? 1 : OUTSIDE);
   };
   for (;;) {
-    let [best, most, price] = [undefined as Unit | undefined, 0, 0];
-    for (const unit of open) {
-      const cost = costOf(unit);
-      const isOver =
-        unit.hit === 0 && (spentOn[0] as number) + cost > FIRST_SHARE * budget && hits.length > 1;
+    let [best, most, price] = [undefined as { hit: number; unit: Unit } | undefined, 0, 0];
+    for (const one of open) {
+      const { hit, unit, length } = one;
+      const cost = length + (begun.has(rowOf(one)) ? CUT_CHARS : (costs[hit]?.[unit.row] as number));
+      const isOver = hit === 0 && (spentOn[0] as number) + cost > FIRST_SHARE * budget && hits.length > 1;
       if (cost > left || isOver) continue;
-      const value = worthOf(unit) / (cost + FREE_CHARACTERS);
-      if (value > most) [best, most, price] = [unit, value, cost];
+      const value = worthOf(one) / (cost + FREE_CHARACTERS);
+      if (value > most) [best, most, price] = [one, value, cost];
     }
     if (!best) return chosen;
-    open.delete(best);
+    open.delete(best as never);
     chosen.push(best);
     left -= price;
     spentOn[best.hit] = (spentOn[best.hit] as number) + price;
-    rows.add(best.hit * ROWS_MAX + best.row);
+    begun.add(rowOf(best));
     const counts = shown[best.hit] as Float64Array;
-    for (const [i, share] of best.held.entries()) counts[i] = (counts[i] as number) + share;
+    for (const [i, share] of best.unit.held.entries()) counts[i] = (counts[i] as number) + share;
   }
 }
 

@@ -11,7 +11,7 @@ import { oneLine } from "../redact/redact.ts";
 import { sharedBy } from "../store/replica.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, sessionsWithCopy, speakersOf, topicsOf } from "./candidates.ts";
-import { type ChosenRow, chooseRows } from "./choose.ts";
+import { byBestSentence, type Choice, type ChosenRow, chooseRows, readChoices } from "./choose.ts";
 import { isSourceGone, uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
@@ -98,7 +98,9 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
   const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
   const ordered = [...withNear(strong, near, options.limit), ...weak];
-  const shown = ordered.slice(0, options.limit);
+  const choices = choicesOf(ordered.slice(0, options.limit), found, options);
+  const places = inOrder(choices, strong.length, found);
+  const shown = places.map((place) => ordered[place] as Passage);
   const others = ordered.slice(options.limit);
   const showing = shown.map((passage, i) => {
     const also = otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others });
@@ -109,11 +111,29 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
       .map(wordOf);
     const isBest = i === 0 && missing.length === 0 && without.length === 0;
     const isOpen = !options.isBrief && (strengthOf(passage) >= STRONG || isBest);
-    return { passage, one: { ...one, without: without.slice(0, WITHOUT_MAX), isOpen } };
+    const choice = choices[places[i] as number] as Choice;
+    return { passage, choice, one: { ...one, without: without.slice(0, WITHOUT_MAX), isOpen } };
   });
   const words = nowhere.map(wordOf);
   const maxChars = options.maxChars - countPoints(nowhereLines(words));
-  return { hits: fillRows(showing, found, { ...options, maxChars }), nowhere: words };
+  return { hits: fillRows(showing, { ...options, maxChars }), nowhere: words };
+}
+
+/** Reads the rows of passages that may be shown. */
+function choicesOf(passages: readonly Passage[], found: Retrieved, options: HitOptions): Choice[] {
+  const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
+  return readChoices(
+    passages.map((passage) => rowsOf(passage, { ...options, deeds })),
+    worthsOf(found),
+  );
+}
+
+/** Returns the places of hits by rank in the order of printing: of strong ones the one whose best sentence says most first. */
+function inOrder(choices: readonly Choice[], strong: number, { phrasings }: Retrieved): number[] {
+  const places = choices.map((_, place) => place);
+  // what was said at a requested time need not hold the words
+  if (phrasings.some(({ cues }) => cues)) return places;
+  return [...byBestSentence(choices.slice(0, strong)), ...places.slice(strong)];
 }
 
 function wordOf({ words, stem }: Term): string {
@@ -254,14 +274,15 @@ const WEAK_CHARS = 450;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;
 
-/** A hit with the passage that it shows. */
+/** A hit with the passage that it shows, and the rows to choose from. */
 interface Showing {
   one: FoundHit;
   passage: Passage;
+  choice: Choice;
 }
 
 /** Fills hits with their rows; returns those that have any to show. */
-function fillRows(showing: readonly Showing[], found: Retrieved, options: HitOptions): FoundHit[] {
+function fillRows(showing: readonly Showing[], options: HitOptions): FoundHit[] {
   if (options.isWhole) {
     fillWhole(showing, options);
     return showing.map(({ one }) => one);
@@ -270,12 +291,12 @@ function fillRows(showing: readonly Showing[], found: Retrieved, options: HitOpt
   const budget = isCertain ? options.maxChars : Math.min(WEAK_CHARS, options.maxChars);
   fillLines(
     showing.filter(({ one }) => one.isOpen),
-    { found, options, budget },
+    { options, budget },
   );
   const passages = showing.map(({ passage }) => passage);
   for (const [i, each] of showing.entries()) {
     if (isFirstOfSession(passages, i) && isBare(each.one)) each.one.isOpen = false;
-    if (!each.one.isOpen) fillLines([each], { found, options, budget: LINE_CHARS, isOneLine: true });
+    if (!each.one.isOpen) fillLines([each], { options, budget: LINE_CHARS, isOneLine: true });
   }
   return foldEmpty(showing.map(({ one }) => one));
 }
@@ -304,40 +325,35 @@ function holds(hit: Hit, other: Hit, [from, to]: readonly [number, number]): boo
   return hit.session_id === other.session_id && hit.first_line <= from && to <= hit.last_line;
 }
 
-/** Chooses the rows of hits that are shown together, within code points for all. */
+/** Chooses the rows of hits that are shown together, within code points for all; a hit's best row goes first. */
 function fillLines(
   showing: readonly Showing[],
-  {
-    found,
-    options,
-    budget,
-    isOneLine = false,
-  }: { found: Retrieved; options: HitOptions; budget: number; isOneLine?: boolean },
+  { options, budget, isOneLine = false }: { options: HitOptions; budget: number; isOneLine?: boolean },
 ): void {
   const hits = showing.map(({ one }) => one);
   const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
-  const left = budget - countPoints(rest) - RANGE_SLACK * hits.length;
-  const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
   const taken = new Set<string>();
-  const rows = showing.map(({ passage }) =>
-    rowsOf(passage, { ...options, deeds }).filter(isNew(passage.first.sessionId, taken)),
-  );
-  const chosen = chooseRows(rows, {
-    worths: worthsOf(found),
-    budget: left,
+  const choices = showing.map(({ choice, passage }): Choice => {
+    const isWanted = choice.rows.map(isNew(passage.first.sessionId, taken));
+    return { ...choice, units: choice.units.filter(({ row }) => isWanted[row]) };
+  });
+  const chosen = chooseRows(choices, {
+    budget: budget - countPoints(rest) - RANGE_SLACK * hits.length,
     rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + 1,
   });
-  for (const [i, one] of hits.entries()) {
+  for (const [i, { one, choice, passage }] of showing.entries()) {
     let own = chosen[i] ?? [];
-    if (isOneLine && own.length === 0) own = firstInside(rows[i] ?? []);
-    const best = own.find(({ isBest }) => isBest)?.row;
-    const lines = own.map(({ row }) => row);
-    widen(one.hit, isOneLine && best ? [best] : lines);
-    const { row, session } = (showing[i] as Showing).passage.best;
+    if (isOneLine && own.length === 0) own = firstInside(choice.rows);
+    const [best, others] = [true, false].map((is) =>
+      own.flatMap((row) => (row.isBest === is ? [row.row] : [])),
+    );
+    const lines = [...(best ?? []), ...(others ?? [])];
+    widen(one.hit, isOneLine ? lines.slice(0, 1) : lines);
+    const { row, session } = passage.best;
     const style = { clean: options.clean, speaker: options.filter.speaker };
     const settle = (rows: readonly Row[]) => withHolding(rows, { store: row.store, session }, style);
     one.hit.lines = settle(lines);
-    one.best = best && settle([best])[0];
+    one.best = settle(best ?? [])[0];
   }
 }
 
