@@ -45,9 +45,6 @@ export interface Step {
   entries: Entry[];
   /** One `[line] (time) Speaker: …` paragraph per message. */
   text: string;
-  tokens: number;
-  /** The lines a model may cite. */
-  lines: Set<number>;
 }
 
 /** Notes on a step, by rule or by a model, before they become a record. */
@@ -256,11 +253,13 @@ export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine
       return used.has(candidate) || (holder !== undefined && wordsOf(holder) !== wordsOf(draft));
     });
     used.add(id);
-    const observation: Observation = { id, ...draft };
-    const local = draft.at === null ? undefined : localMinute(draft.at, timezone);
-    if (local !== undefined) observation.local = local;
-    const sourceIds = idOfLine && draft.sources.map((line) => idOfLine.get(line) ?? "");
-    return sourceIds ? { ...observation, sourceIds } : observation;
+    const isDated = draft.at !== null && !Number.isNaN(Date.parse(draft.at));
+    return {
+      id,
+      ...draft,
+      ...(isDated ? { local: `${formatLocal(draft.at ?? "", timezone).slice(0, 16)} ${timezone}` } : {}),
+      ...(idOfLine ? { sourceIds: draft.sources.map((line) => idOfLine.get(line) ?? "") } : {}),
+    };
   });
 }
 
@@ -281,12 +280,6 @@ function freeId(draft: Draft, isTaken: (id: string) => boolean): string {
 
 function wordsOf({ at, priority, sources, text }: Draft): string {
   return [at, priority, sources.join(), text].join("\n");
-}
-
-/** Returns a time as people there would write it, with the zone's name; undefined for what is no time. */
-function localMinute(at: string, timezone: string): string | undefined {
-  if (Number.isNaN(Date.parse(at))) return undefined;
-  return `${formatLocal(at, timezone).slice(0, 16)} ${timezone}`;
 }
 
 /** Returns lines as ascending ranges: `12-14,17`. */

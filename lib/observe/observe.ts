@@ -51,11 +51,7 @@ export interface ObserveOptions extends ObserveContext {
   entries: readonly Entry[];
   /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
   when?: "due" | "all" | undefined;
-  /** Only lines before this one, where the raw tail begins. @default no limit */
-  beforeLine?: number | undefined;
-  /** Only lines after this one: the part of a branch that is left. @default {0} */
-  afterLine?: number | undefined;
-  /** Whether `entries` begin with the first that is not observed. @default {false} */
+  /** Whether `entries` are a part alone: those from the first that is not observed on, or those to be replaced. @default {false} */
   isTail?: boolean | undefined;
   /** @default no limit */
   maxSteps?: number | undefined;
@@ -96,10 +92,11 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
     ledger.push(record);
     add(record);
   };
-  // A tail says nothing of the rows before it.
+  // A part says nothing of the other rows.
   if (!options.isTail) for (const record of branchRecords(memory, entries)) await put(record);
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
-  const pending = pendingEntries(options, memory);
+  const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
+  const pending = uncovered(older, memory);
   for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
     if (options.signal?.aborted || options.shouldStop?.()) break;
     options.onStep?.(at, pending.length);
@@ -137,16 +134,6 @@ export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome
   }
   for (const record of made) await options.append(record);
   return outcome;
-}
-
-/** Returns the requested entries that are not covered, oldest first. */
-function pendingEntries(options: ObserveOptions, memory: Memory): Entry[] {
-  const { entries, settings, when = "due", beforeLine = Number.POSITIVE_INFINITY, afterLine = 0 } = options;
-  const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
-  return uncovered(
-    older.filter(({ line }) => line > afterLine && line < beforeLine),
-    memory,
-  );
 }
 
 /** Returns whether a step is due in the background: in buffered mode, when what is older than the retained tail fills one. */
@@ -242,11 +229,6 @@ const TOOL_CHARS = 300;
 /** Context that a host reports beyond this multiple of the estimate is not the conversation's. */
 const CALIBRATION_MAX = 3;
 
-interface StepOptions {
-  maxTokens: number;
-  redact: (text: string) => string;
-}
-
 /**
  * Returns the tokens that entries take in the model's context, tool results included: as the host reported them, else an
  * estimate, scaled by how far the reports exceeded it.
@@ -276,7 +258,7 @@ export function rawTokens(entries: readonly Entry[]): number {
 }
 
 /** Returns the entries from a place on that make up `tokens`, by the estimate. */
-export function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
+function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
   let to = from;
   for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
   return entries.slice(from, to);
@@ -293,33 +275,26 @@ export function splitTail(entries: readonly Entry[], tokens: number): { older: E
 }
 
 /** Returns the first piece of `entries` that fits, ending before a user message where that costs less than half of it. */
-export function cutStep(entries: readonly Entry[], options: StepOptions): Step | undefined {
-  const rows = [...groupByLine(entries)];
+function cutStep(
+  entries: readonly Entry[],
+  { maxTokens, redact }: { maxTokens: number; redact: (text: string) => string },
+): Step | undefined {
+  const rows = [...Map.groupBy(entries, ({ line }) => line).values()];
   const texts: string[] = [];
-  let tokens = 0;
-  let count = 0;
+  let left = maxTokens;
   for (const row of rows) {
-    let text = rowText(row, options.redact);
-    let cost = estimateTokens(text) + 1;
-    if (cost > options.maxTokens && count === 0) {
-      text = excerptTokens(text, options.maxTokens - 1);
-      cost = estimateTokens(text) + 1;
-    }
-    if (tokens + cost > options.maxTokens) break;
+    const whole = rowText(row, redact);
+    const isTooLong = texts.length === 0 && estimateTokens(whole) >= maxTokens;
+    const text = isTooLong ? excerptTokens(whole, maxTokens - 1) : whole;
+    left -= estimateTokens(text) + 1;
+    if (left < 0) break;
     texts.push(text);
-    tokens += cost;
-    count++;
   }
-  if (count === 0) return undefined;
-  if (count < rows.length) count = backToUserMessage(rows, count);
-  const taken = rows.slice(0, count).flat();
-  const text = texts.slice(0, count).filter(Boolean).join("\n");
-  return {
-    entries: taken,
-    text,
-    tokens: estimateTokens(text),
-    lines: new Set(taken.map(({ line }) => line)),
-  };
+  const fits = texts.length;
+  if (fits === 0) return undefined;
+  const prompt = rows.slice(0, fits + 1).findLastIndex((row) => row.some(({ kind }) => kind === "user"));
+  const count = fits < rows.length && prompt > fits / 2 ? prompt : fits;
+  return { entries: rows.slice(0, count).flat(), text: texts.slice(0, count).filter(Boolean).join("\n") };
 }
 
 function excerptTokens(text: string, maxTokens: number): string {
@@ -330,25 +305,6 @@ function excerptTokens(text: string, maxTokens: number): string {
     cut = excerpt(text, max);
   }
   return cut;
-}
-
-function* groupByLine(entries: readonly Entry[]): Generator<Entry[]> {
-  let row: Entry[] = [];
-  for (const entry of entries) {
-    if (row.length > 0 && row[0]?.line !== entry.line) {
-      yield row;
-      row = [];
-    }
-    row.push(entry);
-  }
-  if (row.length > 0) yield row;
-}
-
-function backToUserMessage(rows: readonly Entry[][], count: number): number {
-  for (let at = count; at > count / 2; at--) {
-    if (rows[at]?.some(({ kind }) => kind === "user")) return at;
-  }
-  return count;
 }
 
 const SPEAKERS: Record<Entry["kind"], string> = {

@@ -251,14 +251,15 @@ function acceptObservations(
   const hasWords = step.entries.some(({ kind }) => kind === "user" || kind === "assistant");
   if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
   const texts = offered.map(({ text }) => clean(text));
-  const wrong = textFault(texts, Math.max(ANSWER.leastTokens, step.tokens * ANSWER.share));
+  const wrong = textFault(texts, Math.max(ANSWER.leastTokens, estimateTokens(step.text) * ANSWER.share));
   if (wrong) return { refused: wrong };
   const dates = datesIn(step.text);
   for (const { at } of step.entries) if (at) dates.add(at.slice(0, 10));
+  const lines = new Set(step.entries.map(({ line }) => line));
   const drafts: Draft[] = [];
   for (const [index, { priority, sources }] of offered.entries()) {
     const text = texts[index] ?? "";
-    const cited = [...new Set(sources)].filter((line) => step.lines.has(line)).toSorted((a, b) => a - b);
+    const cited = [...new Set(sources)].filter((line) => lines.has(line)).toSorted((a, b) => a - b);
     const isGrounded = cited.length > 0 && [...datesIn(text)].every((date) => dates.has(date));
     if (text === "" || text.length > MOST.chars || !isGrounded) continue;
     drafts.push(draftOf({ priority, text, sources: cited.slice(0, MOST.sources) }, step));

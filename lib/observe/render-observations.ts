@@ -239,28 +239,18 @@ export async function compactionSummary(options: CompactionOptions) {
   const { observe } = await import("./observe.ts"); // hooks that only render do not load it
   const firstKept = keptIds && entries.find(({ id }) => id !== undefined && keptIds.has(id));
   if (keptIds && !firstKept) return undefined; // what was read is not the conversation that the host compacts
-  const beforeLine = firstKept?.line ?? Number.POSITIVE_INFINITY;
-  const replaced = entries.filter(({ line }) => line > afterLine && line < beforeLine);
-  let { ledger } = options;
+  const keptFrom = firstKept?.line ?? Number.POSITIVE_INFINITY;
+  const replaced = entries.filter(({ line }) => line > afterLine && line < keptFrom);
+  // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
+  let { ledger } = await observe({ ...options, complete: undefined, maxSteps: 0 });
   const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
   const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
     const signal = complete ? AbortSignal.any(signals) : options.signal;
-    const part = {
-      ...options,
-      ledger,
-      complete,
-      signal,
-      when: "all" as const,
-      beforeLine,
-      afterLine,
-      maxSteps,
-    };
-    ledger = (await observe(part)).ledger;
+    const part = { ...options, entries: replaced, isTail: true, when: "all" as const };
+    ledger = (await observe({ ...part, ledger, complete, signal, maxSteps })).ledger;
   };
   const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);
   const signals = [options.signal, limit].filter((signal) => signal !== undefined);
-  // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
-  await close(undefined, 0);
   if (hasGap() && options.complete) {
     options.onGap?.();
     await close(options.complete, settings.mode === "blocking" ? undefined : GAP_STEPS_MAX);
