@@ -55,7 +55,7 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
 /** Returns the callback for `hooks.PostToolUseFailure` in the SDK's options. It never rejects. */
 export function postToolUseFailure(options: Pick<UserPromptSubmitOptions, "env"> = {}): HookCallback {
   return callback("PostToolUseFailure", options, async (input, { env, paths }) => {
-    const failed = await readFailure(recordOf(input));
+    const failed = readFailure(recordOf(input));
     if (!failed) return { text: undefined, delivered() {} };
     return await answerFailure(failed, requireSettings(paths, { env, transcript: readSession(input).file }));
   });

@@ -130,20 +130,26 @@ export function modelOf(env: Environment, { cwd }: Prompt["session"]): Sources["
   };
 }
 
-/** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for a call that did not fail. */
-export async function readFailure(input: JsonRecord): Promise<Failure | undefined> {
+/** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for what is no command that ran. */
+export function readFailure(input: JsonRecord): Failure | undefined {
   const { id, file, cwd } = readSession(input);
   const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;
   if (command === undefined || input.is_interrupt === true) return undefined;
   // a subagent sees nothing of what its session was told
   const failed = { sessionId: id, viewer: stringOf(input.agent_id) ?? id, cwd, command };
   if (input.tool_response === undefined) return { ...failed, output: stringOf(input.error) ?? "" };
-  // Codex reports every call: only its transcript says whether it failed
-  const { hasFailedInCodex } = await import("../lib/transcripts/codex.ts");
-  const callId = stringOf(input.tool_use_id);
-  if (file === undefined || callId === undefined || !hasFailedInCodex(file, callId)) return undefined;
   const { tool_response: output } = input;
-  return { ...failed, output: typeof output === "string" ? output : jsonOf(output) };
+  const callId = stringOf(input.tool_use_id);
+  if (file === undefined || callId === undefined) return undefined;
+  return {
+    ...failed,
+    output: typeof output === "string" ? output : jsonOf(output),
+    // Codex reports every call: only its transcript says whether it failed
+    async hasFailed() {
+      const { hasFailedInCodex } = await import("../lib/transcripts/codex.ts");
+      return hasFailedInCodex(file, callId);
+    },
+  };
 }
 
 /** Returns what to tell of a failure. Once delivered, it is in the log. */

@@ -7,7 +7,7 @@ import { readSession, requireSettings, runHook } from "../hook.ts";
 import { answerFailure, readFailure } from "../prompt-answer.ts";
 
 await runHook("post-tool-use-failure", async ({ env, input, paths: places }) => {
-  const failed = await readFailure(input);
+  const failed = readFailure(input);
   if (!failed) return;
   const { text, delivered } = await answerFailure(
     failed,

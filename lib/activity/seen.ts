@@ -16,6 +16,8 @@ import { errorKeys } from "../transcripts/error-lines.ts";
 /** A command that failed, and who is told of it: its session, or a subagent there. */
 export interface Failure extends FailedCommand {
   viewer: string;
+  /** Asked before anything is said, where the host reports other calls too. */
+  hasFailed?: () => Promise<boolean>;
 }
 
 interface SeenSources {
@@ -37,7 +39,8 @@ export async function seenText(
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
   const keys = await indexedKeys(failed.output, settings);
   const isKnown = [paths.database, paths.shared].some((file) => holdsAny(file, keys));
-  return isKnown ? await newlySeen(failed, { paths, settings, now }) : undefined;
+  if (!isKnown || (await failed.hasFailed?.()) === false) return undefined;
+  return await newlySeen(failed, { paths, settings, now });
 }
 
 /** What an error's line may hold that is redacted in the index: long runs with a digit, logins, what is named a secret. */
