@@ -11,7 +11,7 @@ import {
 import { dirname, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { getSessionUpdates, readUpdates, type UpdateOptions } from "../scripts/activity-summary.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import {
   homePerTest,
   type TemporaryHome,
@@ -87,9 +87,10 @@ test("readUpdates() tells what came since, from the cursor on", () => {
   expect(told(home)).toBeNull();
 });
 
-test("readUpdates() out of time tells a line at least, marks it, and goes on there at the next look", () => {
+test("readUpdates() out of time tells a short session whole, of a long one a line at least, and goes on there", () => {
   const [late, early] = [uuidFrom("late"), uuidFrom("early")];
-  writeClaude(home, { id: early, rows: [...turn(home, 180), ...turn(home, 90, "and then?")] });
+  const long = claudeState("mode", { note: "z".repeat(70_000) });
+  writeClaude(home, { id: early, rows: [...turn(home, 180), ...turn(home, 90, "and then?"), long] });
   writeClaude(home, { id: late, rows: turn(home, 60, "later") });
   const deadline = Date.now() - 1;
   const parts: string[] = [];
@@ -103,7 +104,7 @@ test("readUpdates() out of time tells a line at least, marks it, and goes on the
     `- ${id.slice(0, 8)} (1 message) -> "Deployed."`,
   ];
   expect(parts.map((part) => part.replace(/\d+m ago, /, ""))).toEqual([
-    ...pieces(late, "later"),
+    `- ${late.slice(0, 8)} (2 messages): "later" -> updated src/deploy.ts, ran 1 command; "Deployed."`,
     ...pieces(early, "how do I deploy this?"),
     ...pieces(early, "and then?"),
   ]);

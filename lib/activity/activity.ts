@@ -154,7 +154,9 @@ function read(
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // for rows without a time
   const from = { offset, line: 0 };
-  for (const entry of readEntries(session.file, { rules, head, from, progress, isOver })) {
+  // A few rows are told as a whole, and not half of them with the next prompt.
+  const isCut = stat.size - offset > WHOLE_BYTES ? isOver : undefined;
+  for (const entry of readEntries(session.file, { rules, head, from, progress, isOver: isCut })) {
     at = entry.at ?? at;
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
     addEntry(stats, entry);
@@ -176,6 +178,9 @@ function order(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
+
+/** A turn or two, which take milliseconds to read. */
+const WHOLE_BYTES = 64 * 1024;
 
 /** Each probe reaches back four times as far as the one before. */
 const PROBE_BYTES = 256 * 1024;

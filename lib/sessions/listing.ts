@@ -4,16 +4,17 @@ import { statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { entriesOf, namesIn } from "../base/files.ts";
+import type { JsonRecord } from "../base/json.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Reading } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { textOf } from "../transcripts/format.ts";
+import { isoTime, textOf } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { HOSTS } from "../transcripts/hosts.ts";
-import { readFully, withFile } from "../transcripts/jsonl.ts";
+import { linesForward, parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -211,6 +212,8 @@ export function resumeCommand({ agent, id, file, parentId, machine }: Session): 
 }
 
 const HEAD_BYTES = 64 * 1024; // contracts: the first and last 64 KiB
+/** A session's first row that has an id is among its first few. */
+const FIRST_BYTES = 16 * 1024;
 /** Larger folders are not searched for the origin of a fork. */
 const SIBLINGS_MAX = 500;
 
@@ -237,20 +240,31 @@ function besideOrAbove(file: string, name: string): string | undefined {
 
 /** Claude Code copies a fork's rows with their ids and begins the new file later: the older holder of the first is the origin. */
 function forkOrigin({ file }: Session, startedAt: string | undefined): string | undefined {
-  const first = readEntries(file, { rules: ownRules() }).next().value;
-  if (first?.id === undefined || startedAt === undefined || first.at === undefined || first.at >= startedAt)
+  const { uuid, timestamp } = firstRow(file);
+  if (typeof uuid !== "string" || startedAt === undefined || (isoTime(timestamp) ?? "~") >= startedAt)
     return undefined;
   const names = namesIn(dirname(file)).filter((name) => name.endsWith(".jsonl"));
   if (names.length > SIBLINGS_MAX) return undefined;
   let origin: { file: string; startedAt: string } | undefined;
   for (const name of names) {
     const other = join(dirname(file), name);
-    if (other === file || !headHolds(other, `"uuid":"${first.id}"`)) continue;
+    if (other === file || !headHolds(other, `"uuid":"${uuid}"`)) continue;
     const began = readHead(other)?.startedAt;
     if (began !== undefined && began < startedAt && began < (origin?.startedAt ?? "~"))
       origin = { file: other, startedAt: began };
   }
   return origin?.file;
+}
+
+/** Returns the first row that has an id. */
+function firstRow(file: string): JsonRecord {
+  return withFile(file, (descriptor) => {
+    for (const { bytes } of linesForward(descriptor, { block: FIRST_BYTES })) {
+      const row = parseLine(bytes).records.find((record) => "uuid" in record);
+      if (row) return row;
+    }
+    return {};
+  });
 }
 
 function headHolds(file: string, text: string): boolean {

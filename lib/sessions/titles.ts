@@ -27,18 +27,37 @@ interface Titles {
   given?: string | undefined;
 }
 
+/**
+ * Returns the host's title of a session of which what lies before an offset was read; undefined also where nothing after it
+ * says one, so that it is as before.
+ */
+export function titleSince(
+  session: Pick<Session, "agent" | "file" | "size">,
+  offset: number,
+): string | undefined {
+  const { file, size } = session;
+  const isNew = offset > 0 && size >= offset;
+  if (isNew && !titlesIn(session, () => [readTailBytes(file, Math.min(END_BYTES, size - offset))]).title)
+    return undefined;
+  return hostTitle(session);
+}
+
 /** Reads the titles of a session from the ends of its transcript. */
-export function readTitles({ agent, file, size }: Pick<Session, "agent" | "file" | "size">): Titles {
+export function readTitles(session: Pick<Session, "agent" | "file" | "size">): Titles {
+  return titlesIn(session, () => readEnds(session.file, session.size));
+}
+
+function titlesIn({ agent, file }: Pick<Session, "agent" | "file">, read: () => readonly Buffer[]): Titles {
   try {
     if (agent === "claude") {
       const kept = keptTitle(claudeTitleFile(file));
-      const parts = readEnds(file, size);
+      const parts = read();
       const given = kept ?? lastTitle(parts, "custom-title", "customTitle");
       return { given, title: given ?? claudeTitle(parts) };
     }
     const find = formatOf(agent).title;
     if (!find) return {};
-    const parts = readEnds(file, size);
+    const parts = read();
     const title = cleanName(find(file, (text) => rowsBackward(parts, text)));
     return { title, given: title };
   } catch {
