@@ -8,6 +8,7 @@ import { remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { eraseFreed, findRows, forgetRows } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { removeSession } from "../index/session-rows.ts";
 import { hasReplica, pulledAgain } from "../store/replica.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
@@ -169,15 +170,9 @@ export function removeShared(replica: Store, storedId: string): void {
 /** Removes the contents of a session, but keeps that it exists. */
 export function emptyShared(replica: Store, storedId: string): void {
   const { db } = replica;
-  const where = "(SELECT id FROM session_chunks WHERE session_id = ?)";
-  db.prepare(`DELETE FROM chunks_fts WHERE rowid IN ${where}`).run(storedId);
-  db.prepare("DELETE FROM session_chunks WHERE session_id = ?").run(storedId);
-  const deeds = "(SELECT deed FROM shared_deeds WHERE stored_id = ?)";
-  db.prepare(`DELETE FROM deeds_fts WHERE rowid IN ${deeds}`).run(storedId);
-  db.prepare(`DELETE FROM deeds WHERE id IN ${deeds}`).run(storedId);
+  const number = db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number;
+  if (number !== undefined) removeSession(replica, { number: Number(number), id: storedId });
   db.prepare("DELETE FROM shared_deeds WHERE stored_id = ?").run(storedId);
-  db.prepare("DELETE FROM index_state WHERE session_id = ?").run(storedId);
-  db.prepare("DELETE FROM sessions WHERE id = ?").run(storedId);
   db.prepare(
     "UPDATE shared_sessions SET held_seq = 0, meta = NULL, observations = NULL WHERE stored_id = ?",
   ).run(storedId);
