@@ -20,14 +20,18 @@ import {
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import { initHub, initSql } from "../lib/share/hub-schema.ts";
-import { leaveHub, type ShareReport, shareConfig, shareInBackground, shareOnce } from "../lib/share/share.ts";
-import { ownMachine } from "../lib/share/share-state.ts";
 import {
+  leaveHub,
   type PublishPreview,
   previewPublish,
+  type ShareReport,
   type ShareStatus,
+  shareConfig,
+  shareInBackground,
+  shareOnce,
   shareStatus,
-} from "../lib/share/share-status.ts";
+} from "../lib/share/share.ts";
+import { ownMachine } from "../lib/share/share-state.ts";
 
 const USAGE = `\
 Usage: session-memory share [--publish | --pull] [options]

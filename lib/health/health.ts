@@ -22,7 +22,7 @@ import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
 import { untakenVolute } from "../sessions/volute.ts";
-import { shareStatus } from "../share/share-status.ts";
+import { shareStatus } from "../share/share.ts";
 import { isAsWritten, recordWritten, withExistingState } from "../store/state.ts";
 import { HOSTS, type Host, hostName } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";

@@ -277,3 +277,23 @@ function invalid(variable: string, reason: string): SessionMemoryError {
     hint: `set ${variable} to postgresql://<user>:<password>@<host>/<database>`,
   });
 }
+
+/** Groups items in order, so that no group of several weighs more than `max`. */
+export function* batchesBy<T>(
+  items: Iterable<T>,
+  { max, weigh }: { max: number; weigh: (item: T) => number },
+): Generator<T[]> {
+  let batch: T[] = [];
+  let sum = 0;
+  for (const item of items) {
+    const weight = weigh(item);
+    if (batch.length > 0 && sum + weight > max) {
+      yield batch;
+      batch = [];
+      sum = 0;
+    }
+    batch.push(item);
+    sum += weight;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,33 +1,27 @@
 /**
- * Rows of the hub on their way into the replica. They are other people's words, written by programs that may be older
- * than ours or not ours at all: fields are checked and redacted by our rules here; what config.json excludes,
- * fetch-sessions.ts leaves out.
+ * Reads the words of sessions from the hub into the replica's rows: new ones whole, of others what changed. They are other
+ * people's words, written by programs that may be older than ours or not ours at all: fields are checked and redacted by
+ * our rules, and what config.json excludes is left out.
  */
 
 import { recordOf, stringOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { cleanMessages } from "../index/session-rows.ts";
+import type { Config } from "../config/config.ts";
+import { markErase } from "../index/forget-rows.ts";
+import { chunkAdder, cleanMessages, deedAdder, removeChunk, removeDeed } from "../index/session-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
+import { SHARED_FILE } from "../store/replica.ts";
+import type { Store } from "../store/store.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
-import type { Deed } from "../transcripts/session.ts";
-import type { HubRow } from "./hub.ts";
-import type { ChunkBody } from "./outgoing.ts";
+import type { Exclusion } from "../transcripts/rules.ts";
+import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
+import { batchesBy, type Hub, type HubRow } from "./hub.ts";
+import { CHUNK_MAX_BYTES, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
+import { holdsText } from "./outgoing.ts";
 import type { SharedSession } from "./replica.ts";
-import { toDeed } from "./shared-rows.ts";
 
 /** A session's description as the replica keeps it. */
 export type IncomingSession = ReturnType<typeof toSession>;
-
-/** A chunk as the replica keeps it; undefined content: it is gone. */
-export interface IncomingChunk extends Omit<ChunkBody, "rows" | "deeds"> {
-  session: number;
-  idx: number;
-  hash: Uint8Array | undefined;
-  at: string;
-  content: string;
-  rowLines: string;
-  deeds: (Deed & { at: string })[];
-}
 
 /** More of a text than any chunk of ours holds. */
 const TEXT_MAX = 64 * 1024;
@@ -92,29 +86,55 @@ export function toSession(row: HubRow, { text, line }: Cleaner) {
   };
 }
 
-export function toChunk(row: HubRow, clean: Cleaner): IncomingChunk {
-  const { text, line } = clean;
+type IncomingChunk = ReturnType<typeof toChunk>;
+
+/** Converts a chunk of the hub's with its deeds; one without a hash is gone there. */
+function toChunk(row: HubRow, sessionId: string, { text, line }: Cleaner) {
   const body = recordOf(row.body);
   const rowLines = stringOf(body.rows) ?? "";
   const said = cleanMessages({ content: stringOf(row.content)?.slice(0, TEXT_MAX) ?? "", rowLines }, text);
-  return {
-    session: Number(row.session),
-    idx: Number(row.idx),
-    hash: typeof row.hash === "string" ? Buffer.from(row.hash, "hex") : undefined,
+  const chunk: Chunk = {
+    sessionId,
+    index: Number(row.idx),
     at: timeOf(row.at),
-    content: said.content,
-    header: text(body.header),
-    tools: text(body.tools),
-    rowLines: said.rowLines,
-    deeds: (Array.isArray(body.deeds) ? body.deeds : []).map((deed) => toDeed(deed, clean)),
+    firstLine: count(body.first),
+    lastLine: count(body.last),
+    entryIds: [],
     speakers: textsIn(body.speakers).filter((speaker) => speaker === "user" || speaker === "assistant"),
     topics: textsIn(body.topics).map(line),
-    decision: body.decision === true,
-    action: body.action === true,
-    first: count(body.first),
-    last: count(body.last),
-    exchange: count(body.exchange),
+    hasDecision: body.decision === true,
+    hasAction: body.action === true,
+    content: said.content,
+    rows: said.rows,
+    contextContent: text(body.header) + said.content,
+    tools: text(body.tools),
     tokens: count(body.tokens),
+  };
+  return {
+    chunk,
+    place: { timestamp: timeOf(row.at), exchangeLine: count(body.exchange) },
+    hash: typeof row.hash === "string" ? Buffer.from(row.hash, "hex") : undefined,
+    deeds: (Array.isArray(body.deeds) ? body.deeds : []).map((deed) => toDeed(deed, { text, line })),
+  };
+}
+
+const KINDS: readonly DeedKind[] = ["command", "edit", "write", "read", "search", "fetch"];
+const OUTCOMES: readonly DeedOutcome[] = ["done", "failed", "rejected", "running"];
+
+/** Returns a deed of the hub, checked and cleaned. */
+function toDeed(value: unknown, { text, line: oneLine }: Cleaner): Deed {
+  const { line, resultLine, at, kind, tool, target, paths, input, outcome, result } = recordOf(value);
+  return {
+    line: count(line),
+    resultLine: typeof resultLine === "number" ? count(resultLine) : undefined,
+    at: stringOf(at) ?? "",
+    kind: KINDS.find((known) => known === kind) ?? "other",
+    tool: oneLine(tool),
+    target: text(target).replaceAll("\n", " "),
+    paths: (Array.isArray(paths) ? paths : []).map((path) => text(path).replaceAll("\n", " ")),
+    input: text(input),
+    outcome: OUTCOMES.find((known) => known === outcome) ?? "unknown",
+    result: text(result),
   };
 }
 
@@ -136,4 +156,222 @@ function textsIn(value: unknown): string[] {
 
 function count(value: unknown): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}
+
+interface FetchOptions {
+  replica: Store;
+  config: Config;
+  exclusion: Exclusion;
+  /** Filled in with the sessions of which something went. */
+  gone: Set<string>;
+  onProgress?: ((done: number, total: number) => void) | undefined;
+}
+
+/** Chunks of one statement's answer: more would not come in time on a slow line. */
+const PAGE = 1000;
+/** Bytes of one statement's answer: what a member wrote up to every limit still comes in time. */
+const PAGE_BYTES = 16 * 1024 * 1024;
+/** Chunks of one transaction here: the full text merges a segment for each. */
+const WRITE = 5000;
+
+/** Reads sessions, the newest first, each with the note of how far it was read in the transaction of its last words. */
+export async function fetchSessions(
+  hub: Hub,
+  wanted: readonly SharedSession[],
+  options: FetchOptions,
+): Promise<number> {
+  const rows = replicaRows(options.replica, options.gone);
+  const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
+  let done = 0;
+  for (const batch of batchesBy(wanted, { max: WRITE, weigh: ({ chunks }) => chunks })) {
+    done += await fetchBatch(hub, batch, { ...options, rows });
+    options.onProgress?.(done, total);
+  }
+  return done;
+}
+
+/** Reads some sessions whole, or what of them is new. */
+async function fetchBatch(
+  hub: Hub,
+  batch: readonly SharedSession[],
+  { replica, config, exclusion, rows }: FetchOptions & { rows: ReplicaRows },
+): Promise<number> {
+  const clean = cleaner(config.settings.redact.extra);
+  const byNumber = new Map(batch.map((session) => [session.number, session]));
+  const described = (await hub.query(DESCRIBE_SESSIONS, [[...byNumber.keys()]])).flatMap((row) => {
+    const shared = byNumber.get(Number(row.number));
+    const session = toSession(row, clean);
+    const isNamedOut = exclusion.hasText(session.name ?? "");
+    return shared ? [{ shared, session: isNamedOut ? { ...session, name: undefined } : session }] : [];
+  });
+  replica.db.transaction(() => {
+    for (const { shared, session } of described) writeSession(replica, shared, session);
+  });
+  const indexes = new Map(batch.map(({ storedId }) => [storedId, new Set<number>()]));
+  let count = 0;
+  const put = (row: HubRow) => {
+    const storedId = byNumber.get(Number(row.session))?.storedId ?? "";
+    const incoming = toChunk(row, storedId, clean);
+    const { chunk, deeds } = incoming;
+    const isOut = exclusion.hasText(`${chunk.contextContent}\n${chunk.tools}`);
+    if (isOut || !incoming.hash) return rows.remove(storedId, chunk.index);
+    rows.put({ ...incoming, deeds: deeds.filter((deed) => !holdsText(deed, exclusion.hasText)) });
+    indexes.get(storedId)?.add(chunk.index);
+  };
+  for await (const page of gathered(pagesOf(hub, batch), WRITE)) {
+    replica.db.transaction(() => page.forEach(put));
+    count += page.length;
+  }
+  replica.db.transaction(() => {
+    for (const { shared, session } of described) {
+      if (shared.heldSeq === 0) rows.keep(shared.storedId, indexes.get(shared.storedId) ?? new Set());
+      finishSession(replica, shared, session);
+    }
+  });
+  return count;
+}
+
+/**
+ * Returns SQL that is null where a value is over its limit. What is stored is compared first: PostgreSQL tells its size
+ * without reading a value of hundreds of megabytes back.
+ */
+function within(column: string, bytes: number, text = column): string {
+  return `CASE WHEN pg_column_size(${column}) <= ${bytes} AND octet_length(${text}) <= ${bytes} THEN ${column} END`;
+}
+
+const DESCRIBE_SESSIONS = `SELECT number, seq, ${within("name", 4000)} AS name, left(folder, 4096) AS folder,
+    ${within("parent_id", 2048)} AS parent_id, left(started_at, 64) AS started_at, left(updated_at, 64) AS updated_at,
+    ${within("meta", DOCUMENT_MAX_BYTES, "meta::text")} AS meta,
+    ${within("observations", DOCUMENT_MAX_BYTES)} AS observations
+  FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
+
+/** A page of chunks: those over a limit as gone, and of the rest as many as stay below the page's bytes. */
+const PAGE_OF_CHUNKS = `WITH page AS MATERIALIZED (
+    SELECT c.session, c.idx, c.hash, c.at, c.body, c.content,
+      ${within("c.content", CHUNK_MAX_BYTES)} IS NOT NULL
+        AND ${within("c.body", DOCUMENT_MAX_BYTES, "c.body::text")} IS NOT NULL
+        AND octet_length(c.hash) <= 64 AND length(c.at) <= 64 AS is_whole
+    FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
+    JOIN session_memory.chunks c ON c.session = w.number AND c.seq > w.after
+    WHERE (c.session, c.idx) > ($2::bigint, $3::integer) ORDER BY c.session, c.idx LIMIT ${PAGE}
+  ), sized AS MATERIALIZED (
+    SELECT *, sum(CASE WHEN is_whole THEN octet_length(body::text) + octet_length(content) ELSE 0 END)
+      OVER (ORDER BY session, idx) AS bytes, row_number() OVER (ORDER BY session, idx) AS nth FROM page
+  )
+  SELECT session, idx, (SELECT count(*) FROM page) AS found, CASE WHEN is_whole THEN encode(hash, 'hex') END AS hash,
+    CASE WHEN is_whole THEN at END AS at, CASE WHEN is_whole THEN body END AS body,
+    CASE WHEN is_whole THEN content END AS content
+  FROM sized WHERE bytes <= ${PAGE_BYTES} OR nth = 1 ORDER BY session, idx`;
+
+async function* pagesOf(hub: Hub, batch: readonly SharedSession[]): AsyncGenerator<HubRow[]> {
+  const wanted = JSON.stringify(
+    batch.map(({ number, heldSeq }) => ({ number, after: heldSeq === 0 ? -1 : heldSeq })),
+  );
+  let last: [number, number] = [-1, -1];
+  for (;;) {
+    const page = await hub.query(PAGE_OF_CHUNKS, [wanted, ...last]);
+    if (page.length > 0) yield page;
+    const end = page.at(-1);
+    if (!end || (page.length === Number(end.found) && page.length < PAGE)) return;
+    last = [Number(end.session), Number(end.idx)];
+  }
+}
+
+/** Joins pages until they are of some size. */
+async function* gathered(pages: AsyncIterable<HubRow[]>, size: number): AsyncGenerator<HubRow[]> {
+  let rows: HubRow[] = [];
+  for await (const page of pages) {
+    rows.push(...page);
+    if (rows.length < size) continue;
+    yield rows;
+    rows = [];
+  }
+  if (rows.length > 0) yield rows;
+}
+
+type ReplicaRows = ReturnType<typeof replicaRows>;
+
+/** Prepares the statements by which a run writes chunks in the index's own tables, so that search needs no others. */
+function replicaRows(replica: Store, gone: Set<string>) {
+  const { db } = replica;
+  const [add, addDeeds] = [chunkAdder(replica), deedAdder(replica)];
+  const find = db.prepare(
+    "SELECT id, content_hash FROM session_chunks WHERE session_id = ? AND chunk_index = ?",
+  );
+  const lastDeed = db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds");
+  const numberOf = db.prepare("SELECT number FROM sessions WHERE id = ?");
+  const noteDeeds = db.prepare(
+    "INSERT INTO shared_deeds (deed, stored_id, idx) SELECT id, ?, ? FROM deeds WHERE id > ?",
+  );
+  const deedsOf = db.prepare("SELECT deed FROM shared_deeds WHERE stored_id = ? AND idx = ?");
+  const dropNotes = db.prepare("DELETE FROM shared_deeds WHERE stored_id = ? AND idx = ?");
+  const removeRows = (storedId: string, idx: number, id: unknown) => {
+    for (const { deed } of deedsOf.all(storedId, idx)) removeDeed(replica, Number(deed));
+    dropNotes.run(storedId, idx);
+    removeChunk(replica, Number(id));
+  };
+  const removeForGood = (storedId: string, idx: number, id: unknown) => {
+    if (!gone.has(storedId)) markErase(replica);
+    gone.add(storedId);
+    removeRows(storedId, idx, id);
+  };
+  return {
+    /** Puts a chunk with its deeds in place of the one at its index; one that is the same stays. */
+    put({ chunk, place, hash, deeds }: IncomingChunk): void {
+      const { sessionId, index } = chunk;
+      const before = find.get(sessionId, index);
+      if (before && isSame(before.content_hash, hash)) return;
+      if (before) removeRows(sessionId, index, before.id);
+      add(chunk, place, hash);
+      if (deeds.length === 0) return;
+      const last = Number(lastDeed.get()?.id);
+      addDeeds(deeds, { session: Number(numberOf.get(sessionId)?.number), ...place });
+      noteDeeds.run(sessionId, index, last);
+    },
+    remove(storedId: string, idx: number): void {
+      const row = find.get(storedId, idx);
+      if (row) removeForGood(storedId, idx, row.id);
+    },
+    /** Removes the chunks of a session whose indexes are not among these. */
+    keep(storedId: string, indexes: ReadonlySet<number>): void {
+      const rows = db.prepare("SELECT id, chunk_index FROM session_chunks WHERE session_id = ?");
+      for (const { id, chunk_index } of rows.all(storedId)) {
+        if (!indexes.has(Number(chunk_index))) removeForGood(storedId, Number(chunk_index), id);
+      }
+    },
+  };
+}
+
+function isSame(before: unknown, hash: Uint8Array | undefined): boolean {
+  return before instanceof Uint8Array && hash !== undefined && Buffer.compare(before, hash) === 0;
+}
+
+function writeSession({ db }: Store, shared: SharedSession, session: IncomingSession): void {
+  const { storedId, owner, machine, agent, project } = shared;
+  const { name, folder, parentId, startedAt, updatedAt } = session;
+  const cwd = folder === "" ? project : `${project}/${folder}`;
+  const parent = parentId === undefined ? null : `${owner}@${machine}:${parentId}`;
+  db.prepare(
+    `INSERT INTO sessions (id, agent, file, name, cwd, project, parent_id, started_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET name = excluded.name, cwd = excluded.cwd, project = excluded.project,
+       parent_id = excluded.parent_id, started_at = excluded.started_at, updated_at = excluded.updated_at`,
+  ).run(storedId, agent, fileOf(storedId), name ?? null, cwd, project, parent, startedAt ?? null, updatedAt);
+}
+
+function finishSession({ db }: Store, { storedId }: SharedSession, session: IncomingSession): void {
+  const { folder, updatedAt, seq, meta, observations } = session;
+  const held = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(storedId);
+  db.prepare(
+    `INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,
+       modified) VALUES (?, ?, '', ?, ?, 'complete', 0, ?)`,
+  ).run(storedId, fileOf(storedId), new Date().toISOString(), Number(held?.n ?? 0), updatedAt);
+  db.prepare(
+    "UPDATE shared_sessions SET held_seq = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",
+  ).run(seq, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
+}
+
+/** Returns a name that is no file on this machine and looks like none. */
+function fileOf(storedId: string): string {
+  return `${SHARED_FILE}${storedId}`;
 }

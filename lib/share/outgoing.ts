@@ -1,41 +1,30 @@
 /**
  * Which of the own sessions are published, and each prepared to be sent: its chunks, name, summary and observations. All of
- * it is redacted again, home folders become `~`, and what config.json keeps out is left out, whatever the index holds.
+ * it is redacted again, and what config.json keeps out is left out, whatever the index holds. This machine's paths name
+ * people and mean nothing elsewhere: home folders become `~`, and what lies in the project is named from its top.
  */
 
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
+import { posix } from "node:path";
 import { sha256, shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
-import { cleanMessages } from "../index/session-rows.ts";
+import { hostId } from "../index/index-state.ts";
+import { cleanMessages, readDeeds, type StoredDeed } from "../index/session-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
-import { findMachine } from "../sessions/places.ts";
+import { encodeClaudeCwd, findMachine } from "../sessions/places.ts";
 import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
-import type { Agent } from "../transcripts/session.ts";
+import type { Agent, Deed, DeedKind } from "../transcripts/session.ts";
 import { DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
-import { hubId, keyOf, sharedProject } from "./share-state.ts";
-import {
-  deedsByChunk,
-  homeRemover,
-  rootRemover,
-  type SharedDeed,
-  withoutForeignPaths,
-} from "./shared-rows.ts";
+import { hubId, keyOf, ofHub, ownMachine, sharedProject } from "./share-state.ts";
 
-/** A chunk as it is sent. */
-export interface OutgoingChunk {
-  idx: number;
-  /** Hexadecimal, over all that follows. */
-  hash: string;
-  at: string;
-  content: string;
-  body: ChunkBody;
-}
+/** A deed as it is sent. */
+type SharedDeed = ReturnType<typeof toShared>;
 
 /** The fields of a chunk beside its time and words. */
 export interface ChunkBody {
@@ -54,111 +43,99 @@ export interface ChunkBody {
   deeds: SharedDeed[];
 }
 
-/** The metadata that a model or a rule made of a session. */
-interface SharedMeta {
-  description: string;
-  summary: string;
-  tags: string[];
-}
+export type OutgoingChunk = ReturnType<typeof toOutgoing>;
 
-export interface OutgoingSession {
-  session: LocalSession;
-  /** Its directory within its repository. */
-  folder: string;
-  name: string | undefined;
-  lines: number;
-  chunks: OutgoingChunk[];
-  meta: SharedMeta | undefined;
-  observations: string | undefined;
-}
+/** A session as it is sent: its row at the hub, and its chunks. */
+export type OutgoingSession = ReturnType<ReturnType<typeof outgoing>>;
 
 const HASH_BYTES = 16; // 128 bits: no two chunks meet
 /** Leaves a quarter of the hub's limit for what stands beside the deeds, and for how PostgreSQL spaces JSON. */
 const DEEDS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
-const COLUMNS = `chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
-  exchange_line, token_count, content, context_content, tools, row_lines`;
+const FILE_KINDS = new Set<DeedKind>(["edit", "write", "read", "search"]);
 
-type Prepare = (store: Store, session: LocalSession) => OutgoingSession;
+/** Decides how a text is sent, and which are not. */
+interface Sending {
+  clean: (text: string) => string;
+  hasText: (text: string) => boolean;
+  /** The top of the repository on this machine. */
+  root: string;
+}
 
 /** Returns a function that reads a session from the index in the form it may be sent. */
-export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }): Prepare {
+export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }) {
   const redacted = redactor(config.settings.redact.extra);
   const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());
+  const machine = ownMachine(config.settings.share ?? {});
   const { hasText } = exclusion;
-  return (store, session) => {
+  return (store: Store, session: LocalSession) => {
     const root = projectDirectories(session.cwd)[0] ?? session.cwd;
     const withoutRoot = rootRemover(root);
-    const clean = (text: string) => withoutHome(withoutRoot(redacted(text)));
+    const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText, root };
     const all = store.db
-      .prepare(`SELECT ${COLUMNS} FROM session_chunks WHERE session_id = ? ORDER BY chunk_index`)
+      .prepare("SELECT * FROM session_chunks WHERE session_id = ? ORDER BY chunk_index")
       .all(session.storedId);
     const rows = all.filter((row) => !hasText(`${row.context_content}\n${row.tools}`));
-    const places = rows.map((row) => ({ idx: Number(row.chunk_index), first: Number(row.first_line) }));
-    const deeds = deedsByChunk(store, { number: session.number, chunks: places }, { clean, hasText, root });
-    return {
-      session,
+    const deeds = deedsByChunk(readDeeds(store, session.number), rows, sending);
+    const chunks = rows.map((row) => toOutgoing(row, deeds.get(row) ?? [], sending.clean));
+    const row = {
+      agent: session.agent,
+      id: session.id,
+      machine: session.machine ?? machine,
+      audience: session.audience,
+      project: session.project,
+      parent_id: session.parentId ?? null,
       folder: folderInProject(session.cwd) ?? "",
-      lines: all.reduce((last, row) => Math.max(last, Number(row.last_line)), 0),
-      chunks: rows.map((row) => toOutgoing(row, deeds.get(Number(row.chunk_index)) ?? [], clean)),
-      ...readDerived(session, { config, clean, hasText }),
+      started_at: session.startedAt ?? null,
+      updated_at: session.updatedAt,
+      lines: all.reduce((last, { last_line }) => Math.max(last, Number(last_line)), 0),
+      chunks: chunks.length,
+      ...readDerived(session, config, sending),
     };
+    return { session, row, chunks };
   };
 }
 
-interface Rules {
-  config: Config;
-  clean: (text: string) => string;
-  hasText: (text: string) => boolean;
-}
-
-function readDerived(
-  session: LocalSession,
-  { config, clean, hasText }: Rules,
-): Pick<OutgoingSession, "name" | "meta" | "observations"> {
-  const { hostId: id, agent } = session;
+/** Reads what was made of a session: its name, what a model or a rule said of it, its observations. */
+function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Config, sending: Sending) {
+  const { clean, hasText } = sending;
   const { meta } = readMeta(metaFile(config.paths, { id, agent }));
   const sent = (text: string) => (hasText(text) ? "" : clean(text));
-  const name = sent(meta?.name ?? session.name ?? "");
   const { records } = readLedgerFile(ledgerFile(config.paths, id));
   // a character is at most four bytes
   const observations = renderObservations(records, { maxChars: DOCUMENT_MAX_BYTES / 4 });
+  const lines = observations?.split("\n").filter((line) => !hasText(line));
   return {
-    name: name === "" ? undefined : name,
-    meta: meta && {
-      description: sent(meta.description),
-      summary: sent(meta.summary),
-      tags: meta.tags.map(sent).filter((tag) => tag !== ""),
-    },
-    observations: observations
-      ?.split("\n")
-      .filter((line) => !hasText(line))
-      .map(clean)
-      .join("\n"),
+    name: sent(meta?.name ?? session.name ?? "") || null,
+    meta: meta
+      ? {
+          description: sent(meta.description),
+          summary: sent(meta.summary),
+          tags: meta.tags.map(sent).filter((tag) => tag !== ""),
+        }
+      : null,
+    observations: lines?.map(clean).join("\n") ?? null,
   };
 }
 
-function toOutgoing(row: Row, deeds: SharedDeed[], clean: (text: string) => string): OutgoingChunk {
+function toOutgoing(row: Row, deeds: readonly SharedDeed[], clean: (text: string) => string) {
   const content = String(row.content);
   const context = String(row.context_content);
   const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
-  const sent = {
-    at: String(row.timestamp),
-    content: said.content,
-    body: {
-      speakers: JSON.parse(String(row.speakers)) as string[],
-      topics: (JSON.parse(String(row.topic_tags)) as string[]).map(clean),
-      decision: row.has_decision === 1,
-      action: row.has_action === 1,
-      first: Number(row.first_line),
-      last: Number(row.last_line),
-      exchange: Number(row.exchange_line),
-      tokens: Number(row.token_count),
-      header: clean(context.slice(0, context.length - content.length)),
-      tools: withoutForeignPaths(clean(String(row.tools))),
-      rows: said.rowLines,
-      deeds: firstWithin(deeds, DEEDS_MAX_BYTES),
-    },
+  const body: ChunkBody = {
+    speakers: JSON.parse(String(row.speakers)) as string[],
+    topics: (JSON.parse(String(row.topic_tags)) as string[]).map(clean),
+    decision: row.has_decision === 1,
+    action: row.has_action === 1,
+    first: Number(row.first_line),
+    last: Number(row.last_line),
+    exchange: Number(row.exchange_line),
+    tokens: Number(row.token_count),
+    header: clean(context.slice(0, context.length - content.length)),
+    tools: withoutForeignPaths(clean(String(row.tools))),
+    rows: said.rowLines,
+    deeds: firstWithin(deeds, DEEDS_MAX_BYTES),
   };
+  const sent = { at: String(row.timestamp), content: said.content, body };
   const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
   return { idx: Number(row.chunk_index), hash: Buffer.from(hash).toString("hex"), ...sent };
 }
@@ -170,6 +147,50 @@ function firstWithin(deeds: readonly SharedDeed[], maxBytes: number): SharedDeed
     left -= Buffer.byteLength(JSON.stringify(deed)) + 1;
     return left >= 0;
   });
+}
+
+/** Returns the deeds of a session by the chunk that they go with: the last one that begins before them. */
+function deedsByChunk(
+  deeds: readonly StoredDeed[],
+  chunks: readonly Row[],
+  sending: Sending,
+): Map<Row, SharedDeed[]> {
+  const byChunk = new Map<Row, SharedDeed[]>(chunks.map((chunk) => [chunk, []]));
+  let at = 0;
+  for (const deed of deeds) {
+    while (Number(chunks[at + 1]?.first_line ?? Number.POSITIVE_INFINITY) <= deed.line) at++;
+    const chunk = chunks[at];
+    if (chunk && !holdsText(deed, sending.hasText)) byChunk.get(chunk)?.push(toShared(deed, sending));
+  }
+  return byChunk;
+}
+
+/** Returns whether any part of a deed holds a text. */
+export function holdsText(
+  { target, paths, input, result }: Deed,
+  hasText: (text: string) => boolean,
+): boolean {
+  return [target, ...paths, input, result].some(hasText);
+}
+
+function toShared(deed: StoredDeed, { clean, root }: Sending) {
+  const { line, resultLine = null, timestamp, kind, outcome } = deed;
+  const isFile = FILE_KINDS.has(kind);
+  const files = isFile ? [deed.target, ...deed.paths].filter((path) => path.startsWith("/")) : [];
+  // the arguments repeat the path
+  const input = files.reduce((text, path) => text.replaceAll(path, placed(path, root)), deed.input);
+  return {
+    line,
+    resultLine,
+    at: timestamp,
+    kind,
+    tool: clean(deed.tool),
+    target: clean(isFile ? placed(deed.target, root) : deed.target),
+    paths: deed.paths.map((path) => clean(placed(path, root))),
+    input: clean(input),
+    outcome,
+    result: clean(deed.result),
+  };
 }
 
 /** A session on its way to the hub. */
@@ -186,16 +207,23 @@ export function shareRules({ settings }: Pick<Config, "settings">): string {
   );
 }
 
-/** Returns the sessions to be published, the newest first. */
+/**
+ * Returns the sessions to be published, the newest first; those without an agent's own format are left out, since their
+ * ids mean nothing elsewhere.
+ */
 export function localSessions(
   store: Store,
   { config, exclusion }: { config: Pick<Config, "paths" | "settings">; exclusion: Exclusion },
 ): LocalSession[] {
-  const rules = shareRules(config);
-  const lookup = projectLookup();
+  const context = { config, exclusion, rules: shareRules(config), lookup: projectLookup() };
+  const rows = store.db.prepare(
+    `SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
+     FROM sessions JOIN index_state ON session_id = id
+     WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`,
+  );
   const found = new Map<string, LocalSession>();
-  for (const row of readRows(store)) {
-    const session = toLocalSession(row, { config, exclusion, rules, lookup });
+  for (const row of rows.all()) {
+    const session = toLocalSession(row, context);
     if (session && !found.has(keyOf(session))) found.set(keyOf(session), session);
   }
   return [...found.values()];
@@ -210,27 +238,24 @@ interface Context {
 
 function toLocalSession(row: Row, { config, exclusion, rules, lookup }: Context) {
   const { paths, settings } = config;
-  const cwd = textOf(row.cwd);
+  const [cwd, parentId, name] = [row.cwd, row.parent_id, row.name].map(textOf);
   const machine = findMachine(String(row.file), paths);
   const here = directoryHere({ cwd, machine });
   const project = here === undefined ? undefined : lookup.originAt(here);
   const shared = project === undefined ? undefined : sharedProject(project, settings.share?.projects ?? {});
   if (cwd === undefined || project === undefined || shared === undefined) return undefined;
-  const storedId = String(row.id);
-  const hostId = storedId.replace(/~[0-9a-f]{6}$/, "");
-  const agent = String(row.agent) as Agent;
-  const [parentId, name] = [textOf(row.parent_id), textOf(row.name)];
-  if (exclusion.hasSession({ id: hostId, name, cwd, project: textOf(row.project), parentId }))
-    return undefined;
-  const beside = [metaFile(paths, { id: hostId, agent }), ledgerFile(paths, hostId)].map(stateOf);
+  const [storedId, agent] = [String(row.id), row.agent as Agent];
+  const id = hostId(storedId);
+  if (exclusion.hasSession({ id, name, cwd, project: textOf(row.project), parentId })) return undefined;
+  const beside = [metaFile(paths, { id, agent }), ledgerFile(paths, id)].map(stateOf);
   return {
     agent,
-    id: hubId({ id: hostId, parentId }),
+    id: hubId({ id, parentId }),
     /** The index's number of it, and the id that it has there, which differs where two files have one id. */
     number: Number(row.number),
     storedId,
     /** The host's id. */
-    hostId,
+    hostId: id,
     parentId,
     name,
     cwd,
@@ -247,25 +272,13 @@ function toLocalSession(row: Row, { config, exclusion, rules, lookup }: Context)
   };
 }
 
-/** Reads sessions to share; those without an agent's own format are left out, since their ids mean nothing elsewhere. */
-function readRows(store: Store): Row[] {
-  return store.db
-    .prepare(
-      `SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
-       FROM sessions JOIN index_state ON session_id = id
-       WHERE agent <> 'plain' AND chunk_count > 0 ORDER BY updated_at DESC`,
-    )
-    .all();
-}
-
 /** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
 export function publishedExclusion({ settings }: Pick<Config, "settings">) {
   const exclusion = readExclusion(settings.exclude);
   const { keyOf: projectOf } = projectLookup();
   return ({ id, name, cwd }: { id: string; name: string | undefined; cwd: string | undefined }) => {
-    const [own = id, subagent] = id.split("/");
     const project = cwd === undefined ? undefined : projectOf(cwd);
-    return exclusion.hasSession({ id: subagent ?? own, parentId: subagent && own, name, cwd, project });
+    return exclusion.hasSession({ ...ofHub(id), name, cwd, project });
   };
 }
 
@@ -276,4 +289,56 @@ function stateOf(file: string): string {
 
 function textOf(value: Row[string] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
+}
+
+/** Returns a path from the top of the project; elsewhere only the name, or with `~` below a home. */
+function placed(path: string, root: string): string {
+  if (!path.startsWith("/")) return path;
+  if (path === root) return ".";
+  if (path.startsWith(`${root}/`)) return path.slice(root.length + 1);
+  return isInHome(path) ? path : `…/${posix.basename(path)}`;
+}
+
+function isInHome(path: string): boolean {
+  const home = process.getBuiltinModule("node:os").homedir();
+  return path.startsWith(`${home}/`) || /^\/(?:home|Users)\/[^/]+\//.test(path);
+}
+
+/** A home in another system's or user's usual place, also in JSON, in a URL, and as hosts make folder names of it. */
+const USUAL = [
+  String.raw`(?<![\w.~-])(?:\\?/)(?:home|Users)(?:\\?/)[\w.@-]+`,
+  String.raw`(?<![\w])[A-Za-z]:(?:\\{1,2}|/)Users(?:\\{1,2}|/)[\w.@-]+`,
+  String.raw`(?<![\w])-(?:home|Users)-[A-Za-z0-9]+(?=-|$|[^\w-])`,
+];
+
+/** Makes a function that puts `~` in place of home folders: the user's own, wherever it is, and usual ones. */
+function homeRemover(home: string): (text: string) => string {
+  const own = [...new Set([home, realPath(home)])].filter((path) => path.length > 1);
+  const names = own.flatMap((path) => [escaped(path), escaped(encodeClaudeCwd(path))]);
+  const pattern = new RegExp([...names.map((name) => `${name}(?![\\w])`), ...USUAL].join("|"), "g");
+  return (text) => text.replace(pattern, "~");
+}
+
+/** Makes a function that names what lies below a directory from there: `src/a.ts`, and `.` for itself. */
+function rootRemover(root: string): (text: string) => string {
+  const paths = [...new Set([root, realPath(root)])].map(escaped).join("|");
+  const pattern = new RegExp(`(?:${paths})(?:/(?=[\\w.@-])|(?![\\w/-]))`, "g");
+  return (text) => text.replace(pattern, (match) => (match.endsWith("/") ? "" : "."));
+}
+
+/** Returns the tool calls of a chunk, one per line: of files outside of project and home only the name is left. */
+function withoutForeignPaths(tools: string): string {
+  return tools.replace(/^(\S+) \/(?:[^\s/]+\/)*([^\s/]+)$/gm, "$1 …/$2");
+}
+
+function escaped(path: string): string {
+  return path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("/", String.raw`\\?/`);
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }

@@ -11,17 +11,15 @@ import { sharedNewsFile } from "../activity/look.ts";
 import type { SharedNews } from "../activity/updates.ts";
 import { replaceFile } from "../base/files.ts";
 import { shortHash } from "../base/text.ts";
-import type { Config, Paths } from "../config/config.ts";
-import { currentExclude } from "../config/config.ts";
+import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { Row } from "../store/sqlite.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
-import { fetchSessions } from "./fetch-sessions.ts";
 import type { Hub } from "./hub.ts";
-import { toListed } from "./incoming.ts";
+import { fetchSessions, toListed } from "./incoming.ts";
 import {
   emptyShared,
   type Feed,
@@ -32,7 +30,7 @@ import {
   type SharedSession,
   writeFeeds,
 } from "./replica.ts";
-import { keyOf, likePatterns } from "./share-state.ts";
+import { keyOf, likePatterns, ofHub } from "./share-state.ts";
 
 interface PullOptions {
   replica: Store;
@@ -215,9 +213,7 @@ function excludedOrigins({ paths, settings }: Config): ReadonlySet<string | unde
 }
 
 function isExcluded({ id, project, storedId }: SharedSession, { hasSession }: Exclusion): boolean {
-  const [parent = id, subagent] = id.split("/");
-  const session = { id: subagent ?? parent, parentId: subagent && parent, project };
-  return hasSession(session) || hasSession({ id: storedId });
+  return hasSession({ ...ofHub(id), project }) || hasSession({ id: storedId });
 }
 
 function feedKey({ project, origin }: { project: string; origin: string }): string {

@@ -99,11 +99,6 @@ export function dropPublished(state: Store, keys: readonly SessionKey[]): void {
   });
 }
 
-/** Clears all notes, which are about another hub. */
-export function clearPublished(state: Store): void {
-  state.db.exec("DELETE FROM share_published");
-}
-
 interface Withdrawal extends SessionKey {
   undone: boolean;
 }
@@ -147,6 +142,12 @@ export function keyOf({ agent, id }: SessionKey): string {
 /** Returns the id of a session at the hub: a subagent's own is too short to be alone. */
 export function hubId({ id, parentId }: { id: string; parentId?: string | undefined }): string {
   return parentId === undefined ? id : `${parentId}/${id}`;
+}
+
+/** Returns the host's ids of a session by its id at the hub. */
+export function ofHub(id: string): { id: string; parentId?: string | undefined } {
+  const [parent = id, subagent] = id.split("/");
+  return subagent === undefined ? { id: parent } : { id: subagent, parentId: parent };
 }
 
 type SharedProjects = Readonly<Record<string, string>>;

@@ -1,21 +1,34 @@
-/** Runs sharing, one run at a time: publishes and pulls over one connection, and records the outcome. */
+/**
+ * Runs sharing, one run at a time: publishes and pulls over one connection, and records the outcome. Says how far it is
+ * behind and what it would send.
+ */
 
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
-import type { Config, ShareConfig } from "../config/config.ts";
-import { currentExclude } from "../config/config.ts";
+import { type Config, currentExclude, type ShareConfig } from "../config/config.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { openIndex } from "../index/freshness.ts";
+import { heldSessions } from "../index/held-sessions.ts";
 import { PULLED_FACT } from "../store/replica.ts";
-import { forgetInLog, openState, withState } from "../store/state.ts";
-import { type Store, writeFact } from "../store/store.ts";
+import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
+import { type Store, withExistingStore, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
-import { greetHub, type PublishReport, publish } from "./publishing.ts";
+import { localSessions, outgoing } from "./outgoing.ts";
+import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
 import { type PullReport, pullShared, writeSharedNews } from "./pull.ts";
-import { openReplica, removeReplica } from "./replica.ts";
-import { hubId, keyOf, ownMachine, ownOrigin, readShareFact, writeShareFact } from "./share-state.ts";
+import { openReplica, readShared, removeReplica, withReplica } from "./replica.ts";
+import {
+  hubId,
+  keyOf,
+  ownMachine,
+  ownOrigin,
+  readPublished,
+  readShareFact,
+  sharedProject,
+  writeShareFact,
+} from "./share-state.ts";
 
 interface ShareOptions {
   config: Config;
@@ -159,19 +172,8 @@ async function closing<S extends { close(): unknown }, T>(
 }
 
 /** Returns the keys of sessions in the own index, which are not pulled. */
-function ownKeys({ db }: Store): ReadonlySet<string> {
-  const rows = db.prepare("SELECT id, agent, parent_id FROM sessions").all();
-  return new Set(
-    rows.map(({ id, agent, parent_id }) =>
-      keyOf({
-        agent: String(agent),
-        id: hubId({
-          id: String(id).replace(/~[0-9a-f]{6}$/, ""),
-          parentId: parent_id === null ? undefined : String(parent_id),
-        }),
-      }),
-    ),
-  );
+function ownKeys(store: Store): ReadonlySet<string> {
+  return new Set(heldSessions(store).map((session) => keyOf({ agent: session.agent, id: hubId(session) })));
 }
 
 function isResting(state: Store): boolean {
@@ -203,4 +205,109 @@ function noteFailure(state: Store, error: SessionMemoryError): void {
 
 function lockFile({ paths }: Pick<Config, "paths">): string {
   return join(paths.home, "share.lock");
+}
+
+export interface ShareStatus {
+  /** Host, port and database; null where the URL is not at hand. */
+  hub: string | null;
+  machine: string;
+  projects: ProjectStatus[];
+  lastPublish: string | null;
+  lastPull: string | null;
+  /** The reason that the last run failed. */
+  error?: string;
+}
+
+interface ProjectStatus {
+  /** As `share.projects` names it. */
+  project: string;
+  audience: string;
+  /** Own sessions at the hub. */
+  published: number;
+  /** Others' sessions here. */
+  pulled: number;
+  /** Sessions to be sent or read. */
+  behind: number;
+}
+
+type Known = Pick<Config, "env" | "paths" | "settings">;
+
+/** Reads what is shared with whom and how far behind it is, without the hub; undefined where nothing is shared. */
+export function shareStatus(config: Known): ShareStatus | undefined {
+  const share = shareConfig(config);
+  if (!share) return undefined;
+  const { paths, settings } = config;
+  const exclusion = readExclusion(currentExclude(paths, settings.exclude));
+  const notes = withExistingState(paths, readPublished) ?? new Map<string, { signature: string }>();
+  const own = withExistingStore(paths.database, (store) => localSessions(store, { config, exclusion })) ?? [];
+  const theirs = (withReplica(paths, readShared) ?? []).filter(({ heldSeq }) => heldSeq > 0);
+  const names = ["last_publish", "last_pull", "error"] as const;
+  const [lastPublish = null, lastPull = null, error] =
+    withExistingState(paths, (state) => names.map((name) => readShareFact(state, name))) ?? [];
+  const projects = Object.entries(share.projects).map(([project, audience]) => {
+    const sent = own.filter(({ pattern }) => pattern === project);
+    const due = sent.filter((session) => notes.get(keyOf(session))?.signature !== session.signature);
+    const pulled = theirs.filter(
+      (session) => sharedProject(session.project, share.projects)?.pattern === project,
+    );
+    return {
+      project,
+      audience,
+      published: sent.filter((session) => notes.has(keyOf(session))).length,
+      pulled: pulled.length,
+      behind: due.length + pulled.filter(({ heldSeq, seq }) => heldSeq < seq).length,
+    };
+  });
+  const [hub, machine] = [hubLabel(config, share.urlEnv), ownMachine(share)];
+  return { hub, machine, projects, lastPublish, lastPull, ...(error === undefined ? {} : { error }) };
+}
+
+function hubLabel(config: Known, variable: string): string | null {
+  try {
+    return hubAddress(variable, config).label;
+  } catch {
+    return null; // not set, or not usable: a run says why
+  }
+}
+
+interface Sent {
+  sessions: number;
+  chunks: number;
+  bytes: number;
+}
+
+export interface PublishPreview extends Sent {
+  projects: (Sent & { project: string; audience: string })[];
+  /** First lines of some of what would be sent, as it would be sent. */
+  samples: string[];
+}
+
+const SAMPLES = 8; // a screen
+const SAMPLE_CHARS = 160; // a line of a terminal or two
+
+/** Previews what a run would send, made as a run makes it, without the hub. */
+export function previewPublish(config: Config): PublishPreview {
+  const { paths, settings } = config;
+  const exclusion = readExclusion(currentExclude(paths, settings.exclude));
+  const preview: PublishPreview = { sessions: 0, chunks: 0, bytes: 0, projects: [], samples: [] };
+  const projects = new Map<string, PublishPreview["projects"][number]>();
+  const prepare = outgoing({ config, exclusion });
+  withExistingStore(paths.database, (store) => {
+    for (const session of withState(paths, (state) => dueSessions(store, { state, config, exclusion }))) {
+      const { project, audience } = session;
+      const { chunks, row } = prepare(store, session);
+      const sum = projects.get(project) ?? { project, audience, sessions: 0, chunks: 0, bytes: 0 };
+      projects.set(project, sum);
+      const bytes = Buffer.byteLength(JSON.stringify([chunks, row.name, row.meta, row.observations]));
+      for (const counts of [preview, sum]) {
+        counts.sessions++;
+        counts.chunks += chunks.length;
+        counts.bytes += bytes;
+      }
+      const line = chunks[0]?.content.split("\n")[0];
+      if (line === undefined || preview.samples.length >= SAMPLES) continue;
+      preview.samples.push(`${session.hostId.slice(0, 8)} ${line}`.slice(0, SAMPLE_CHARS));
+    }
+  });
+  return { ...preview, projects: [...projects.values()] };
 }
