@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { tryLock } from "../lib/base/locks.ts";
 import { type Config, defaultSettings, type Settings } from "../lib/config/config.ts";
 import { openStore } from "../lib/store/store.ts";
 import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
@@ -195,6 +197,15 @@ test("what the index did not know is found by the search that finds it new", asy
   const stale = await sessionSearch({ query: "astrolabe" }, { config, index: false });
   expect({ results: stale.results, behind: stale.index.behind.sessions }).toEqual({ results: [], behind: 1 });
   expect(ids(await sessionSearch({ query: "astrolabe" }, { config }))).toEqual([OTHER]);
+});
+
+test("what another run is indexing just now is waited for, and found", async () => {
+  const config = configOf(home);
+  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  const release = tryLock(join(home.paths.home, "index.lock"));
+  setTimeout(() => release?.(), 400);
+  const { results, index } = await sessionSearch({ query: "sextant" }, { config });
+  expect([results.length, index.behind.sessions]).toEqual([1, 0]);
 });
 
 test("--no-index without an index says what to run", async () => {

@@ -7,7 +7,7 @@
 
 import { join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { tryLock, withLock } from "../base/locks.ts";
+import { withLock } from "../base/locks.ts";
 import type { Settings } from "../config/config.ts";
 import { currentExclude } from "../config/config.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
@@ -227,16 +227,22 @@ function isFileError(error: unknown): error is NodeJS.ErrnoException {
 /** Another run may be in the middle of years of transcripts; going on beside it is safe, only wasteful. */
 const LOCK_WAIT_MS = 60_000;
 
-/** Indexes what it can before the deadline; nothing while another run is at it. Returns what is still missing. */
+/**
+ * Indexes what it can before the deadline, waiting that long for another run: of two first searches at once, the second must
+ * not find nothing. Returns what is still missing.
+ */
 export async function catchUp(options: IndexOptions & { home: string; deadlineMs: number }): Promise<Behind> {
   const behind = readBehind(options);
   if (behind.sessions === 0 && isStoredWithout(options.store, options.settings.exclude)) return behind;
-  const release = tryLock(lockFile(options.home));
-  if (!release) return behind;
+  const { deadlineMs } = options;
+  const end = Date.now() + deadlineMs;
+  const left = () => Math.max(0, end - Date.now());
   try {
-    await indexSessions(options);
-  } finally {
-    release();
+    await withLock(lockFile(options.home), deadlineMs, () =>
+      indexSessions({ ...options, deadlineMs: left() }),
+    );
+  } catch (error) {
+    if (!isBusy(error)) throw error;
   }
   return readBehind(options);
 }
@@ -258,9 +264,13 @@ export async function indexInTurn(options: IndexOptions & { home: string }): Pro
   try {
     return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(options));
   } catch (error) {
-    if (!(error instanceof SessionMemoryError) || error.type !== "BUSY") throw error;
+    if (!isBusy(error)) throw error;
     return await indexSessions(options);
   }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof SessionMemoryError && error.type === "BUSY";
 }
 
 const lockFile = (home: string) => join(home, "index.lock");
