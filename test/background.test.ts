@@ -16,8 +16,8 @@ const home = homePerTest();
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
 setDefaultTimeout(30_000);
-/** Each job reads the head, the end and what is before its cursor by itself, in blocks. */
-const ALLOWANCE = 1024 * 1024;
+/** Each job reads the head, the end and what is before its cursor by itself, in blocks, and both ends for the title. */
+const ALLOWANCE = 1.25 * 1024 * 1024;
 /** `stepTokens` and `retainTokens` of these rows, which hold each output twice. */
 const STEP_BYTES = 128 * 1024;
 
