@@ -1,14 +1,18 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/listing.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
+import { ownRules } from "../lib/transcripts/rules.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
+import { placeAt, readAppended } from "../lib/transcripts/tree.ts";
 import { claudeUser } from "./support/claude.ts";
-import { codexItem, codexMessage, codexMeta } from "./support/codex.ts";
+import { codexCall, codexItem, codexMessage, codexMeta, codexPatch } from "./support/codex.ts";
 import { readActiveBranch, readEntries } from "./support/entries.ts";
 import { allFixtures, FIXTURES } from "./support/fixtures.ts";
-import { temporaryHome, write } from "./support/home.ts";
+import { temporaryHome } from "./support/home.ts";
+import { piHeader, piUser } from "./support/pi.ts";
+import { jsonl, type Row } from "./support/rows.ts";
 
 const { root } = temporaryHome();
 let files = 0;
@@ -117,6 +121,9 @@ describe("readEntries()", () => {
     expect(said(readEntries(file(notTyped.map((text) => user(text)))))).toEqual([]);
     const mixed = file([user("deploy it <system-reminder>secret plan</system-reminder>")]);
     expect(said(readEntries(mixed))).toEqual(["1 user deploy it"]);
+    const opened =
+      "<ide_opened_file>The user opened /x/next.config.js</ide_opened_file>\nredirect the old URL";
+    expect(said(readEntries(file([user(opened)])))).toEqual(["1 user redirect the old URL"]);
   });
 
   test("takes a whole last line without newline only when asked to", () => {
@@ -164,59 +171,45 @@ describe("readEntries()", () => {
   });
 
   test("strips a pi skill's page from the prompt that called it", () => {
-    const header = {
-      type: "session",
-      version: 3,
-      id: "p1",
-      timestamp: "2026-02-02T10:00:00.000Z",
-      cwd: "/p",
-    };
-    const content = '<skill name="search" location="/s/SKILL.md">\npage\n</skill>\n\nfind the deploy';
-    const path = file([
-      header,
-      { type: "message", id: "a", parentId: null, message: { role: "user", content } },
+    const text = '<skill name="search" location="/s/SKILL.md">\npage\n</skill>\n\nfind the deploy';
+    expect(said(readEntries(file([piHeader(), piUser({ text })])))).toEqual([
+      "2 user /skill:search find the deploy",
     ]);
-    expect(said(readEntries(path))).toEqual(["2 user /skill:search find the deploy"]);
   });
 
   test("takes typed prompts of Codex from their events, and from the items where a version has none", () => {
-    const item = (role: string, text: string) => ({
-      type: "response_item",
-      timestamp: "2026-02-02T10:00:00.000Z",
-      payload: { type: "message", role, content: [{ type: "input_text", text }] },
-    });
-    const meta = { type: "session_meta", payload: { id: "c", cwd: "/c" } };
-    const event = { type: "event_msg", payload: { type: "user_message", message: "typed" } };
-    const injected = item("user", "<environment_context>cwd</environment_context>");
-    expect(
-      said(readEntries(file([meta, injected, item("user", "other"), item("user", "typed"), event]))),
-    ).toEqual(["5 user typed"]);
-    expect(
-      said(readEntries(file([meta, injected, item("user", "typed"), item("developer", "rules")]))),
-    ).toEqual(["3 user typed"]);
+    const item = (text: string, role: "user" | "developer" = "user") => codexMessage({ role, text });
+    const event = codexItem("event_msg", { type: "user_message", message: "typed" });
+    const injected = [codexMeta(), item("<environment_context>cwd</environment_context>")];
+    const typed = (...rows: object[]) => said(readEntries(file([...injected, ...rows])));
+    expect(typed(item("other"), item("typed"), event)).toEqual(["5 user typed"]);
+    expect(typed(item("typed"), item("rules", "developer"))).toEqual(["3 user typed"]);
   });
 
   test("names the files of a patch and the command behind a shell", () => {
-    const call = (name: string, payload: object) => ({
-      type: "response_item",
-      payload: { type: "function_call", name, call_id: "1", ...payload },
-    });
     const patch = "*** Begin Patch\n*** Update File: src/a.ts\n@@\n*** Add File: b c.ts\n*** End Patch";
+    const shell = (command: string[]) => codexCall({ name: "shell", arguments: { command } });
     const path = file([
-      { type: "session_meta", payload: { id: "c", cwd: "/c" } },
-      { type: "response_item", payload: { type: "custom_tool_call", name: "apply_patch", input: patch } },
-      call("shell", { arguments: JSON.stringify({ command: ["bash", "-lc", "npm test"] }) }),
-      call("shell", { arguments: "not json" }),
-      call("shell", { arguments: JSON.stringify({ command: ["apply_patch", patch] }) }),
-      call("exec_command", { arguments: JSON.stringify({ cmd: `apply_patch <<'E'\n${patch}\nE` }) }),
+      codexMeta(),
+      codexPatch({ patch }),
+      shell(["bash", "-lc", "npm test"]),
+      codexItem("response_item", { type: "function_call", name: "shell", arguments: "not json" }),
+      shell(["apply_patch", patch]),
+      codexCall({ name: "exec_command", arguments: { cmd: `apply_patch <<'E'\n${patch}\nE` } }),
     ]);
-    const tools = [...readEntries(path)].map((entry) => entry.tool);
-    expect(tools).toEqual([
-      { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
-      { name: "shell", target: "npm test", action: "run", paths: [] },
-      { name: "shell", target: "not json", action: "run", paths: [] },
-      { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
-      { name: "apply_patch", target: "src/a.ts b c.ts", action: "edit", paths: ["src/a.ts", "b c.ts"] },
+    const edit = {
+      name: "apply_patch",
+      target: "src/a.ts b c.ts",
+      action: "edit",
+      paths: ["src/a.ts", "b c.ts"],
+    };
+    const run = { name: "shell", action: "run", paths: [] };
+    expect([...readEntries(path)].map(({ tool }) => tool as object)).toEqual([
+      edit,
+      { ...run, target: "npm test" },
+      { ...run, target: "not json" },
+      edit,
+      edit,
     ]);
   });
 });
@@ -253,17 +246,43 @@ describe("readActiveBranch()", () => {
   });
 
   test("falls back to file order when pi's chain is broken, and ends on a cycle", () => {
-    const header = { type: "session", version: 3, id: "p1", cwd: "/p" };
-    const entry = (id: string, parentId: string | null, content: string) => ({
-      type: "message",
-      id,
-      parentId,
-      message: { role: "user", content },
-    });
-    const broken = file([header, entry("a", null, "one"), entry("b", "lost", "two")]);
+    const entry = (id: string, parentId: string | null, text: string) => piUser({ id, parentId, text });
+    const broken = file([piHeader(), entry("a", null, "one"), entry("b", "lost", "two")]);
     expect(said(readActiveBranch(broken).entries)).toEqual(["2 user one", "3 user two"]);
-    const cycle = file([header, entry("a", "b", "one"), entry("b", "a", "two")]);
+    const cycle = file([piHeader(), entry("a", "b", "one"), entry("b", "a", "two")]);
     expect(said(readActiveBranch(cycle).entries)).toEqual(["2 user one", "3 user two"]);
+  });
+});
+
+describe("readAppended()", () => {
+  const appended = (rows: object[], more: object[]) => {
+    const path = file(rows);
+    const place = placeAt(path, { offset: statSync(path).size, line: rows.length });
+    appendFileSync(path, jsonl(...(more as Row[])));
+    const agent = readHead(path)?.agent ?? "";
+    const modifiedAt = new Date().toISOString();
+    const session = {
+      id: "s",
+      agent,
+      file: path,
+      updatedAt: modifiedAt,
+      modifiedAt,
+      size: statSync(path).size,
+    };
+    return readAppended(session, place, ownRules())?.entries.map(({ line, text }) => `${line} ${text}`);
+  };
+
+  test("goes on after the last row, and not where the conversation went on from an earlier one", () => {
+    const row = (uuid: string, parentUuid: string | null) => user(uuid, { uuid, parentUuid });
+    expect(appended([row("a", null), row("b", "a")], [row("c", "b")])).toEqual(["3 c"]);
+    expect(appended([row("a", null), row("b", "a")], [row("c", "a")])).toBeUndefined();
+    const pi = (id: string, parentId: string | null) => piUser({ id, parentId, text: id });
+    expect(appended([piHeader(), pi("a", null), pi("b", "a")], [pi("c", "b")])).toEqual(["4 c"]);
+    expect(appended([piHeader(), pi("a", null), pi("b", "a")], [pi("c", "a")])).toBeUndefined();
+    const gemini = (id: string) => ({ id, type: "user", content: id });
+    const start = [{ sessionId: "g", projectHash: "p" }, gemini("a")];
+    expect(appended(start, [gemini("b")])).toEqual(["3 b"]);
+    expect(appended(start, [{ $rewindTo: "a" }, gemini("b")])).toBeUndefined();
   });
 });
 
@@ -331,23 +350,13 @@ test("validateSessionFile() warns of a host's messages that lack a role or a tim
 
 describe("parseSessionFile()", () => {
   test("gives one line per message and where it came from, also without a last newline", async () => {
-    const path = file(
-      [
-        { type: "message", message: { role: "user", content: "Hello\n\n  there" } },
-        { type: "tool_use", tool: "file_read", args: {} },
-        {
-          type: "message",
-          message: {
-            role: "assistant",
-            content: [
-              { type: "text", text: "Hi" },
-              { type: "text", text: "!" },
-            ],
-          },
-        },
-      ],
-      "",
-    );
+    const content = ["Hi", "!"].map((text) => ({ type: "text", text }));
+    const rows = [
+      { type: "message", message: { role: "user", content: "Hello\n\n  there" } },
+      { type: "tool_use", tool: "file_read", args: {} },
+      { type: "message", message: { role: "assistant", content } },
+    ];
+    const path = file(rows, "");
     const parsed = await parseSessionFile(path);
     expect(parsed).toMatchObject({
       absPath: path,
@@ -359,12 +368,8 @@ describe("parseSessionFile()", () => {
   });
 
   test("extractSessionText() joins text blocks by a space and gives null for none", () => {
-    expect(
-      extractSessionText([
-        { type: "text", text: "Hello" },
-        { type: "text", text: "World" },
-      ]),
-    ).toBe("Hello World");
+    const blocks = ["Hello", "World"].map((text) => ({ type: "text", text }));
+    expect(extractSessionText(blocks)).toBe("Hello World");
     expect(extractSessionText("Simple string")).toBe("Simple string");
     expect(extractSessionText([{ type: "image" }])).toBeNull();
     expect(extractSessionText(" \n ")).toBeNull();
@@ -379,11 +384,4 @@ describe("parseSessionFile()", () => {
     expect(await listSessionFiles(folder)).toEqual([join(folder, "a.jsonl")]);
     expect(await listSessionFiles(join(root, "nowhere"))).toEqual([]);
   });
-});
-
-test("what an editor put into a prompt is no word of the user's", () => {
-  const text = "<ide_opened_file>The user opened /x/next.config.js</ide_opened_file>\nredirect the old URL";
-  expect(
-    [...readEntries(write(join(temporaryHome().root, "s.jsonl"), [claudeUser({ text })]))].map((e) => e.text),
-  ).toEqual(["redirect the old URL"]);
 });
