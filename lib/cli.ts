@@ -243,7 +243,7 @@ export function print(line: Line | string): boolean {
 }
 
 /** Prints the one JSON document of `--json`. */
-export function printJson(value: unknown): boolean {
+function printJson(value: unknown): boolean {
   const cleaned = (_: string, part: unknown) => (typeof part === "string" ? clean(part) : part);
   return writeFully(`${JSON.stringify(value, cleaned, 2)}\n`);
 }

@@ -29,11 +29,7 @@ import {
 import type { Found } from "./secrets.ts";
 
 /** Compiles a table. */
-export function compileTable(
-  table: string,
-  parts: Record<string, string>,
-  flags: string,
-): [string, RegExp][] {
+function compileTable(table: string, parts: Record<string, string>, flags: string): [string, RegExp][] {
   return table
     .trim()
     .split("\n")
@@ -245,7 +241,7 @@ const TAIL =
   /[_-](?:base|data|value|prod|production|dev|staging|test|live|old|new|plain|raw|b64|hex|\d{1,2})(?![A-Za-z0-9])|\d{1,2}(?![\w.])/iy;
 const NAME_MAX = 60;
 
-export interface Name {
+interface Name {
   /** As it is written, with its prefix. */
   text: string;
   start: number;

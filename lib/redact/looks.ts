@@ -66,7 +66,7 @@ export function isName(text: string): boolean {
 }
 
 /** Returns whether most letters stand in pieces that could be words: `TestColor256Fallback`. */
-export function hasWords(text: string): boolean {
+function hasWords(text: string): boolean {
   const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
   const words = parts.filter((part) => /^(?=.*[aeiouy])[A-Z]?[a-z]{2,}$/.test(part));
   const letters = parts.join("").length;

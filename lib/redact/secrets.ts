@@ -142,7 +142,7 @@ const BODY =
 const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
-export function findKeyBlocks(text: string, found: Found): { start: number; end: number }[] {
+function findKeyBlocks(text: string, found: Found): { start: number; end: number }[] {
   const open: { start: number; end: number }[] = [];
   let end = -2;
   if (text.includes("-----BEGIN ")) {
@@ -177,7 +177,7 @@ function endOfBlock(text: string, body: number, end: number): number {
 }
 
 /** Returns where a body that begins here ends. */
-export function endOfBody(text: string, from: number): number {
+function endOfBody(text: string, from: number): number {
   BODY.lastIndex = from;
   return BODY.test(text) ? BODY.lastIndex : from;
 }
@@ -185,7 +185,7 @@ export function endOfBody(text: string, from: number): number {
 const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
 
 /** Reports keys written as 64 bytes. */
-export function findKeyArrays(text: string, found: Found): void {
+function findKeyArrays(text: string, found: Found): void {
   for (const { index, 0: whole, 1: bytes = "" } of text.matchAll(ARRAY)) {
     if (bytes.split(",").every((byte) => Number(byte) < 256))
       found(index + 1, index + whole.length - 1, "private-key");
@@ -233,7 +233,7 @@ interface Plain {
 const same = (at: number): number => at;
 
 /** Returns a text without escapes. A continued line becomes one. */
-export function unescapeText(text: string): Plain {
+function unescapeText(text: string): Plain {
   if (!MAY_BE_ESCAPED.test(text)) return { text, original: same };
   let plain = "";
   let done = 0;

@@ -5,7 +5,7 @@ import type { Agent, Entry, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
 /** The position of a row in its file. */
-export interface Place {
+interface Place {
   line: number;
   offset: number;
   end: number;
@@ -31,7 +31,7 @@ export interface Head {
 /** Whether tool results and whole inputs are wanted too, and of long ones all or no more than the ends. */
 export type Results = boolean | "ends";
 
-export interface EntryOptions {
+interface EntryOptions {
   head: Head;
   /** Whether tool results are wanted too. */
   results: boolean;

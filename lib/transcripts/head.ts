@@ -32,73 +32,54 @@ export function readHead(file: string): Head | undefined {
 
 /** Reads the head of an open file, no further than it is known: rows after that are not parsed. */
 export function headIn(descriptor: number, size: number): Head | undefined {
-  const reader = headReader();
+  const records: JsonRecord[] = [];
+  let format: Format | undefined;
+  let head: Head | undefined;
   let parsed = HEAD_BYTES;
   for (const { bytes, offset, end } of linesForward(descriptor, { block: FIRST_BYTES })) {
     // A line as of the file's size when it was opened: a file that grows must not be read for ever.
-    if (offset >= size || (!reader.isKnown() && offset > UNKNOWN_MAX_BYTES)) break;
+    if (offset >= size || (!format && offset > UNKNOWN_MAX_BYTES)) break;
     // The first line alone may be longer: a pasted image, a system prompt.
     if (offset === 0 && end > HEAD_BYTES) parsed = HEAD_MAX_BYTES;
     if (offset >= parsed) {
-      const head = parsed < Number.POSITIVE_INFINITY ? reader.head() : undefined;
-      if (head?.cwd !== undefined || head?.agent === "plain") return head;
+      if (head?.cwd !== undefined) return head;
+      if (!head && records.some(plain.matches)) break;
       parsed = parsed < HEAD_MAX_BYTES ? HEAD_MAX_BYTES : Number.POSITIVE_INFINITY;
     }
     const isFar = offset >= HEAD_MAX_BYTES;
-    if (!bytes || (isFar && reader.isKnown() && !bytes.includes(CWD_KEY))) continue;
-    const head = reader.add(bytes);
+    if (!bytes || (isFar && format && !bytes.includes(CWD_KEY))) continue;
+    for (const record of parseLine(bytes).records) {
+      if (format && head) format.readHead(record, head);
+      else {
+        records.push(record);
+        format = FORMATS.find((host) => host.matches(record));
+        head = format && headFrom(format, records);
+      }
+    }
     if (head && (isComplete(head) || (isFar && head.cwd !== undefined))) return head;
   }
-  return reader.head();
+  return head ?? (records.some(plain.matches) ? headFrom(plain, records) : undefined);
 }
 
-/** Returns the first and the last row of a transcript in which something is said or done, as its host wrote them. */
+/** Returns the first and the last entry of a transcript, as its host wrote them; none where nothing is said or done. */
 export function outermostEntries(file: string): RawEntry[] {
   return withFile(file, (descriptor, size) => {
     const head = headIn(descriptor, size);
     if (!head) return [];
     const format = formatOf(head.agent);
-    return [rowsForward(descriptor, format), rowsBackward(descriptor, format, size)].flatMap(
-      (rows) => firstEntry(rows, head) ?? [],
-    );
-  });
-}
-
-function firstEntry(rows: Iterable<Row>, head: Head): RawEntry | undefined {
-  const format = formatOf(head.agent);
-  for (const { records, damaged, offset, end, terminated } of rows) {
-    if (!terminated && damaged) continue; // half written
-    for (const record of records) {
-      const [entry] = readRow(format, record, { line: 0, offset, end }, { head, results: false });
-      if (entry) return entry;
-    }
-  }
-  return undefined;
-}
-
-/** Takes lines one by one, and has the head once a row of a host shows whose file it is. */
-function headReader() {
-  const records: JsonRecord[] = [];
-  let format: Format | undefined;
-  let head: Head | undefined;
-  return {
-    isKnown: () => format !== undefined,
-    add(line: Buffer): Head | undefined {
-      for (const record of parseLine(line).records) {
-        if (format && head) format.readHead(record, head);
-        else {
-          records.push(record);
-          format = FORMATS.find((host) => host.matches(record));
-          head = format && headFrom(format, records);
+    const firstEntry = (rows: Iterable<Row>) => {
+      for (const { records, damaged, offset, end, terminated } of rows) {
+        if (!terminated && damaged) continue; // half written
+        for (const record of records) {
+          const [entry] = readRow(format, record, { line: 0, offset, end }, { head, results: false });
+          if (entry) return [entry];
         }
       }
-      return head;
-    },
-    head(): Head | undefined {
-      if (head) return head;
-      return records.some((record) => plain.matches(record)) ? headFrom(plain, records) : undefined;
-    },
-  };
+      return [];
+    };
+    const first = firstEntry(rowsForward(descriptor, format));
+    return first.length === 0 ? [] : [...first, ...firstEntry(rowsBackward(descriptor, format, size))];
+  });
 }
 
 function headFrom(format: Format, records: readonly JsonRecord[]): Head {
