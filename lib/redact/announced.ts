@@ -3,8 +3,8 @@
  * as a sibling (`name`, `value`), or said. A name alone proves nothing (`password: string`, `token = getToken()`), so the
  * value has to look like a secret, too.
  *
- * Other secrets are known by the one place that each is given at: an option of a command, a statement, a sentence, an
- * address, a cookie.
+ * Other secrets are known by the one place that each is given at: an option of a command, a statement, a sentence, a
+ * cookie.
  */
 
 import {
@@ -89,7 +89,7 @@ interface Value {
 }
 
 /** Reports the value that a name announces, and returns where it ends. */
-export function findAnnounced(text: string, name: Name, found: Found): number {
+function findNamed(text: string, name: Name, found: Found): number {
   const before = text.slice(Math.max(0, name.start - 120), name.start);
   // a model's signature under its thinking is no secret, one in an address opens it
   if (/sig(?:nature)?$/i.test(name.text) && !/[?&;]$/.test(before)) return name.end;
@@ -219,11 +219,10 @@ const ENDINGS: [level: number, endings: string][] = [
   [TOKEN, "token|key|auth(?:orization|n)?|bearer|basic|sig(?:nature)?|clave|wallet|seed|salt"],
   [0, "(?:sess(?:ion)?(?:[_-]?id)?|sid)(?==)"],
 ];
-export const NAME_ENDS = `(?:${ENDINGS.map(([, endings]) => endings).join("|")})(?![a-z])`;
+const NAME_ENDS = `(?:${ENDINGS.map(([, endings]) => endings).join("|")})(?![a-z])`;
 /** Names beyond ASCII, looked for only in texts that are. */
-export const FOREIGN_NAMES =
+const FOREIGN_NAMES =
   /contrase(?:ñ|n)a|hasło|şifre|lösenord|jelszó|пароль|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|كلمة (?:المرور|السر)|סיסמה|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
-const FOREIGN = /[^\0-\x7f]/;
 const LEVELS = ENDINGS.map(
   ([level, endings]) => [level, new RegExp(`^(?:${endings.replace("(?==)", "")})$`, "i")] as const,
 );
@@ -251,9 +250,11 @@ interface Name {
 }
 
 /** Reads the whole name whose ending stands here. */
-export function readName(text: string, at: number, ending: string): Name | undefined {
+function readName(text: string, at: number, ending: string): Name | undefined {
   let end = at + ending.length;
-  const level = FOREIGN.test(ending) ? PASSWORD : LEVELS.find(([, endings]) => endings.test(ending))?.[0];
+  const level = BEYOND_ASCII.test(ending)
+    ? PASSWORD
+    : LEVELS.find(([, endings]) => endings.test(ending))?.[0];
   if (level === undefined) return undefined;
   const before = text.slice(Math.max(0, at - NAME_MAX), at);
   const prefix = /[\w$.-]*$/.exec(before)?.[0] ?? "";
@@ -285,7 +286,7 @@ function kindOf(ending: string, level: number): string {
 }
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
-export const PLACE_WORDS =
+const PLACE_WORDS =
   "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|identified|wifi:|sudo -S|chpasswd|login -|from-literal|net use |htpasswd|rabbitmqctl|(?<![\\w./-])(?:sshpass|vault|mysql\\w*|mariadb|redis-cli|mongo\\w*|cqlsh|mosquitto_\\w+|sqlcmd|bcp|ipmitool|zip|unzip|7z|u?n?rar|ldap[a-z]+|openssl|ssh-keygen|wl?freerdp|xl?freerdp|smbclient|curl|wget|xh|https?|hurl) ";
 
 /** Kinds, and what stands before a value; `@a` goes over other arguments, `@v` is a value, bare or in quotes. */
@@ -342,7 +343,7 @@ const PLACES = [...compileTable(COMMANDS, PLACE_PARTS, "dy"), ...compileTable(SE
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
 
 /** Reports what is given at this place, and returns where it ends. */
-export function findPlaced(text: string, at: number, found: Found): number {
+function findPlaced(text: string, at: number, found: Found): number {
   for (const [kind, pattern] of PLACES) {
     pattern.lastIndex = at;
     const [start, end] = pattern.exec(text)?.indices?.slice(1).find(Boolean) ?? [0, 0];
@@ -354,42 +355,45 @@ export function findPlaced(text: string, at: number, found: Found): number {
   return at;
 }
 
-const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256}))?@(?=[\w[$])/g;
-/** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
-const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
-const PORT = /^\d{1,5}(?:[/?#]|$)/;
-/** Keys as user names, as in a clone URL or the address of an error collector. */
-const HEX_USER = /^[0-9a-f]{32,64}$/;
-
-/** A line of a PostgreSQL password file. */
-const PGPASS =
-  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:([^:\s"']{3,100})(?=["',]?[ \t]*(?:\n|$))/g;
-
-/** Reports users and passwords in addresses. */
-export function findInAddresses(text: string, found: Found): void {
-  if (text.includes(":543") || text.includes(":*:") || text.includes(":6432:")) {
-    for (const { index, 0: line, 1: password = "" } of text.matchAll(PGPASS))
-      found(index + line.length - password.length, index + line.length, "password");
-  }
-  if (!text.includes("://") || !text.includes("@")) return;
-  for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
-    const start = index + 3;
-    // a slash is believed only where no port and path can be meant
-    if (PORT.test(password) || (password.includes("/") && user.includes("."))) continue;
-    if (looksRandom(user) || HEX_USER.test(user) || password === "x-oauth-basic")
-      found(start, start + user.length, "url-user");
-    const at = start + user.length + 1;
-    if (!TEMPLATE.test(password)) found(at, at + password.length, "url-password");
-  }
-}
-
 const SESSION = /=["']?([A-Za-z0-9%._+/-]{16,4096})/y;
 
 /** Reports the value of a cookie or parameter that identifies a session, and returns where it ends. */
-export function findSession(text: string, nameEnd: number, found: Found): number {
+function findSession(text: string, nameEnd: number, found: Found): number {
   SESSION.lastIndex = nameEnd;
   const value = SESSION.exec(text)?.[1] ?? "";
   if (!looksRandom(value) && !(isHex(value) && value.length >= 24)) return nameEnd;
   found(SESSION.lastIndex - value.length, SESSION.lastIndex, "cookie");
   return SESSION.lastIndex;
+}
+
+/** Every word that may announce a secret: of a name, a sentence, a command. */
+const ANNOUNCING = new RegExp(`${NAME_ENDS}|${PLACE_WORDS}`, "iy");
+const BEYOND_ASCII = /[^\0-\x7f]/;
+const IN_ROW_MAX = 8;
+
+/** Reports the secrets that words announce. */
+export function findAnnounced(text: string, words: readonly number[], found: Found): void {
+  let from = 0;
+  let inRow = 0;
+  for (const at of words) {
+    ANNOUNCING.lastIndex = at;
+    const word = at < from ? undefined : ANNOUNCING.exec(text)?.[0];
+    if (word === undefined) continue;
+    inRow = at - from < 6 ? inRow + 1 : 0;
+    from = at + word.length;
+    // a run made of names would be judged again from each of them
+    const end = inRow > IN_ROW_MAX ? 0 : findValue(text, at, word, found);
+    if (end <= from) continue;
+    inRow = 0;
+    from = end;
+  }
+  if (!BEYOND_ASCII.test(text)) return;
+  for (const { index, 0: name } of text.matchAll(FOREIGN_NAMES)) findValue(text, index, name, found);
+}
+
+function findValue(text: string, at: number, word: string, found: Found): number {
+  const end = findPlaced(text, at, found);
+  const name = end > at ? undefined : readName(text, at, word);
+  if (!name) return end;
+  return name.kind === "cookie" ? findSession(text, name.end, found) : findNamed(text, name, found);
 }

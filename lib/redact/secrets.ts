@@ -3,18 +3,9 @@
  * that announces a secret, does it look random by itself?
  */
 
-import {
-  FOREIGN_NAMES,
-  findAnnounced,
-  findInAddresses,
-  findPlaced,
-  findSession,
-  NAME_ENDS,
-  PLACE_WORDS,
-  readName,
-} from "./announced.ts";
+import { findAnnounced } from "./announced.ts";
 import { findCards, findFormat, findMiddles, type Run, type Scan, scan } from "./formats.ts";
-import { decode, isBodyLine, isRandom } from "./looks.ts";
+import { decode, isBodyLine, isRandom, looksRandom } from "./looks.ts";
 
 /** Reports a secret by its place and kind. */
 export type Found = (start: number, end: number, kind: string) => void;
@@ -27,11 +18,7 @@ interface Span {
   isGuess?: boolean;
 }
 
-/** Every word that may announce a secret: of a name, a sentence, a command. */
-const WORD = new RegExp(`${NAME_ENDS}|${PLACE_WORDS}`, "iy");
-const BEYOND_ASCII = /[^\0-\x7f]/;
 const TOKEN = /[A-Za-z0-9+][A-Za-z0-9+/_-]{15,}={0,2}/g;
-const IN_ROW_MAX = 8;
 /** Nearly all long runs of ordinary text are names and paths without a digit. */
 const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
 
@@ -75,10 +62,7 @@ function findSecrets(text: string, { words, prefixes, runs }: Scan): Span[] {
   let from = 0;
   for (const at of prefixes) if (at >= from) from = findFormat(text, at, found);
   for (const run of tokens) findMiddles(text, run, found);
-  findWords(text, words, found);
-  if (BEYOND_ASCII.test(text)) {
-    for (const { index, 0: name } of text.matchAll(FOREIGN_NAMES)) findValue(text, index, name, found);
-  }
+  findAnnounced(text, words, found);
   findInAddresses(text, found);
   findCards(text, found);
   findKeyArrays(text, found);
@@ -88,31 +72,6 @@ function findSecrets(text: string, { words, prefixes, runs }: Scan): Span[] {
   };
   for (const run of tokens) findRandom(text, run, guessed);
   return spans;
-}
-
-/** Reports the secrets that words announce. */
-function findWords(text: string, words: readonly number[], found: Found): void {
-  let from = 0;
-  let inRow = 0;
-  for (const at of words) {
-    WORD.lastIndex = at;
-    const word = at < from ? undefined : WORD.exec(text)?.[0];
-    if (word === undefined) continue;
-    inRow = at - from < 6 ? inRow + 1 : 0;
-    from = at + word.length;
-    // a run made of names would be judged again from each of them
-    const end = inRow > IN_ROW_MAX ? 0 : findValue(text, at, word, found);
-    if (end <= from) continue;
-    inRow = 0;
-    from = end;
-  }
-}
-
-function findValue(text: string, at: number, word: string, found: Found): number {
-  const end = findPlaced(text, at, found);
-  const name = end > at ? undefined : readName(text, at, word);
-  if (!name) return end;
-  return name.kind === "cookie" ? findSession(text, name.end, found) : findAnnounced(text, name, found);
 }
 
 /** Reports what looks random in a run, and base64 of a text that holds a secret. */
@@ -265,4 +224,33 @@ function lastAtMost(sorted: readonly number[], value: number): number {
     else high = middle;
   }
   return low - 1;
+}
+
+const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256}))?@(?=[\w[$])/g;
+/** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
+const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
+const PORT = /^\d{1,5}(?:[/?#]|$)/;
+/** Keys as user names, as in a clone URL or the address of an error collector. */
+const HEX_USER = /^[0-9a-f]{32,64}$/;
+
+/** A line of a PostgreSQL password file. */
+const PGPASS =
+  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:([^:\s"']{3,100})(?=["',]?[ \t]*(?:\n|$))/g;
+
+/** Reports users and passwords in addresses. */
+function findInAddresses(text: string, found: Found): void {
+  if (text.includes(":543") || text.includes(":*:") || text.includes(":6432:")) {
+    for (const { index, 0: line, 1: password = "" } of text.matchAll(PGPASS))
+      found(index + line.length - password.length, index + line.length, "password");
+  }
+  if (!text.includes("://") || !text.includes("@")) return;
+  for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
+    const start = index + 3;
+    // a slash is believed only where no port and path can be meant
+    if (PORT.test(password) || (password.includes("/") && user.includes("."))) continue;
+    if (looksRandom(user) || HEX_USER.test(user) || password === "x-oauth-basic")
+      found(start, start + user.length, "url-user");
+    const at = start + user.length + 1;
+    if (!TEMPLATE.test(password)) found(at, at + password.length, "url-password");
+  }
 }
