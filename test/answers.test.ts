@@ -1,11 +1,33 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
-import { type ChatMessage, type ChatReply, jsonCompleter, readAnswer } from "../lib/model/answers.ts";
+import { type ChatMessage, jsonCompleter, type SendChat } from "../lib/model/answers.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 const schema = z.object({ name: z.string().min(3), tags: z.array(z.string()) });
 const good = { name: "fix login", tags: ["auth"] };
 const json = JSON.stringify(good);
+
+type Reply = Awaited<ReturnType<SendChat>>;
+
+/** Asks a model that gives these replies, and empty ones after them. */
+function scripted(...replies: Partial<Reply>[]) {
+  const seen: ChatMessage[][] = [];
+  const complete = jsonCompleter(async (messages) => {
+    seen.push(structuredClone(messages));
+    const reply = replies.shift() ?? {};
+    return { text: "", cut: false, model: "m", tokens: { input: 10, output: 5 }, usd: 0.5, ...reply };
+  });
+  return { seen, ask: () => complete({ feature: "meta", system: "S", prompt: "P", schema }) };
+}
+
+/** Returns what a model's answer, given however often it is asked, is taken for: a value, or what is wrong with it. */
+async function taken(text: string): Promise<unknown> {
+  const { ask } = scripted({ text }, { text }, { text });
+  return await ask().then(
+    ({ value }) => value,
+    ({ message }: Error) => message.replace("Cannot use the model's answer for meta: ", ""),
+  );
+}
 
 const readable: [string, string][] = [
   ["the object alone", json],
@@ -30,10 +52,8 @@ const readable: [string, string][] = [
   ["extra keys", JSON.stringify({ ...good, reasoning: "because" })],
 ];
 
-test.each(readable)("an answer is found: %s", (_, text) => {
-  const read = readAnswer(text, schema);
-  if (!("value" in read)) throw new Error(read.wrong);
-  expect(read.value.name).toBe("fix login");
+test.each(readable)("an answer is found: %s", async (_, text) => {
+  expect(await taken(text)).toMatchObject({ name: "fix login" });
 });
 
 const unreadable: [string, string, string][] = [
@@ -45,37 +65,26 @@ const unreadable: [string, string, string][] = [
   ["a list of words", '["fix", "login"]', "the answer: Invalid input: expected object, received array"],
 ];
 
-test.each(unreadable)("an answer is refused with the reason: %s", (_, text, wrong) => {
-  expect(readAnswer(text, schema)).toEqual({ wrong });
+test.each(unreadable)("an answer is refused with the reason: %s", async (_, text, wrong) => {
+  expect(await taken(text)).toBe(wrong);
 });
 
-test("50 KB of opening braces or quotes are refused without being read a thousand times", () => {
-  for (const text of ["{".repeat(50_000), '{"'.repeat(25_000), '{"a":'.repeat(10_000), "[".repeat(50_000)]) {
-    expect(readAnswer(text, schema)).toEqual({ wrong: "there is no JSON object in it" });
-  }
+test("50 KB of opening braces or quotes are refused without being read a thousand times", async () => {
+  for (const text of ["{".repeat(50_000), '{"'.repeat(25_000), '{"a":'.repeat(10_000), "[".repeat(50_000)])
+    expect(await taken(text)).toBe("there is no JSON object in it");
 });
 
-test("no mangled answer makes the reader throw, and none invents a value", () => {
+test("no mangled answer makes the reader throw, and none invents a value", async () => {
   const random = seeded(fuzzSeed("answers"));
   for (let i = 0; i < 2000; i++) {
     const text = [...random.pick(readable)[1]];
     for (let cut = random.integer(0, 4); cut > 0; cut--)
       text.splice(random.integer(0, text.length), random.integer(0, 5));
-    const read = readAnswer(text.join(""), schema);
-    if ("value" in read) expect(schema.safeParse(read.value).success).toBe(true);
-    else expect(read.wrong).not.toBe("");
+    const read = await taken(text.join(""));
+    if (typeof read !== "string") expect(schema.safeParse(read).success).toBe(true);
+    else expect(read).not.toBe("");
   }
 });
-
-function scripted(...replies: Partial<ChatReply>[]) {
-  const seen: ChatMessage[][] = [];
-  const complete = jsonCompleter(async (messages) => {
-    seen.push(structuredClone(messages));
-    const reply = replies.shift() ?? {};
-    return { text: "", cut: false, model: "m", tokens: { input: 10, output: 5 }, usd: 0.5, ...reply };
-  });
-  return { seen, ask: () => complete({ feature: "meta", system: "S", prompt: "P", schema }) };
-}
 
 test("a malformed answer is asked for again with what was wrong, and all attempts are counted", async () => {
   const { seen, ask } = scripted({ text: '{"name": "ok name"}' }, { text: "no" }, { text: json });

@@ -7,9 +7,10 @@ import {
   type Observation,
   observationLine,
   observationTokens,
+  type ReflectedRecord,
 } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
-import { isReflectionDue, reflect, reflectByRule } from "../lib/observe/reflect.ts";
+import { isReflectionDue, reflect } from "../lib/observe/reflect.ts";
 import { answering, conversation, observationsOf, observing, type Turn } from "./support/conversation.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 
@@ -49,17 +50,30 @@ function context(records: LedgerRecord[], settings: Partial<ReturnType<typeof ob
   return { ...base, settings: { ...base.settings, ...settings } };
 }
 
-test("reflection by rule never grows, never empties, drops nothing open, and keeps order", () => {
+/** Reflects by rule on a copy of a ledger, and returns the record that was made. */
+async function reflectedBy(
+  ledger: readonly LedgerRecord[],
+  limit: number,
+  focus?: string,
+): Promise<ReflectedRecord> {
+  const made: LedgerRecord[] = [];
+  await reflect({
+    ...context([...ledger], { reflectorTokens: limit }),
+    append: (record) => void made.push(record),
+    force: true,
+    focus,
+  });
+  return made[0] as ReflectedRecord;
+}
+
+test("reflection by rule never grows, never empties, drops nothing open, and keeps order", async () => {
   const random = seeded(fuzzSeed("reflection by rule"));
   for (let round = 0; round < 300; round++) {
     const items = randomItems(random);
     const closed = items.filter(() => random.chance(0.5)).map(({ id }) => id);
     const ledger = ledgerOf(items, closed);
     const memory = foldLedger(ledger);
-    const record = reflectByRule(memory, {
-      limit: random.integer(1, 4000),
-      focus: random.pick([undefined, "fact 3"]),
-    });
+    const record = await reflectedBy(ledger, random.integer(1, 4000), random.pick([undefined, "fact 3"]));
     const after = foldLedger([...ledger, record]);
     expect(after.observations.length).toBeGreaterThan(0);
     expect(observationTokens(after.observations)).toBeLessThanOrEqual(observationTokens(memory.observations));
@@ -71,25 +85,24 @@ test("reflection by rule never grows, never empties, drops nothing open, and kee
   }
 });
 
-test("repeats and superseded states go, the latest stays", () => {
+test("repeats and superseded states go, the latest stays", async () => {
   const items = [
     item("aaaaaa", { text: "the port is 8080" }),
     item("bbbbbb", { text: "`bun test` failed: 1 fail", subject: "run bun test" }),
     item("cccccc", { text: "The port  is 8080" }),
     item("dddddd", { text: "✅ `bun test` failed: x; then it passed", subject: "run bun test" }),
   ];
-  expect(reflectByRule(foldLedger(ledgerOf(items)), { limit: 40_000 }).dropped).toEqual(["aaaaaa", "bbbbbb"]);
+  expect((await reflectedBy(ledgerOf(items), 40_000)).dropped).toEqual(["aaaaaa", "bbbbbb"]);
 });
 
-test("what the focus names is kept before what is newer", () => {
+test("what the focus names is kept before what is newer", async () => {
   const items = Array.from({ length: 40 }, (_, index) =>
     item(`id${1000 + index}`, {
       text: `${index === 0 ? "the deploy key" : "note"} ${index} ${"word ".repeat(20)}`,
     }),
   );
-  const memory = foldLedger(ledgerOf(items));
-  expect(reflectByRule(memory, { limit: 1000 }).dropped).toContain("id1000");
-  expect(reflectByRule(memory, { limit: 1000, focus: "Deploy" }).dropped).not.toContain("id1000");
+  expect((await reflectedBy(ledgerOf(items), 1000)).dropped).toContain("id1000");
+  expect((await reflectedBy(ledgerOf(items), 1000, "Deploy")).dropped).not.toContain("id1000");
 });
 
 test("a reflection that achieved nothing is not repeated on the same input", async () => {

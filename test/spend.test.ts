@@ -5,12 +5,14 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
   formatCost,
   openSpendLedger,
-  type PlannedCall,
-  priceOf,
+  pricePlan,
   readSpendToday,
+  type SpendLedger,
   type Tokens,
 } from "../lib/model/spend.ts";
 import { temporaryHome } from "./support/home.ts";
+
+type PlannedCall = Parameters<SpendLedger["reserve"]>[0];
 
 const prices = { cheap: { input: 1, output: 2 } };
 
@@ -159,14 +161,19 @@ const hosts: [baseUrl: string, usd: number][] = [
 ];
 
 test.each(hosts)("a model at %s costs %p", (baseUrl, usd) => {
-  const price = (model: string) => priceOf({ kind: "chat", model, baseUrl }, million(1, 1), prices);
-  expect([price("llama"), price("cheap").usd]).toEqual([{ usd, isKnown: usd === 0 }, 3]);
+  const plan = (model: string) =>
+    pricePlan({ settings: settings(1) }, { kind: "chat", model, baseUrl }, million(1, 1));
+  expect([plan("llama").usd, plan("cheap").usd]).toEqual([usd, 3]);
+  expect(plan("llama").text).toContain(
+    usd === 0 ? ": about $0.0000 (" : ": counted as $140.0000, the dearest known",
+  );
 });
 
 test("a dated or provider-prefixed model name has its model's list price", () => {
-  const chat = (model: string) => priceOf({ kind: "chat", model }, million(1, 1)).usd;
+  const chat = (model: string) => pricePlan({ settings: {} }, { kind: "chat", model }, million(1, 1)).usd;
   expect([chat("gpt-4o-mini"), chat("openai/gpt-4o-mini-2024-07-18")]).toEqual([0.75, 0.75]);
-  expect(priceOf({ kind: "embedding", model: "text-embedding-3-small" }, million(1)).usd).toBe(0.02);
+  const small = { kind: "embedding", model: "text-embedding-3-small" } as const;
+  expect(pricePlan({ settings: {} }, small, million(1)).usd).toBe(0.02);
   expect([chat("gpt-4o-mini-fast"), chat("constructor"), chat("__proto__")]).toEqual([140, 140, 140]);
 });
 

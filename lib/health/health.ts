@@ -282,7 +282,7 @@ function checkRuntime(runtime: Runtime | undefined): Finding[] {
 const HOOKED = ["claude", "pi", "codex"] as const;
 type HookedHost = (typeof HOOKED)[number];
 
-export interface HookRuns {
+interface HookRuns {
   event: string;
   lastRun: string;
   failures24h: number;
@@ -379,7 +379,7 @@ export function writePage({ file, text }: SkillPage, paths: Paths): void {
 }
 
 /** Finds hosts whose agents cannot ask for what is read of their sessions. */
-export function checkSkills(sessions: readonly Session[], paths: Paths, env: Environment): Finding[] {
+function checkSkills(sessions: readonly Session[], paths: Paths, env: Environment): Finding[] {
   return HOSTS.filter(
     ({ agent, skills, program }) =>
       skills !== undefined &&

@@ -19,7 +19,7 @@ export interface ChatMessage {
   content: string;
 }
 
-export interface ChatReply {
+interface ChatReply {
   text: string;
   /** True when it stopped at the token limit. */
   cut: boolean;
@@ -101,7 +101,7 @@ async function askForJson<T>(send: SendChat, request: JsonRequest<T>): Promise<J
 }
 
 /** Returns the first object in a text that passes the schema, or what is wrong with the likeliest one. */
-export function readAnswer<T>(text: string, schema: z.ZodType<T>): { value: T } | { wrong: string } {
+function readAnswer<T>(text: string, schema: z.ZodType<T>): { value: T } | { wrong: string } {
   let wrong: string | undefined;
   for (const candidate of candidates(text)) {
     const parsed = schema.safeParse(candidate);

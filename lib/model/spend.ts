@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Config, LlmConfig, Settings } from "../config/config.ts";
+import type { LlmConfig, Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { Row } from "../store/sqlite.ts";
 import { withState } from "../store/state.ts";
@@ -47,7 +47,7 @@ interface Price {
 }
 
 /** A call about to be made, with an upper bound of its tokens. */
-export interface PlannedCall extends PricedModel {
+interface PlannedCall extends PricedModel {
   /** Its purpose: `meta`, `embed`, `query` … */
   feature: string;
   tokens: Tokens;
@@ -151,7 +151,7 @@ export function formatCost(usd: number | null, tokens: number): string {
 
 /** Returns the host that would receive so many tokens, and the price at which such a call is recorded. */
 export function pricePlan(
-  { settings }: Pick<Config, "settings">,
+  { settings }: { settings: Pick<Settings, "llm"> },
   model: PricedModel,
   { input, output }: Tokens,
 ): { host: string; tokens: number; usd: number; text: string } {
@@ -276,7 +276,7 @@ const LIST_PRICES: Record<ModelKind, Prices> = {
 };
 
 /** Returns the price of a call; `usd` is never NaN or negative. */
-export function priceOf(model: PricedModel, tokens: Tokens, configured: Prices = {}): Price {
+function priceOf(model: PricedModel, tokens: Tokens, configured: Prices = {}): Price {
   const known = knownRate(model, configured);
   const rate = known ?? dearest(model.kind);
   return { usd: (tokens.input * rate.input + tokens.output * rate.output) / 1_000_000, isKnown: !!known };

@@ -269,7 +269,7 @@ function readTail(session: Session, { paths, rules }: { paths: Reading; rules: R
 }
 
 /** Saves where what is not observed begins. */
-export function noteObserved(
+function noteObserved(
   { session, entries }: SessionMemoryState,
   { paths, ledger }: { paths: Reading; ledger: Ledger },
 ): void {

@@ -46,7 +46,7 @@ export interface ObserveContext {
   rowIds?: boolean | undefined;
 }
 
-export interface ObserveOptions extends ObserveContext {
+interface ObserveOptions extends ObserveContext {
   /** The conversation with tool results, oldest first. */
   entries: readonly Entry[];
   /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
@@ -223,7 +223,7 @@ function touchedFiles(entries: readonly Entry[], clean: (text: string) => string
 }
 
 /** Characters kept of a tool result, as in pi's own summaries. */
-export const RESULT_CHARS = 2000;
+const RESULT_CHARS = 2000;
 /** One line of a tool call. */
 const TOOL_CHARS = 300;
 /** Context that a host reports beyond this multiple of the estimate is not the conversation's. */

@@ -8,7 +8,6 @@
 
 import { createHash } from "node:crypto";
 import { statesCause } from "../language/speech.ts";
-import { contentWords } from "../language/words.ts";
 import {
   foldLedger,
   isOpen,
@@ -81,8 +80,6 @@ export async function reflect(
   return outcome;
 }
 
-/** A text that shares this much with another adds nothing to it. */
-const CONTAINED_SHARE = 0.8;
 /** Share of the limit that each priority may fill: together less than half, so that the next reflection is far off. */
 const SHARES: Record<Priority, number> = { red: 0.2, yellow: 0.2, green: 0.05 };
 /** After a reflection that could not get below the limit, the next one waits for this growth. */
@@ -113,13 +110,12 @@ export function isReflectionDue(memory: Memory, limit: number): boolean {
 }
 
 /** Reflects by rule: merges, then caps. A record that drops nothing is to be kept too: it says that this was tried. */
-export function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
+function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
   const dropped = new Set<Observation>();
   const wordsOf = ({ priority, text }: Observation) =>
     `${priority} ${text.toLowerCase().replace(/\s+/g, " ")}`;
   dropEarlier(memory, dropped, wordsOf);
   dropEarlier(memory, dropped, ({ subject }) => subject);
-  dropContained(memory, dropped);
   for (const priority of options.onlyMerge ? [] : (["green", "yellow", "red"] as const)) {
     dropExcess(memory, { dropped, priority, ...options });
   }
@@ -156,25 +152,6 @@ function thingsOf(text: string): string[] {
     /[\w-]+\.[a-z]\w{0,5}\b|\b[A-Z]\w*(?:Error|Exception)\b|\bE[A-Z]{3,}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b/g,
   );
   return [...new Set(found ?? [])];
-}
-
-/** Drops what a later observation also says about the same file, error or decision. */
-function dropContained(memory: Memory, dropped: Set<Observation>): void {
-  const holders = new Map<string, { item: Observation; words: Set<string> }[]>();
-  for (const item of memory.observations.toReversed()) {
-    if (dropped.has(item)) continue;
-    const words = new Set(contentWords(item.text));
-    const things = thingsOf(item.text);
-    const others = things.flatMap((thing) => holders.get(thing) ?? []);
-    const isSaid = others.some((other) => share(words, other.words) >= CONTAINED_SHARE);
-    if (isSaid && item.priority !== "red" && !isOpen(item, memory)) dropped.add(item);
-    else for (const thing of things) holders.set(thing, [...(holders.get(thing) ?? []), { item, words }]);
-  }
-}
-
-/** Returns the share of words that are among others. */
-function share(words: ReadonlySet<string>, others: ReadonlySet<string>): number {
-  return words.size === 0 ? 0 : [...words].filter((word) => others.has(word)).length / words.size;
 }
 
 /** Drops all but the last of the observations that share a key. */

@@ -10,7 +10,7 @@ import {
   observationTokens,
   uncovered,
 } from "../../lib/observe/observations.ts";
-import { observe, RESULT_CHARS, rawTokens } from "../../lib/observe/observe.ts";
+import { observe, rawTokens } from "../../lib/observe/observe.ts";
 import { compactionSummary, renderObservations } from "../../lib/observe/render-observations.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
 import { CLEAN, conversation, observing, randomTurn } from "../support/conversation.ts";
@@ -29,6 +29,8 @@ const LARGE_TOKENS = 20_000;
 const TURNS = 50;
 const RENDER_TOKENS = 40_000;
 const REPETITIONS = 9;
+/** Of a tool result, as a summariser sees it. */
+const RESULT_CHARS = 2000;
 
 export async function rows(): Promise<BenchRow[]> {
   return [...(await lives()), ...(await realSessions()), ...(await prefix()), ...(await speed())];

@@ -8,10 +8,12 @@ import {
   type Observation,
   observationLine,
 } from "../../lib/observe/observations.ts";
-import { type ObserveOptions, redactToLine } from "../../lib/observe/observe.ts";
+import { type observe, redactToLine } from "../../lib/observe/observe.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import type { Entry, ToolAction } from "../../lib/transcripts/session.ts";
 import type { Random } from "./random.ts";
+
+type ObserveOptions = Parameters<typeof observe>[0];
 
 export const CLEAN = redactToLine({ redact });
 
