@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { ledgerFile, setObserveSettings } from "../lib/observe/ledger.ts";
 import { eventually } from "./clients/eventually.ts";
@@ -38,6 +38,13 @@ function contextOf(stdout: string): string {
 
 function logOf(home: TemporaryHome): string {
   return existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
+}
+
+/** The log once the last job is done. */
+function finished(home: TemporaryHome): Promise<string> {
+  return eventually("the work in the background", () =>
+    logOf(home).includes('"background.meta"') ? logOf(home) : undefined,
+  );
 }
 
 /** The one note that turns up in a folder. */
@@ -107,9 +114,7 @@ test("one switch turns observing off in PreCompact and after turns, in config.js
     turnOff(home);
     expect((await home.hook("pre-compact", input(home, file, { trigger: "manual" }))).stdout).toBe("");
     await home.hook("stop", input(home, file, { stop_hook_active: false }));
-    await eventually("the work in the background", () =>
-      logOf(home).includes('"background.meta"') ? true : undefined,
-    );
+    await finished(home);
     expect(existsSync(ledgerFile(home.paths, ID))).toBe(false);
   }
 }, 30_000);
@@ -119,11 +124,8 @@ describe("Stop and SessionEnd", () => {
     const file = conversation(home, ID, ["Please keep the port 8443 for the gateway."]);
     const run = await started(home, "stop", input(home, file, { stop_hook_active: false }));
     expect(run).toEqual({ stdout: "", stderr: "", exitCode: 0 });
-    const jobs = await eventually("the work in the background", () => {
-      const log = existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
-      const done = log.split("\n").filter((line) => line.includes('"background.'));
-      return done.length >= 3 ? done.map((line) => JSON.parse(line)) : undefined;
-    });
+    const log = (await finished(home)).trim().split("\n");
+    const jobs = log.map((line) => JSON.parse(line));
     expect(jobs.map(({ event, ok }) => [event, ok])).toEqual([
       ["background.index", true],
       ["background.observe", true],
@@ -146,15 +148,11 @@ describe("Stop and SessionEnd", () => {
     await home.hook("session-end", input(home, file, { reason: "clear" }));
     expect(await noteIn(join(home.project, "memory"))).toContain("port 8443");
     rmSync(join(home.project, "memory"), { recursive: true });
-    await eventually("the work in the background", () =>
-      logOf(home).includes('"background.meta"') ? true : undefined,
-    );
+    await finished(home);
     rmSync(home.paths.log);
     home.configure({ notes: { onClear: false } });
     await home.hook("session-end", input(home, file, { reason: "clear" }));
-    await eventually("the work in the background", () =>
-      logOf(home).includes('"background.meta"') ? true : undefined,
-    );
+    await finished(home);
     expect(logOf(home)).not.toContain('"background.save"');
     expect([existsSync(home.paths.notes), existsSync(join(home.project, "memory"))]).toEqual([false, false]);
   }, 30_000);
@@ -164,17 +162,14 @@ describe("Stop and SessionEnd", () => {
     const command = "<command-name>/clear</command-name>\n<command-args></command-args>";
     const file = writeClaude(home, { id: ID, rows: [claudeUser({ text: command, sessionId: ID })] });
     await home.hook("session-end", input(home, file, { reason: "clear" }));
-    const events = await eventually("the work in the background", () => {
-      const log = existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "";
-      return log.includes('"background.meta"') ? log.trim().split("\n") : undefined;
-    });
+    const events = (await finished(home)).trim().split("\n");
     expect(events.map((line) => JSON.parse(line)).filter(({ ok }) => !ok)).toEqual([]);
     expect(existsSync(join(home.project, "memory"))).toBe(false);
   }, 30_000);
 });
 
 describe("every hook", () => {
-  for (const name of ["session-start", "pre-compact", "stop", "session-end"]) {
+  for (const name of readdirSync(join(ROOT, "hooks", "claude")).map((file) => basename(file, ".ts"))) {
     test(`${name} exits 0 and prints nothing on broken input, and logs one line`, async () => {
       for (const broken of ["", "{", "[]", '{"session_id": 5}']) {
         expect(await home.hook(name, broken)).toEqual({ stdout: "", stderr: "", exitCode: 0 });
@@ -188,7 +183,7 @@ describe("every hook", () => {
       const file = conversation(home, ID, ["Please keep the port 8443."]);
       const run = await home.hook(
         name,
-        input(home, file, { source: "compact", reason: "clear", trigger: "auto" }),
+        input(home, file, { source: "compact", reason: "clear", trigger: "auto", prompt: "and @@last?" }),
       );
       expect(run).toEqual({ stdout: "", stderr: "", exitCode: 0 });
       expect(existsSync(home.paths.home)).toBe(false);

@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
-import { BUN_PATH, ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
+import { ROOT, runCommand, runScript, scriptPath } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -21,8 +21,6 @@ const ME = uuidFrom("me");
 const OTHER = uuidFrom("other");
 const NAME = OTHER.slice(0, 8);
 const HOOK = "hooks/claude/user-prompt-submit.ts";
-/** What the host puts our folder in place of. */
-const PLUGIN_ROOT = ["$", "{CLAUDE_PLUGIN_ROOT}"].join("");
 const SILENCE = { stdout: "", stderr: "", exitCode: 0 };
 
 function input(home: TemporaryHome, fields: Record<string, unknown> = {}): string {
@@ -102,30 +100,11 @@ test("UserPromptSubmit counts the session's edits from its last prompt on, silen
   expect((await prompt(home, { stdin })).stdout).toContain(`! ${NAME} edited a.ts, which you edited 5`);
 });
 
-test("UserPromptSubmit does nothing when it is switched off", async () => {
-  other(home);
-  expect(await prompt(home, { env: { SESSION_MEMORY_DISABLE: "1" } })).toEqual(SILENCE);
-  expect(existsSync(home.paths.home)).toBe(false);
-});
-
 test("UserPromptSubmit passes over prompts that the host wrote", async () => {
   other(home);
   const stdin = input(home, { prompt: "<task-notification>done</task-notification>" });
   expect(await prompt(home, { stdin })).toEqual(SILENCE);
   expect(existsSync(home.paths.home)).toBe(false);
-});
-
-test.each([
-  ["input that is not JSON", "{", /JSON/],
-  ["input without a session", "{}", /^Cannot identify the session: the input has no session_id$/],
-  ["input that is no object", "[]", /^Cannot identify the session: the input has no session_id$/],
-])("UserPromptSubmit is silent on %s, and logs one line", async (_what, stdin, error) => {
-  using home = temporaryHome();
-  other(home);
-  expect(await prompt(home, { stdin })).toEqual(SILENCE);
-  expect(log(home)).toEqual([
-    { event: "hook.user-prompt-submit", ok: false, error: expect.stringMatching(error) },
-  ]);
 });
 
 test("UserPromptSubmit is silent on a broken config, logs one line, and loses nothing", async () => {
@@ -182,44 +161,6 @@ test("UserPromptSubmit killed between output and cursor tells it again, and lose
 });
 
 // ── The project folder is not trusted ──
-
-function hostile(home: TemporaryHome): string {
-  const proof = join(home.root, "steered");
-  const variables = {
-    SESSION_MEMORY_HOME: join(home.project, "state"),
-    SESSION_MEMORY_SESSIONS: join(home.project, "planted"),
-    SESSION_MEMORY_DISABLE: "1",
-    CLAUDE_CONFIG_DIR: join(home.project, "claude"),
-    OPENAI_BASE_URL: "http://127.0.0.1:9/",
-    HOME: home.project,
-  };
-  const env = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
-  for (const name of [".env", ".env.local", ".env.development"])
-    write(join(home.project, name), env.join(""));
-  write(join(home.project, "evil.ts"), `require("node:fs").writeFileSync(${JSON.stringify(proof)}, "ran");`);
-  write(join(home.project, "bunfig.toml"), 'preload = ["./evil.ts"]\n');
-  mkdirSync(join(home.project, "claude", "projects"), { recursive: true });
-  return proof;
-}
-
-function commandOf(event: string): string[] {
-  const { hooks } = JSON.parse(readFileSync(join(ROOT, "hooks", "hooks.json"), "utf8"));
-  const { command, args } = hooks[event][0].hooks[0];
-  return [command, ...args].map((part: string) => part.replaceAll(PLUGIN_ROOT, ROOT));
-}
-
-test("a hostile project folder changes nothing for the command line of hooks.json", async () => {
-  using home = temporaryHome();
-  other(home);
-  const proof = hostile(home);
-  const env = { ...home.env, PATH: BUN_PATH };
-  const options = { cwd: home.project, env, stdin: input(home) };
-  expect(await runCommand(commandOf("UserPromptSubmit"), options)).toEqual(NEWS);
-  expect(existsSync(proof)).toBe(false);
-  expect(existsSync(join(home.project, "state"))).toBe(false);
-  expect(existsSync(home.paths.cursors)).toBe(true);
-  expect(log(home).map(({ event }) => event)).toEqual(["injected"]);
-});
 
 test("a script started by hand in a hostile folder ignores its variables, with one warning", async () => {
   other(home);
