@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
+import { countPoints, isTerminal, plainText } from "../lib/base/output.ts";
 import { onMachine, shortId } from "../lib/base/text.ts";
 import {
   choiceFlag,
@@ -14,7 +14,7 @@ import {
   usageError,
 } from "../lib/cli.ts";
 import { type Participants, roleOf } from "../lib/config/config.ts";
-import { type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
+import { type IndexedPlace, type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
 import {
   howToResume,
   listByLastRow,
@@ -28,7 +28,7 @@ import { asSession, type FoundShared, readSharedSteps, resolveAny } from "../lib
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import { AGENTS } from "../lib/transcripts/hosts.ts";
-import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
+import { ownRules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 import {
   AROUND,
@@ -164,20 +164,47 @@ function lineFlag(value: string | undefined): LineRange | undefined {
   throw usageError(`Cannot use --line "${value}": expected a line or a range`, "try --line 118 or 118-140");
 }
 
-function readAsked(
-  session: Session,
-  { lines, around, count, filter }: Request,
-  { rules, known, indexed }: { rules: Rules; known: KnownLines | undefined; indexed: Step[] | undefined },
-): { steps: Step[]; skipped: number } {
-  const { file } = session;
-  if (indexed) return { steps: pickSteps(indexed, { lines, around, count, filter }), skipped: 0 };
-  if (!lines) return readLastSteps(file, { rules, filter, count, known });
+/** What is printed of a session. */
+interface Log {
+  session: Session;
+  /** Its name in the hint to continue. */
+  id: string;
+  steps: readonly Step[];
+  isRewound: LogStyle["isRewound"];
+  skipped: number;
+  /** Whose it is, where another shares it. */
+  from?: { owner: string; machine: string };
+}
+
+function readLog({ session, indexed }: IndexedPlace, request: Request, { config }: Run<typeof FLAGS>): Log {
+  const { paths, settings } = config;
+  const { file, size } = session;
+  const { lines, around, count, filter } = request;
+  const common = { session, id: onMachine(shortId(session.id), session), skipped: 0 };
+  if (indexed) {
+    note("its transcript is gone: this is what the index holds of it");
+    return { ...common, steps: pickSteps(indexed, request), isRewound: () => false };
+  }
+  const rules = readRules(settings);
+  // Opening SQLite costs as much as reading a small file whole.
+  const known = size > SMALL_BYTES ? knownLines(paths.database, session) : undefined;
+  const isRewound = rewoundIn(file, size, known);
+  if (!lines) return { ...common, ...readLastSteps(file, { rules, filter, count, known }), isRewound };
   const { from, to, isRange } = lines;
   const steps = readStepsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
-  if (steps) return { steps, skipped: 0 };
+  if (steps) return { ...common, steps, isRewound };
   throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${from}: "${file}" has fewer lines`, {
     hint: "leave out the line to see its end",
   });
+}
+
+/** Reads what somebody else shares, from the replica: it has no rewound and no damaged rows. */
+function readSharedLog(shared: FoundShared, request: Request, { config }: Run<typeof FLAGS>): Log {
+  const { id, owner, machine } = shared;
+  const steps = readSharedSteps(shared, request, config.paths);
+  const place = `${owner}@${machine}:${shortId(id)}`;
+  const from = { owner, machine };
+  return { session: asSession(shared), id: place, steps, isRewound: () => false, skipped: 0, from };
 }
 
 function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["isRewound"] {
@@ -187,91 +214,40 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
   const { values, config, asking, show } = run;
-  const { paths, settings } = config;
-  const rules = readRules(settings);
+  const rules = readRules(config.settings);
   const { subagents } = values;
-  const found = await orIndexed(reference, paths, () => resolveAny(reference, { ...asking, subagents }));
-  if ("shared" in found) return await printShared(run, found.shared, { rules, request });
-  const { session, lines, indexed } = found;
-  if (values.resume) return void show({ resume: howToResume(session, rules) }, [howToResume(session, rules)]);
-  request.lines ??= lines;
-  if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
-  // Opening SQLite costs as much as reading a small file whole.
-  const known = session.size > SMALL_BYTES ? knownLines(paths.database, session) : undefined;
-  if (indexed) note("its transcript is gone: this is what the index holds of it");
-  const { steps, skipped } = readAsked(session, request, { rules, known, indexed });
-  if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
-  await printSteps(run, steps, {
-    request,
-    style: {
-      ...request.style,
-      isRewound: indexed ? () => false : rewoundIn(session.file, session.size, known),
-    },
-    head: sessionHeader(session, rules),
-    cwd: session.cwd,
-    id: onMachine(shortId(session.id), session),
-    data: { session: sessionJson(session, rules), skipped },
-  });
-}
-
-/** Prints what somebody else shares, from the replica: it has no rewound and no damaged rows. */
-async function printShared(
-  run: Run<typeof FLAGS>,
-  shared: FoundShared,
-  { rules, request }: { rules: Rules; request: Request },
-): Promise<void> {
-  const { id, owner, machine } = shared;
-  request.lines ??= shared.lines;
-  const count = run.values.outline ? Number.MAX_SAFE_INTEGER : request.count;
-  const session = asSession(shared);
-  await printSteps(run, readSharedSteps(shared, { ...request, count }, run.config.paths), {
-    request,
-    style: { ...request.style, isRewound: () => false },
-    head: sessionHeader(session, rules),
-    cwd: session.cwd,
-    id: `${owner}@${machine}:${shortId(id)}`,
-    data: {
-      session: { ...sessionJson(session, rules), id, file: null, from: { owner, machine } },
-      skipped: 0,
-    },
-  });
-}
-
-interface Printed {
-  request: Request;
-  style: LogStyle;
-  head: Line;
-  cwd: string | undefined;
-  /** The name of the session in the hint to continue. */
-  id: string;
-  data: object;
-}
-
-async function printSteps(
-  { values, show }: Run<typeof FLAGS>,
-  steps: readonly Step[],
-  { request, style, head, cwd, id, data }: Printed,
-): Promise<void> {
-  if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
-  if (values.json) {
-    const { skipped, ...rest } = data as { skipped: number };
-    return void show({ ...rest, entries: steps.map((step) => stepJson(step, style)), skipped }, []);
+  const found = await orIndexed(reference, config.paths, () =>
+    resolveAny(reference, { ...asking, subagents }),
+  );
+  const shared = "shared" in found ? found.shared : undefined;
+  if (!("shared" in found) && values.resume) {
+    const resume = howToResume(found.session, rules);
+    return void show({ resume }, [resume]);
   }
+  request.lines ??= "shared" in found ? found.shared.lines : found.lines;
+  if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
+  const log = "shared" in found ? readSharedLog(found.shared, request, run) : readLog(found, request, run);
+  const { session, id, steps, skipped, from } = log;
+  if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
+  if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
+  const style = { ...request.style, isRewound: log.isRewound };
+  if (values.json) {
+    const about = sessionJson(session, rules);
+    const shown = from ? { ...about, id: shared?.id, file: null, from } : about;
+    return void show({ session: shown, entries: steps.map((step) => stepJson(step, style)), skipped }, []);
+  }
+  const head = sessionHeader(session, rules);
+  const maxChars = request.maxChars - countPoints([head]);
+  const { filter, lines: range } = request;
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
-    const maxChars = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
-    return void show(undefined, [
-      head,
-      ...outline(steps, { ...style, cwd, maxChars, fromStart: request.filter.since !== undefined }),
-    ]);
+    const most = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
+    const asked = { cwd: session.cwd, maxChars: most, fromStart: filter.since !== undefined };
+    return void show(undefined, [head, ...outline(steps, { ...style, ...asked })]);
   }
   const texts = steps.map((step) => formatStep(step, style));
   const lines = steps.map(({ entry }) => entry.line);
-  const maxChars = request.maxChars - countPoints([head]);
-  show(undefined, [
-    head,
-    ...fitSteps(texts, { maxChars, lines, range: request.lines, id, words: request.filter.words }),
-  ]);
+  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, range, id, words: filter.words })]);
 }
 
 function isFiltered({ speaker, grep, since, until }: Values): boolean {

@@ -242,7 +242,7 @@ const QUERY = {
   parameters: {
     type: "object",
     required: ["session", "question"],
-    properties: { session: { ...TEXT, description: "id or name" }, question: TEXT },
+    properties: { session: TEXT, question: TEXT },
   },
 };
 

@@ -54,12 +54,8 @@ export function observingModelName({ settings }: Config, context: PiContext): st
 }
 
 /** Returns the entries of `modelKeys` that pi does not have. */
-export function missingModels(
-  config: Config | undefined,
-  { model, modelRegistry }: Pick<PiContext, "model" | "modelRegistry">,
-): string[] {
-  const keys = config?.settings.modelKeys ?? [];
-  return keys.filter((key) => (key === ACTIVE_MODEL ? !model : !modelOf(key, modelRegistry)));
+export function missingModels(config: Config | undefined, context: PiContext): string[] {
+  return (config?.settings.modelKeys ?? []).filter((key) => !findModel(key, context));
 }
 
 /** Returns a completer that is made on first use: most prompts need none. */
@@ -73,26 +69,19 @@ function asking(make: () => Promise<CompleteJson | undefined>): CompleteJson {
   };
 }
 
-function keyedModel({ modelKeys }: Settings, { model, modelRegistry }: PiContext): PiModel | undefined {
-  if (!modelRegistry.complete) return undefined;
-  for (const key of modelKeys) {
-    const found = key === ACTIVE_MODEL ? model : modelOf(key, modelRegistry);
-    if (found) return found;
-  }
-  return undefined;
+function keyedModel({ modelKeys }: Settings, context: PiContext): PiModel | undefined {
+  if (!context.modelRegistry.complete) return undefined;
+  return modelKeys.map((key) => findModel(key, context)).find((model) => model !== undefined);
 }
 
-function observer(
-  { model: key }: Settings["observe"],
-  { model, modelRegistry }: PiContext,
-): PiModel | undefined {
-  if (!modelRegistry.complete || key === NO_MODEL) return undefined;
-  return key === ACTIVE_MODEL ? model : modelOf(key, modelRegistry);
+function observer({ model: key }: Settings["observe"], context: PiContext): PiModel | undefined {
+  return context.modelRegistry.complete && key !== NO_MODEL ? findModel(key, context) : undefined;
 }
 
-function modelOf(key: string, registry: PiContext["modelRegistry"]): PiModel | undefined {
+function findModel(key: string, { model, modelRegistry }: PiContext): PiModel | undefined {
+  if (key === ACTIVE_MODEL) return model;
   const slash = key.indexOf("/");
-  return registry.find?.(key.slice(0, slash), key.slice(slash + 1));
+  return modelRegistry.find?.(key.slice(0, slash), key.slice(slash + 1));
 }
 
 function nameOf({ provider, id }: PiModel): string {
