@@ -27,6 +27,7 @@ import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
 import { type Candidate, type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
+import type { FoundShared } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import type { AskedSession } from "./query-session.ts";
@@ -136,12 +137,8 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
       exact: isFileName(reference),
       remark: (text) => remarks.push(`- ${text}`),
     });
-    const { session } = found;
-    const lines =
-      "meta" in found
-        ? await sharedLines(found, reference, { ...options, rules })
-        : await linesOf(session, reference, { ...options, rules });
-    const outcome = { reference: written, outcome: "resolved", sessionId: session.id } as const;
+    const lines = await linesOf(found, reference, { ...options, rules });
+    const outcome = { reference: written, outcome: "resolved", sessionId: found.session.id } as const;
     return { outcome, lines: [...lines, ...remarks] };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
@@ -153,18 +150,26 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
   }
 }
 
+interface Found {
+  session: Session;
+  /** Undefined for a session of this machine. */
+  shared?: FoundShared;
+  /** Of a shared session. */
+  meta?: SessionMeta | undefined;
+}
+
 /** Resolves a name, also among what others share where there is any; that brings its description along. */
 async function resolve(
   name: string,
   options: ReferenceOptions & Pick<ResolveContext, "remark" | "exact">,
-): Promise<{ session: Session } | { session: Session; meta: SessionMeta | undefined }> {
+): Promise<Found> {
   const context = { ...options, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
-  const { resolveAny } = await import("../lib/share/shared-sessions.ts");
+  const { asSession, metaOfShared, resolveAny } = await import("../lib/share/shared-sessions.ts");
   const found = resolveAny(name, context);
   if (!("shared" in found)) return { session: found.session };
-  const { asSession, metaOfShared } = await import("../lib/share/shared-sessions.ts");
-  return { session: asSession(found.shared), meta: metaOfShared(found.shared) };
+  const { shared } = found;
+  return { session: asSession(shared), shared, meta: metaOfShared(shared) };
 }
 
 /** Names only sessions that may really be meant. */
@@ -175,39 +180,33 @@ function unknown({ written, name }: Reference, all: Candidate[], clean: (text: s
   return { outcome: { reference: written, outcome: "not_found", candidates }, lines: [line] };
 }
 
-/** Returns the lines about a session that somebody else shares. */
-async function sharedLines(
-  { session, meta }: { session: Session; meta: SessionMeta | undefined },
-  { written, name, question }: Reference,
-  options: ReferenceOptions & { rules: Rules },
-): Promise<string[]> {
-  const style = { ...options.rules, timezone: options.timezone };
-  if (question === undefined) return sessionLines({ written, session, meta }, style);
-  const { findAsked } = await import("./query-session.ts");
-  const asking = { ...options, llm: configuredLlm(options.paths) };
-  const answer = await answerTo(question, await findAsked(name, options), asking);
-  return sessionLines({ written, session, meta, answer }, style);
-}
-
-/** Returns the lines about a session and, where asked for, its ancestors. */
+/** Returns the lines about a session and, where asked for, its ancestors; of one that somebody else shares only its own. */
 async function linesOf(
-  session: Session,
+  { session, shared, meta }: Found,
   { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
   const style = { ...options.rules, timezone: options.timezone };
   const llm = configuredLlm(options.paths);
   const answer =
-    question === undefined ? undefined : await answerTo(question, { session }, { ...options, llm });
-  const lines = sessionLines({ written, session, meta: await metaOf(session, options), answer }, style);
+    question === undefined
+      ? undefined
+      : await answerTo(
+          question,
+          async () => (shared ? (await import("./query-session.ts")).findAsked(name, options) : { session }),
+          { ...options, llm },
+        );
+  const known = shared ? meta : await metaOf(session, options);
+  const lines = sessionLines({ written, session, meta: known, answer }, style);
+  if (shared) return lines;
   if (name === HAND_OVER && question === undefined) {
     lines.push(...(await handOverLines(session, { ...options, clean: options.rules.clean })));
   }
   const found = await ancestorsOf(session, ancestors, options);
   for (const [index, ancestor] of found.entries()) {
     const which = index === 0 ? "the session it came from" : `ancestor ${index + 1} of it`;
-    const meta = await metaOf(ancestor, options);
-    lines.push(...sessionLines({ written: `${written}, ${which},`, session: ancestor, meta }, style));
+    const about = { written: `${written}, ${which},`, session: ancestor };
+    lines.push(...sessionLines({ ...about, meta: await metaOf(ancestor, options) }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
   const asking = { hasModel: llm === "server", hasTool: options.hasTool ?? false };
@@ -237,7 +236,7 @@ async function metaOf(
 /** Asks the model; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
-  asked: AskedSession,
+  asked: () => Promise<AskedSession>,
   { model, llm, settings, signal }: ReferenceOptions & { llm: ReturnType<typeof configuredLlm> },
 ): Promise<AnsweredQuestion> {
   try {
@@ -250,12 +249,8 @@ async function answerTo(
       return { question, answer: undefined, problem };
     }
     const { querySession } = await import("./query-session.ts");
-    const {
-      answer: text,
-      confidence,
-      citations,
-    } = await querySession(asked, question, { complete, settings, signal });
-    return { question, answer: { text, confidence, citations } };
+    const { answer, ...rest } = await querySession(await asked(), question, { complete, settings, signal });
+    return { question, answer: { text: answer, ...rest } };
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     return { question, answer: undefined, problem: error.message };
