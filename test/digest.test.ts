@@ -2,7 +2,9 @@ import { expect, test } from "bun:test";
 import { type Activity, renderDigest } from "../lib/activity/digest.ts";
 
 function activity(name: string, fields: Partial<Activity> = {}): Activity {
-  return { id: name, name, ageSeconds: 180, messages: 2, edited: [], read: [], ran: 0, ...fields };
+  const said = { firstUser: null, lastAssistant: null };
+  const done = { edited: [], read: [], ran: 0 };
+  return { id: name, name, agent: "claude", ageSeconds: 180, messages: 2, ...said, ...done, ...fields };
 }
 
 test("renderDigest() writes the promised lines", () => {

@@ -2,7 +2,7 @@
 
 import { counted, FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import type { Entry } from "../transcripts/session.ts";
+import type { Agent, Entry } from "../transcripts/session.ts";
 
 /** The activity of a session since the viewer last looked. Texts and paths are as in the transcript. */
 export interface ActivityStats {
@@ -20,14 +20,17 @@ export interface ActivityStats {
   lastId?: string | undefined;
 }
 
-/** One session in the digest. Texts are redacted and on one line. */
+/** One session in the digest, and in its JSON. Texts are redacted and on one line. */
 export interface Activity {
   id: string;
+  /** What it is called; a part of its id where it has no name. */
   name: string;
+  agent: Agent;
   ageSeconds: number;
   messages: number;
-  firstUser?: string | undefined;
-  lastAssistant?: string | undefined;
+  firstUser: string | null;
+  lastAssistant: string | null;
+  /** From the top of the project. */
   edited: string[];
   read: string[];
   ran: number;
@@ -121,7 +124,7 @@ function alike(activities: readonly Activity[]): Activity[][] {
   const groups = new Map<string, Activity[]>();
   for (const activity of activities) {
     const { id, firstUser } = activity;
-    const key = firstUser === undefined || whatWasDone(activity) !== "" ? `id ${id}` : `said ${firstUser}`;
+    const key = firstUser === null || whatWasDone(activity) !== "" ? `id ${id}` : `said ${firstUser}`;
     const group = groups.get(key);
     if (group) group.push(activity);
     else groups.set(key, [activity]);
@@ -137,9 +140,9 @@ function groupLine(group: readonly Activity[], withLastText: boolean): string {
 
 function sessionLine(activity: Activity, withLastText: boolean): string {
   const { name, ageSeconds, messages, firstUser, lastAssistant } = activity;
-  const asked = firstUser === undefined ? "" : `: ${quote(firstUser)}`;
+  const asked = firstUser === null ? "" : `: ${quote(firstUser)}`;
   const outcome = [whatWasDone(activity)];
-  if (withLastText && lastAssistant !== undefined) outcome.push(quote(lastAssistant));
+  if (withLastText && lastAssistant !== null) outcome.push(quote(lastAssistant));
   const done = outcome.filter(Boolean).join("; ");
   return `- ${quoteName(name)} (${formatAge(ageSeconds)} ago, ${counted(messages, "message")})${asked}${done && ` -> ${done}`}`;
 }

@@ -14,7 +14,7 @@ import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
+import type { Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Advance, saveCursors } from "./cursors.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
@@ -40,18 +40,7 @@ interface DigestOptions {
 
 /** The digest as data. */
 interface Report {
-  sessions: {
-    id: string;
-    name: string | null;
-    agent: Agent;
-    ageSeconds: number;
-    messages: number;
-    firstUser: string | null;
-    lastAssistant: string | null;
-    edited: string[];
-    read: string[];
-    ran: number;
-  }[];
+  sessions: (Omit<Activity, "name"> & { name: string | null })[];
   overlaps: { session: string; file: string }[];
 }
 
@@ -69,32 +58,21 @@ export interface Updates {
 
 /** A session with news, as the digest shows it, with the mark to set once it is seen. */
 interface News {
-  session: Session;
   activity: Activity;
+  isNamed: boolean;
   /** Absolute paths. */
   edited: string[];
   latest: string;
   advance: Advance | undefined;
 }
 
-/** The activity of a shared session within the last hour. */
-export interface SharedNews {
-  /** `alice@desk:<id>` */
-  id: string;
+/** The activity of a shared session (`alice@desk:<id>`) within the last hour, as it was pulled. */
+export interface SharedNews extends Omit<Activity, "name" | "ageSeconds"> {
   name: string | null;
-  agent: string;
   /** The origin of its repository. */
   project: string;
-  /** Time of the last message. */
+  /** Time of the last message; of `messages` in all, more than were seen are news. */
   latest: string;
-  /** Messages in all: more than were seen are news. */
-  messages: number;
-  firstUser: string | null;
-  lastAssistant: string | null;
-  /** From the top of the repository. */
-  edited: string[];
-  read: string[];
-  ran: number;
 }
 
 const TEXT_MAX = 100; // contracts: at most 100 of a quoted text
@@ -187,7 +165,10 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const isWhole = text !== null || news.length === 0;
   return {
     text,
-    report: toReport(news, overlaps),
+    report: {
+      sessions: news.map(({ activity, isNamed }) => (isNamed ? activity : { ...activity, name: null })),
+      overlaps: overlaps.map(({ id, file }) => ({ session: id, file })),
+    },
     problems,
     skipped: activities.reduce((sum, { skipped }) => sum + skipped, 0),
     commit: () => since !== undefined || !isWhole || markSeen(view, activities, shared),
@@ -229,19 +210,21 @@ function toNews(
   const top = here === undefined ? undefined : topOf(here);
   const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
   const shown = (path: string) => show(within(absolute(path), [top, session.cwd]), PATH_MAX);
+  const said = (text: string | undefined) => (text === undefined ? null : show(text, TEXT_MAX));
   const edited = [...new Set([...stats.edited.keys()].map(absolute))];
   const activity: Activity = {
     id: session.id,
     name: show(onMachine(session.name ?? shortId(session.id), session), NAME_MAX),
+    agent: session.agent,
     ageSeconds: secondsSince(latest, now),
     messages: stats.messages,
-    firstUser: stats.firstUser === undefined ? undefined : show(stats.firstUser, TEXT_MAX),
-    lastAssistant: stats.lastAssistant === undefined ? undefined : show(stats.lastAssistant, TEXT_MAX),
+    firstUser: said(stats.firstUser),
+    lastAssistant: said(stats.lastAssistant),
     edited: edited.map(shown),
     read: [...new Set([...stats.read].map(shown))],
     ran: stats.ran,
   };
-  return { session, activity, edited, latest, advance };
+  return { activity, isNamed: session.name !== undefined, edited, latest, advance };
 }
 
 /** Reads the news of those who share, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
@@ -256,26 +239,24 @@ function isNew({ id, messages, latest }: SharedNews, { marks, now }: Pick<Look, 
 }
 
 function fromShared(
-  news: SharedNews,
+  { project: _, latest, ...news }: SharedNews,
   { marks, now, show, top }: Pick<Look, "marks" | "now"> & { show: Show; top: string },
 ): News {
-  const { id, name, agent, latest, messages, firstUser, lastAssistant, edited, read, ran } = news;
+  const { id, name, messages, edited } = news;
   const [from = "", rest = id] = /^([^:]*):(.*)$/.exec(id)?.slice(1) ?? [];
-  const shown = (text: string | null) => (text === null ? undefined : show(text, TEXT_MAX));
-  const session = { id, agent: agent as Agent, name: name ?? undefined, file: "", size: 0 };
+  const said = (text: string | null) => text && show(text, TEXT_MAX);
+  const shown = (paths: readonly string[]) => paths.map((path) => show(path, PATH_MAX));
+  const activity: Activity = {
+    ...news,
+    name: show(name === null ? `${from}:${rest.slice(0, 8)}` : `${name} (${from})`, NAME_MAX),
+    ageSeconds: secondsSince(latest, now),
+    messages: messages - (marks?.get(id)?.offset ?? 0),
+    ...{ firstUser: said(news.firstUser), lastAssistant: said(news.lastAssistant) },
+    ...{ edited: shown(edited), read: shown(news.read) },
+  };
   return {
-    session: { ...session, updatedAt: latest, modifiedAt: latest },
-    activity: {
-      id,
-      name: show(name === null ? `${from}:${rest.slice(0, 8)}` : `${name} (${from})`, NAME_MAX),
-      ageSeconds: secondsSince(latest, now),
-      messages: messages - (marks?.get(id)?.offset ?? 0),
-      firstUser: shown(firstUser),
-      lastAssistant: shown(lastAssistant),
-      edited: edited.map((path) => show(path, PATH_MAX)),
-      read: read.map((path) => show(path, PATH_MAX)),
-      ran,
-    },
+    activity,
+    isNamed: name !== null,
     edited: edited.map((path) => resolve(top, path)),
     latest,
     advance: { id, file: "", mark: { offset: messages, fingerprint: "shared" } },
@@ -315,24 +296,6 @@ function findOverlaps(
       return [{ id: activity.id, name: activity.name, file, ageSeconds: secondsSince(own.get(path), now) }];
     }),
   );
-}
-
-function toReport(news: readonly News[], overlaps: readonly Overlap[]): Report {
-  return {
-    sessions: news.map(({ session, activity }) => ({
-      id: session.id,
-      name: session.name === undefined ? null : activity.name,
-      agent: session.agent,
-      ageSeconds: activity.ageSeconds,
-      messages: activity.messages,
-      firstUser: activity.firstUser ?? null,
-      lastAssistant: activity.lastAssistant ?? null,
-      edited: activity.edited,
-      read: activity.read,
-      ran: activity.ran,
-    })),
-    overlaps: overlaps.map(({ id, file }) => ({ session: id, file })),
-  };
 }
 
 /** Returns a path relative to the first of the folders that holds it. */
