@@ -26,7 +26,7 @@ import { shareStatus } from "../share/share.ts";
 import { isAsWritten, recordWritten, withExistingState } from "../store/state.ts";
 import { HOSTS, type Host, hostName } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
-import { checkIndex, DAY_MS, type Finding, fromError, type IndexMetrics } from "./index-health.ts";
+import { type Add, addError, checkIndex, DAY_MS, type Finding, type IndexMetrics } from "./index-health.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
@@ -55,17 +55,19 @@ export function checkHealth(options: HealthOptions): Health {
   const { config, sessions, now } = options;
   const { paths, settings } = config;
   const findings: Finding[] = [];
-  if (options.configError) findings.push(fromError(options.configError));
-  const index = checkIndex({ paths, settings, sessions, now }, findings);
+  const add: Add = (level, what, remedy) => findings.push({ level, what, remedy });
+  if (options.configError) addError(add, options.configError);
+  const index = checkIndex({ paths, settings, sessions, now }, add);
   const log = readHookLog(paths.log, sessions, now);
-  findings.push(...checkHooks({ log, sessions, paths, env: config.env, now }));
-  findings.push(...checkSkills(sessions, paths, config.env));
+  checkHooks({ log, sessions, paths, env: config.env, now }, add);
+  checkSkills(sessions, { paths, env: config.env }, add);
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
-  findings.push(...checkRuntime(runtime), ...checkStateFolder(paths.home));
-  findings.push(...checkVolute(options.cwd, paths));
-  if (!options.configError) findings.push(...checkSharing(config, now));
+  checkRuntime(runtime, add);
+  checkStateFolder(paths.home, add);
+  checkVolute(options.cwd, paths, add);
+  if (!options.configError) checkSharing(config, now, add);
   const spend = readSpendToday(paths.home, settings.timezone, now);
-  findings.push(...checkSpend(spend.usd, settings));
+  checkSpend(spend.usd, settings, add);
   return {
     status: worstStatus(findings),
     findings: findings.sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level)),
@@ -91,32 +93,26 @@ function worstStatus(findings: readonly Finding[]): HealthStatus {
 }
 
 /** Names a `.volute` folder that is not read: it may have come with a clone, or be the user's own. */
-function checkVolute(cwd: string, paths: Paths): Finding[] {
+function checkVolute(cwd: string, paths: Paths, add: Add): void {
   const untaken = untakenVolute(cwd, paths.volute);
-  if (!untaken) return [];
+  if (!untaken) return;
   const { folder, transcripts } = untaken;
   const what = `${folder} holds ${counted(transcripts, "session")} that hooks and the index do not read`;
-  return [
-    { level: "info", what, remedy: `add ${JSON.stringify(folder)} to volute in config.json if it is yours` },
-  ];
+  add("info", what, `add ${JSON.stringify(folder)} to volute in config.json if it is yours`);
 }
 
-function checkSpend(usd: number, { llm }: Settings): Finding[] {
-  if (!llm || llm.command || usd < llm.dailyBudgetUsd) return [];
+function checkSpend(usd: number, { llm }: Settings, add: Add): void {
+  if (!llm || llm.command || usd < llm.dailyBudgetUsd) return;
   const what = `the daily budget of $${llm.dailyBudgetUsd.toFixed(2)} is spent`;
-  return [
-    { level: "warning", what, remedy: "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json" },
-  ];
+  add("warning", what, "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json");
 }
 
-function checkStateFolder(home: string): Finding[] {
+function checkStateFolder(home: string, add: Add): void {
   const why = whyUnwritable(home);
-  if (why !== undefined) {
-    const remedy = "make it writable, free some space, or set SESSION_MEMORY_HOME to another folder";
-    return [{ level: "error", what: why, remedy }];
-  }
-  const isOpen = process.platform !== "win32" && ((statOf(home)?.mode ?? 0) & 0o077) !== 0;
-  return isOpen ? [{ level: "warning", what: `others may read ${home}`, remedy: `chmod 700 ${home}` }] : [];
+  const remedy = "make it writable, free some space, or set SESSION_MEMORY_HOME to another folder";
+  if (why !== undefined) add("error", why, remedy);
+  else if (process.platform !== "win32" && ((statOf(home)?.mode ?? 0) & 0o077) !== 0)
+    add("warning", `others may read ${home}`, `chmod 700 ${home}`);
 }
 
 /** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */
@@ -161,25 +157,21 @@ function readHost(baseUrl: string | undefined): string {
 /** A hub that was away for a night is nothing to worry about. */
 const STALE_DAYS = 3;
 
-function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, now: Date): Finding[] {
+function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, now: Date, add: Add): void {
   const status = readStatus(config);
-  if (!status) return [];
+  if (!status) return;
   const { hub, lastPull, error } = status;
-  const findings: Finding[] = [];
   if (hub === null) {
     const { urlEnv } = config.settings.share ?? { urlEnv: "" };
     const what = `nothing is shared: ${urlEnv} is not set, or is no PostgreSQL URL`;
-    findings.push({ level: "warning", what, remedy: `set ${urlEnv} where your agents see it` });
+    add("warning", what, `set ${urlEnv} where your agents see it`);
   }
-  if (error !== undefined) {
-    findings.push({ level: "warning", what: `sharing fails: ${error}`, remedy: "run session-memory share" });
+  if (error !== undefined) add("warning", `sharing fails: ${error}`, "run session-memory share");
+  const days = lastPull === null ? 0 : (now.getTime() - Date.parse(lastPull)) / DAY_MS;
+  if (days > STALE_DAYS) {
+    const what = `what others share was last read ${Math.floor(days)} days ago`;
+    add("warning", what, "run session-memory share");
   }
-  const age = lastPull === null ? undefined : (now.getTime() - Date.parse(lastPull)) / DAY_MS;
-  if (age !== undefined && age > STALE_DAYS) {
-    const what = `what others share was last read ${Math.floor(age)} days ago`;
-    findings.push({ level: "warning", what, remedy: "run session-memory share" });
-  }
-  return findings;
 }
 
 /** A damaged index is a finding of its own. */
@@ -214,40 +206,38 @@ interface HookCheck {
 }
 
 /** Finds hooks that fail, and hosts in whose sessions no hook runs. */
-function checkHooks({ log, sessions, paths, env, now }: HookCheck): Finding[] {
-  const failures = log.runs.filter(({ failures24h }) => failures24h > 0).map(describeFailure);
-  if (env.SESSION_MEMORY_DISABLE === "1") {
-    const what = "hooks are switched off by SESSION_MEMORY_DISABLE";
-    return [...failures, { level: "info", what, remedy: "unset it to switch them on" }];
+function checkHooks(check: HookCheck, add: Add): void {
+  for (const { event, failures24h, lastError } of check.log.runs) {
+    if (failures24h === 0) continue;
+    const times = failures24h === 1 ? "once" : `${failures24h} times`;
+    const what = `${event} failed ${times} within a day: ${lastError}`;
+    add("warning", what, "see log.ndjson in the state folder");
   }
+  if (check.env.SESSION_MEMORY_DISABLE === "1")
+    add("info", "hooks are switched off by SESSION_MEMORY_DISABLE", "unset it to switch them on");
   // Transcripts given by path say nothing about the hosts on this machine.
-  if (paths.transcripts.length > 0) return failures;
-  return [...failures, ...HOOKED.flatMap((host) => checkHost(host, { log, sessions, paths, env, now }))];
+  else if (check.paths.transcripts.length === 0) for (const host of HOOKED) checkHost(host, check, add);
 }
 
-function checkHost(host: HookedHost, { log, sessions, paths, env, now }: HookCheck): Finding[] {
+function checkHost(host: HookedHost, { log, sessions, paths, env, now }: HookCheck, add: Add): void {
   const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
-  if (newest === undefined) return [];
+  if (newest === undefined) return;
   const last = log.lastBy.get(host);
-  if (last === undefined) {
-    const what = `no hook has run in ${hostName(host)} yet`;
-    const installed = installedAt(host, paths);
-    // The sessions may be of another time, or of a program that only an editor starts.
-    if (installed === undefined && !findProgram(host, env)) {
-      const remedy = `put ${host} on PATH, then run session-memory setup`;
-      return [{ level: "info", what: `${what}, and ${host} is not on PATH`, remedy }];
-    }
-    if (installed !== undefined && newest <= installed)
-      return [{ level: "info", what, remedy: "it is installed: take a turn" }];
-    const remedy = installed === undefined ? "run session-memory setup, then take a turn" : REMEDIES[host];
-    return [{ level: "warning", what, remedy }];
+  if (last !== undefined) {
+    const silence = Math.min(Date.parse(newest), now.getTime()) - Date.parse(last);
+    const what = `no hook has run in ${hostName(host)} since ${last.slice(0, 10)}, though there are newer sessions`;
+    if (silence > SILENT_DAYS * DAY_MS)
+      add("warning", what, "check that the plugin or extension is installed and enabled");
+    return;
   }
-  const isSilent = [Date.parse(newest), now.getTime()].every(
-    (at) => at - Date.parse(last) > SILENT_DAYS * DAY_MS,
-  );
-  if (!isSilent) return [];
-  const what = `no hook has run in ${hostName(host)} since ${last.slice(0, 10)}, though there are newer sessions`;
-  return [{ level: "warning", what, remedy: "check that the plugin or extension is installed and enabled" }];
+  const what = `no hook has run in ${hostName(host)} yet`;
+  const installed = installedAt(host, paths);
+  if (installed !== undefined && newest <= installed) add("info", what, "it is installed: take a turn");
+  else if (installed !== undefined) add("warning", what, REMEDIES[host]);
+  else if (findProgram(host, env)) add("warning", what, "run session-memory setup, then take a turn");
+  // The sessions may be of another time, or of a program that only an editor starts.
+  else
+    add("info", `${what}, and ${host} is not on PATH`, `put ${host} on PATH, then run session-memory setup`);
 }
 
 /** Returns when a host last recorded its installed plugins; undefined where that record does not name us. */
@@ -261,21 +251,12 @@ function installedAt(host: HookedHost, { claude, pi, codex }: HostFolders): stri
   return stat && readText(record).includes("session-memory") ? changedAt(stat) : undefined;
 }
 
-function describeFailure({ event, failures24h, lastError }: HookRuns): Finding {
-  return {
-    level: "warning",
-    what: `${event} failed ${failures24h === 1 ? "once" : `${failures24h} times`} within a day: ${lastError}`,
-    remedy: "see log.ndjson in the state folder",
-  };
-}
-
 /** Finds that hooks cannot start, or start slower than they need to. */
-function checkRuntime(runtime: Runtime | undefined): Finding[] {
-  if (runtime?.name === "bun") return [];
+function checkRuntime(runtime: Runtime | undefined, add: Add): void {
+  if (runtime?.name === "bun") return;
   const remedy = "install Bun, or put it on the PATH of the shell that starts the agent";
-  if (runtime)
-    return [{ level: "info", what: `found no Bun: hooks start on ${runtime.name}, slower`, remedy }];
-  return [{ level: "warning", what: "found neither Bun nor Node 22.18: hooks do nothing", remedy }];
+  if (runtime) add("info", `found no Bun: hooks start on ${runtime.name}, slower`, remedy);
+  else add("warning", "found neither Bun nor Node 22.18: hooks do nothing", remedy);
 }
 
 /** The hosts that call our hooks. */
@@ -379,16 +360,15 @@ export function writePage({ file, text }: SkillPage, paths: Paths): void {
 }
 
 /** Finds hosts whose agents cannot ask for what is read of their sessions. */
-function checkSkills(sessions: readonly Session[], paths: Paths, env: Environment): Finding[] {
-  return HOSTS.filter(
-    ({ agent, skills, program }) =>
-      skills !== undefined &&
-      sessions.some((session) => session.agent === agent && session.machine === undefined) &&
-      findProgram(program, env) !== undefined &&
-      !existsSync(join(paths.expand(skills), "session-search")),
-  ).map(({ name }) => ({
-    level: "info",
-    what: `${name} has no skills of session-memory`,
-    remedy: "run session-memory setup",
-  }));
+function checkSkills(
+  sessions: readonly Session[],
+  { paths, env }: { paths: Paths; env: Environment },
+  add: Add,
+): void {
+  for (const { agent, name, skills, program } of HOSTS) {
+    const isMissing = skills !== undefined && !existsSync(join(paths.expand(skills), "session-search"));
+    if (!isMissing || findProgram(program, env) === undefined) continue;
+    if (sessions.some((session) => session.agent === agent && session.machine === undefined))
+      add("info", `${name} has no skills of session-memory`, "run session-memory setup");
+  }
 }

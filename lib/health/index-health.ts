@@ -24,9 +24,12 @@ export interface Finding {
   remedy: string;
 }
 
-/** Turns an error into a finding. */
-export function fromError(error: SessionMemoryError): Finding {
-  return { level: "error", what: `${error.type}: ${error.message}`, remedy: error.hint ?? "see --help" };
+/** Adds a finding. */
+export type Add = (level: Finding["level"], what: string, remedy: string) => void;
+
+/** Adds what an error says. */
+export function addError(add: Add, { type, message, hint }: SessionMemoryError): void {
+  add("error", `${type}: ${message}`, hint ?? "see --help");
 }
 
 interface IndexCheck {
@@ -49,7 +52,7 @@ const NAMED_MAX = 3;
 /** Reads the index's metrics and adds findings about it and its sources. */
 export function checkIndex(
   { paths, settings, sessions, now }: IndexCheck,
-  findings: Finding[],
+  add: Add,
 ): { metrics: IndexMetrics; behind: Behind } {
   const known: Known = new Map();
   let metrics = NO_METRICS;
@@ -59,102 +62,89 @@ export function checkIndex(
       store = openStore(paths.database);
       for (const [id, session] of readIndexedSessions(store)) known.set(id, session);
       metrics = readIndexMetrics(store, now, [...new Set([paths.database, ...allIndexes(paths)])]);
-      findings.push(...checkVectors(store, settings));
+      checkVectors(store, settings, add);
     } catch (error) {
       if (!(error instanceof SessionMemoryError)) throw error;
-      findings.push(fromError(error));
+      addError(add, error);
     } finally {
       store?.close();
     }
   }
   const behind = measureBehind(sessions, known);
-  findings.push(
-    ...checkSetAside(paths),
-    ...checkFreshness(behind, known.size === 0, metrics),
-    ...checkSources([...known.values()]),
-    ...checkRetention(deletedWithin(RETENTION_DAYS, { sessions, paths, now }), known, paths),
-  );
+  for (const file of setAsideIn(paths)) {
+    const what = `${basename(file)} was damaged; what could be read of it was carried over`;
+    add("info", what, "the next forget deletes it");
+  }
+  checkFreshness(behind, known.size === 0, add);
+  if (metrics.failedChunks > 0) {
+    const remedy = `${EMBED}, with --all where a text was refused less than a day ago`;
+    add("warning", `${counted(metrics.failedChunks, "chunk")} could not be embedded`, remedy);
+  }
+  checkSources([...known.values()], add);
+  checkRetention(deletedWithin(RETENTION_DAYS, { sessions, paths, now }), { known, paths, add });
   return { metrics, behind };
-}
-
-function checkSetAside(paths: Paths): Finding[] {
-  return setAsideIn(paths).map((file) => ({
-    level: "info",
-    what: `${basename(file)} was damaged; what could be read of it was carried over`,
-    remedy: "the next forget deletes it",
-  }));
-}
-
-function checkVectors(store: Store, { embedding }: Settings): Finding[] {
-  if (!embedding) return [];
-  const { vectors } = store.db;
-  const source = vectorSource(store, embedding);
-  const reinstall = "reinstall with bun install; search works meanwhile, slower";
-  return [
-    ...warningIf(vectors.mode === "scan", () => ({
-      what: `sqlite-vec is not loadable: ${"why" in vectors ? vectors.why : ""}`,
-      remedy: process.platform === "darwin" ? "brew install sqlite" : reinstall,
-    })),
-    ...warningIf(source.mode === "off", () => ({
-      what: `semantic search is off: ${"why" in source ? source.why : ""}`,
-      remedy: EMBED,
-    })),
-  ];
 }
 
 const EMBED = "run session-memory embed";
 
-function warningIf(isSo: boolean, finding: () => Omit<Finding, "level">): Finding[] {
-  return isSo ? [{ level: "warning", ...finding() }] : [];
+function checkVectors(store: Store, { embedding }: Settings, add: Add): void {
+  if (!embedding) return;
+  const { vectors } = store.db;
+  if (vectors.mode === "scan") {
+    const reinstall = "reinstall with bun install; search works meanwhile, slower";
+    const remedy = process.platform === "darwin" ? "brew install sqlite" : reinstall;
+    add("warning", `sqlite-vec is not loadable: ${vectors.why}`, remedy);
+  }
+  const source = vectorSource(store, embedding);
+  if (source.mode === "off") add("warning", `semantic search is off: ${source.why}`, EMBED);
 }
 
-function checkFreshness(behind: Behind, isEmpty: boolean, { failedChunks }: IndexMetrics): Finding[] {
-  const failed = warningIf(failedChunks > 0, () => ({
-    what: `${counted(failedChunks, "chunk")} could not be embedded`,
-    remedy: `${EMBED}, with --all where a text was refused less than a day ago`,
-  }));
-  if (behind.sessions === 0) return failed;
+function checkFreshness(behind: Behind, isEmpty: boolean, add: Add): void {
+  if (behind.sessions === 0) return;
   const size = `${(behind.bytes / 1e6).toFixed(1)} MB`;
   const what = isEmpty
     ? "nothing is indexed yet"
     : `the index is behind by ${counted(behind.sessions, "session")}, ${size}`;
-  return [{ level: behind.sessions > BEHIND_SESSIONS ? "warning" : "info", what, remedy: EMBED }, ...failed];
+  add(behind.sessions > BEHIND_SESSIONS ? "warning" : "info", what, EMBED);
 }
 
-function checkSources(states: readonly IndexedSession[]): Finding[] {
+function checkSources(states: readonly IndexedSession[], add: Add): void {
   const gone = states.filter(({ sourceGone }) => sourceGone).length;
-  const quarantined = states.filter(({ status }) => status === "quarantined");
-  const failed = states.filter(({ status }) => status === "failed");
-  const reason = ([first]: IndexedSession[]) => first?.error ?? "unknown";
-  const findings: Finding[] = [];
   if (gone > 0) {
     const what = `${counted(gone, "indexed session")} ${gone === 1 ? "has" : "have"} no transcript any more; what was said stays searchable`;
-    findings.push({ level: "info", what, remedy: `${EMBED} --prune to forget them` });
+    add("info", what, `${EMBED} --prune to forget them`);
   }
   const cut = states.filter(isOverLimit).map(({ id }) => redact(id));
   if (cut.length > 0) {
     const named = cut.slice(0, NAMED_MAX).join(", ") + (cut.length > NAMED_MAX ? ", …" : "");
     const what = `${counted(cut.length, "session")} over ${SESSION_CHUNKS_MAX} chunks, of which only the newest are searchable: ${named}`;
-    findings.push({ level: "info", what, remedy: "session-memory session-reader <session> reads all of it" });
+    add("info", what, "session-memory session-reader <session> reads all of it");
   }
-  if (quarantined.length > 0) {
-    const what = `${counted(quarantined.length, "transcript")} quarantined (${reason(quarantined)})`;
-    findings.push({ level: "info", what, remedy: `${EMBED} --validate-only to see why` });
+  const withStatus = (wanted: IndexedSession["status"]) => {
+    const found = states.filter(({ status }) => status === wanted);
+    return { transcripts: counted(found.length, "transcript"), reason: found[0]?.error ?? "unknown", found };
+  };
+  const quarantined = withStatus("quarantined");
+  if (quarantined.found.length > 0) {
+    const what = `${quarantined.transcripts} quarantined (${quarantined.reason})`;
+    add("info", what, `${EMBED} --validate-only to see why`);
   }
-  return findings.concat(
-    warningIf(failed.length > 0, () => ({
-      what: `${counted(failed.length, "transcript")} could not be read (${reason(failed)})`,
-      remedy: `check that the files may be read, then ${EMBED}`,
-    })),
-  );
+  const failed = withStatus("failed");
+  if (failed.found.length > 0) {
+    const remedy = `check that the files may be read, then ${EMBED}`;
+    add("warning", `${failed.transcripts} could not be read (${failed.reason})`, remedy);
+  }
 }
 
 function isOverLimit({ status, chunkCount }: IndexedSession): boolean {
   return status === "partial" && chunkCount >= SESSION_CHUNKS_MAX;
 }
 
-function checkRetention(doomed: readonly Session[], known: Known, paths: Paths): Finding[] {
-  if (doomed.length === 0) return [];
+function checkRetention(
+  doomed: readonly Session[],
+  { known, paths, add }: { known: Known; paths: Paths; add: Add },
+): void {
+  if (doomed.length === 0) return;
   const unsafe = doomed.filter((session) => {
     const state = known.get(session.id);
     return !state || !isReadToEnd(state, session);
@@ -162,9 +152,8 @@ function checkRetention(doomed: readonly Session[], known: Known, paths: Paths):
   const days = claudeCleanupDays(paths);
   const what = `Claude Code deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe} of them not indexed`;
   const raise = `raise cleanupPeriodDays in ${paths.claude}/settings.json to keep the files`;
-  return unsafe > 0
-    ? [{ level: "warning", what, remedy: `${EMBED}, and ${raise}` }]
-    : [{ level: "info", what, remedy: raise }];
+  if (unsafe > 0) add("warning", what, `${EMBED}, and ${raise}`);
+  else add("info", what, raise);
 }
 
 export const DAY_MS = 24 * 3_600_000;
