@@ -18,7 +18,7 @@ import {
   sessionProject,
 } from "../sessions/project.ts";
 import { hasMeta } from "../sessions/record.ts";
-import { foldName } from "../sessions/references.ts";
+import { namedExactly } from "../sessions/references.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { readExclusion } from "../transcripts/rules.ts";
@@ -28,13 +28,13 @@ import type { Agent, Session } from "../transcripts/session.ts";
 export interface Target {
   id: string;
   /** Undefined when only files are left that do not record it. */
-  agent: Agent | undefined;
-  name: string | undefined;
-  cwd: string | undefined;
+  agent?: Agent | undefined;
+  name?: string | undefined;
+  cwd?: string | undefined;
   /** The session that started it. */
-  parentId: string | undefined;
+  parentId?: string | undefined;
   /** Its transcript, if the host still has it. */
-  transcript: string | undefined;
+  transcript?: string | undefined;
 }
 
 interface TargetOptions {
@@ -47,8 +47,6 @@ interface TargetOptions {
   held: readonly HeldSession[];
 }
 
-/** As for any reference to a session. */
-const PREFIX_MIN = 4;
 /** Of a name in an error, which is one line. */
 const TEXT_MAX = 60;
 /** The line range of a place as search prints it: `8463c716:1329-1363`. */
@@ -73,7 +71,7 @@ function namedTarget(reference: string, { paths, cwd, current, remark, held }: T
     );
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
-    const known = heldByReference(reference, held);
+    const known = namedExactly(reference, held);
     if (known.length === 1 && known[0]) return fromHeld(known[0]);
     if (known.length > 1) {
       const ids = known.map(({ id }) => id).slice(0, 5);
@@ -83,7 +81,8 @@ function namedTarget(reference: string, { paths, cwd, current, remark, held }: T
         { details: { candidates: ids }, hint: `use an id: ${ids.join(", ")}` },
       );
     }
-    if (isHeldById(reference, paths)) return unknownTarget(reference);
+    // Our files are named by id.
+    if (isHeldById(reference, paths)) return { id: reference };
     throw PLACE.test(reference) ? placeError(reference) : error;
   }
 }
@@ -99,30 +98,6 @@ function placeError(reference: string): SessionMemoryError {
   return new SessionMemoryError("USAGE", `Cannot forget "${shown}": it names lines of a session`, {
     hint: `name the whole session: ${shown.replace(PLACE, "")}`,
   });
-}
-
-/** Makes a target of an id alone: our files are named by id. */
-function unknownTarget(id: string): Target {
-  return {
-    id,
-    agent: undefined,
-    name: undefined,
-    cwd: undefined,
-    parentId: undefined,
-    transcript: undefined,
-  };
-}
-
-/** Matches by id, id prefix or exact name, as for sessions that have a transcript. */
-function heldByReference(reference: string, held: readonly HeldSession[]): HeldSession[] {
-  const wanted = reference.toLowerCase();
-  const one = (found: HeldSession[]) => [...new Map(found.map((session) => [session.id, session])).values()];
-  const exact = held.filter(({ id }) => id.toLowerCase() === wanted);
-  if (exact.length > 0) return one(exact);
-  const begun =
-    wanted.length < PREFIX_MIN ? [] : held.filter(({ id }) => id.toLowerCase().startsWith(wanted));
-  const folded = foldName(reference);
-  return one(begun.length > 0 ? begun : held.filter(({ name }) => name && foldName(name) === folded));
 }
 
 /** Returns the entry of `exclude.projects` for a project as the user named it. */

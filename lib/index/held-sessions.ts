@@ -107,27 +107,6 @@ function toStep({ line, timestamp, kind, tool, target, paths, input, outcome, re
   return { entry, result: answer };
 }
 
-/** Characters that the beginning of an id has at least. */
-const PREFIX_MIN = 4;
-
-function isGone({ file }: Pick<Session, "file">): boolean {
-  return file === "" || !existsSync(file);
-}
-
-/** Finds the session without a transcript that a reference means: by id, the beginning of its id, or the transcript's path. */
-function findGone(reference: string, paths: Reading): Session | undefined {
-  const wanted = reference.toLowerCase();
-  const gone = withExistingStore(paths.database, heldSessions)?.filter(isGone) ?? [];
-  const exact = gone.filter(({ id, file }) => id.toLowerCase() === wanted || file === reference);
-  const byPrefix = gone.filter(
-    ({ id }) => wanted.length >= PREFIX_MIN && id.toLowerCase().startsWith(wanted),
-  );
-  const [held, ...others] = exact.length > 0 ? exact : byPrefix;
-  if (!held || others.some(({ id }) => id !== held.id)) return undefined;
-  const { id, agent, file, name, cwd, parentId, updatedAt } = held;
-  return { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
-}
-
 /** Reads a session's indexed steps in the order of their lines; undefined when the index has none. */
 export function readIndexedSteps(id: string, paths: Reading): Step[] | undefined {
   const steps = withExistingStore(paths.database, (store) =>
@@ -168,15 +147,19 @@ export async function orIndexed<T extends object>(
     if (!isUnknown || error.details.isExcluded) throw error;
     await ensureIndex(paths.database, paths.rules);
     // a search reads stored messages too, and resolves nothing
-    const [{ placeIn }, { assertNotExcluded }] = await Promise.all([
+    const [{ namedExactly, placeIn }, { assertNotExcluded }] = await Promise.all([
       import("../sessions/references.ts"),
       import("../sessions/sessions.ts"),
     ]);
     const { session: named, lines } = placeIn(reference) ?? { session: reference, lines: undefined };
-    const session = findGone(named, paths);
-    if (session) assertNotExcluded(session, paths);
-    const indexed = session && readIndexedSteps(session.id, paths);
-    if (!session || !indexed) throw error;
+    const gone = withExistingStore(paths.database, heldSessions)?.filter(({ file }) => !existsSync(file));
+    const [held, ...others] = namedExactly(named, gone ?? []);
+    if (!held || others.length > 0) throw error;
+    const { id, agent, file, name, cwd, parentId, updatedAt } = held;
+    const session = { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
+    assertNotExcluded(session, paths);
+    const indexed = readIndexedSteps(id, paths);
+    if (!indexed) throw error;
     return { session, lines, indexed };
   }
 }

@@ -8,6 +8,7 @@
 import { join, resolve } from "node:path";
 import { editDistance } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
+import type { Session } from "../transcripts/session.ts";
 
 /** One mention of a session. */
 export interface Reference {
@@ -146,6 +147,24 @@ export function splitMachine(
 /** What has names. */
 interface Named {
   names: readonly string[];
+}
+
+/** Shorter beginnings of ids are too likely to be words. */
+export const PREFIX_MIN = 4;
+
+/** Returns those that a reference names exactly, each once: by id or path, else by the beginning of the id, else by name. */
+export function namedExactly<T extends Pick<Session, "id" | "file" | "name">>(
+  reference: string,
+  all: readonly T[],
+): T[] {
+  const wanted = reference.toLowerCase();
+  const tests: ((session: T) => boolean)[] = [
+    ({ id, file }) => id.toLowerCase() === wanted || file === reference,
+    ({ id }) => wanted.length >= PREFIX_MIN && startsAlike(id, wanted),
+    ({ name }) => name !== undefined && foldName(name) === foldName(reference),
+  ];
+  const found = tests.map((isNamed) => all.filter(isNamed)).find(({ length }) => length > 0) ?? [];
+  return [...new Map(found.map((session) => [session.id, session])).values()];
 }
 
 /** Folds a name for comparison: case, `-`, `_` and character width do not matter. */

@@ -21,6 +21,7 @@ import {
   type LineRange,
   likeName,
   nearest,
+  PREFIX_MIN,
   placeIn,
   splitMachine,
   startsAlike,
@@ -53,8 +54,6 @@ export interface ResolveContext {
   remark?: ((text: string) => void) | undefined;
 }
 
-/** Shorter prefixes are too likely to be words. */
-const PREFIX_MIN = 4;
 const NEAREST_SHOWN = 3; // contracts: the nearest 3
 const CANDIDATES_SHOWN = 5; // contracts: at most 5
 
