@@ -16,8 +16,6 @@ export interface Ending {
 
 /** Another command to the same end comes soon: it is one of the next that do something. */
 const OTHER_WITHIN = 3;
-/** Of the shorter command's words so many are in one that takes the place of another. */
-const SHARED_WORDS = 0.5;
 
 /** Returns how a failure ended: the same went well without the error, or another command to the same end. */
 export function findEnding(
@@ -165,16 +163,22 @@ export function programNamedIn(error: string): string | undefined {
   return /^([\w.-]+): /.exec(sameLine(error))?.[1];
 }
 
-/** Returns whether a run has the last word of a failed command, and half of the shorter one's words in common with it. */
+/**
+ * Returns whether a run takes the place of a failed command: it has its last word, and half of the shorter one's words in
+ * common with it, or more where that word is a file, with which anything may be done.
+ */
 function isToSameEnd(failed: string, run: string): boolean {
   const [wanted, had] = [wordsOf(failed), wordsOf(run)];
-  const shared = new Set(wanted.filter((word) => had.includes(word))).size;
-  const least = SHARED_WORDS * Math.min(new Set(wanted).size, new Set(had).size);
-  return had.includes(wanted.at(-1) ?? "") && shared >= least;
+  const shared = wanted.filter((word) => had.includes(word)).length;
+  const least = Math.min(wanted.length, had.length) / 2;
+  const last = wanted.at(-1) ?? "";
+  return had.includes(last) && (/[./]/.test(last) ? shared > least : shared >= least);
 }
 
+/** Returns the words of a line's last command, a program without its version. */
 function wordsOf(line: string): string[] {
-  return (commandsIn(line).at(-1) ?? "").split(" ").filter((word) => /^[\w./@]/.test(word));
+  const words = (commandsIn(line).at(-1) ?? "").split(" ").filter((word) => /^[\w./@]/.test(word));
+  return [...new Set(words.map((word) => word.replace(/(?<=^[a-z]+)[\d.]+$/, "")))];
 }
 
 /** Returns what a deed was done with: a command line, else its target. */

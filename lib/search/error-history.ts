@@ -3,7 +3,7 @@
 import { counted } from "../base/text.ts";
 import { readDeeds, type StoredDeed } from "../index/session-rows.ts";
 import type { Store } from "../store/store.ts";
-import { errorLines, errorWords, likeWords, lineLike, lineWith } from "../transcripts/error-lines.ts";
+import { errorLines, errorWords, outputLines, sameLine } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, isLooking } from "./commands.ts";
 import { changeAround, type Ending, findEnding, isChange, rankSteps, stepsBetween } from "./endings.ts";
@@ -30,6 +30,10 @@ const SAID_CHARS = 300;
 const ENDING_CHARS = 100;
 /** The number of lines after the last row in which a comment on it is looked for. */
 const SAID_LINES = 30;
+
+/** Of a line that is searched so much is compared: a pasted page is no error. */
+const SEARCHED_MAX = 2000;
+const PATH = /(?:[a-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]*/gi;
 
 interface Occurrence extends SessionDeed {
   /** The line of its output that holds the error. */
@@ -100,6 +104,44 @@ function said(store: Store, lines: readonly string[], scope: FindScope): Occurre
     };
     return { deed, session, line: message.text };
   });
+}
+
+/** Returns a line without any path and number, as errors are searched: they are others in another project. */
+function likeLine(line: string): string {
+  return sameLine(line.slice(0, SEARCHED_MAX).replace(PATH, "/")).replace(/\d+/g, "#");
+}
+
+/** Returns the words that every run of an error has: none of its paths, numbers and codes. */
+function likeWords(line: string): string[] {
+  return errorWords(likeLine(line).replace(/[\p{L}_]*#[\p{L}#_]*/gu, " "));
+}
+
+/** Returns the line of a text that contains an error; undefined when none does. */
+function lineWith(text: string, error: string): string | undefined {
+  const wanted = likeLine(error);
+  const [word = ""] = likeWords(error);
+  // comparing costs far more than looking for one of its words
+  return outputLines(text).find(
+    (line) => line.toLowerCase().includes(word) && likeLine(line).includes(wanted),
+  );
+}
+
+/** Of the words of an error so many must be in a line that is like it, and no fewer than these. */
+const LIKE_SHARE = 0.75;
+const LIKE_WORDS = 3; // two words meet by chance
+
+/** Returns the line most similar to an error, in which names may differ; undefined when none is. */
+function lineLike(text: string, error: string): string | undefined {
+  const wanted = likeWords(error);
+  if (wanted.length < LIKE_WORDS) return undefined;
+  const least = Math.max(LIKE_WORDS, Math.ceil(wanted.length * LIKE_SHARE));
+  let best: { line: string; held: number } | undefined;
+  for (const line of outputLines(text)) {
+    const words = new Set(likeWords(line));
+    const held = wanted.filter((word) => words.has(word)).length;
+    if (held >= least && held > (best?.held ?? 0)) best = { line, held };
+  }
+  return best?.line;
 }
 
 /** Makes one find for each session and command. */

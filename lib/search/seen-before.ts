@@ -168,13 +168,11 @@ function noiseIn({ db }: Store, until: string): (key: number) => boolean {
   );
   const known = new Map<number, boolean>();
   return (key) => {
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    const isNoise = find
-      .all(key, until, RUNS_MAX)
-      .some(({ input, target }) => hasOwnCode(String(input || target)));
-    known.set(key, isNoise);
-    return isNoise;
+    if (!known.has(key)) {
+      const runs = find.all(key, until, RUNS_MAX).map(({ input, target }) => String(input || target));
+      known.set(key, runs.some(hasOwnCode));
+    }
+    return known.get(key) === true;
   };
 }
 

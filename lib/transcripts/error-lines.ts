@@ -16,13 +16,11 @@ const LINE_MIN = 4; // less is a bracket or a number
 const WORDS_MIN = 3;
 /** A longer line is data. */
 const LINE_MAX = 500;
-/** Of a line that is searched so much is compared: a pasted page is no error. */
-const SEARCHED_MAX = 2000;
 /** Outputs repeat themselves: lines after these are hardly the first cause. */
 const KEYS_MAX = 40;
 
 /** Splits an output into lines, also one whose line breaks a tool has escaped. */
-function outputLines(text: string): string[] {
+export function outputLines(text: string): string[] {
   return text
     .replace(COLOURS, "")
     .split(/\r?\n|\\n/)
@@ -33,17 +31,11 @@ function namesError(line: string): boolean {
   return NAMES_ERROR.test(line) && !FRAME.test(line) && !NAMES_NONE.test(line);
 }
 
-/** Which lines are wanted. */
-interface LinesWanted {
-  max: number;
-  /** Longer ones are left out. @default {500} */
-  maxChars?: number;
-  /** Whether all lines that say anything are taken where none names an error. */
-  orAll: boolean;
-}
-
-/** Returns the lines that name an error, in order. */
-export function errorLines(text: string, { max, maxChars = LINE_MAX, orAll }: LinesWanted): string[] {
+/** Returns the first lines that name an error, in order; with `orAll` any that say something where none does. */
+export function errorLines(
+  text: string,
+  { max, maxChars = LINE_MAX, orAll }: { max: number; maxChars?: number; orAll: boolean },
+): string[] {
   const lines = outputLines(text).filter(
     (line) => line.length >= LINE_MIN && line.length <= maxChars && /\p{L}/u.test(line),
   );
@@ -65,8 +57,6 @@ const PLACE = /(?<=\.[a-z]\w{0,9})(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2})|\bline \d+\
 const SHELL = /^\S*?\b\w*sh: (?:(?:line )?\d+: )?/;
 const ABSOLUTE = /(?<![\w.~/\\-])(?:[a-z]:[\\/]|~?\/)(?:[^\s"'`:;,()<>[\]|]*[\\/])?/g;
 
-const PATH = /(?:[a-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]*/gi;
-
 /** Returns a line without what differs between two runs of one failure: places, folders, times, addresses, quotes. */
 export function sameLine(line: string): string {
   return line
@@ -86,62 +76,20 @@ export function sameLine(line: string): string {
     .trim();
 }
 
-/** Returns a line without any path and number, as errors are searched: they are others in another project. */
-function likeLine(line: string): string {
-  return sameLine(line.slice(0, SEARCHED_MAX).replace(PATH, "/")).replace(/\d+/g, "#");
-}
-
 /** Returns the words of an error's line, without those that hold a digit. */
 export function errorWords(line: string): string[] {
   const words = (line.match(/[\p{L}\p{N}_]+/gu) ?? []).flatMap((word) => word.split("_"));
   return [...new Set(words.filter((word) => word.length > 1 && !/\d/.test(word)))];
 }
 
-/** Returns the words that every run of an error has: none of its paths, numbers and codes. */
-export function likeWords(line: string): string[] {
-  return errorWords(likeLine(line).replace(/[\p{L}_]*#[\p{L}#_]*/gu, " "));
-}
-
-/** Returns the line of a text that contains an error; undefined when none does. */
-export function lineWith(text: string, error: string): string | undefined {
-  const wanted = likeLine(error);
-  const [word = ""] = likeWords(error);
-  // comparing costs far more than looking for one of its words
-  return outputLines(text).find(
-    (line) => line.toLowerCase().includes(word) && likeLine(line).includes(wanted),
-  );
-}
-
-/** Of the words of an error so many must be in a line that is like it, and no fewer than these. */
-const LIKE_SHARE = 0.75;
-const LIKE_WORDS = 3; // two words meet by chance
-
-/** Returns the line most similar to an error, in which names may differ; undefined when none is. */
-export function lineLike(text: string, error: string): string | undefined {
-  const wanted = likeWords(error);
-  if (wanted.length < LIKE_WORDS) return undefined;
-  const least = Math.max(LIKE_WORDS, Math.ceil(wanted.length * LIKE_SHARE));
-  let best: { line: string; held: number } | undefined;
-  for (const line of outputLines(text)) {
-    const words = new Set(likeWords(line));
-    const held = wanted.filter((word) => words.has(word)).length;
-    if (held >= least && held > (best?.held ?? 0)) best = { line, held };
-  }
-  return best?.line;
-}
-
-/** Returns the key of an error's line; undefined for one of too few words to tell errors apart. */
-function errorKey(line: string): number | undefined {
-  const same = sameLine(line);
-  return (same.match(/\p{L}{2,}/gu)?.length ?? 0) < WORDS_MIN ? undefined : shortHash(same);
-}
-
-/** Returns the keys of an output's error lines with the lines as they are. */
+/** Returns the keys of an output's error lines with the lines as they are, without those too short to tell errors apart. */
 export function errorKeys(text: string, { hasFailed }: { hasFailed: boolean }): Map<number, string> {
   const keys = new Map<number, string>();
   for (const line of errorLines(text, { max: KEYS_MAX, orAll: hasFailed })) {
-    const key = errorKey(line);
-    if (key !== undefined && !keys.has(key)) keys.set(key, line);
+    const same = sameLine(line);
+    if ((same.match(/\p{L}{2,}/gu)?.length ?? 0) < WORDS_MIN) continue;
+    const key = shortHash(same);
+    if (!keys.has(key)) keys.set(key, line);
   }
   return keys;
 }
