@@ -154,14 +154,9 @@ function readVectors(data: unknown, count: number, { model, dimensions }: Embedd
 }
 
 function wrongSize(model: string, expected: number, found: number): SessionMemoryError {
-  return new SessionMemoryError(
-    "EMBEDDING_FAILED",
-    `Cannot use the vectors of "${model}": expected ${expected} dimensions but found ${found}`,
-    {
-      details: { kind: "dimensions", expected, found },
-      hint: `set embedding.dimensions to ${found} in config.json`,
-    },
-  );
+  const message = `Cannot use the vectors of "${model}": expected ${expected} dimensions but found ${found}`;
+  const hint = `set embedding.dimensions to ${found} in config.json`;
+  return new SessionMemoryError("EMBEDDING_FAILED", message, { details: { kind: "dimensions" }, hint });
 }
 
 interface CallOptions {
@@ -190,9 +185,8 @@ async function call<T>(
     if (isRefused) reservation.settle({ input: 0, output: 0 });
     const late = limit.aborted || error instanceof APIConnectionTimeoutError;
     if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
-    if (signal?.aborted || error instanceof APIUserAbortError) {
+    if (signal?.aborted || error instanceof APIUserAbortError)
       throw failed(type, "the call was given up", { cause: error, kind: "aborted" });
-    }
     throw failure(type, error, key);
   }
 }
@@ -203,44 +197,37 @@ function isRefusal(status: number): boolean {
 }
 
 function failure(type: ErrorType, error: unknown, key: string | undefined): SessionMemoryError {
-  const status = error instanceof APIError ? error.status : undefined;
+  const { status, code } = error instanceof APIError ? error : {};
   const what = redact(withoutKey(describeError(error), key))
     .replaceAll(".:", ":")
     .replace(/\. For more information, pass .*$/, "")
     .slice(0, 300);
   if (status === undefined) return failed(type, what, { cause: error, kind: "connection" });
-  const exhausted = error instanceof APIError && error.code === "insufficient_quota";
-  const passing = !exhausted && (status === 408 || status === 409 || status === 429 || status >= 500);
-  const hint =
-    status === 401 || status === 403 ? "check the key that apiKeyEnv in config.json names" : undefined;
+  const isPassing = status >= 500 || [408, 409, 429].includes(status);
   return failed(type, `the server answered ${what}`, {
     cause: error,
     kind: "status",
     status,
-    recoverable: passing,
-    hint,
+    recoverable: isPassing && code !== "insufficient_quota",
+    ...([401, 403].includes(status) ? { hint: "check the key that apiKeyEnv in config.json names" } : {}),
   });
 }
 
 interface Failure {
-  cause?: unknown;
   kind: string;
   status?: number;
+  cause?: unknown;
   recoverable?: boolean;
-  hint?: string | undefined;
+  hint?: string;
 }
 
-function failed(
-  type: ErrorType,
-  reason: string,
-  { cause, kind, status, recoverable = true, hint }: Failure,
-): SessionMemoryError {
+function failed(type: ErrorType, reason: string, { kind, status, ...rest }: Failure): SessionMemoryError {
   const action = type === "EMBEDDING_FAILED" ? "embed" : "ask the model";
   return new SessionMemoryError(type, `Cannot ${action}: ${reason}`, {
     details: { kind, status },
-    recoverable,
-    hint: hint ?? "check baseUrl and model in config.json, or try again later",
-    cause,
+    recoverable: true,
+    hint: "check baseUrl and model in config.json, or try again later",
+    ...rest,
   });
 }
 

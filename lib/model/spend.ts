@@ -193,15 +193,9 @@ function refuseOverCap(
 
 function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: number): void {
   if (calls < cap) return;
-  throw new SessionMemoryError(
-    "BUDGET_EXCEEDED",
-    `Cannot call "${model}" for ${feature}: ${calls} calls today are the most that llm.dailyCalls allows`,
-    {
-      details: { calls, cap },
-      recoverable: true,
-      hint: "wait until tomorrow, or raise llm.dailyCalls in config.json",
-    },
-  );
+  const message = `Cannot call "${model}" for ${feature}: ${calls} calls today are the most that llm.dailyCalls allows`;
+  const hint = "wait until tomorrow, or raise llm.dailyCalls in config.json";
+  throw new SessionMemoryError("BUDGET_EXCEEDED", message, { recoverable: true, hint });
 }
 
 /** Returns what was spent on a day, by one purse where it is given. */
