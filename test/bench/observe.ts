@@ -1,58 +1,30 @@
-/** What observations lose, how small they are, how much of a cached prompt they leave valid, and what rendering costs. */
+/** What observations lose of real sessions, how small they are, and what rendering costs. */
 
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings } from "../../lib/config/config.ts";
 import { estimateTokens } from "../../lib/language/tokens.ts";
-import {
-  foldLedger,
-  type LedgerRecord,
-  observationTokens,
-  uncovered,
-} from "../../lib/observe/observations.ts";
+import { foldLedger, type LedgerRecord, observationTokens } from "../../lib/observe/observations.ts";
 import { observe, rawTokens } from "../../lib/observe/observe.ts";
 import { compactionSummary, renderObservations } from "../../lib/observe/render-observations.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
 import { CLEAN, conversation, observing, randomTurn } from "../support/conversation.ts";
 import { readActiveBranch } from "../support/entries.ts";
-import { simulate } from "../support/observe-simulation.ts";
-import { fuzzSeed, seeded } from "../support/random.ts";
+import { seeded } from "../support/random.ts";
 import { ROOT } from "../support/run.ts";
 import { atMost, type BenchRow, figure, median } from "./measure.ts";
 
 const TRANSCRIPTS = join(ROOT, "..", "shared", "transcripts");
 /** The session that is there without any real one. */
 const GENERATED = "generated";
-const LIVES = 500;
 /** From here on a session must shrink to a fifth. */
 const LARGE_TOKENS = 20_000;
-const TURNS = 50;
 const RENDER_TOKENS = 40_000;
 const REPETITIONS = 9;
 /** Of a tool result, as a summariser sees it. */
 const RESULT_CHARS = 2000;
 
 export async function rows(): Promise<BenchRow[]> {
-  return [...(await lives()), ...(await realSessions()), ...(await prefix()), ...(await speed())];
-}
-
-/** Random turns, steps, failures, compactions, branches, forks and restarts. */
-async function lives(): Promise<BenchRow[]> {
-  const first = fuzzSeed("lives of a session");
-  const lost: string[] = [];
-  let messages = 0;
-  let given = 0;
-  for (let seed = first; seed < first + LIVES; seed++) {
-    const life = await simulate(seed);
-    lost.push(...life.problems.map((problem) => `seed ${seed}: ${problem}`));
-    messages += life.messages;
-    given += life.given;
-  }
-  for (const problem of lost.slice(0, 5)) console.error(problem);
-  const detail = `${LIVES} lives from seed ${first}, ${messages} entries, ${given} compactions given`;
-  return [
-    atMost("observations: rows lost in random lives of a session", lost.length, 0, { unit: "", detail }),
-  ];
+  return [...(await realSessions()), ...(await speed())];
 }
 
 interface Observed {
@@ -62,8 +34,6 @@ interface Observed {
   typed: number;
   /** What should be in the rendering and is not. */
   missing: string[];
-  /** Rows that are neither raw nor covered after steps as they come in turns, and cursors that went back. */
-  lost: number;
 }
 
 /** Every transcript there is, observed by rule. */
@@ -79,10 +49,6 @@ async function realSessions(): Promise<BenchRow[]> {
   for (const what of missing.slice(0, 5)) console.error(what);
   const typed = observed.reduce((sum, session) => sum + session.typed, 0);
   return [
-    atMost("observations: rows lost in real sessions", sum(observed, "lost"), 0, {
-      unit: "",
-      detail: `${observed.length} sessions`,
-    }),
     atMost("observations: typed messages and modified paths not rendered", missing.length, 0, {
       unit: "",
       detail: `${typed} messages`,
@@ -103,10 +69,6 @@ function compression(observed: readonly Observed[]): BenchRow[] {
       detail: `${large.length} sessions of ${LARGE_TOKENS} tokens and more, median ${(middle * 100).toFixed(1)} %`,
     }),
   ];
-}
-
-function sum(sessions: readonly Observed[], key: "lost"): number {
-  return sessions.reduce((total, session) => total + session[key], 0);
 }
 
 function* sessions(): Generator<[file: string, entries: Entry[]]> {
@@ -132,7 +94,6 @@ async function observeWhole(file: string, entries: Entry[]): Promise<Observed> {
     ratio: estimateTokens(text) / tokens,
     typed: typed.length,
     missing: [...typed.flatMap((entry) => missingWords(entry, text)), ...missingPaths(entries, text)],
-    lost: await lostInTurns(entries),
   };
 }
 
@@ -154,59 +115,6 @@ function missingWords({ text, line }: Entry, rendered: string): string[] {
 function missingPaths(entries: readonly Entry[], rendered: string): string[] {
   const paths = entries.flatMap(({ tool }) => (tool?.action === "edit" ? tool.paths.map(CLEAN) : []));
   return [...new Set(paths)].filter((path) => !rendered.includes(`\n${path}\n`));
-}
-
-/** Observes after each user message as a host would, and counts what is neither raw nor covered at the end. */
-async function lostInTurns(entries: readonly Entry[]): Promise<number> {
-  const records: LedgerRecord[] = [];
-  const settings = { ...defaultSettings().observe, stepTokens: 2000, retainTokens: 1000 };
-  let lost = 0;
-  let reached = 0;
-  for (const [index, entry] of entries.entries()) {
-    if (entry.kind !== "user" && index + 1 < entries.length) continue;
-    await observe(observing(entries.slice(0, index + 1), { records, settings, when: "due" }));
-    const line = foldLedger(records).coversTo;
-    if (line < reached) lost++;
-    reached = line;
-  }
-  const { covered, coversTo } = foldLedger(records);
-  const raw = new Set(uncovered(entries, { covered }));
-  for (const entry of raw) if (entry.line < coversTo) lost++;
-  for (const line of covered) if (!entries.some((entry) => entry.line === line)) lost++;
-  return lost;
-}
-
-/** How much of one turn's rendering the next one begins with. */
-async function prefix(): Promise<BenchRow[]> {
-  const random = seeded(42);
-  const entries = conversation(Array.from({ length: TURNS }, () => randomTurn(random)).flat());
-  const ends = entries.flatMap(({ kind }, index) => (kind === "user" && index > 0 ? [index] : []));
-  const records: LedgerRecord[] = [];
-  const shares: number[] = [];
-  let changed = 0;
-  let before = "";
-  for (const end of [...ends, entries.length]) {
-    await observe(observing(entries.slice(0, end), { records }));
-    const text = renderObservations(records) ?? "";
-    const section = before.slice(0, before.indexOf("\n\n## Open Threads") + 1).trimEnd();
-    if (!text.startsWith(section)) changed++;
-    if (before !== "") shares.push(commonStart(before, text) / before.length);
-    before = text;
-  }
-  const detail = `${TURNS} turns, worst ${(Math.min(...shares) * 100).toFixed(1)} %`;
-  return [
-    atMost("observations: turns in which an earlier line changed", changed, 0, { unit: "" }),
-    figure("rendering: share of the last one's bytes that stay a prefix, median", median(shares) * 100, {
-      unit: "%",
-      detail,
-    }),
-  ];
-}
-
-function commonStart(a: string, b: string): number {
-  let at = 0;
-  while (at < a.length && a[at] === b[at]) at++;
-  return at;
 }
 
 async function speed(): Promise<BenchRow[]> {
