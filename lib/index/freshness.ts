@@ -165,13 +165,18 @@ export function findChanged(
   );
 }
 
-/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. */
-export function markSources(store: Store, listed: readonly Session[]): number {
+/**
+ * Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. Mostly as
+ * many are as they were as there are, and none need be looked for.
+ */
+export function markSources(store: Store, listed: readonly Session[], unchanged: number): number {
+  const counts = store.db.prepare("SELECT count(*) AS known, total(source_gone) AS gone FROM sessions").get();
+  const [known, before] = [Number(counts?.known), Number(counts?.gone)];
+  if (known - before === unchanged) return before;
   const files = new Set(listed.map(({ file }) => file));
   const isGone = (file: string) => !files.has(file) && !existsSync(file);
-  const marked = readFiles(store, { gone: true });
   const lost = readFiles(store, { gone: false }).filter(isGone);
-  const back = marked.filter((file) => !isGone(file));
+  const back = readFiles(store, { gone: true }).filter((file) => !isGone(file));
   if (lost.length + back.length > 0) {
     store.db.transaction(() => {
       const mark = store.db.prepare("UPDATE sessions SET source_gone = ? WHERE file = ?");
@@ -179,7 +184,7 @@ export function markSources(store: Store, listed: readonly Session[]): number {
       for (const file of back) mark.run(0, file);
     });
   }
-  return marked.length + lost.length - back.length;
+  return before + lost.length - back.length;
 }
 
 /** Returns size, time and path of each file as it was read to its end, in one text each. */

@@ -72,19 +72,20 @@ export function findFailure({ vectors, topics }: RunReport): SessionMemoryError 
 async function readTranscripts(
   options: RunOptions,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {
-  const { store, sessions, isComplete, prune } = options;
-  const report = await readChanged(options);
-  const gone = isComplete ? markSources(store, sessions) : 0;
+  const { store, config, sessions, all, isComplete, prune } = options;
+  const changed = all ? sessions : findChanged(store, sessions, config.settings);
+  const report = await readChanged(options, changed);
+  const unchanged = sessions.length - changed.length;
+  const gone = isComplete ? markSources(store, sessions, unchanged) : 0;
   if (!prune || gone === 0) return { report, gone, pruned: 0 };
   return { report, gone: 0, pruned: (await import("./forget-rows.ts")).pruneGone(store) };
 }
 
 /** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
-async function readChanged(options: RunOptions): Promise<IndexReport> {
-  const { store, config, all, progress = NO_PROGRESS } = options;
+async function readChanged(options: RunOptions, sessions: readonly Session[]): Promise<IndexReport> {
+  const { config, progress = NO_PROGRESS } = options;
   const { settings } = config;
   const { exclude } = settings;
-  const sessions = all ? options.sessions : findChanged(store, options.sessions, settings);
   // Sessions that config.json excludes now may be in the index from before.
   if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;
   const { indexInTurn } = await import("./indexing.ts");
