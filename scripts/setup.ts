@@ -23,7 +23,7 @@ import { describeReceivers, pagesToWrite, writePage } from "../lib/health/health
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
-import { publishedAt } from "../lib/share/replica.ts";
+import { publishedAt } from "../lib/share/share-state.ts";
 import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";

@@ -8,7 +8,7 @@
 
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Config } from "../config/config.ts";
-import { ADMIN_URL_VARIABLE, connectHub, hubAddress } from "./hub.ts";
+import { ADMIN_URL_VARIABLE, connectHub, type Hub, hubAddress } from "./hub.ts";
 
 /** Every table is in this schema, and named with it: a pooler may refuse a search path. */
 const SCHEMA = "session_memory";
@@ -150,18 +150,26 @@ export async function initHub(config: Config, role: string): Promise<InitReport>
       ? await hub.query(`SELECT value FROM ${SCHEMA}.facts WHERE name = 'version'`)
       : [];
     const from = Number(row?.value ?? 0);
-    if (from > HUB_MIGRATIONS.length) {
-      throw new SessionMemoryError(
-        "HUB_ERROR",
-        `Cannot migrate the hub ${hub.label}: its tables are version ${from}, this program knows ${HUB_MIGRATIONS.length}`,
-        { hint: "update session-memory" },
-      );
-    }
+    if (from > HUB_MIGRATIONS.length) throw otherVersion("migrate", hub, from);
     await hub.query(initSql(role, from));
     return { hub: hub.label, role, from, to: HUB_MIGRATIONS.length };
   } finally {
     await hub.close();
   }
+}
+
+/** Returns the error for a hub whose tables are of another version. */
+export function otherVersion(
+  action: "use" | "migrate",
+  { label }: Pick<Hub, "label">,
+  version: number,
+): SessionMemoryError {
+  const known = HUB_MIGRATIONS.length;
+  return new SessionMemoryError(
+    "HUB_ERROR",
+    `Cannot ${action} the hub ${label}: its tables are version ${version}, this program knows ${known}`,
+    { hint: version < known ? "run share.ts --init <role> there" : "update session-memory" },
+  );
 }
 
 /** Returns the SQL that brings a hub from a version to the current one and lets a role and its members use it. */

@@ -169,25 +169,15 @@ function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** Everything a connection needs, each field given: a driver takes what is missing from `PG*` variables. */
-interface HubAddress {
-  host: string;
-  port: number;
-  user: string;
-  password: string;
-  database: string;
-  /** False for a connection that stays on this machine. */
-  ssl: false | ConnectionOptions;
-  /** The name of the hub in messages: host, port and database. */
-  label: string;
-}
-
 /** The variable that holds the URL of a role that may create tables. */
 export const ADMIN_URL_VARIABLE = "SESSION_MEMORY_HUB_ADMIN_URL";
 const PORT = 5432; // PostgreSQL's
 
+type HubAddress = ReturnType<typeof hubAddress>;
+
 /**
- * The address in a variable.
+ * Returns the address in a variable, with all that a connection needs: a driver takes what it is not given from `PG*`
+ * variables.
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` when the variable is not set, is no PostgreSQL URL, or the certificate
  * authority's file cannot be read.
@@ -195,35 +185,29 @@ const PORT = 5432; // PostgreSQL's
 export function hubAddress(
   variable: string,
   { env, paths, settings }: Pick<Config, "env" | "paths" | "settings">,
-): HubAddress {
+) {
   const url = parseUrl(variable, env[variable]);
   const host = hostOf(url);
-  const database = part(url.pathname.slice(1)) || part(url.username);
   const user = part(url.username);
   if (user === "") throw invalid(variable, "it names no user");
+  const database = part(url.pathname.slice(1)) || user;
+  const port = url.port === "" ? PORT : Number(url.port);
   const caFile = settings.share?.caFile;
   const ca = caFile === undefined ? undefined : readCa(expandPath(caFile, env, paths.home));
   const isEncrypted =
     ca !== undefined || !isLocal(host) || /^(?:require|verify)/.test(url.searchParams.get("sslmode") ?? "");
-  const port = url.port === "" ? PORT : Number(url.port);
   return {
-    host,
-    port,
-    user,
-    password: part(url.password),
-    database,
-    ssl: isEncrypted ? tlsSettings(host, ca) : false,
+    ...{ host, port, user, password: part(url.password), database },
+    /** False for a connection that stays on this machine. */
+    ssl: isEncrypted && tlsSettings(host, ca),
+    /** The name of the hub in messages: host, port and database. */
     label: `${host.includes(":") ? `[${host}]` : host}:${port}/${database}`,
   };
 }
 
 /** Parses a `postgresql://` or `postgres://` URL; several hosts are not supported. */
 function parseUrl(variable: string, value: string | undefined): URL {
-  if (value === undefined || value === "") {
-    throw new SessionMemoryError("CONFIG_INVALID", `Cannot reach the hub: ${variable} is not set`, {
-      hint: `set ${variable} to postgresql://<user>:<password>@<host>/<database>`,
-    });
-  }
+  if (value === undefined || value === "") throw invalid(variable, "it is not set");
   if (!URL.canParse(value)) throw invalid(variable, "it is no URL");
   const url = new URL(value);
   if (!/^postgres(?:ql)?:$/.test(url.protocol))

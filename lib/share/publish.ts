@@ -5,13 +5,12 @@
  * machines at once leaves the same rows. Of two copies of one session the longer one is kept.
  */
 
-import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
-import { HUB_MIGRATIONS } from "./hub-schema.ts";
+import { HUB_MIGRATIONS, otherVersion } from "./hub-schema.ts";
 import {
   type LocalSession,
   localSessions,
@@ -75,7 +74,7 @@ export async function greetHub(
      FROM (SELECT 1) AS one LEFT JOIN session_memory.origins o ON o.id = $1`,
     [origin],
   );
-  checkVersion(Number(row.version), hub.label);
+  if (Number(row.version) !== HUB_MIGRATIONS.length) throw otherVersion("use", hub, Number(row.version));
   const isSameHub = readShareFact(state, "hub") === row.hub;
   const notedSeq = isSameHub ? Number(readShareFact(state, "seq") ?? 0) : 0;
   const seq = row.seq === null ? undefined : Number(row.seq);
@@ -97,23 +96,18 @@ export async function greetHub(
   });
 }
 
-function checkVersion(version: number, label: string): void {
-  if (version === HUB_MIGRATIONS.length) return;
-  const isOlder = version < HUB_MIGRATIONS.length;
-  throw new SessionMemoryError(
-    "HUB_ERROR",
-    `Cannot use the hub ${label}: its tables are version ${version}, this program knows ${HUB_MIGRATIONS.length}`,
-    { hint: isOlder ? "run share.ts --init <role> there" : "update session-memory" },
-  );
-}
-
 /** Sends what is new, and withdraws what must not be there. */
 export async function publish(hub: Hub, options: PublishOptions): Promise<PublishReport> {
   const { state, store, config, exclusion, origin, signal } = options;
   const withdrawn =
     (await sendWithdrawals(hub, state)) + (await withdrawUnshared(hub, state, { config, origin }));
-  const forgotten = await readForgotten(hub);
-  const due = dueSessions(store, options).filter((session) => !forgotten.has(forgottenKey(session)));
+  const rows = await hub.query(
+    "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
+  );
+  const forgotten = new Set(rows.map(({ key }) => key));
+  const due = dueSessions(store, options).filter(
+    (session) => !forgotten.has(sha256().update(keyOf(session)).digest("hex")),
+  );
   const total = due.reduce((sum, { chunks }) => sum + chunks, 0);
   const report: PublishReport = { sessions: 0, chunks: 0, withdrawn };
   let done = 0;
@@ -159,10 +153,6 @@ async function noteHub(hub: Hub, { state, origin }: PublishOptions): Promise<voi
     writeShareFact(state, "seq", String(row?.seq));
     writeShareFact(state, "count", String(row?.count));
   });
-}
-
-function forgottenKey({ agent, id }: { agent: string; id: string }): string {
-  return sha256().update(`${agent} ${id}`).digest("hex");
 }
 
 const KEYS = "jsonb_to_recordset($1::jsonb) AS k(agent text, id text)";
@@ -235,14 +225,6 @@ async function removeSessions(hub: Hub, keys: readonly SessionKey[]): Promise<nu
   return rows.length;
 }
 
-/** Returns the hashes of what this owner has forgotten: nothing of it is sent again. */
-async function readForgotten(hub: Hub): Promise<ReadonlySet<string>> {
-  const rows = await hub.query(
-    "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
-  );
-  return new Set(rows.map(({ key }) => String(key)));
-}
-
 /** A session that the hub has. */
 interface Held {
   number: number;
@@ -262,7 +244,10 @@ function publishSessions(
   origin: string,
 ): Promise<{ sessions: number; chunks: number }> {
   return hub.transaction(async () => {
-    const seq = await nextSeq(hub, origin);
+    // the row's lock makes the order of numbers that of the commits
+    const sql = "UPDATE session_memory.origins SET seq = seq + 1 WHERE id = $1 RETURNING seq";
+    const [next] = await hub.query(sql, [origin]);
+    const seq = Number(next?.seq);
     const held = await readHeld(hub, outgoing);
     const ours = outgoing
       .map(({ row, chunks }) => ({ row, chunks, before: held.get(keyOf(row)) }))
@@ -288,24 +273,25 @@ function publishSessions(
     const adopted = changed.flatMap(({ number, before }) => (before?.origin === origin ? [] : [number]));
     if (adopted.length > 0) {
       // with another origin's number on their chunks, readers would miss them
-      const sql = "UPDATE session_memory.chunks SET seq = $2::bigint WHERE session = ANY($1::bigint[])";
-      await hub.query(sql, [adopted, seq]);
+      await hub.query("UPDATE session_memory.chunks SET seq = $2::bigint WHERE session = ANY($1::bigint[])", [
+        adopted,
+        seq,
+      ]);
     }
     const puts = changes.flatMap(({ number, put }) => put.map((chunk) => ({ session: number, ...chunk })));
     await putChunks(hub, puts, seq);
     const gone = changes.flatMap(({ number, gone }) => gone.map((idx) => ({ session: number, idx })));
-    if (gone.length > 0) await emptyChunks(hub, gone, seq);
+    if (gone.length > 0) {
+      // their rows stay, so that readers learn that they are gone
+      await hub.query(
+        `UPDATE session_memory.chunks c SET seq = $2::bigint, hash = NULL, at = NULL, body = NULL, content = NULL
+         FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, idx integer)
+         WHERE c.session = r.session AND c.idx = r.idx`,
+        [JSON.stringify(gone), seq],
+      );
+    }
     return { sessions: added.size + changed.length, chunks: puts.length + gone.length };
   });
-}
-
-/** Takes the next number; the row's lock makes the order of numbers that of the commits. */
-async function nextSeq(hub: Hub, origin: string): Promise<number> {
-  const [row] = await hub.query(
-    "UPDATE session_memory.origins SET seq = seq + 1 WHERE id = $1 RETURNING seq",
-    [origin],
-  );
-  return Number(row?.seq);
 }
 
 /** Returns the sessions that the hub has, locked in one order so that an owner's machines cannot block each other. */
@@ -409,18 +395,4 @@ async function putChunks(
       [`[${batch.join(",")}]`, seq],
     );
   }
-}
-
-/** Empties chunks; their rows stay, so that readers learn that they are gone. */
-async function emptyChunks(
-  hub: Hub,
-  gone: readonly { session: number; idx: number }[],
-  seq: number,
-): Promise<void> {
-  await hub.query(
-    `UPDATE session_memory.chunks c SET seq = $2::bigint, hash = NULL, at = NULL, body = NULL, content = NULL
-     FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, idx integer)
-     WHERE c.session = r.session AND c.idx = r.idx`,
-    [JSON.stringify(gone), seq],
-  );
 }

@@ -85,23 +85,19 @@ function rereadIfRulesChanged({ replica, config }: PullOptions): void {
   });
 }
 
-interface Scope {
-  origin: string;
-  patterns: string[];
-  since: string;
-}
+type Scope = ReturnType<typeof readScope>;
 
 /** Returns the sessions of interest; older ones are left out by whole days, since each change of it compares all feeds. */
-function scopeOf({ config, origin }: PullOptions): Scope {
-  const { share } = config.settings;
-  const since = new Date(Date.now() - (share?.days ?? 365) * DAY_MS).toISOString().slice(0, 10);
-  return { origin, patterns: likePatterns(share?.projects ?? {}), since };
+function readScope({ config, origin }: PullOptions) {
+  const { days = 365, projects = {} } = config.settings.share ?? {};
+  const since = new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+  return { origin, patterns: likePatterns(projects), since };
 }
 
 /** Updates the list of sessions. Returns how many are gone. */
 async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   const { replica } = options;
-  const scope = scopeOf(options);
+  const scope = readScope(options);
   const now = await readHeads(hub, scope);
   const before = new Map(readFeeds(replica).map((feed) => [feedKey(feed), feed]));
   const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
@@ -179,37 +175,24 @@ async function listSessions(
   return rows.map(toListed);
 }
 
-/** Returns the sessions to keep here: the newest within the cap that are neither our own nor excluded. */
-function plan({ replica, config, exclusion, own }: PullOptions): {
-  wanted: SharedSession[];
-  dropped: SharedSession[];
-} {
+/** Returns the sessions to read, the newest within the cap, and those here that are our own, excluded or beyond it. */
+function plan({ replica, config, exclusion, own }: PullOptions) {
   let room = config.settings.share?.maxChunks ?? 0;
-  const isOutOf = excludedOrigins(config);
-  const here = new Set(
-    replica.db
-      .prepare("SELECT id FROM sessions")
-      .all()
-      .map(({ id }) => String(id)),
-  );
+  const { projects } = currentExclude(config.paths, config.settings.exclude);
+  // a directory on this machine is excluded under its origin's name too
+  const origins = new Set(projects.filter((project) => /^[/~]/.test(project)).map(readOrigin));
+  const rows = replica.db.prepare("SELECT id FROM sessions").all();
+  const here = new Set(rows.map(({ id }) => id));
   const wanted: SharedSession[] = [];
   const dropped: SharedSession[] = [];
   for (const session of readShared(replica)) {
-    const isOut = own.has(keyOf(session)) || isExcluded(session, exclusion) || isOutOf.has(session.project);
+    const isOut = own.has(keyOf(session)) || isExcluded(session, exclusion) || origins.has(session.project);
     if (!isOut) room -= session.chunks;
     if (isOut || room < 0) {
       if (here.has(session.storedId)) dropped.push(session);
     } else if (session.heldSeq !== session.seq) wanted.push(session);
   }
   return { wanted, dropped };
-}
-
-/** Returns the projects that are excluded by their directory on this machine. */
-function excludedOrigins({ paths, settings }: Config): ReadonlySet<string | undefined> {
-  const { projects } = currentExclude(paths, settings.exclude);
-  const directories = projects.filter((project) => /^[/~]/.test(project));
-  const known = directories.map((path) => readOrigin(path)).filter((origin) => origin !== undefined);
-  return new Set(known);
 }
 
 function isExcluded({ id, project, storedId }: SharedSession, { hasSession }: Exclusion): boolean {

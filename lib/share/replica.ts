@@ -11,10 +11,8 @@ import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { removeSession } from "../index/session-rows.ts";
 import { hasReplica, pulledAgain } from "../store/replica.ts";
 import type { SqlValue } from "../store/sqlite.ts";
-import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
+import type { ForgetIn, Forgetting } from "../store/state.ts";
 import { openStore, type Store } from "../store/store.ts";
-import { AGENTS } from "../transcripts/hosts.ts";
-import { noteWithdrawals, readPublished, readShareFact, undoWithdrawals } from "./share-state.ts";
 
 /** A session of the hub, as far as it is known here. */
 export interface SharedSession {
@@ -227,39 +225,4 @@ function forgetText(
   }
   forgetRows(forgetting, replica);
   return chunks;
-}
-
-/**
- * Notes that sessions were forgotten, each with the entry of `exclude` that keeps it out: the next `share` takes them
- * from the hub, and no copy on another machine brings them back.
- */
-export function withdrawForgotten(
-  paths: Pick<Paths, "state">,
-  sessions: readonly { id: string; entry: string }[],
-): void {
-  withExistingState(paths, (state) => {
-    if (readShareFact(state, "origin") === undefined) return;
-    const published = [...readPublished(state).values()];
-    const keys = sessions.flatMap(({ id, entry }) => [
-      ...AGENTS.map((agent) => ({ agent, id, entry })),
-      // a subagent is published under its parent's id
-      ...published
-        .filter((note) => note.id.endsWith(`/${id}`))
-        .map((note) => ({ agent: note.agent, id: note.id, entry })),
-    ]);
-    state.db.transaction(() => noteWithdrawals(state, keys));
-  });
-}
-
-/** Records that these entries of `exclude` no longer keep anything out. */
-export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly string[]): void {
-  withExistingState(paths, (state) => undoWithdrawals(state, entries));
-}
-
-/** Returns the hub of own published sessions, for a user who removes everything here; undefined where there are none. */
-export function publishedAt(paths: Pick<Paths, "state">): string | undefined {
-  return withExistingState(paths, (state) => {
-    if (readPublished(state).size === 0) return undefined;
-    return readShareFact(state, "label");
-  });
 }

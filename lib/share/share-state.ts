@@ -4,8 +4,10 @@
  */
 
 import { hostname } from "node:os";
-import type { ShareConfig } from "../config/config.ts";
+import type { Paths, ShareConfig } from "../config/config.ts";
+import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
+import { AGENTS } from "../transcripts/hosts.ts";
 
 /** A session by the names that hub and index agree on. */
 export interface SessionKey {
@@ -120,18 +122,44 @@ export function settleWithdrawals(state: Store, done: readonly Withdrawal[]): vo
   }
 }
 
-/** Notes sessions that were forgotten here, each with the entry of `exclude` that keeps it out. */
-export function noteWithdrawals(state: Store, keys: readonly (SessionKey & { entry: string })[]): void {
-  const insert = state.db.prepare(
-    "INSERT OR REPLACE INTO share_withdrawals (agent, id, entry) VALUES (?, ?, ?)",
-  );
-  for (const { agent, id, entry } of keys) insert.run(agent, id, entry);
+/**
+ * Notes that sessions were forgotten, each with the entry of `exclude` that keeps it out: the next `share` takes them
+ * from the hub, and no copy on another machine brings them back.
+ */
+export function withdrawForgotten(
+  paths: Pick<Paths, "state">,
+  sessions: readonly { id: string; entry: string }[],
+): void {
+  withExistingState(paths, (state) => {
+    if (readShareFact(state, "origin") === undefined) return;
+    const published = [...readPublished(state).values()];
+    const insert = state.db.prepare(
+      "INSERT OR REPLACE INTO share_withdrawals (agent, id, entry) VALUES (?, ?, ?)",
+    );
+    state.db.transaction(() => {
+      for (const { id, entry } of sessions) {
+        for (const agent of AGENTS) insert.run(agent, id, entry);
+        // a subagent is published under its parent's id
+        const subagents = published.filter((note) => note.id.endsWith(`/${id}`));
+        for (const note of subagents) insert.run(note.agent, note.id, entry);
+      }
+    });
+  });
 }
 
 /** Records that these entries of `exclude` no longer keep anything out. */
-export function undoWithdrawals(state: Store, entries: readonly string[]): void {
-  const undo = state.db.prepare("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?");
-  for (const entry of entries) undo.run(entry);
+export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly string[]): void {
+  withExistingState(paths, ({ db }) => {
+    const undo = db.prepare("UPDATE share_withdrawals SET undone = 1, sent = 0 WHERE entry = ?");
+    for (const entry of entries) undo.run(entry);
+  });
+}
+
+/** Returns the hub of own published sessions, for a user who removes everything here; undefined where there are none. */
+export function publishedAt(paths: Pick<Paths, "state">): string | undefined {
+  return withExistingState(paths, (state) =>
+    readPublished(state).size === 0 ? undefined : readShareFact(state, "label"),
+  );
 }
 
 /** Returns a session's key in maps. */

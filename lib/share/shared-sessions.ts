@@ -85,26 +85,18 @@ function one(
 
 /** Finds the sessions by the surest match: the whole reference, its start, the id or its start, the name. */
 function candidates(wanted: string, replica: Store): FoundShared[] {
-  const like = `${wanted.replace(/[\\%_]/g, (character) => `\\${character}`)}%`;
-  const [, , after = wanted] = /^([^@\s]+)@([^:@\s]+):(.+)$/.exec(wanted) ?? [];
-  const isLong = after.length >= PREFIX_MIN;
-  const ways: [string, string][] = [
-    ["h.stored_id = ? OR h.id = ?", wanted],
-    ...(isLong
-      ? [["h.stored_id LIKE ? ESCAPE '\\' OR h.id LIKE ? ESCAPE '\\'", like] as [string, string]]
-      : []),
-  ];
-  for (const [where, value] of ways) {
-    const found = select(replica, where, [value, value]);
-    if (found.length > 0) return found;
-  }
+  const exact = select(replica, "h.stored_id = ?1 OR h.id = ?1", wanted);
+  if (exact.length > 0) return exact;
+  const [, after = wanted] = /^[^@\s]+@[^:@\s]+:(.+)$/.exec(wanted) ?? [];
+  const start = `${wanted.replace(/[\\%_]/g, (character) => `\\${character}`)}%`;
+  const begun = "h.stored_id LIKE ?1 ESCAPE '\\' OR h.id LIKE ?1 ESCAPE '\\'";
+  const found = after.length < PREFIX_MIN ? [] : select(replica, begun, start);
   const folded = foldName(wanted);
-  return folded === ""
-    ? []
-    : select(replica, "s.name IS NOT NULL", []).filter(({ name = "" }) => foldName(name) === folded);
+  if (found.length > 0 || folded === "") return found;
+  return select(replica, "s.name IS NOT NULL").filter(({ name = "" }) => foldName(name) === folded);
 }
 
-function select(replica: Store, where: string, values: string[]): FoundShared[] {
+function select(replica: Store, where: string, ...values: string[]): FoundShared[] {
   return replica.db
     .prepare(
       `SELECT h.stored_id, h.id, h.owner, h.machine, h.agent, h.project, h.meta, h.observations, s.name, s.cwd,
