@@ -143,35 +143,17 @@ async function makeMeta(session: Session, config: Config): Promise<void> {
   if (error !== undefined) throw new Error(error);
 }
 
-async function save(
-  { session: id, file, cwd, source }: Asked,
-  session: Session,
-  config: Config,
-): Promise<void> {
-  const [{ knownTopic, saveSessionToMemory }, { readEnd }, { readRules }] = await Promise.all([
+async function save({ cwd }: Asked, session: Session, config: Config): Promise<void> {
+  const [{ noteOptions, saveSessionToMemory }, { readEnd }] = await Promise.all([
     import("../scripts/save-session.ts"),
     import("../lib/naming/note.ts"),
-    import("../lib/transcripts/rules.ts"),
   ]);
-  const { paths, settings } = config;
-  const rules = readRules(settings);
+  const options = noteOptions(session, config);
   // Clearing a session in which nothing was said is no failure.
-  if (readEnd(file, { count: 1, rules }).messages.length === 0) return;
-  const path = await saveSessionToMemory({
-    sessionFile: file,
-    workspaceDir: cwd,
-    sessionKey: id,
-    sessionId: session.id,
-    source,
-    topic: knownTopic(session, paths),
-    timezone: settings.timezone,
-    participants: settings.participants,
-    rules,
-    directory: notesFolder(cwd, config),
-    log: paths.log,
-    state: paths.state,
-  });
-  if (path === null) throw new Error("Cannot save the session: the event before this one says why");
+  if (readEnd(session.file, { count: 1, rules: options.rules }).messages.length === 0) return;
+  const directory = notesFolder(cwd, config);
+  if ((await saveSessionToMemory({ ...options, workspaceDir: cwd, directory })) === null)
+    throw new Error("Cannot save the session: the event before this one says why");
 }
 
 /** Automatic notes stay out of the project unless the user wants them there, since they would be committed. */

@@ -112,29 +112,25 @@ export function isOfCodex(file: string | undefined): boolean {
 /** Starts the work due after a turn of Claude Code or Codex. */
 export async function startAfterTurn({ env, input }: HookCall, flags: readonly string[] = []): Promise<void> {
   const session = readRecorded(input);
-  await startBackground(session, { source: isOfCodex(session.file) ? "codex" : "claude", flags, env });
+  await startBackground(session, isOfCodex(session.file) ? "codex" : "claude", { flags, env });
 }
 
-interface BackgroundWork {
-  /** The host. */
-  source: "claude" | "codex" | "pi";
-  /** `--save`, `--index-only`. */
-  flags: readonly string[];
-  env: Environment;
-}
-
-/** Starts background.ts for a session, in a process that outlives the host. */
+/** Starts background.ts for a session of a host, in a process that outlives it. */
 export async function startBackground(
   { id, file, cwd }: Recorded,
-  { source, flags, env }: BackgroundWork,
+  source: "claude" | "codex" | "pi",
+  { flags, env }: { flags: readonly string[]; env: Environment },
 ): Promise<void> {
-  const about = ["--session", id, "--file", file, "--cwd", cwd, "--source", source];
-  const { startDetached } = await import("../lib/base/runtime.ts");
-  startDetached("background", [...about, ...flags], { env, cwd });
+  const about = ["--session", id, "--file", file, "--source", source];
+  await startDetachedIn(cwd, env, [...about, ...flags]);
 }
 
 /** Starts the work that is due when a session begins: sharing, and catching up on older sessions. */
-export async function startBeginning(cwd: string, env: Environment): Promise<void> {
+export function startBeginning(cwd: string, env: Environment): Promise<void> {
+  return startDetachedIn(cwd, env, ["--begin"]);
+}
+
+async function startDetachedIn(cwd: string, env: Environment, flags: readonly string[]): Promise<void> {
   const { startDetached } = await import("../lib/base/runtime.ts");
-  startDetached("background", ["--begin", "--cwd", cwd], { env, cwd });
+  startDetached("background", [...flags, "--cwd", cwd], { env, cwd });
 }

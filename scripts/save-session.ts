@@ -222,7 +222,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
   const session = resolveSession(reference, asking);
   const saved = await saveSession({
-    ...described(session, config),
+    ...noteOptions(session, config),
     workspaceDir: cwd,
     directory: expandPath(values.dir, config.env, cwd),
     messageCount,
@@ -235,13 +235,13 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
 }
 
 /** Returns the topic that the user or a model gave the session; undefined leaves it to the rules. */
-export function knownTopic(session: Session, paths: Paths): string | undefined {
+function knownTopic(session: Session, paths: Paths): string | undefined {
   const { meta } = readMeta(metaFile(paths, session));
   return readTitles(session).given ?? (meta && meta.model !== RULES ? meta.name : undefined);
 }
 
 /** Returns the options that come from config.json and the session's meta file. */
-function described(session: Session, { settings, paths }: Config) {
+export function noteOptions(session: Session, { settings, paths }: Config) {
   return {
     sessionFile: session.file,
     sessionKey: session.name ?? session.id,

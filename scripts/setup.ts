@@ -47,59 +47,49 @@ Examples:
   session-memory setup --remove --yes
 `;
 
-/** An agent that can be wired with commands of its own. */
-interface Wired {
-  agent: Agent;
-  /** The commands that install us, or bring what is installed up to date. */
-  install: (paths: Reading) => string[][];
-  /** The commands that undo what is installed. */
-  remove: (paths: Reading) => string[][];
-}
-
 const CODEX_MARKETPLACE = "[marketplaces.session-memory]";
 const PLUGIN = "session-memory@session-memory";
 const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
 const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
 
-const WIRED: readonly Wired[] = [
-  {
-    agent: "claude",
+/** Of each agent with commands of its own: those that install us, or bring us up to date, and those that undo it. */
+const WIRED: Partial<Record<Agent, (paths: Reading) => { install: string[][]; remove: string[][] }>> = {
+  claude({ claude }) {
+    const has = (file: string, name: string) => readText(join(claude, "plugins", file)).includes(`"${name}"`);
+    const isInstalled = has("installed_plugins.json", PLUGIN);
     // It reads the plugin where it lies.
-    install: (paths) =>
-      claudeHas(paths, "installed_plugins.json", PLUGIN) && claudeHas(paths, "known_marketplaces.json", ROOT)
-        ? []
-        : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
-    remove: (paths) => [
-      ...(claudeHas(paths, "installed_plugins.json", PLUGIN) ? [["plugin", "uninstall", PLUGIN]] : []),
-      ...(claudeHas(paths, "known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
-    ],
+    const isHere = isInstalled && has("known_marketplaces.json", ROOT);
+    return {
+      install: isHere ? [] : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
+      remove: [
+        ...(isInstalled ? [["plugin", "uninstall", PLUGIN]] : []),
+        ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
+      ],
+    };
   },
-  {
-    agent: "pi",
-    install: ({ pi }) => {
-      const sources = piPackages(pi);
-      const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
-      return sources.includes(ROOT) ? others : [...others, ["install", ROOT]];
-    },
-    remove: ({ pi }) => piPackages(pi).map((source) => ["remove", source]),
+  pi({ pi }) {
+    const sources = piPackages(pi);
+    const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
+    const isHere = sources.includes(ROOT);
+    return {
+      install: isHere ? others : [...others, ["install", ROOT]],
+      remove: sources.map((source) => ["remove", source]),
+    };
   },
-  {
-    agent: "codex",
-    // It works with a copy, which the second command brings up to date.
-    install: ({ codex }) => {
-      const config = readText(join(codex, "config.toml"));
-      const isOther = config.includes(CODEX_MARKETPLACE) && !config.includes(`source = "${ROOT}"`);
-      return [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]];
-    },
-    remove: ({ codex }) => {
-      const config = readText(join(codex, "config.toml"));
-      return [
+  codex({ codex }) {
+    const config = readText(join(codex, "config.toml"));
+    const isKnown = config.includes(CODEX_MARKETPLACE);
+    const isOther = isKnown && !config.includes(`source = "${ROOT}"`);
+    return {
+      // It works with a copy, which the second command brings up to date.
+      install: [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
+      remove: [
         ...(config.includes(`[plugins."${PLUGIN}"]`) ? [["plugin", "remove", PLUGIN]] : []),
-        ...(config.includes(CODEX_MARKETPLACE) ? [REMOVE_MARKETPLACE] : []),
-      ];
-    },
+        ...(isKnown ? [REMOVE_MARKETPLACE] : []),
+      ],
+    };
   },
-];
+};
 
 /** What `--json` prints. */
 interface Report {
@@ -144,10 +134,12 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
   );
   say(...known.map((host) => describeHost(host, sessions)));
   const commands = hosts.flatMap(({ name, agent, file }) => {
-    const wired = WIRED.find((each) => each.agent === agent);
-    if (file === undefined || !wired) return [];
-    const steps = remove ? wired.remove(config.paths) : wired.install(config.paths);
-    return steps.map((words) => ({ host: name, command: [file, ...words], ok: null }));
+    const steps = file === undefined ? undefined : WIRED[agent]?.(config.paths);
+    return (steps?.[remove ? "remove" : "install"] ?? []).map((words) => ({
+      host: name,
+      command: [file ?? "", ...words],
+      ok: null,
+    }));
   });
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
@@ -295,10 +287,6 @@ const CODEX =
 
 function shown({ host, command }: Pick<Report["commands"][number], "host" | "command">): string {
   return `${command.map(quoted).join(" ")}   # ${host}`;
-}
-
-function claudeHas({ claude }: Reading, file: string, name: string): boolean {
-  return readText(join(claude, "plugins", file)).includes(`"${name}"`);
 }
 
 /** Returns pi's sources of this package: this folder, another one of it, or the published one. */

@@ -44,7 +44,7 @@ async function startWork(
   const file = sessionManager.getSessionFile();
   if (file === undefined) return;
   const session = { id: sessionManager.getSessionId(), file, cwd };
-  await startBackground(session, { source: "pi", flags: ["--index-only", ...flags], env });
+  await startBackground(session, "pi", { flags: ["--index-only", ...flags], env });
 }
 
 /** Indexes the present session in pi's own process, a little at a time. */
