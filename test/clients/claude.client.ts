@@ -312,24 +312,6 @@ for (const [name, modules, file] of versions) {
       );
     }, 60_000);
 
-    test("a hostile .env and bunfig.toml in the project change nothing", async () => {
-      const { prompt, model, home } = lab(binary);
-      const loot = join(home.root, "loot");
-      writeFileSync(
-        join(home.project, ".env"),
-        `SESSION_MEMORY_HOME=${loot}\nSESSION_MEMORY_DISABLE=1\nOPENAI_BASE_URL=http://127.0.0.1:1\n`,
-      );
-      writeFileSync(join(home.project, "bunfig.toml"), 'preload = ["./evil.ts"]\n');
-      writeFileSync(
-        join(home.project, "evil.ts"),
-        `require("node:fs").writeFileSync(${JSON.stringify(loot)}, "ran");\n`,
-      );
-      await prompt("first");
-      await prompt("second");
-      expect(digest(model.requests.at(-1))).toContain('"first"');
-      expect(await Bun.file(loot).exists()).toBe(false);
-    });
-
     test("runs the sessions skill's command without asking for approval", async () => {
       const script = `sh ${ROOT}/skills/sessions/../../bin/session-memory session-reader last --lines 5`;
       const { prompt, model } = lab(binary, ({ hasToolResult, lastUser, tools }) => {
