@@ -79,6 +79,9 @@ export function measureStrength(
   return strengths;
 }
 
+/** Who speaks: no word of theirs. */
+const LABELS = /^(?:User|Assistant): /gm;
+
 interface Text {
   part: "said" | "done" | "head";
   /** The text, and the parts of joined names in it. */
@@ -89,8 +92,9 @@ function textsOf({ found }: Passage, deeds: ReadonlyMap<ChunkRow, readonly Store
   return found.flatMap(({ row }) => {
     const done = (deeds.get(row) ?? []).map(deedText).join("\n");
     const head = row.contextContent.slice(0, row.contextContent.length - row.content.length);
+    const said = row.content.replace(LABELS, "");
     return [
-      { part: "said", columns: [`${row.content}\n${row.tools}`, splitJoined(row.content, row.tools)] },
+      { part: "said", columns: [`${said}\n${row.tools}`, splitJoined(said, row.tools)] },
       { part: "done", columns: [done, splitJoined(done)] },
       { part: "head", columns: [head, ""] },
     ];
