@@ -71,7 +71,7 @@ const BY_PLACE = 0.15;
 /** A longer message of the user asks for something new. */
 const REPLY_MAX = 200;
 /** The share of the budget that the first hit may take. */
-const FIRST_SHARE = 0.6;
+const FIRST_SHARE = 0.5;
 /** Code points of a cut, its count of items included. */
 const CUT_CHARS = 6;
 
