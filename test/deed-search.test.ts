@@ -261,7 +261,7 @@ describe("search of a time", () => {
     ]) {
       expect(await sessionsOf(question)).toEqual([uuidFrom("bakery")]);
     }
-    const both = await sessionsOf("what was done on 2026-02-01", "which work happened on 1 February 2026");
+    const both = await sessionsOf("what was done on 2026-02-01", "dated 2026-02-01: the dough, the shop");
     expect(both.sort()).toEqual([uuidFrom("oldest"), uuidFrom("bakery")].sort());
     expect(await sessionsOf("what did we do", "--after", "4 February 2026")).toEqual([uuidFrom("other")]);
     expect((await search("--after", "2030-01-01")).stderr).toContain("nothing relevant found");

@@ -116,6 +116,10 @@ test("readTimeAsked() reads a question that asks for nothing but a time", () => 
     times: [{ from: Date.UTC(2026, 6, 14), to: Date.UTC(2026, 6, 15) - 1 }],
     projects: [],
   });
+  for (const stretch of ["from 10 to 12 July 2026", "10-12 July 2026", "July 10th through 12th, 2026"])
+    expect(readTimeAsked(`what happened ${stretch}?`, { now: NOW, timezone: "UTC" })?.times).toEqual([
+      { from: Date.UTC(2026, 6, 10), to: Date.UTC(2026, 6, 13) - 1 },
+    ]);
   const named = readTimeAsked("what did we do in my-oven", { now: NOW }, ["oven", "my-oven", "work"]);
   expect(named).toEqual({ times: [], projects: ["my-oven"] });
 });

@@ -36,17 +36,19 @@ const MONTH = [...MONTH_NUMBERS.keys()].sort((a, b) => b.length - a.length).join
 const [START, END] = ["(?<![\\p{L}\\p{N}])", "(?![\\p{L}\\p{N}])"];
 const YEAR = "(?:,?\\s+(?:(?:of|de|in)\\s+)?(?<year>\\d{4}))?";
 const ORDINAL = "(?:st|nd|rd|th|er|\\.|º)?";
+/** "10 to 12 July", "July 10-12". */
+const TO_DAY = `(?:\\s*(?:[-–]|to|until|till|through|and|bis|au|al|ao)\\s*(?<last>\\d{1,2})${ORDINAL})?`;
 
 /** Each form of a date; what one has taken is not there for the next. */
 const DATES = [
   /(?<!\d)(?<year>\d{4})-(?<month>\d\d)(?:-(?<day>\d\d))?(?![\d-])/g,
   /(?<!\d)(?<day>\d{1,2})\.(?<month>\d{1,2})\.(?<year>\d{4})(?!\d)/g,
   new RegExp(
-    `${START}(?<day>\\d{1,2})${ORDINAL}(?:\\s+(?:of|de))?\\s+(?<month>${MONTH})\\.?${YEAR}${END}`,
+    `${START}(?<day>\\d{1,2})${ORDINAL}${TO_DAY}(?:\\s+(?:of|de))?\\s+(?<month>${MONTH})\\.?${YEAR}${END}`,
     "gu",
   ),
   new RegExp(
-    `${START}(?<month>${MONTH})\\.?\\s+(?:the\\s+)?(?<day>\\d{1,2})(?:st|nd|rd|th)?(?!\\d)${YEAR}${END}`,
+    `${START}(?<month>${MONTH})\\.?\\s+(?:the\\s+)?(?<day>\\d{1,2})(?:st|nd|rd|th)?${TO_DAY}(?!\\d)${YEAR}${END}`,
     "gu",
   ),
   new RegExp(`${START}(?<month>${MONTH})\\.?,?\\s+(?:(?:of|de)\\s+)?(?<year>\\d{4})${END}`, "gu"),
@@ -147,16 +149,17 @@ export function cueSpans(
 }
 
 /** As written; what is missing is meant as a whole. */
-type DateParts = { [part in "year" | "month" | "day"]?: string };
+type DateParts = { [part in "year" | "month" | "day" | "last"]?: string };
 
-function stretchesOf({ year, month, day }: DateParts, { now, timezone }: Clock): TimeCues {
+function stretchesOf({ year, month, day, last = day }: DateParts, { now, timezone }: Clock): TimeCues {
   const number = month === undefined ? 1 : (MONTH_NUMBERS.get(month) ?? Number(month));
   const first = day === undefined ? 1 : Number(day);
-  if (number < 1 || number > 12 || first < 1 || first > LAST_DAY) return [];
+  const end = last === undefined ? first : Number(last);
+  if (number < 1 || number > 12 || first < 1 || end < first || end > LAST_DAY) return [];
   const next = localTime(now, timezone).year + 1;
   const years = year ? [Number(year)] : Array.from({ length: YEARS_BACK + 2 }, (_, back) => next - back);
   return years.map((year) => {
-    const after = day ? [year, number, first + 1] : month ? [year, number + 1, 1] : [year + 1, 1, 1];
+    const after = day ? [year, number, end + 1] : month ? [year, number + 1, 1] : [year + 1, 1, 1];
     return { from: midnight([year, number, first], timezone), to: midnight(after, timezone) - 1 };
   });
 }

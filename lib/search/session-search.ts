@@ -219,7 +219,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
 /** A time that is asked for and nothing else, of some projects perhaps. */
 type TimeFilter = Pick<ChunkFilter, "after" | "before" | "projects">;
 
-/** Returns the times that are asked for and nothing else: by filters, or in every phrasing. */
+/** Returns the times that are asked for and nothing else: by the first phrasing, or by filters and every phrasing. */
 async function timesAsked(
   texts: readonly string[],
   { after, before, topics, projects }: ChunkFilter,
@@ -231,12 +231,13 @@ async function timesAsked(
   const clock = { now: new Date(), timezone: ownTimezone(config) };
   const known = listOf(stores).flatMap(projectPaths);
   const asked = texts.map((text) => readTimeAsked(text, clock, [...new Set(known.map(folderName))]));
-  if (!asked.every((one) => one !== undefined)) return [];
-  const names = new Set(asked.flatMap((one) => one.projects));
+  const [question] = asked;
+  if (question === undefined || (question.times.length === 0 && asked.includes(undefined))) return [];
+  const names = new Set(asked.flatMap((one) => one?.projects ?? []));
   const meant = names.size === 0 ? undefined : known.filter((path) => names.has(folderName(path)));
   const among = projects && meant ? meant.filter((path) => projects.includes(path)) : (meant ?? projects);
   if (after !== undefined || before !== undefined) return [{ after, before, projects: among }];
-  return (asked[0]?.times ?? []).map(({ from, to }) => ({
+  return question.times.map(({ from, to }) => ({
     after: new Date(from).toISOString(),
     before: new Date(to).toISOString(),
     projects: among,

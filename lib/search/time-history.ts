@@ -34,7 +34,9 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
     );
     const asked = messages.find(({ who, text }) => who === "user" && replyOf(text) === undefined);
     const done = deeds.findLast(isCommit) ?? deeds.findLast(isChange);
-    const closing = messages.findLast(({ who }) => who === "assistant");
+    const last = messages.findLast(({ who }) => who === "assistant")?.line;
+    // of a long message its beginning, which says what came of the work
+    const closing = messages.find(({ line, who }) => who === "assistant" && line === last);
     const shown: (Row | undefined)[] = [
       asked ?? messages[0],
       done && doneRow(done, { cwd: session.cwd, clean: scope.clean }),
