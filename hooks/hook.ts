@@ -10,15 +10,14 @@ import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
-  defaultSettings,
   type Environment,
   hookEnvironment,
   type Reading,
+  readHookSettings,
   resolvePaths,
   type Settings,
   withFolders,
 } from "../lib/config/config.ts";
-import { readHookSettings } from "../lib/config/config-file.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {
@@ -99,7 +98,7 @@ export function requireSettings(
   places: Reading,
   { env, transcript }: { env: Environment; transcript: string | undefined },
 ): { settings: Settings; paths: Reading } {
-  const settings = readHookSettings(places.config, defaultSettings());
+  const settings = readHookSettings(places.config);
   if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }

@@ -14,7 +14,14 @@ import { isDirectory, whyUnwritable } from "./base/files.ts";
 import { isTerminal, type Line, plainText, writeFully } from "./base/output.ts";
 import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
-import { type Config, defaultConfig, loadConfig, pathsReading, type Reading } from "./config/config.ts";
+import {
+  type Config,
+  defaultConfig,
+  loadConfig,
+  type Participants,
+  pathsReading,
+  type Reading,
+} from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
 import { updateCopies } from "./transcripts/hosts.ts";
 
@@ -190,6 +197,17 @@ export function choiceFlag<T extends string>(
       nearest ? `did you mean ${flag} ${nearest}?` : `try ${flag} ${choices[0]}`,
     );
   return found;
+}
+
+/** Returns the role of whoever a name, or one word of it, means; the name where it means neither or both. */
+export function roleOf(name: string, { user, assistant }: Participants): string {
+  const given = name.toLowerCase();
+  if (given === "user" || given === "assistant") return given;
+  const words = (of: string) => [of, ...of.split(/\s+/)].map((word) => word.toLowerCase());
+  const roles = (["user", "assistant"] as const).filter((role) =>
+    words(role === "user" ? user : assistant).includes(given),
+  );
+  return roles.length === 1 ? String(roles[0]) : name;
 }
 
 /** Returns the time given with a flag. */

@@ -16,11 +16,12 @@ import {
   note,
   type Run,
   refuseTogether,
+  roleOf,
   runScript,
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
-import { type Config, roleOf } from "../lib/config/config.ts";
+import type { Config } from "../lib/config/config.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {

@@ -9,11 +9,12 @@ import {
   note,
   type Run,
   refuseTogether,
+  roleOf,
   runScript,
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
-import { type Participants, roleOf } from "../lib/config/config.ts";
+import type { Participants } from "../lib/config/config.ts";
 import { type IndexedPlace, type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
 import {
   howToResume,

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings, loadConfig, resolvePaths, trustedEnvironment } from "../lib/config/config.ts";
-import { addExclusions, readHookSettings } from "../lib/config/config-file.ts";
+import {
+  defaultSettings,
+  loadConfig,
+  readHookSettings,
+  resolvePaths,
+  trustedEnvironment,
+} from "../lib/config/config.ts";
+import { addExclusions } from "../lib/config/config-file.ts";
 import { temporaryHome } from "./support/home.ts";
 import { runCommand, runScript } from "./support/run.ts";
 
@@ -28,10 +34,6 @@ describe("loadConfig()", () => {
     const config = await loadConfig(home.env, home.project);
     expect(config.settings).toEqual(defaultSettings());
     expect(config.settings.llm).toBeUndefined();
-  });
-
-  test("works on the process's own environment", async () => {
-    expect((await loadConfig(process.env, "/")).paths.home).toBe(process.env.SESSION_MEMORY_HOME ?? "");
   });
 
   test("fills in what a file leaves out; an empty embedding block means OpenAI itself", async () => {
@@ -64,9 +66,9 @@ describe("loadConfig()", () => {
   test("accepts a byte order mark, here and in the prompt hook", async () => {
     const home = homeWith('\ufeff{"activity": {"maxChars": 300}}');
     expect((await loadConfig(home.env, home.project)).settings.activity.maxChars).toBe(300);
-    expect(readHookSettings(home.paths.config, defaultSettings())?.activity.maxChars).toBe(300);
+    expect(readHookSettings(home.paths.config)?.activity.maxChars).toBe(300);
     await addExclusions(home.paths.config, { sessions: ["x"], projects: [], patterns: [] });
-    expect(readHookSettings(home.paths.config, defaultSettings())).toMatchObject({
+    expect(readHookSettings(home.paths.config)).toMatchObject({
       activity: { maxChars: 300 },
       exclude: { sessions: ["x"] },
     });
@@ -115,7 +117,7 @@ describe("readHookSettings()", () => {
     const { paths } = homeWith(
       '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "llm": {"model": 5}}',
     );
-    const settings = readHookSettings(paths.config, defaultSettings());
+    const settings = readHookSettings(paths.config);
     expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true, seenBefore: true });
     expect(settings?.exclude).toMatchObject({ sessions: ["x"], projects: [], patterns: [] });
   });
@@ -128,7 +130,7 @@ describe("readHookSettings()", () => {
       '{"exclude": 5}',
       '{"redact": {"extra": [1]}}',
     ]) {
-      expect(readHookSettings(homeWith(config).paths.config, defaultSettings())).toBeUndefined();
+      expect(readHookSettings(homeWith(config).paths.config)).toBeUndefined();
     }
   });
 });

@@ -3,8 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { defaultSettings, loadConfig } from "../lib/config/config.ts";
-import { readHookSettings } from "../lib/config/config-file.ts";
+import { loadConfig, readHookSettings } from "../lib/config/config.ts";
 import { isConflictCopy } from "../lib/sessions/places.ts";
 import { normalizeRemote } from "../lib/sessions/project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
@@ -74,7 +73,7 @@ describe("config.json transcripts", () => {
     using home = temporaryHome();
     const settings = (transcripts: unknown) => {
       home.configure({ transcripts });
-      return readHookSettings(home.paths.config, defaultSettings())?.transcripts;
+      return readHookSettings(home.paths.config)?.transcripts;
     };
     expect(settings([{ path: "/sync/desk", machine: "desk" }])).toEqual([
       { path: "/sync/desk", machine: "desk" },

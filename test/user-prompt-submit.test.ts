@@ -233,7 +233,6 @@ test("the hook loads no more than it takes to look", () => {
     "lib/base/files.ts",
     "lib/base/json.ts",
     "lib/base/text.ts",
-    "lib/config/config-file.ts",
     "lib/config/config.ts",
     "lib/sessions/places.ts",
     "lib/sessions/project.ts",

@@ -127,3 +127,6 @@ export function shortHash(text: string): number {
   b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
   return 4294967296 * (2097151 & b) + (a >>> 0);
 }
+
+/** Matches machine names, in config.json and in references (`<session>@<machine>`). */
+export const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;

@@ -1,83 +1,16 @@
-/**
- * Reads and changes config.json without its schema, whose loading costs a start: the few values that the prompt hook needs,
- * and the `exclude` block.
- */
+/** Changes config.json, without its schema: the `exclude` block, and whether Claude Code is asked. */
 
 import { existsSync, realpathSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, isRecord, parseJson } from "../base/json.ts";
-import type { Settings, SyncedFolder } from "./schema.ts";
+import { EXCLUDE_KEYS, type ExcludeKey } from "./config.ts";
+import type { Settings } from "./schema.ts";
 
 type Exclude = Settings["exclude"];
 
 /** Whoever changes config.json holds it for milliseconds. */
 const LOCK_WAIT_MS = 10_000;
-const KEYS = ["sessions", "projects", "patterns"] as const;
-/** A list of config.json's `exclude`. */
-export type ExcludeKey = (typeof KEYS)[number];
-
-/** Matches machine names, in config.json and in references (`<session>@<machine>`). */
-export const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-/** Returns the file with the rows of forgotten sessions. */
-export function forgottenFile(config: string): string {
-  return join(dirname(config), "forgotten.ndjson");
-}
-
-/** Fills in the settings that the prompt hook needs. Returns undefined when config.json exists and is invalid. */
-export function readHookSettings(config: string, settings: Settings): Settings | undefined {
-  const text = readIfExists(config);
-  if (text === undefined) return settings;
-  settings.exclude.forgotten = forgottenFile(config);
-  let file: unknown;
-  try {
-    file = parseJson(text);
-  } catch {
-    return undefined;
-  }
-  if (!isRecord(file)) return undefined;
-  const { activity, exclude, redact, transcripts = [] } = file;
-  const volute = stringList(file.volute);
-  if (!volute) return undefined;
-  if (!Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
-  settings.transcripts = transcripts;
-  settings.volute = volute;
-  if (activity !== undefined) {
-    if (!isRecord(activity)) return undefined;
-    const { scope, maxChars, welcome, seenBefore } = { ...settings.activity, ...activity };
-    if (scope !== "project" && scope !== "all") return undefined;
-    if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
-    if (typeof welcome !== "boolean" || typeof seenBefore !== "boolean") return undefined;
-    settings.activity = { scope, maxChars, welcome, seenBefore };
-  }
-  if (exclude !== undefined) {
-    if (!isRecord(exclude)) return undefined;
-    for (const key of KEYS) {
-      const list = stringList(exclude[key]);
-      if (!list) return undefined;
-      settings.exclude[key] = list;
-    }
-  }
-  if (redact !== undefined) {
-    const extra = isRecord(redact) ? stringList(redact.extra) : undefined;
-    if (!extra) return undefined;
-    settings.redact = { extra };
-  }
-  return settings;
-}
-
-function isSyncedFolder(value: unknown): value is SyncedFolder {
-  if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
-  return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);
-}
-
-function stringList(value: unknown): string[] | undefined {
-  if (value === undefined) return [];
-  if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
-  return value;
-}
 
 /**
  * Adds entries that the file does not have yet, and returns those.
@@ -145,7 +78,7 @@ async function changeConfig<T>(
 ): Promise<T> {
   // The file may be a link into somebody's dotfiles: what it leads to is replaced.
   const file = existsSync(config) ? realpathSync(config) : config;
-  const { withLock } = await import("../base/locks.ts"); // not on the silent path
+  const { withLock } = await import("../base/locks.ts");
   return await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
     const settings = parseConfig(config, readIfExists(file) ?? "{}");
     const { next, result } = change(settings);
@@ -159,12 +92,12 @@ async function changeExclude(config: string, change: Change): Promise<Exclude> {
     const present = isRecord(settings.exclude) ? settings.exclude : {};
     const all: Exclude = { sessions: [], projects: [], patterns: [] };
     const exclude: Record<string, unknown> = { ...present };
-    for (const key of KEYS) {
+    for (const key of EXCLUDE_KEYS) {
       const { changed, next } = change(key, arrayOf(present[key]));
       all[key] = changed;
       if (changed.length > 0) exclude[key] = next;
     }
-    const isChanged = KEYS.some((key) => all[key].length > 0);
+    const isChanged = EXCLUDE_KEYS.some((key) => all[key].length > 0);
     return { next: isChanged ? { ...settings, exclude } : settings, result: all };
   });
 }

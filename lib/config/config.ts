@@ -5,18 +5,17 @@
  */
 
 import { existsSync } from "node:fs";
-import { basename, delimiter, isAbsolute, join, resolve, sep } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText } from "../base/files.ts";
+import { isRecord, parseJson } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
-import { shortHash } from "../base/text.ts";
-import { forgottenFile, readHookSettings } from "./config-file.ts";
+import { MACHINE_NAME, shortHash } from "../base/text.ts";
 import type { Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
 export type { EmbeddingConfig, LlmConfig, Settings, ShareConfig, SyncedFolder } from "./schema.ts";
 
-/** Absolute paths of everything. */
 export interface Paths {
   /** All our state. */
   home: string;
@@ -28,7 +27,6 @@ export interface Paths {
   state: string;
   /** The replica of what others share. */
   shared: string;
-  /** The folder of automatic notes. */
   notes: string;
   /** The folder of sessions as HTML pages. */
   reports: string;
@@ -72,21 +70,9 @@ export interface Config {
   readonly ignored: string[];
 }
 
-/** What the two who talk are called. */
 export type Participants = Settings["participants"];
 
 export const PARTICIPANTS: Participants = { user: "User", assistant: "Assistant" };
-
-/** Returns the role of whoever a name, or one word of it, means; the name where it means neither or both. */
-export function roleOf(name: string, { user, assistant }: Participants): string {
-  const given = name.toLowerCase();
-  if (given === "user" || given === "assistant") return given;
-  const words = (of: string) => [of, ...of.split(/\s+/)].map((word) => word.toLowerCase());
-  const roles = (["user", "assistant"] as const).filter((role) =>
-    words(role === "user" ? user : assistant).includes(given),
-  );
-  return roles.length === 1 ? String(roles[0]) : name;
-}
 
 /** Returns the defaults of config.json's keys; `llm`, `embedding` and `share` have defaults only inside the block. */
 export function defaultSettings(): Settings {
@@ -120,6 +106,72 @@ export function defaultSettings(): Settings {
     exclude: { sessions: [], projects: [], patterns: [] },
     volute: [],
   };
+}
+
+/** Returns the file with the rows of forgotten sessions. */
+export function forgottenFile(config: string): string {
+  return join(dirname(config), "forgotten.ndjson");
+}
+
+/** The lists of config.json's `exclude`. */
+export const EXCLUDE_KEYS = ["sessions", "projects", "patterns"] as const;
+export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
+
+/**
+ * Reads the settings that the prompt hook needs by plain checks: the schema costs four empty starts. Undefined when
+ * config.json exists and is invalid.
+ */
+export function readHookSettings(config: string): Settings | undefined {
+  const settings = defaultSettings();
+  const text = readIfExists(config);
+  if (text === undefined) return settings;
+  settings.exclude.forgotten = forgottenFile(config);
+  let file: unknown;
+  try {
+    file = parseJson(text);
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(file)) return undefined;
+  const { activity, exclude, redact, transcripts = [] } = file;
+  const volute = stringList(file.volute);
+  const isListed = Array.isArray(transcripts) && transcripts.every(isSyncedFolder);
+  if (!volute || !isListed) return undefined;
+  settings.transcripts = transcripts;
+  settings.volute = volute;
+  if (activity !== undefined) {
+    if (!isRecord(activity)) return undefined;
+    const { scope, maxChars, welcome, seenBefore } = { ...settings.activity, ...activity };
+    if (scope !== "project" && scope !== "all") return undefined;
+    if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
+    if (typeof welcome !== "boolean" || typeof seenBefore !== "boolean") return undefined;
+    settings.activity = { scope, maxChars, welcome, seenBefore };
+  }
+  if (exclude !== undefined) {
+    if (!isRecord(exclude)) return undefined;
+    for (const key of EXCLUDE_KEYS) {
+      const list = stringList(exclude[key]);
+      if (!list) return undefined;
+      settings.exclude[key] = list;
+    }
+  }
+  if (redact !== undefined) {
+    const extra = isRecord(redact) ? stringList(redact.extra) : undefined;
+    if (!extra) return undefined;
+    settings.redact = { extra };
+  }
+  return settings;
+}
+
+function isSyncedFolder(value: unknown): value is SyncedFolder {
+  if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
+  return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);
+}
+
+function stringList(value: unknown): string[] | undefined {
+  if (value === undefined) return [];
+  if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
+  return value;
 }
 
 /** Returns the paths that the environment determines. */
@@ -209,10 +261,6 @@ function userHome(env: Environment): string {
   return env.HOME || env.USERPROFILE || process.getBuiltinModule("node:os").homedir();
 }
 
-function callingSession(env: Environment): string | undefined {
-  return env.CLAUDE_CODE_SESSION_ID || env.PI_SESSION_ID || undefined;
-}
-
 /**
  * Loads the whole configuration, validated.
  *
@@ -235,7 +283,7 @@ export function defaultConfig(env: Environment, cwd: string): Config {
   return {
     paths: resolvePaths(trusted.env),
     settings: defaultSettings(),
-    currentSession: callingSession(trusted.env),
+    currentSession: trusted.env.CLAUDE_CODE_SESSION_ID || trusted.env.PI_SESSION_ID || undefined,
     env: { ...trusted.env },
     ignored: trusted.ignored,
   };
@@ -251,9 +299,9 @@ export function currentExclude(
   { config }: Pick<Paths, "config">,
   known: Settings["exclude"],
 ): Settings["exclude"] {
-  const now = readHookSettings(config, defaultSettings())?.exclude;
+  const now = readHookSettings(config)?.exclude;
   if (!now) return known;
-  const both = (key: "sessions" | "projects" | "patterns") => [...new Set([...known[key], ...now[key]])];
+  const both = (key: ExcludeKey) => [...new Set([...known[key], ...now[key]])];
   return { ...now, sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };
 }
 

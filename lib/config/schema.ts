@@ -4,8 +4,7 @@ import { basename } from "node:path";
 import { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
 import { parseJson, recordOf } from "../base/json.ts";
-import { editDistance, truncate } from "../base/text.ts";
-import { MACHINE_NAME } from "./config-file.ts";
+import { editDistance, MACHINE_NAME, truncate } from "../base/text.ts";
 
 export interface LlmConfig {
   baseUrl?: string | undefined;

@@ -10,14 +10,15 @@ import { forgetTold } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
-import { defaultSettings, type Reading, type Settings } from "../config/config.ts";
 import {
-  addExclusions,
+  defaultSettings,
   type ExcludeKey,
   forgottenFile,
+  type Reading,
   readHookSettings,
-  removeExclusions,
-} from "../config/config-file.ts";
+  type Settings,
+} from "../config/config.ts";
+import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
@@ -256,7 +257,7 @@ export async function undoExclusion(
   { paths, project, dryRun }: { paths: Reading; project: string; dryRun: boolean },
 ): Promise<Exclude> {
   const isChosen = excludedAs(what, project);
-  const { exclude } = readHookSettings(paths.config, defaultSettings()) ?? defaultSettings();
+  const { exclude } = readHookSettings(paths.config) ?? defaultSettings();
   const found = filterExclude(exclude, isChosen);
   if (countEntries(found) === 0) throw notExcluded(what, exclude);
   if (dryRun) return found;
