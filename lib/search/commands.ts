@@ -77,10 +77,12 @@ export function commandKey(line: string): string {
 
 /** Subcommands that only say that what follows is run. */
 const RUNNERS = /^(?:run|exec|dlx|x)$/;
+/** Programs that only run the next. */
+const RUNS_NEXT = /^(?:(?:sudo|time|npx|bunx) )+/;
 
 /** Returns the program and its subcommand or file, without folders: `npm test`, `bun run lint`, `node build.js`. */
 export function programOf(line: string): string {
-  const [path = "", what = "", run = ""] = (commandsIn(line)[0] ?? "").split(" ");
+  const [path = "", what = "", run = ""] = (commandsIn(line)[0] ?? "").replace(RUNS_NEXT, "").split(" ");
   const program = fileName(path);
   if (!/^[\w./]/.test(what)) return program;
   return RUNNERS.test(what) ? `${program} ${what} ${run}`.trimEnd() : `${program} ${fileName(what)}`;

@@ -62,7 +62,7 @@ export function findEnding(
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
-  const isLess = (step: StoredDeed) => alike(step).length > 0 && !doesAsMuch(alike(step), part, names);
+  const isLess = (step: StoredDeed) => isPartOf(alike(step), part) && !doesAsMuch(alike(step), part, names);
   const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isLess(step));
   return { run, steps, isOther: essenceOf(line) !== essenceOf(textOf(run)) };
 }
@@ -101,9 +101,17 @@ function doesAsMuch(
   // a part of all is less, unless it is the part that failed
   if (wanted.length === 0) return had.length === 0 || had.some((word) => isNamed(word, names));
   const named = wanted.filter((word) => isNamed(word, names));
-  if (had.length === 0 && named.length === 0) return true;
   const words = commands.flatMap(shellWords);
-  return (named.length > 0 ? named : wanted).every((word) => words.includes(word));
+  if (named.length > 0) return named.every((word) => words.includes(word));
+  // what is told besides may leave the rest out
+  const isMore = had.some((word) => !wanted.includes(word) && !isNamed(word, names));
+  return had.length === 0 || (!isMore && wanted.every((word) => words.includes(word)));
+}
+
+/** Returns whether commands are told something, and nothing that others were not. */
+function isPartOf(commands: readonly string[], whole: readonly string[]): boolean {
+  const [had, all] = [operandsOf(commands), operandsOf(whole)];
+  return had.length > 0 && had.every((word) => all.includes(word));
 }
 
 /** Returns a command without the options that are complained of, and their values. */
@@ -186,6 +194,10 @@ export function textOf({ input, target }: StoredDeed): string {
   return input || target;
 }
 
+export function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+}
+
 export function isChange({ kind }: StoredDeed): boolean {
   return kind === "edit" || kind === "write";
 }
@@ -206,11 +218,14 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
 const STEPS_FEW = 3;
 /** What commands do about what is missing, and about what is not running, under whatever name. */
 const REMEDIES: [error: RegExp, command: RegExp][] = [
-  [/\bmissing\b|no such|\bno module|not (?:be )?(?:found|installed)|cannot find/i, /\b(?:install|add)\b/],
+  [
+    /\bmissing\b|no such|\bno module|not (?:be )?(?:found|installed)|cannot find|(?:not|n't) exist/i,
+    /\b(?:install|add)\b/,
+  ],
   [/refused|not running|connect|\bdaemon\b|socket/i, /\b(?:start|restart|up)\b/],
 ];
-/** As much as a name says. */
-const REMEDY_WORTH = 2;
+/** What a name in a step says, and a remedy; other words say 1. */
+const NAME_WORTH = 2;
 
 /**
  * Ranks the steps to an ending, the likeliest first, of equals changes, then the last: by the telling words of the error
@@ -224,6 +239,7 @@ export function rankSteps(
 ): { deed: StoredDeed; worth: number }[] {
   const key = commandKey(textOf(failed));
   const words = tellingWords(error, later.map(contentOf));
+  const named = error.split("\n").map(sameLine).join("\n");
   const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
   const command = wordsOf(textOf(failed)).join(" ");
   const worthOf = (step: StoredDeed) => {
@@ -231,12 +247,12 @@ export function rankSteps(
     const held = tokensOf(contentOf(step));
     let worth = 0;
     for (const [word, weight] of words) if (held.has(word)) worth += weight;
-    if (isChange(step)) return worth;
+    if (isChange(step)) return worth + (named.includes(baseName(step.target).toLowerCase()) ? NAME_WORTH : 0);
     const printed = tokensOf(steps.length <= STEPS_FEW ? step.result : "");
     for (const [word, weight] of words) if (!held.has(word) && weight > 1 && printed.has(word)) worth++;
     const isRemedy = cures.some((cure) => commandsIn(textOf(step)).some((each) => cure.test(each)));
     const isLike = wordsOf(textOf(step)).join(" ").startsWith(command);
-    return worth + Number(isLike) + (isRemedy ? REMEDY_WORTH : 0);
+    return worth + Number(isLike) + (isRemedy ? NAME_WORTH : 0);
   };
   return steps
     .filter((deed) => isChange(deed) || commandKey(textOf(deed)) !== key)
@@ -248,8 +264,10 @@ function contentOf({ target, input }: StoredDeed): string {
   return `${target} ${input}`.toLowerCase();
 }
 
+/** Returns the words of a text, in the singular. */
 function tokensOf(text: string): Set<string> {
-  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  return new Set(words.map((word) => word.replace(/(?<=[^s]{3})s$/, "")));
 }
 
 /** What is written as no word of a language is: quoted, with a sign or a digit inside, in capitals. */
@@ -262,7 +280,7 @@ function tellingWords(error: string, contents: readonly string[]): Map<string, n
     for (const word of tokensOf(written)) {
       const held = contents.filter((content) => content.includes(word)).length;
       if (word.length > 3 && held <= Math.max(3, contents.length / 10))
-        words.set(word, Math.max(NAME.test(written) ? 2 : 1, words.get(word) ?? 0));
+        words.set(word, Math.max(NAME.test(written) ? NAME_WORTH : 1, words.get(word) ?? 0));
     }
   }
   return words;

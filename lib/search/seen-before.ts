@@ -9,6 +9,7 @@ import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
 import {
+  baseName,
   changeAround,
   type Ending,
   essenceOf,
@@ -355,8 +356,4 @@ function contrast(command = "", other = ""): string {
   return command.length > DID_CHARS && from > 3
     ? [...words.slice(0, 2), "…", ...words.slice(from)].join(" ")
     : command;
-}
-
-function baseName(path: string): string {
-  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
