@@ -5,7 +5,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { parseSettings, settingKeys } from "../lib/config/schema.ts";
-import { layFixtures, temporaryHome } from "./support/home.ts";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { layFixtures, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT, runScript, shellWords } from "./support/run.ts";
 
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
@@ -60,6 +62,43 @@ describe.each(PAGES)("each command of %s", (name) => {
       });
     });
   }
+});
+
+test("what README.md shows of activity is what the program prints", async () => {
+  using own = temporaryHome();
+  const [me, other] = ["me", "other"].map(uuidFrom) as [string, string];
+  const path = (name: string) => join(own.project, name);
+  const edit = (file: string) => ({ name: "Edit", input: { file_path: path(file) } });
+  const run = { name: "Bash", input: { command: "make" } };
+  const row = (sessionId: string, seconds: number) => ({
+    sessionId,
+    cwd: own.project,
+    at: secondsAgo(seconds),
+  });
+  writeClaude(own, {
+    id: me,
+    rows: [
+      claudeUser({ ...row(me, 370), text: "go on" }),
+      claudeAssistant({ ...row(me, 365), tools: [edit("src/deploy.ts")] }),
+    ],
+  });
+  const file = writeClaude(own, {
+    id: other,
+    rows: [
+      claudeUser({ ...row(other, 300), text: "how do I deploy this?" }),
+      claudeAssistant({
+        ...row(other, 290),
+        text: "Two steps.",
+        tools: [edit("src/deploy.ts"), edit("b.ts")],
+      }),
+      claudeUser({ ...row(other, 250), text: "go" }),
+      claudeAssistant({ ...row(other, 200), tools: [run, run, run] }),
+      claudeAssistant({ ...row(other, 190), text: "Deployed, the health check is green." }),
+    ],
+  });
+  write(join(file.replace(".jsonl", ""), "custom-title.json"), '{"customTitle":"deploy"}');
+  const { stdout } = await own.run("activity-summary", "--current", me);
+  expect(stdout).toBe(blocks(README, "text").find((text) => text.startsWith("[Session Activity]")) ?? "");
 });
 
 test("what README.md shows of a reference is what the program says", async () => {
