@@ -121,6 +121,15 @@ describe("the runtime", () => {
     expect((await start(place, "stop", { folders, cwd: user })).stdout).toStartWith(`${own} `);
   });
 
+  test("is found where HOME is relative, empty or not there", async () => {
+    using place = temporaryHome();
+    const bun = program(join(place.root, "bin", "bun"));
+    for (const HOME of ["rel", "rel/home", "", "/not/there"]) {
+      const { stdout } = await start(place, "stop", { folders: [join(place.root, "bin")], env: { HOME } });
+      expect([HOME, stdout.split(" ")[0]]).toEqual([HOME, bun]);
+    }
+  });
+
   test("is Node from 22.18 on without Bun, on the build where there is one, and the build alone below a node_modules", async () => {
     using place = temporaryHome();
     const folders = [join(place.root, "bin")];
