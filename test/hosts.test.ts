@@ -1,7 +1,16 @@
 /** Every host of the table in every use: the same conversation, written as each of them writes it. */
 
 import { describe, expect, test } from "bun:test";
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { HOSTS } from "../lib/transcripts/hosts.ts";
 import { temporaryHome } from "./support/home.ts";
@@ -45,20 +54,12 @@ describe.each(NAMES)("a session of %s", (agent) => {
   const home = temporaryHome();
   const session = conversation(agent, home.project);
   const { id } = session;
-  const file = HOST_WRITERS[agent]?.(home, session) ?? "";
+  HOST_WRITERS[agent]?.(home, session);
   const json = async (script: string, ...args: string[]) =>
     JSON.parse(await home.ok(script, ...args, "--json"));
 
   test("is listed with its title, directory, times and the command that goes on with it", async () => {
-    const { sessions } = await json(
-      "session-reader",
-      "--list",
-      "--agent",
-      agent,
-      "--resume",
-      "--project",
-      ".",
-    );
+    const { sessions } = await json("session-reader", "--list", "--agent", agent, "--resume");
     expect(sessions).toHaveLength(1);
     expect(sessions[0]).toMatchObject({
       id,
@@ -95,11 +96,8 @@ describe.each(NAMES)("a session of %s", (agent) => {
   test("is the same read from its end, line by line and as an outline", async () => {
     const whole = (await home.ok("session-reader", id, "--tools")).split("\n").slice(1).join("\n");
     for (const count of ["1", "2", "4"]) {
-      const end = (await home.ok("session-reader", id, "--tools", "--lines", count))
-        .split("\n")
-        .slice(1)
-        .join("\n");
-      expect(whole.endsWith(end)).toBe(true);
+      const [, ...end] = (await home.ok("session-reader", id, "--tools", "--lines", count)).split("\n");
+      expect(whole.endsWith(end.join("\n"))).toBe(true);
     }
     expect(await home.ok("session-reader", id, "--outline")).toContain(
       "edited limits.conf; ran 2 commands; failed: make check-limits",
@@ -136,11 +134,8 @@ describe.each(NAMES)("a session of %s", (agent) => {
     tear(written);
     const torn = JSON.parse(await other.ok("session-reader", id, "--json"));
     expect([torn.entries.length, torn.skipped]).toEqual([6, 0]);
-    tear(`${written}`);
-    await Bun.write(
-      written,
-      `${readFileSync(written, "utf8")}\n${readFileSync(written, "utf8").split("\n").at(-2)}\n`,
-    );
+    tear(written);
+    appendFileSync(written, `\n${readFileSync(written, "utf8").split("\n").at(-2)}\n`);
     expect(JSON.parse(await other.ok("session-reader", id, "--json")).skipped).toBe(1);
   });
 
@@ -173,10 +168,6 @@ describe.each(NAMES)("a session of %s", (agent) => {
     });
     expect(stdout).toContain("Raise the zebra limit to 20, please");
   });
-
-  test("comes with its host's own file untouched", () => {
-    if (agent !== "opencode") expect(readFileSync(file, "utf8")).toContain(SECRET);
-  });
 });
 
 describe("opencode's database", () => {
@@ -186,11 +177,8 @@ describe("opencode's database", () => {
     using home = temporaryHome();
     using db = openOpencode(home); // a client that runs: its log is not in the database yet
     const session = { id: "ses_1", cwd: home.project };
-    putOpencode(db, {
-      ...session,
-      steps: [step("first words"), { says: "assistant", text: "half an ans" }],
-      isOpen: true,
-    });
+    const steps = [step("first words"), { says: "assistant", text: "half an ans" } as const];
+    putOpencode(db, { ...session, steps, isOpen: true });
     const read = async () => JSON.parse(await home.ok("session-reader", "ses_1", "--json")).entries;
     expect((await read()).map(({ text }: { text: string }) => text)).toEqual(["first words"]);
     db.exec(
@@ -254,41 +242,24 @@ test("rows that Gemini CLI took back are marked", async () => {
   const session = conversation("gemini", home.project);
   const file = HOST_WRITERS.gemini?.(home, session) ?? "";
   const first = uuidFrom(`${session.id} 0 user`);
-  const again = {
-    id: uuidFrom("again"),
-    timestamp: "2026-02-03T14:31:00.000Z",
-    type: "user",
-    content: "Make it 30",
-  };
-  await Bun.write(
-    file,
-    `${readFileSync(file, "utf8")}${JSON.stringify({ $rewindTo: first })}\n${JSON.stringify(again)}\n`,
-  );
+  const timestamp = "2026-02-03T14:31:00.000Z";
+  const again = { id: uuidFrom("again"), timestamp, type: "user", content: "Make it 30" };
+  appendFileSync(file, jsonl({ $rewindTo: first }, again));
   const { entries } = JSON.parse(await home.ok("session-reader", session.id, "--json"));
-  expect(
-    entries
-      .filter(({ rewound }: { rewound?: boolean }) => !rewound)
-      .map(({ text }: { text: string }) => text),
-  ).toEqual(["Make it 30"]);
+  const live = entries.filter(({ rewound }: { rewound?: boolean }) => !rewound);
+  expect(live.map(({ text }: { text: string }) => text)).toEqual(["Make it 30"]);
 });
 
 test("what a Gemini row repeats of one that was read before is not read again", async () => {
   using home = temporaryHome();
   const session = conversation("gemini", home.project);
   const file = HOST_WRITERS.gemini?.(home, { ...session, steps: session.steps.slice(0, 1) }) ?? "";
-  const row = {
-    id: uuidFrom("answer"),
-    timestamp: "2026-02-03T14:30:05.000Z",
-    type: "gemini",
-    content: "Looking at giraffes.",
-  };
-  const append = async (extra: object) =>
-    Bun.write(file, `${readFileSync(file, "utf8")}${JSON.stringify({ ...row, ...extra })}\n`);
-  await append({});
+  const timestamp = "2026-02-03T14:30:05.000Z";
+  const row = { id: uuidFrom("answer"), timestamp, type: "gemini", content: "Looking at giraffes." };
+  appendFileSync(file, jsonl(row));
   await home.ok("embed");
-  await append({
-    toolCalls: [{ id: "t1", name: "read_file", args: { file_path: "a.ts" }, status: "success", result: [] }],
-  });
+  const call = { id: "t1", name: "read_file", args: { file_path: "a.ts" }, status: "success", result: [] };
+  appendFileSync(file, jsonl({ ...row, toolCalls: [call] }));
   await home.ok("embed");
   const { results } = JSON.parse(await home.ok("search", "giraffes", "--full", "--json"));
   expect(results[0].content.match(/giraffes/g)).toHaveLength(1);
@@ -331,16 +302,7 @@ const ACME_LINE = `  {
 test("a fifth host is a file and a line: it is listed, read, searched, gone on with, set up and reported", async () => {
   using home = temporaryHome();
   const root = join(home.root, "copy");
-  for (const name of [
-    "lib",
-    "scripts",
-    "hooks",
-    "bin",
-    "skills",
-    "package.json",
-    "tsconfig.json",
-    "bunfig.toml",
-  ])
+  for (const name of "lib scripts hooks bin skills package.json tsconfig.json bunfig.toml".split(" "))
     cpSync(join(ROOT, name), join(root, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
   writeFileSync(join(root, "lib/transcripts/acme.ts"), ACME_FORMAT);

@@ -5,7 +5,7 @@ import { plainText } from "../lib/base/output.ts";
 import { columnsOf } from "../lib/base/terminal.ts";
 import { listingColumns, resumeCommand } from "../lib/sessions/listing.ts";
 import { readSessionLog } from "../scripts/session-reader.ts";
-import { claudeState, claudeUser } from "./support/claude.ts";
+import { chain, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import { FIXTURES, HIDDEN } from "./support/fixtures.ts";
 import { layFixtures, temporaryHome, write, writeClaude, writeCodex, writePi } from "./support/home.ts";
@@ -98,16 +98,9 @@ describe("session-reader --list", () => {
     const times = sessions.map((session) => session.updatedAt);
     expect(times).toEqual(times.toSorted().reverse());
     expect(sessions.some((session) => session.id.startsWith("agent-"))).toBe(false);
-    expect(Object.keys(sessions[0] ?? {})).toEqual([
-      "id",
-      "name",
-      "agent",
-      "cwd",
-      "file",
-      "startedAt",
-      "updatedAt",
-      "size",
-    ]);
+    expect(Object.keys(sessions[0] ?? {})).toEqual(
+      "id name agent cwd file startedAt updatedAt size".split(" "),
+    );
     const { stdout: two } = await reader(["--list", "--agent", "pi", "-n", "2"]);
     expect(two.trimEnd().split("\n").length).toBe(2);
   });
@@ -176,7 +169,6 @@ describe("session-reader with bad input", () => {
       ["--list", "--agent", "cursor"],
       'error: Cannot use --agent "cursor": not one of its values\nhint: try --agent claude\n',
     ],
-    [["--frob"], "error: Unknown option '--frob'\n"],
   ];
   for (const [args, message] of wrong) {
     test(`refuses ${JSON.stringify(args)} with exit 2, an error and a hint`, async () => {
@@ -207,47 +199,23 @@ describe("session-reader with bad input", () => {
       });
     }
   });
-
-  test("a broken config.json is one error, not a crash", async () => {
-    using own = temporaryHome();
-    mkdirSync(own.paths.home);
-    writeFileSync(own.paths.config, "{");
-    const { stdout, stderr, exitCode } = await own.run("session-reader", "--list");
-    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
-    expect(stderr).toStartWith("error: CONFIG_INVALID: ");
-  });
 });
 
 test("readSessionLog() gives the log of a transcript in the format it is told", () => {
   const file = join(home.root, "sdk.jsonl");
   const at = "2026-02-12T10:30:05.000Z";
-  writeFileSync(
-    file,
-    jsonl(
-      {
-        type: "user",
-        message: { role: "user", content: [{ type: "text", text: "how do I deploy this?" }] },
-        timestamp: at,
-      },
-      {
-        type: "assistant",
-        message: {
-          role: "assistant",
-          content: [
-            { type: "text", text: "Two steps" },
-            { type: "tool_use", name: "Edit", input: { file_path: "home/MEMORY.md" } },
-          ],
-        },
-        timestamp: at,
-      },
-    ),
-  );
+  const edit = { name: "Edit", input: { file_path: "home/MEMORY.md" } };
+  const said = chain([
+    claudeUser({ text: "how do I deploy this?", at }),
+    ...claudeAssistant({ text: "Two steps", tools: [edit], at }),
+  ]);
+  writeFileSync(file, jsonl(...said));
   expect(readSessionLog({ jsonlPath: file, format: "agent-sdk" })).toBe(`\
 L1 [2026-02-12 10:30:05] User: how do I deploy this?
 L2 [2026-02-12 10:30:05] Assistant: Two steps
-L2 [2026-02-12 10:30:05] [Edit home/MEMORY.md]`);
+L3 [2026-02-12 10:30:05] [Edit home/MEMORY.md]`);
   expect(readSessionLog({ jsonlPath: file, format: "agent-sdk", lines: 1 })).toBe(
-    "L2 [2026-02-12 10:30:05] [Edit home/MEMORY.md]",
+    "L3 [2026-02-12 10:30:05] [Edit home/MEMORY.md]",
   );
 });
 
