@@ -55,6 +55,7 @@ const read = async (...args: string[]) => {
 };
 const linesOf = (entries: string[]) =>
   entries.flatMap((line) => /^L(\d+) \[/.exec(line)?.[1] ?? []).map(Number);
+const lines = async (...args: string[]) => linesOf((await read(...args)).entries);
 
 describe("session-reader", () => {
   test("begins each entry with its line, and no text can forge one", async () => {
@@ -77,12 +78,12 @@ describe("session-reader", () => {
   });
 
   test("shows a place as search prints it, a range exactly and a line with what is around it", async () => {
-    expect(linesOf((await read(`${SHORT}:3-7`)).entries)).toEqual([3, 5, 7]);
-    expect(linesOf((await read(`${SHORT}:5`)).entries)).toEqual([1, 2, 3, 5, 7, 9, 11, 12]);
-    expect(linesOf((await read(`${SHORT}:5`, "--around", "1")).entries)).toEqual([3, 5, 7]);
-    expect(linesOf((await read(SHORT, "--line", "3-7", "--around", "1")).entries)).toEqual([2, 3, 5, 7, 9]);
-    expect(linesOf((await read(`${ID}:12`, "--around", "0")).entries)).toEqual([12]);
-    expect(linesOf((await read(`${SHORT}:4`, "--around", "1")).entries)).toEqual([3, 5]);
+    expect(await lines(`${SHORT}:3-7`)).toEqual([3, 5, 7]);
+    expect(await lines(`${SHORT}:5`)).toEqual([1, 2, 3, 5, 7, 9, 11, 12]);
+    expect(await lines(`${SHORT}:5`, "--around", "1")).toEqual([3, 5, 7]);
+    expect(await lines(SHORT, "--line", "3-7", "--around", "1")).toEqual([2, 3, 5, 7, 9]);
+    expect(await lines(`${ID}:12`, "--around", "0")).toEqual([12]);
+    expect(await lines(`${SHORT}:4`, "--around", "1")).toEqual([3, 5]);
     const beyond = await read(`${SHORT}:99`);
     expect({ stdout: beyond.stdout, exitCode: beyond.exitCode }).toEqual({ stdout: "", exitCode: 1 });
     expect(beyond.stderr).toStartWith("error: NOT_FOUND: Cannot show line 99: ");
@@ -92,18 +93,16 @@ describe("session-reader", () => {
   });
 
   test("leaves out what is not asked for: speaker, words, tools, times", async () => {
-    expect(linesOf((await read(SHORT, "--speaker", "user")).entries)).toEqual([1, 11]);
-    expect(linesOf((await read(SHORT, "--speaker", "assistant")).entries)).toEqual([2, 12]);
-    expect(linesOf((await read(SHORT, "--no-tools", "--lines", "3")).entries)).toEqual([2, 11, 12]);
-    expect(linesOf((await read(SHORT, "--grep", "SUNDAYS never")).entries)).toEqual([11, 12]);
-    expect(linesOf((await read(SHORT, "--grep", "zebra")).entries)).toEqual([]);
-    expect(linesOf((await read(SHORT, "--grep", "zebra", "--tools")).entries)).toEqual([5]);
-    expect(
-      linesOf((await read(SHORT, "--since", "2026-02-03 14:05", "--until", "2026-02-03 14:07")).entries),
-    ).toEqual([7, 9, 11]);
-    expect(linesOf((await read(`${SHORT}:1-12`, "--speaker", "user", "--grep", "never")).entries)).toEqual([
-      11,
+    expect(await lines(SHORT, "--speaker", "user")).toEqual([1, 11]);
+    expect(await lines(SHORT, "--speaker", "assistant")).toEqual([2, 12]);
+    expect(await lines(SHORT, "--no-tools", "--lines", "3")).toEqual([2, 11, 12]);
+    expect(await lines(SHORT, "--grep", "SUNDAYS never")).toEqual([11, 12]);
+    expect(await lines(SHORT, "--grep", "zebra")).toEqual([]);
+    expect(await lines(SHORT, "--grep", "zebra", "--tools")).toEqual([5]);
+    expect(await lines(SHORT, "--since", "2026-02-03 14:05", "--until", "2026-02-03 14:07")).toEqual([
+      7, 9, 11,
     ]);
+    expect(await lines(`${SHORT}:1-12`, "--speaker", "user", "--grep", "never")).toEqual([11]);
     expect((await read(SHORT, "--tools", "--no-tools")).exitCode).toBe(2);
   });
 
@@ -125,33 +124,11 @@ describe("session-reader", () => {
       "  two",
     ]);
     const json = JSON.parse((await read(`${SHORT}:5-7`, "--tools", "--json")).stdout);
-    expect(
-      json.entries.map(({ line, kind, tool }: { line: number; kind: string; tool: Row }) => ({
-        line,
-        kind,
-        ...tool,
-      })),
-    ).toEqual([
-      {
-        line: 5,
-        kind: "tool",
-        name: "Bash",
-        target: "npm test",
-        action: "run",
-        failed: true,
-        input: "npm test",
-        result: "Exit code 1\n3 failed: zebra",
-      },
-      {
-        line: 7,
-        kind: "tool",
-        name: "Write",
-        target: "notes.md",
-        action: "edit",
-        failed: false,
-        input: "one\ntwo\n",
-        result: "",
-      },
+    const bash = { name: "Bash", target: "npm test", action: "run", failed: true, input: "npm test" };
+    const write = { name: "Write", target: "notes.md", action: "edit", failed: false, input: "one\ntwo\n" };
+    expect(json.entries.map(({ line, kind, tool }: Row) => [line, kind, tool])).toEqual([
+      [5, "tool", { ...bash, result: "Exit code 1\n3 failed: zebra" }],
+      [7, "tool", { ...write, result: "" }],
     ]);
   });
 
@@ -232,13 +209,8 @@ describe("session-reader", () => {
       ["D:\\shop", "C:\\Users\\me\\Temp\\scratch.json"],
     ] as const) {
       using own = temporaryHome();
-      const separator = cwd.includes("\\") ? "\\" : "/";
-      const edits = [
-        scratch,
-        scratch.replace("scratch.", "notes."),
-        [cwd, "src", "a.ts"].join(separator),
-        "b.ts",
-      ];
+      const inside = [cwd, "src", "a.ts"].join(cwd.includes("\\") ? "\\" : "/");
+      const edits = [scratch, scratch.replace("scratch.", "notes."), inside, "b.ts"];
       const rows = [
         claudeUser({ text: "go on", cwd }),
         ...edits.flatMap((file_path, minute) =>
@@ -271,29 +243,22 @@ describe("session-reader", () => {
       "",
     ]);
     const { entries } = JSON.parse(await run(ID, "--json"));
-    expect(entries.map(({ rewound }: { rewound?: boolean }) => rewound)).toEqual([
-      undefined,
-      undefined,
-      true,
-      true,
-      undefined,
-    ]);
+    const none = undefined;
+    expect(entries.map(({ rewound }: Row) => rewound)).toEqual([none, none, true, true, none]);
     const pi = "01a1f9c6-0000-7562-91ca-d8be44d09da9";
-    writePi(own, {
-      id: pi,
-      rows: [
-        piHeader({ id: pi }),
-        piUser({ id: "a1", parentId: null as unknown as string, text: "one" }),
-        piAssistant({ id: "b1", parentId: "a1", text: "wrong" }),
-        piAssistant({ id: "c1", parentId: "a1", text: "right" }),
-      ],
-    });
-    expect(
-      (await run(pi))
-        .split("\n")
-        .slice(1, -1)
-        .map((line) => line.replace(/\[.*?\] /, "")),
-    ).toEqual(["L2 User: one", "L3 (rewound) Assistant: wrong", "L4 Assistant: right"]);
+    const piRows = [
+      piHeader({ id: pi }),
+      piUser({ id: "a1", parentId: null, text: "one" }),
+      piAssistant({ id: "b1", parentId: "a1", text: "wrong" }),
+      piAssistant({ id: "c1", parentId: "a1", text: "right" }),
+    ];
+    writePi(own, { id: pi, rows: piRows });
+    const shown = (await run(pi)).replace(/\[.*?\] /g, "").split("\n");
+    expect(shown.slice(1, -1)).toEqual([
+      "L2 User: one",
+      "L3 (rewound) Assistant: wrong",
+      "L4 Assistant: right",
+    ]);
   });
 
   test("every printed line number is that of its text in the transcript", async () => {
@@ -305,13 +270,9 @@ describe("session-reader", () => {
     });
     const file = writeClaude(own, { id: ID, rows: rows.flat() });
     const lines = readFileSync(file, "utf8").split("\n");
-    for (const args of [
-      ["--lines", "30"],
-      ["--line", "120-140"],
-      ["--line", "300", "--around", "7"],
-      ["--grep", "text 17"],
-    ]) {
-      const { stdout } = await own.run("session-reader", ID, ...args);
+    for (const args of ["--lines 30", "--line 120-140", "--line 300 --around 7", "--grep text_17"]) {
+      const flags = args.split(" ").map((flag) => flag.replace("_", " "));
+      const { stdout } = await own.run("session-reader", ID, ...flags);
       const shown = [...stdout.matchAll(/^L(\d+) \[[^\]]*\] \w+: (text \d+ )/gm)];
       expect(shown.length).toBeGreaterThan(10);
       for (const [, line, text] of shown) expect(lines[Number(line) - 1]).toContain(`"${text}`);
