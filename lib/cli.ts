@@ -6,7 +6,6 @@ import {
   type Options,
   parseStrictly,
   shortenGiven,
-  usageAsCalled,
   usageError,
 } from "./base/command.ts";
 import { describeError, refusalOf, SessionMemoryError } from "./base/errors.ts";
@@ -122,7 +121,9 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   if (flags.includes("--help") || flags.includes("-h")) {
-    print(usageAsCalled(usage.trimEnd()));
+    // A skill page and a reader know usage in two forms only.
+    const isStarted = Boolean(process.env.SESSION_MEMORY_COMMAND);
+    print(isStarted ? usage.trimEnd() : asCalled(usage.trimEnd(), (name) => `bun scripts/${name}.ts`));
     return;
   }
   quiet = flags.includes("--quiet");

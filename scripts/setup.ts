@@ -124,7 +124,7 @@ interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd
 
 async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
-  const say: Work["say"] = (...lines) => json || show(undefined, lines.map(asCalled));
+  const say: Work["say"] = (...lines) => json || lines.every((line) => show(undefined, [asCalled(line)]));
   const sessions = remove ? [] : listByLastRow(config.paths);
   const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
   // Of those that few have only what is there is said.

@@ -4,9 +4,10 @@
  */
 
 import { existsSync, readFileSync } from "node:fs";
-import { basename, delimiter, dirname, join, relative } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
+import { realPathOf } from "./files.ts";
 import { ROOT } from "./runtime.ts";
 import { nearestTo, quoted, truncate, unbroken } from "./text.ts";
 
@@ -14,54 +15,25 @@ export type Options = NonNullable<ParseArgsConfig["options"]>;
 
 const COMMAND = /\bsession-memory ([a-z-]+)\b/g;
 
-/** Rewrites each `session-memory <script>` of a hint into the form that this process was called in. */
-export function asCalled(text: string): string {
-  return rewriteCommands(text, calledAs());
-}
-
-/** Rewrites the same in a script's usage, which a skill page and a reader know in two forms only. */
-export function usageAsCalled(usage: string): string {
-  return process.env.SESSION_MEMORY_COMMAND
-    ? usage
-    : rewriteCommands(usage, (name) => `bun scripts/${name}.ts`);
-}
-
-function rewriteCommands(text: string, command: (name: string) => string): string {
-  if (!text.includes("session-memory ")) return text;
+/** Rewrites each `session-memory <script>` of a text into the form that this process was called in. */
+export function asCalled(text: string, command: (name: string) => string = calledAs): string {
   return text.replace(COMMAND, (words, name: string) =>
     existsSync(join(ROOT, "scripts", `${name}.ts`)) ? command(name) : words,
   );
 }
 
 /** Returns how to call another script as this process was: through the starter, on PATH or by its path, or as a file. */
-function calledAs(): (name: string) => string {
+function calledAs(name: string): string {
   const starter = process.env.SESSION_MEMORY_COMMAND;
-  if (starter) return (name) => `${starterAsTyped(starter)} ${name}`;
-  const script = process.argv[1] ?? "";
-  if (!/\/scripts\/[a-z-]+\.(ts|js)$/.test(script)) return (name) => `session-memory ${name}`;
-  const folder = dirname(script);
-  const [runtime, suffix] = [runtimeName(), script.slice(-3)];
-  const here = runtime === "bun" && isBelow(folder) ? "scripts" : folder;
-  return (name) => `${runtime} ${quoted(join(here, `${name}${suffix}`))}`;
-}
-
-function starterAsTyped(starter: string): string {
-  const isOnPath = (process.env.PATH ?? "").split(delimiter).includes(dirname(starter));
-  return isOnPath ? basename(starter) : `sh ${quoted(starter)}`;
-}
-
-/** Returns whether a scripts folder is the one in the current directory. */
-function isBelow(folder: string): boolean {
-  try {
-    return relative(process.cwd(), folder) === "scripts";
-  } catch {
-    return false; // the current directory was removed
+  if (starter) {
+    const isOnPath = (process.env.PATH ?? "").split(delimiter).includes(dirname(starter));
+    return `${isOnPath ? basename(starter) : `sh ${quoted(starter)}`} ${name}`;
   }
-}
-
-function runtimeName(): string {
-  if (process.versions.bun) return "bun";
-  return "deno" in process.versions ? "deno run -A" : "node";
+  const [, folder, suffix] = /^(.*\/scripts)\/[a-z-]+(\.[tj]s)$/.exec(process.argv[1] ?? "") ?? [];
+  if (folder === undefined) return `session-memory ${name}`;
+  const runtime = process.versions.bun ? "bun" : "deno" in process.versions ? "deno run -A" : "node";
+  const isHere = runtime === "bun" && realPathOf("scripts") === realPathOf(folder);
+  return `${runtime} ${quoted(join(isHere ? "scripts" : folder, `${name}${suffix}`))}`;
 }
 
 /** Returns a failure of wrong usage. */
