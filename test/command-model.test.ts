@@ -168,15 +168,18 @@ describe("a program as a model", () => {
     expect(stderr).toContain("2 indexed, 0 not due, 1 failed");
   });
 
-  test("that is not there is said, and no call is counted", async () => {
+  test.each([
+    ["claude", /^Cannot ask the model: no claude on PATH$/, 0],
+    [["/nowhere/model"], /^Cannot ask the model: .*ENOENT/, 1],
+  ])("that is not there is said: %j", async (command, message, calls) => {
     using home = temporaryHome({ PATH: "/nowhere" });
-    home.configure({ llm: { command: "claude" } });
+    home.configure({ llm: { command } });
     const config = await loadConfig(home.env, home.root);
     const complete = await configuredModel(config);
     const asked = complete?.({ feature: "meta", system: "a", prompt: "b", schema: z.object({}) });
-    expect(asked).rejects.toMatchObject({ message: "Cannot ask the model: no claude on PATH" });
-    await asked?.catch(() => {});
-    expect(readSpendToday(config.paths.home, "UTC").calls).toBe(0);
+    const failure = await asked?.catch((error: unknown) => error);
+    expect(failure).toMatchObject({ type: "MODEL_FAILED", message: expect.stringMatching(message) });
+    expect(readSpendToday(config.paths.home, "UTC").calls).toBe(calls);
   });
 
   test("is named among what receives texts", async () => {

@@ -27,9 +27,6 @@ interface Note {
   lines: string[];
 }
 
-/** Notes of one name and day; more means that something saves in a loop. */
-const SAME_NAME_MAX = 1000;
-
 /** Returns the note's text; the same for the same session, whenever it is made. */
 export function renderNote({ time, sessionKey, sessionId, source, transcript, lines }: Note): string {
   return `\
@@ -70,16 +67,11 @@ export function findNote(
 /** Writes a new file `<name>.md`, or `<name>-2.md` and so on; one that holds just this text already will do. */
 export function writeNote(folder: string, name: string, text: string): { path: string; created: boolean } {
   ensureDirectory(folder);
-  for (let number = 1; number <= SAME_NAME_MAX; number++) {
+  for (let number = 1; ; number++) {
     const path = join(folder, `${name}${number === 1 ? "" : `-${number}`}.md`);
     if (createFile(path, text)) return { path, created: true };
     if (readText(path) === text) return { path, created: false };
   }
-  throw new SessionMemoryError(
-    "STORAGE_ERROR",
-    `Cannot save "${name}.md": ${SAME_NAME_MAX} notes have that name`,
-    { hint: "move old notes away, or choose another name with --slug" },
-  );
 }
 
 /** A conversation is named by its first and last entries. */
