@@ -156,11 +156,20 @@ test("setup asks what a person would, of the newest sessions of the project one 
   expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
 });
 
-test("setup suggests no question where nothing was asked and nothing changed", async () => {
-  writeClaude(home, { rows: [claudeUser({ text: "create a hello world function" })] });
-  const { stdout, exitCode } = await setup("--yes");
-  expect(stdout).toContain("1 session can be searched now\n");
-  expect([stdout.includes("Questions of"), exitCode]).toEqual([false, 0]);
+test("setup asks what came of a session where nothing was asked and nothing changed, and nothing where nothing was said", async () => {
+  writeClaude(home, { rows: [claudeUser({ text: "hello" })] });
+  const before = await setup("--yes");
+  expect(before.stdout).toContain("1 session can be searched now\n");
+  expect([before.stdout.includes("Questions of"), before.exitCode]).toEqual([false, 0]);
+  const sessionId = uuidFrom("gateway");
+  writeClaude(home, {
+    id: sessionId,
+    rows: [
+      claudeUser({ text: "Keep the gateway on port 8443 from now on", sessionId }),
+      ...claudeAssistant({ text: "The gateway keeps port 8443: its config says so now.", sessionId }),
+    ],
+  });
+  expect(asked((await setup("--yes")).stdout)).toEqual([`'what came of "Keep the gateway on port 8443"?'`]);
 });
 
 test("setup --json prints one document, and the hosts' words as remarks", async () => {

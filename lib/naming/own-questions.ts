@@ -9,6 +9,7 @@ import { listByLastRow } from "../sessions/listing.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
+import { isCircumstantial } from "./naming.ts";
 
 const QUESTIONS = 3;
 /** At most this many searches are made to find questions that have an answer. */
@@ -29,23 +30,31 @@ export async function suggestQuestions(
 ): Promise<string[]> {
   // By words alone: nothing is sent for a suggestion.
   const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
-  const questions: string[] = [];
-  let tries = 0;
   const here = listByLastRow(paths, { project: cwd, cwd });
   const all = listByLastRow(paths);
-  for (const session of new Map([...here, ...all].map((each) => [each.id, each])).values()) {
-    for (const query of questionsOf(session, paths)) {
-      if (questions.length === QUESTIONS || ++tries > TRIES) return questions;
-      const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
-      const [best] = results;
-      // What was asked alone is no answer.
-      const isAnswered = best?.lines.some(({ who }) => who !== "user");
-      if (!isAnswered || best?.strength !== "strong" || best.session_id !== session.id) continue;
-      if (!questions.includes(query)) questions.push(query);
-      break;
+  const sessions = [...new Map([...here, ...all].map((each) => [each.id, each])).values()];
+  const questions: string[] = [];
+  for (const asks of [questionsOf, questionOfName]) {
+    let tries = 0;
+    for (const session of questions.length > 0 ? [] : sessions) {
+      for (const query of asks(session, paths)) {
+        if (questions.length === QUESTIONS || ++tries > TRIES) return questions;
+        const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
+        const [best] = results;
+        // What was asked alone is no answer.
+        const isAnswered = best?.lines.some(({ who }) => who !== "user");
+        if (!isAnswered || best?.strength !== "strong" || best.session_id !== session.id) continue;
+        if (!questions.includes(query)) questions.push(query);
+        break;
+      }
     }
   }
   return questions;
+}
+
+/** Returns what may be asked of a session in which nothing else can. */
+function questionOfName({ name }: Session): string[] {
+  return name === undefined || isCircumstantial(name) ? [] : [`what came of "${name}"?`];
 }
 
 /** Returns what the user asked in a session last, and what one may ask about the file that was changed most in it. */
