@@ -261,6 +261,8 @@ describe("search of a time", () => {
     ]) {
       expect(await sessionsOf(question)).toEqual([uuidFrom("bakery")]);
     }
+    for (const folder of ["D:\\rye-bakery", "d:\\Rye-Bakery\\"])
+      expect(await sessionsOf("knead the dough", "--project", folder)).toEqual([uuidFrom("bakery")]);
     const both = await sessionsOf("what was done on 2026-02-01", "dated 2026-02-01: the dough, the shop");
     expect(both.sort()).toEqual([uuidFrom("oldest"), uuidFrom("bakery")].sort());
     expect(await sessionsOf("what did we do", "--after", "4 February 2026")).toEqual([uuidFrom("other")]);

@@ -71,17 +71,17 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
   };
 }
 
-/** Returns a folder's project and its origin, or the projects and directories with a name. */
+/** Returns a folder's project and its origin, or the projects and directories with a name or of another system. */
 async function projectsMeant(project: string, stores: Stores): Promise<string[]> {
-  if (/[/\\]|^\.\.?$/.test(project)) {
-    const { projectKey, readOrigin } = await import("../sessions/project.ts");
-    const origin = readOrigin(resolve(project));
-    return [projectKey(resolve(project)), ...(origin === undefined ? [] : [origin])];
-  }
-  const wanted = project.toLowerCase();
-  return listOf(stores)
+  const isFolder = /[/\\]|^\.\.?$/.test(project);
+  const wanted = project.toLowerCase().replace(/(?<=.)[/\\]+$/, "");
+  const known = listOf(stores)
     .flatMap(projectPaths)
-    .filter((path) => folderName(path).toLowerCase() === wanted);
+    .filter((path) => (isFolder ? path : folderName(path)).toLowerCase() === wanted);
+  if (!isFolder) return known;
+  const { projectKey, readOrigin } = await import("../sessions/project.ts");
+  const origin = readOrigin(resolve(project));
+  return [projectKey(resolve(project)), ...(origin === undefined ? [] : [origin]), ...known];
 }
 
 function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {
