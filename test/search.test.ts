@@ -148,8 +148,10 @@ describe("on the committed transcripts", () => {
     expect(rest.some((line) => /^ {3}L\d+ Assistant: .*Migration 0042 has not run yet/.test(line))).toBe(
       true,
     );
-    expect(rest.some((line) => line.startsWith("   before: "))).toBe(true);
-    expect(rest.some((line) => line.startsWith("   after: "))).toBe(true);
+    for (const beside of ["before", "after"])
+      expect(rest.filter((line) => line.startsWith(`   ${beside}: `))).toEqual([
+        expect.stringMatching(/^ {3}\w+: 2026-02-01 09:\d\d (?:User|Assistant): /),
+      ]);
     expect(rest.at(-1)).toBe("   why: phrasing 1 #1, holds 1 of it");
   });
 

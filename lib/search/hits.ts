@@ -204,7 +204,7 @@ function toFoundHit(
     also,
     content: clean(joinChunks(chunks)),
     context: clean(name === undefined ? headerContext(row) : placeInSession(row, name)),
-    ...exchangesAround(row, { count: around, clean }),
+    ...exchangesAround(row, { count: around, clean, timezone: options.timezone }),
     also_in: copies.map(({ id }) => id),
     ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
     file: from ? session.id : session.file,

@@ -301,7 +301,7 @@ function fit(blocks: Block[], maxChars: number): Line[] {
   return linesWithin(lines(), maxChars);
 }
 
-/** Returns a hit on one line: its place and its best row. */
+/** Returns a hit on one line: its place, its strength and its best row. */
 function lineOf(
   one: FoundHit,
   {
@@ -313,7 +313,12 @@ function lineOf(
 ): Line {
   const { hit, shortId } = one;
   const day = formatLocal(hit.timestamp, timezone).slice(0, 10);
-  const facts = joinFacts([["name", placeOf(hit, shortId)], nameOf(hit.name), ["time", day]]);
+  const facts = joinFacts([
+    ["name", placeOf(hit, shortId)],
+    nameOf(hit.name),
+    ["time", day],
+    strengthPart(hit),
+  ]);
   const best = bestParts(one.best ?? hit.lines[0], participants, hit.context);
   return cutLine(result(position - 1, [...facts, ...best]), max);
 }

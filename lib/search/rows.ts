@@ -1,5 +1,6 @@
 /** The rows of a stretch of a transcript as the index holds them: what was said and done, on which line, in which exchange. */
 
+import { formatLocal } from "../base/time.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import { readDeeds, type StoredDeed } from "../index/session-rows.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -140,12 +141,20 @@ function joinPieces(text: string, piece: string): string | undefined {
 /** Of an exchange before or after a result, so many chunks from its start and the last are shown. */
 const AROUND_CHUNKS = 2;
 
-/** Returns the exchanges before and after a chunk's own, in order, long ones shortened. */
+/** Returns the exchanges before and after a chunk's own, in order, long ones shortened, each after its own time. */
 export function exchangesAround(
   row: ChunkRow,
-  { count, clean }: { count: number; clean: (text: string) => string },
+  {
+    count,
+    clean,
+    timezone,
+  }: { count: number; clean: (text: string) => string; timezone: string | undefined },
 ): { before: string[]; after: string[] } {
-  const beside = (step: -1 | 1) => exchangesBeside(row, { count, step }).map(clean);
+  const beside = (step: -1 | 1) =>
+    exchangesBeside(row, { count, step }).map((chunks) => {
+      const time = formatLocal(chunks[0]?.timestamp ?? "", timezone).slice(0, 16);
+      return `${time} ${clean(shortenExchange(chunks))}`;
+    });
   return count > 0 ? { before: beside(-1), after: beside(1) } : { before: [], after: [] };
 }
 
@@ -168,13 +177,13 @@ function sameExchange(row: ChunkRow, step: -1 | 1): ChunkRow[] {
 }
 
 /** Returns up to `count` exchanges before or after a chunk's own, in order. */
-function exchangesBeside(row: ChunkRow, { count, step }: { count: number; step: -1 | 1 }): string[] {
-  const found: string[] = [];
+function exchangesBeside(row: ChunkRow, { count, step }: { count: number; step: -1 | 1 }): ChunkRow[][] {
+  const found: ChunkRow[][] = [];
   for (let from: ChunkRow | undefined = edgeOf(row, step); found.length < count; ) {
     const next = chunkBeside(from, step);
     if (next === undefined) break;
     const exchange = exchangeOf(next);
-    found.push(shortenExchange(exchange));
+    found.push(exchange);
     from = exchange.at(step === 1 ? -1 : 0) as ChunkRow;
   }
   return step === 1 ? found : found.reverse();
