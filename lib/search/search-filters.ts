@@ -71,17 +71,21 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
   };
 }
 
-/** Returns a folder's project and its origin, or the projects and directories with a name or of another system. */
+/** A path of Windows, which is none of this system. */
+const WINDOWS_PATH = /^[a-z]:[/\\]/i;
+
+/** Returns a folder's project and its origin, or the projects and directories with a name or a path of Windows. */
 async function projectsMeant(project: string, stores: Stores): Promise<string[]> {
-  const isFolder = /[/\\]|^\.\.?$/.test(project);
-  const wanted = project.toLowerCase().replace(/(?<=.)[/\\]+$/, "");
-  const known = listOf(stores)
+  const isElsewhere = WINDOWS_PATH.test(project);
+  if (!isElsewhere && /[/\\]|^\.\.?$/.test(project)) {
+    const { projectKey, readOrigin } = await import("../sessions/project.ts");
+    const origin = readOrigin(resolve(project));
+    return [projectKey(resolve(project)), ...(origin === undefined ? [] : [origin])];
+  }
+  const wanted = project.toLowerCase().replace(/[/\\]+$/, "");
+  return listOf(stores)
     .flatMap(projectPaths)
-    .filter((path) => (isFolder ? path : folderName(path)).toLowerCase() === wanted);
-  if (!isFolder) return known;
-  const { projectKey, readOrigin } = await import("../sessions/project.ts");
-  const origin = readOrigin(resolve(project));
-  return [projectKey(resolve(project)), ...(origin === undefined ? [] : [origin]), ...known];
+    .filter((path) => (isElsewhere ? path : folderName(path)).toLowerCase() === wanted);
 }
 
 function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {
