@@ -226,8 +226,7 @@ const NAME_MAX = 60;
 /** Returns the complete report. */
 function forgottenLines(forgotten: Forgotten, targets: readonly Target[], asked: Wording): string[] {
   const dryRun = asked["dry-run"];
-  const { chunks, vectors, cached, ledgers, observations, metaFiles, cursors, logLines, ...rest } =
-    forgotten.removed;
+  const { chunks, vectors, ledgers, observations, metaFiles, cursors, logLines, ...rest } = forgotten.removed;
   const called = targets.map(({ id, agent, name }) => {
     const title = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
     return `${oneLine(redact(id), 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
@@ -240,7 +239,7 @@ function forgottenLines(forgotten: Forgotten, targets: readonly Target[], asked:
       SHOWN_MAX,
     ),
     ...(targets.length > 0 ? [] : [dryRun ? "would forget what matches" : "forgot what matched"]),
-    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}, ${cached} cached`,
+    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}`,
     `observations: ${observations} in ${counted(ledgers, "ledger")}`,
     `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
     ...(rest.sharedChunks > 0 ? [`shared by others: ${counted(rest.sharedChunks, "chunk")}`] : []),

@@ -71,7 +71,6 @@ describe("forget", () => {
     expect(told.removed).toEqual({
       chunks: 4,
       vectors: 4,
-      cached: 4,
       observations: expect.any(Number),
       ledgers: 4,
       metaFiles: 4,
@@ -384,7 +383,7 @@ describe("forget", () => {
       [
         "forgot 1 session",
         `- ${id} (claude)`,
-        "index: 0 chunks, 0 vectors, 0 cached",
+        "index: 0 chunks, 0 vectors",
         "observations: 0 in 0 ledgers",
         "meta files: 0; marks: 0; log lines: 0",
         "notes: 0",

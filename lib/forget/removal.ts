@@ -19,7 +19,7 @@ import {
   type Settings,
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
-import { eraseFreed, findRows, forgetRows, type IndexCounts, isEraseDue } from "../index/forget-rows.ts";
+import { eraseFreed, findRows, forgetRows, isEraseDue, type RowsFound } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
@@ -55,7 +55,7 @@ export interface ForgetOptions {
 
 /** The result, or in a dry run what it would be. */
 export interface Forgotten {
-  removed: IndexCounts & {
+  removed: Omit<RowsFound, "forks"> & {
     observations: number;
     ledgers: number;
     metaFiles: number;
@@ -143,9 +143,7 @@ export async function forgetText(
 }
 
 /** Returns whether anything was removed. */
-export function isAnything({
-  removed: { notes, reports, cached: _, ...counts },
-}: Pick<Forgotten, "removed">): boolean {
+export function isAnything({ removed: { notes, reports, ...counts } }: Pick<Forgotten, "removed">): boolean {
   return notes.length + reports.length > 0 || Object.values(counts).some((count) => count > 0);
 }
 
@@ -172,12 +170,11 @@ type Found = Pick<Forgotten, "removed" | "keptFiles" | "setAside" | "forks">;
 async function countAll(forgetting: Forgetting, options: Options): Promise<Found> {
   const { notes, reports, metas, ...counts } = await inFiles(forgetting, options, true);
   const rows = inIndexes(options.paths, (store) => findRows(forgetting, store));
-  const total = (key: keyof IndexCounts) => rows.reduce((sum, each) => sum + each.counts[key], 0);
+  const total = (key: "chunks" | "vectors") => rows.reduce((sum, each) => sum + each[key], 0);
   return {
     removed: {
       chunks: total("chunks"),
       vectors: total("vectors"),
-      cached: total("cached"),
       ...counts,
       metaFiles: metas.ours.length,
       notes: notes.ours,

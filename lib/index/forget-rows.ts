@@ -9,35 +9,25 @@ import { noteForgotten, readFact, type Store, writeFact } from "../store/store.t
 import { readExclusion } from "../transcripts/rules.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
 import { sessionsWithCopies } from "./index-pass.ts";
-import { forgetProgress, rewriteNames } from "./index-state.ts";
+import { forgetProgress } from "./index-state.ts";
 import { removeChunk, removeDeedsWith, removeSession } from "./session-rows.ts";
 
-export interface IndexCounts {
+/** What would be removed. */
+export interface RowsFound {
   chunks: number;
   vectors: number;
-  /** Vectors and topics kept by content hash that no other session's chunk uses. */
-  cached: number;
-}
-
-interface RowsFound {
-  counts: IndexCounts;
   /** The sessions whose files begin with rows of forgotten ones. */
   forks: string[];
 }
 
 /** Present while the files may still hold bytes of forgotten rows. */
 const ERASE_FACT = "erase_due";
-const CACHES = ["vector_cache", "topic_cache"] as const;
 
 /** Counts what would be removed. */
 export function findRows(forgetting: Forgetting, store: Store): RowsFound {
-  if ("ids" in forgetting) {
-    const sessions = chosen(store, forgetting.ids);
-    return { counts: countSessions(store, sessions), forks: listForks(store, sessions) };
-  }
+  if ("ids" in forgetting) return findSessions(store, chosen(store, forgetting.ids));
   const chunks = chunksWith(store, forgetting.hasText);
-  const vectors = chunks.filter(({ hasVector }) => hasVector).length;
-  return { counts: { chunks: chunks.length, vectors, cached: 0 }, forks: [] };
+  return { chunks: chunks.length, vectors: chunks.filter(({ hasVector }) => hasVector).length, forks: [] };
 }
 
 /** Removes rows, and their bytes from the files. Returns false when another process keeps reading them. */
@@ -51,36 +41,21 @@ function chosen(store: Store, ids: ReadonlySet<string>): HeldSession[] {
   return heldSessions(store).filter(({ id }) => ids.has(id));
 }
 
-function listForks(store: Store, sessions: readonly HeldSession[]): string[] {
+function findSessions({ db }: Store, sessions: readonly HeldSession[]): RowsFound {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
-  return store.db
-    .prepare(
-      `SELECT DISTINCT session_id FROM copies WHERE owner_id IN (SELECT value FROM json_each($ids))
-         AND session_id NOT IN (SELECT value FROM json_each($ids)) ORDER BY 1`,
-    )
-    .all({ ids })
-    .map((row) => String(row.session_id));
-}
-
-function countSessions(store: Store, sessions: readonly HeldSession[]): IndexCounts {
-  const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
-  const row = store.db
-    .prepare(
-      `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
-       WHERE session_id IN (SELECT value FROM json_each(?))`,
-    )
-    .get(ids);
-  const rest =
-    "SELECT content_hash FROM session_chunks WHERE session_id NOT IN (SELECT value FROM json_each(?))";
-  const cached = CACHES.map((cache) =>
-    Number(
-      store.db.prepare(`SELECT count(*) AS n FROM ${cache} WHERE content_hash NOT IN (${rest})`).get(ids)?.n,
-    ),
+  const count = db.prepare(
+    `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
+     WHERE session_id IN (SELECT value FROM json_each(?))`,
+  );
+  const { chunks, vectors } = count.get(ids) ?? {};
+  const forks = db.prepare(
+    `SELECT DISTINCT session_id FROM copies WHERE owner_id IN (SELECT value FROM json_each($ids))
+       AND session_id NOT IN (SELECT value FROM json_each($ids)) ORDER BY 1`,
   );
   return {
-    chunks: Number(row?.chunks),
-    vectors: Number(row?.vectors),
-    cached: cached.reduce((sum, count) => sum + count, 0),
+    chunks: Number(chunks),
+    vectors: Number(vectors),
+    forks: forks.all({ ids }).map((row) => String(row.session_id)),
   };
 }
 
@@ -113,7 +88,12 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
       `UPDATE index_state SET chunk_count =
          (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`,
     );
-    rewriteNames(store, (text) => (hasText(text) ? undefined : text));
+    const update = store.db.prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?");
+    for (const row of store.db.prepare("SELECT number, name, cwd, project FROM sessions").all()) {
+      const facts = [row.name, row.cwd, row.project].map((fact = null) => fact);
+      const kept = facts.map((fact) => (fact === null || hasText(String(fact)) ? null : fact));
+      if (kept.some((fact, i) => fact !== facts[i])) update.run(...kept, Number(row.number));
+    }
   });
 }
 
@@ -121,11 +101,10 @@ function forget(store: Store, work: () => void): void {
   store.db.exec("PRAGMA secure_delete = ON");
   store.db.transaction(() => {
     work();
-    for (const cache of CACHES) {
+    for (const cache of ["vector_cache", "topic_cache"])
       store.db.exec(
         `DELETE FROM ${cache} WHERE content_hash NOT IN (SELECT content_hash FROM session_chunks)`,
       );
-    }
     noteForgotten(store);
     markErase(store);
   });

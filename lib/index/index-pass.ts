@@ -20,7 +20,6 @@ import {
   forgetProgress,
   type IndexedSession,
   readIndexedSession,
-  removeRewound,
   type SessionFacts,
   saveIndexedSession,
   updateRewound,
@@ -31,7 +30,6 @@ import {
   type deedAdder,
   removeChunk,
   removeChunks,
-  removeChunksBefore,
   removeDeeds,
   type StoredChunk,
   storedChunks,
@@ -275,12 +273,15 @@ function findFault({ isFromStart, messages, isTorn, progress, state, session }: 
 function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modified" | "error">): void {
   const { state, store, next, session, facts, isNew, compactedLine } = pass;
   if (isOverLimit(pass)) {
-    const firstKept = removeChunksBefore(store, state.id, next - SESSION_CHUNKS_MAX);
-    removeDeeds(store, state.number, { after: -1, to: firstKept - 1 });
+    removeChunks(store, state.id, next - SESSION_CHUNKS_MAX);
+    const first = store.db.prepare(
+      "SELECT min(exchange_line) AS line FROM session_chunks WHERE session_id = ?",
+    );
+    removeDeeds(store, state.number, { after: -1, to: Number(first.get(state.id)?.line ?? 0) - 1 });
   }
   if (pass.isBranched) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
-  } else if (pass.isFromStart && !isNew) removeRewound(store, state.number);
+  } else if (pass.isFromStart && !isNew) updateRewound(store, state.number, []);
   const { cursor, nextChunk, skipped } = pass.safe;
   pass.state = {
     ...state,

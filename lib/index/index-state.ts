@@ -37,24 +37,20 @@ export interface IndexedSession {
 
 /** The facts that a session's file gives beside its text. */
 export interface SessionFacts {
-  name?: string | undefined;
-  cwd?: string | undefined;
-  project?: string | undefined;
-  startedAt?: string | undefined;
-  parentId?: string | undefined;
+  name: string | undefined;
+  cwd: string | undefined;
+  project: string | undefined;
+  startedAt: string | undefined;
+  parentId: string | undefined;
 }
 
 /** The facts that identify a session, as the index has them. */
-export interface SessionRow {
+export interface SessionRow extends Omit<SessionFacts, "startedAt"> {
   /** The index's own number of it. */
   number: number;
   id: string;
   agent: Agent;
   file: string;
-  name: string | undefined;
-  cwd: string | undefined;
-  project: string | undefined;
-  parentId: string | undefined;
   sourceGone: boolean;
 }
 
@@ -62,18 +58,12 @@ export interface SessionRow {
 export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, source_gone";
 
 export function toSessionRow(row: Row): SessionRow {
-  const text = (value: Row[string] | undefined) => (typeof value === "string" ? value : undefined);
-  return {
-    number: Number(row.number),
-    id: String(row.id),
-    agent: row.agent as Agent,
-    file: String(row.file),
-    name: text(row.name),
-    cwd: text(row.cwd),
-    project: text(row.project),
-    parentId: text(row.parent_id),
-    sourceGone: row.source_gone === 1,
-  };
+  const [name, cwd, project, parentId] = [row.name, row.cwd, row.project, row.parent_id].map((fact) =>
+    typeof fact === "string" ? fact : undefined,
+  );
+  const [id, agent, file] = [String(row.id), row.agent as Agent, String(row.file)];
+  const sourceGone = row.source_gone === 1;
+  return { number: Number(row.number), id, agent, file, name, cwd, project, parentId, sourceGone };
 }
 
 const SELECT_STATE = `
@@ -130,7 +120,7 @@ export function newIndexedSession(store: Store, id: string, { agent, file }: Ses
 }
 
 interface SaveOptions {
-  facts?: SessionFacts | undefined;
+  facts?: Partial<SessionFacts>;
   updatedAt: string;
   compactedLine?: number | undefined;
   tookMs: number;
@@ -171,11 +161,6 @@ export function hostId(storedId: string): string {
   return storedId.replace(/~[0-9a-f]{6}$/, "");
 }
 
-/** Returns a count that changes when another process has written. */
-export function dataVersion(store: Store): number {
-  return Number(store.db.prepare("PRAGMA data_version").get()?.data_version ?? 0);
-}
-
 /** The other columns are as they should be: the tables are strict. */
 function toIndexedSession({ cursor_offset, cursor_line, sourceGone, error, ...row }: Row): IndexedSession {
   const cursor = { offset: cursor_offset, line: cursor_line };
@@ -191,29 +176,8 @@ export function rewoundLines(store: Store, session: number): LineSpan[] {
 }
 
 /** Replaces the lines of a session that were taken back. */
-export function updateRewound(store: Store, session: number, spans: readonly LineSpan[]): void {
-  removeRewound(store, session);
-  const insert = store.db.prepare("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)");
-  for (const [first, last] of spans) insert.run(session, first, last);
-}
-
-/** Forgets which lines of a session were taken back. */
-export function removeRewound({ db }: Store, session: number): void {
+export function updateRewound({ db }: Store, session: number, spans: readonly LineSpan[]): void {
   db.prepare("DELETE FROM rewound WHERE session = ?").run(session);
-}
-
-/** Changes the names and places of all sessions, and returns how many were others; undefined removes one. */
-export function rewriteNames({ db }: Store, change: (text: string) => string | undefined): number {
-  let changed = 0;
-  for (const { number, ...texts } of db.prepare("SELECT number, name, cwd, project FROM sessions").all()) {
-    const before = Object.values(texts);
-    const after = before.map((text) => (text === null ? null : (change(String(text)) ?? null)));
-    if (after.every((text, i) => text === before[i])) continue;
-    db.prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?").run(
-      ...after,
-      number as number,
-    );
-    changed++;
-  }
-  return changed;
+  const insert = db.prepare("INSERT INTO rewound (session, first_line, last_line) VALUES (?, ?, ?)");
+  for (const [first, last] of spans) insert.run(session, first, last);
 }

@@ -31,7 +31,6 @@ import {
 } from "./freshness.ts";
 import { type IndexReport, type PassOptions, passThrough, releaseRows, rowClaimer } from "./index-pass.ts";
 import {
-  dataVersion,
   forgetProgress,
   type IndexedSession,
   newIndexedSession,
@@ -138,7 +137,7 @@ function resetProgress({ options: { store, sessions } }: Run): void {
 /** Another process that wrote may have forgotten something, and may have kept it out only after this one began. */
 function recheck(run: Run): void {
   const { store, settings, home } = run.options;
-  const version = dataVersion(store);
+  const version = Number(store.db.prepare("PRAGMA data_version").get()?.data_version);
   if (version === run.version) return;
   run.version = version;
   const known = settings.exclude;

@@ -8,7 +8,7 @@ import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
-import { removeRewound } from "./index-state.ts";
+import { updateRewound } from "./index-state.ts";
 
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;
@@ -83,15 +83,6 @@ export function chunkPutter(store: Store) {
   };
 }
 
-/** Removes the chunks before an index; returns the line at which the exchange of the first one left begins. */
-export function removeChunksBefore(store: Store, sessionId: string, index: number): number {
-  removeChunks(store, sessionId, index);
-  const first = store.db
-    .prepare("SELECT min(exchange_line) AS line FROM session_chunks WHERE session_id = ?")
-    .get(sessionId);
-  return Number(first?.line ?? 0);
-}
-
 export function countChunks({ db }: Store, sessionId: string): number {
   const row = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(sessionId);
   return Number(row?.n);
@@ -102,7 +93,7 @@ export function removeSession(store: Store, session: { number: number; id: strin
   store.db.transaction(() => {
     removeChunks(store, session.id);
     removeDeeds(store, session.number);
-    removeRewound(store, session.number);
+    updateRewound(store, session.number, []);
     // by number: one whose file went while it was read has no row of its own yet
     store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(session.number);
     store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id: session.id });

@@ -212,7 +212,7 @@ function forgetText(
   forgetting: Exclude<Forgetting, { ids: unknown }>,
   dryRun: boolean,
 ): number {
-  const { chunks } = findRows(forgetting, replica).counts;
+  const { chunks } = findRows(forgetting, replica);
   if (dryRun) return chunks;
   const { hasText } = forgetting;
   const rows = replica.db.prepare("SELECT stored_id, meta, observations FROM shared_sessions").all();
