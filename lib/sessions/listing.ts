@@ -212,7 +212,7 @@ export function resumeCommand({ agent, id, file, parentId, machine }: Session): 
 }
 
 const HEAD_BYTES = 64 * 1024; // contracts: the first and last 64 KiB
-/** A session's first row that has an id is among its first few. */
+/** What somebody said first is among the first few rows. */
 const FIRST_BYTES = 16 * 1024;
 /** Larger folders are not searched for the origin of a fork. */
 const SIBLINGS_MAX = 500;
@@ -256,11 +256,11 @@ function forkOrigin({ file }: Session, startedAt: string | undefined): string | 
   return origin?.file;
 }
 
-/** Returns the first row that has an id. */
+/** Returns the first row that somebody said: a client's own may come before those that it copied. */
 function firstRow(file: string): JsonRecord {
   return withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor, { block: FIRST_BYTES })) {
-      const row = parseLine(bytes).records.find((record) => "uuid" in record);
+      const row = parseLine(bytes).records.find(({ type }) => type === "user" || type === "assistant");
       if (row) return row;
     }
     return {};
