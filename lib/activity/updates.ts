@@ -148,7 +148,12 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const described = view.describe(active.map(({ session }) => session));
   const own = active
     .map((did, i) => ({ ...did, session: described[i] ?? did.session }))
-    .filter(({ session }) => !rules.hasSession(rules.needsProject ? withProject(session) : session))
+    .filter(
+      ({ session }) =>
+        !rules.hasSession(
+          rules.needsProject ? { ...session, project: session.cwd && projectKey(session.cwd) } : session,
+        ),
+    )
     .map((did) => toNews(withoutName(did, rules), { now, show, topOf }));
   const top = topOf(viewer.cwd) ?? viewer.cwd;
   const shared = (view.shared ?? [])
@@ -261,10 +266,6 @@ function fromShared(
     latest,
     advance: { id, file: "", mark: { offset: messages, fingerprint: "shared" } },
   };
-}
-
-function withProject(session: Session) {
-  return { ...session, project: session.cwd && projectKey(session.cwd) };
 }
 
 /** Looks up the top of a directory's worktree, once per directory. */

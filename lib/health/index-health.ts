@@ -114,7 +114,9 @@ function checkSources(states: readonly IndexedSession[], add: Add): void {
     const what = `${counted(gone, "indexed session")} ${gone === 1 ? "has" : "have"} no transcript any more; what was said stays searchable`;
     add("info", what, `${EMBED} --prune to forget them`);
   }
-  const cut = states.filter(isOverLimit).map(({ id }) => redact(id));
+  const cut = states
+    .filter(({ status, chunkCount }) => status === "partial" && chunkCount >= SESSION_CHUNKS_MAX)
+    .map(({ id }) => redact(id));
   if (cut.length > 0) {
     const named = cut.slice(0, NAMED_MAX).join(", ") + (cut.length > NAMED_MAX ? ", …" : "");
     const what = `${counted(cut.length, "session")} over ${SESSION_CHUNKS_MAX} chunks, of which only the newest are searchable: ${named}`;
@@ -134,10 +136,6 @@ function checkSources(states: readonly IndexedSession[], add: Add): void {
     const remedy = `check that the files may be read, then ${EMBED}`;
     add("warning", `${failed.transcripts} could not be read (${failed.reason})`, remedy);
   }
-}
-
-function isOverLimit({ status, chunkCount }: IndexedSession): boolean {
-  return status === "partial" && chunkCount >= SESSION_CHUNKS_MAX;
 }
 
 function checkRetention(

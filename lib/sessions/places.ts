@@ -122,13 +122,6 @@ export function encodeClaudeCwd(directory: string): string {
   return `${name.slice(0, CLAUDE_FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
 }
 
-/** Returns pi's folder name for a directory. Several directories may share one. */
-function encodePiCwd(directory: string): string {
-  return `--${resolve(directory)
-    .replace(/^[/\\]/, "")
-    .replace(/[/\\:]/g, "-")}--`;
-}
-
 /** Lists Claude Code's transcripts: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions, beside it. */
 function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
   const found: TranscriptFile[] = [];
@@ -317,16 +310,13 @@ function transcriptFile(file: string): TranscriptFile {
   if (codex !== undefined) return { file, agent: "codex", id: codex };
   if (PI_NAME.test(name)) return piTranscript(file);
   const id = name.slice(0, -SUFFIX.length);
-  if (isClaudeSubagent(id))
-    return { file, agent: "claude", id, subagent: true, parentId: parentByPlace(file) };
-  const isClaude = UUID_NAME.test(name) && file.split(sep).at(-3) === "projects";
+  const [above, folder] = file.split(sep).slice(-3);
+  if (isClaudeSubagent(id)) {
+    const parentId = folder === "subagents" ? above : undefined;
+    return { file, agent: "claude", id, subagent: true, parentId };
+  }
+  const isClaude = UUID_NAME.test(name) && above === "projects";
   return isClaude ? { file, agent: "claude", id } : { file };
-}
-
-/** `<parent>/subagents/<id>.jsonl` */
-function parentByPlace(file: string): string | undefined {
-  const [parent, folder] = file.split(sep).slice(-3);
-  return folder === "subagents" ? parent : undefined;
 }
 
 /** Returns every `*.jsonl` below a folder. */
@@ -363,7 +353,9 @@ function matchClaudeFolder(directories: readonly string[]): (name: string) => bo
 }
 
 function matchPiFolder(directories: readonly string[]): (name: string) => boolean {
-  const beginnings = directories.map((directory) => encodePiCwd(directory).slice(0, -2));
+  // `--<directory>--`; several directories may share one
+  const dashed = (path: string) => path.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-");
+  const beginnings = directories.map((directory) => `--${dashed(resolve(directory))}`);
   return (name) => beginnings.some((beginning) => isAtOrBelow(name, beginning, "-"));
 }
 

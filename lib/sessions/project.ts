@@ -89,13 +89,6 @@ export function folderInProject(directory: string): string | undefined {
   return repository && relative(repository.top, real).replaceAll(sep, "/");
 }
 
-/** Returns the address that git fetches a directory's project from, as its settings have it; undefined where there is none. */
-function readRemote(directory: string): string | undefined {
-  const repository = findRepository(realDirectory(directory));
-  if (!repository) return undefined;
-  return originIn(readText(join(repository.commonDirectory, "config")));
-}
-
 /** Returns the first `url` of `[remote "origin"]` in the text of a git config file. */
 function originIn(config: string): string | undefined {
   let isOrigin = false;
@@ -185,7 +178,8 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
 /** Returns the origin of the repository that holds a directory. */
 export function readOrigin(directory: string): string | undefined {
   if (!isAbsolute(directory)) return undefined;
-  const remote = readRemote(directory);
+  const repository = findRepository(realDirectory(directory));
+  const remote = repository && originIn(readText(join(repository.commonDirectory, "config")));
   return remote === undefined ? undefined : normalizeRemote(remote);
 }
 

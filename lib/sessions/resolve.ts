@@ -310,13 +310,12 @@ function describeCandidates(sessions: readonly Session[], paths: Reading): Candi
       id: oneLine(redact(session.id), ID_SHOWN),
       agent: session.agent,
       name: name === undefined ? undefined : safe(name),
-      ageSeconds: Math.max(0, Math.round((Date.now() - Date.parse(readTime(session))) / 1000)),
+      ageSeconds: Math.max(
+        0,
+        Math.round((Date.now() - Date.parse(lastTime(session.file) ?? session.updatedAt)) / 1000),
+      ),
     };
   });
-}
-
-function readTime({ file, updatedAt }: Session): string {
-  return lastTime(file) ?? updatedAt;
 }
 
 function joinCandidates(candidates: readonly Candidate[]): string {

@@ -289,7 +289,10 @@ export function isExcluded(
 ): boolean {
   const { hasSession, needsProject, isForgotten } = readExclusion(exclude);
   if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return true;
-  const name = paths && exclude.sessions.length > 0 ? givenName(session, paths) : undefined;
+  const name =
+    paths && exclude.sessions.length > 0
+      ? (session.name ?? readName(session, paths) ?? hostTitle(session))
+      : undefined;
   const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
   if (name === undefined && cwd === undefined) return false;
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
@@ -316,9 +319,4 @@ export function assertNotExcluded(session: Session, paths: Reading): void {
     details: { isExcluded: true },
     hint: "take it out of exclude in config.json",
   });
-}
-
-/** Returns a session's name as it was given. */
-function givenName(session: Session, paths: Reading): string | undefined {
-  return session.name ?? readName(session, paths) ?? hostTitle(session);
 }

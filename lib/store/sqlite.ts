@@ -247,13 +247,9 @@ function switchToWal(driver: Driver): void {
       return;
     } catch (error) {
       if (attempt >= WAL_ATTEMPTS || !isBusy(error)) throw error;
-      sleep(WAL_PAUSE_MS);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAL_PAUSE_MS);
     }
   }
-}
-
-function sleep(milliseconds: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
 function wrapDriver(driver: Driver, path: string, readOnly?: string): SqlDatabase {

@@ -3,7 +3,7 @@
  * one there is an index for each list of given paths.
  */
 
-import { existsSync, statSync, utimesSync } from "node:fs";
+import { existsSync, type Stats, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn, remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
@@ -105,19 +105,18 @@ function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
 export function tendIndexes({ database, indexes }: Pick<Paths, "database" | "indexes">, now: Date): void {
   for (const index of givenIndexes({ indexes })) {
     if (index === database) utimesSync(index, now, now);
-    else if (now.getTime() - lastUse(index) > UNUSED_MS) for (const part of PARTS) remove(index + part);
+    else if (statsOf(index).every(({ mtimeMs }) => now.getTime() - mtimeMs > UNUSED_MS))
+      for (const part of PARTS) remove(index + part);
   }
 }
 
 /** Returns the size of an index in bytes, including its WAL files. */
 export function indexBytes(index: string): number {
-  const sizes = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.size ?? 0);
-  return sizes.reduce((sum, size) => sum + size, 0);
+  return statsOf(index).reduce((sum, { size }) => sum + size, 0);
 }
 
-function lastUse(index: string): number {
-  const times = PARTS.map((part) => statSync(index + part, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-  return Math.max(...times);
+function statsOf(index: string): Stats[] {
+  return PARTS.flatMap((part) => statSync(index + part, { throwIfNoEntry: false }) ?? []);
 }
 
 /**
