@@ -186,7 +186,7 @@ const TABLE: [reference: string, expected: string][] = [
   ["a".repeat(100_000), "NOT_FOUND"],
 ];
 
-test("resolveSession() gives the expected session, ambiguity or none for each reference, and again from its cache", () => {
+test("resolveSession() gives the expected session, ambiguity or none for each reference, and again by the names it keeps", () => {
   using home = temporaryHome();
   const context = layNames(home);
   for (const round of ["first", "second"]) {
@@ -332,25 +332,19 @@ test("resolveSession() knows only given transcripts where some are given", () =>
   expect(outcomes).toEqual(["standup", "standup", ...Array(4).fill("NOT_FOUND"), "standup"]);
 });
 
-test("resolveSession() notices at once what changed since its cache was written", () => {
+test("resolveSession() notices at once what changed since names were read", () => {
   const context = layNames(home);
-  const long = new Date(Date.now() - 60_000);
-  const settle = () => utimesSync(home.paths.meta, long, long);
   const names = (...references: string[]) => references.map((reference) => outcome(reference, context));
-  settle();
   expect(names("staging-rollout", "night watch")).toEqual([DEPLOY, "NOT_FOUND"]);
   const file = metaFile(home.paths, { id: DEPLOY, agent: "claude" });
   // Replaced, as our own writer does it.
   writeFileSync(`${file}.tmp`, JSON.stringify({ sessionId: DEPLOY, name: "night watch" }));
   renameSync(`${file}.tmp`, file);
   expect(names("staging-rollout", "night watch")).toEqual(["NOT_FOUND", DEPLOY]);
-  settle();
   expect(names("night watch")).toEqual([DEPLOY]);
-  // Edited in place: the folder shows nothing of it.
+  // Edited in place.
   writeFileSync(file, JSON.stringify({ sessionId: DEPLOY, name: "early bird" }));
-  settle();
   expect(names("night watch", "early bird")).toEqual(["NOT_FOUND", DEPLOY]);
-  settle();
   rmSync(file);
   expect(names("early bird", "deploy to staging")).toEqual(["NOT_FOUND", DEPLOY]);
   // A title that the host appended, and one that it keeps in a file of its own.
