@@ -24,7 +24,7 @@ const LOOKING =
   /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|lsof|ps|ss|netstat|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
 
 /** Asks a program about itself, or what it would do. */
-const ASKING = /\s--(?:help|version|dry-run)\b/;
+const ASKING = /\s--(?:help|version|dry-run)\b|^\S+ (?:help|version)$/;
 
 /** Splits a line into commands. Quotes, parentheses and here-documents stay with their command. */
 export function shellParts(line: string): ShellPart[] {

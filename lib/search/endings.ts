@@ -80,14 +80,19 @@ export function failingPart(line: string, output: string, error: string): string
   return parts.find((part) => part.length > 0) ?? all;
 }
 
-/** Returns what an output may complain of. */
+/** Returns what an output may complain of, with the folders that it is in. */
 function namesIn(output: string): Set<string> {
-  return new Set(output.split(/[\s"'`:,()]+/).filter((name) => /\w/.test(name)));
+  return new Set(output.split(/[\s"'`:,()]+/).flatMap(withFolders));
+}
+
+function withFolders(path: string): string[] {
+  const parts = path.split("/");
+  return parts.map((_, i) => parts.slice(0, i + 1).join("/")).filter((folder) => /\w/.test(folder));
 }
 
 /** Returns whether a word, or a folder that it is in, is complained of. */
 function isNamed(word: string, names: ReadonlySet<string>): boolean {
-  return word.split("/").some((_, i, parts) => names.has(parts.slice(0, i + 1).join("/")));
+  return withFolders(word).some((folder) => names.has(folder));
 }
 
 /** Returns whether commands do what others were to do: with what is complained of, else with all that those were told. */
@@ -96,16 +101,14 @@ function doesAsMuch(
   failed: readonly string[],
   names: ReadonlySet<string>,
 ): boolean {
-  const had = operandsOf(commands);
+  const [had, words] = [operandsOf(commands), commands.flatMap(shellWords)];
   const wanted = operandsOf(failed.map((command) => withoutRefused(command, names)));
-  // a part of all is less, unless it is the part that failed
-  if (wanted.length === 0) return had.length === 0 || had.some((word) => isNamed(word, names));
   const named = wanted.filter((word) => isNamed(word, names));
-  const words = commands.flatMap(shellWords);
   if (named.length > 0) return named.every((word) => words.includes(word));
-  // what is told besides may leave the rest out
-  const isMore = had.some((word) => !wanted.includes(word) && !isNamed(word, names));
-  return had.length === 0 || (!isMore && wanted.every((word) => words.includes(word)));
+  // what is told more is about a part, unless that is the part that failed
+  const more = had.filter((word) => !wanted.includes(word));
+  if (more.length > 0 && !more.some((word) => isNamed(word, names))) return false;
+  return had.length === 0 || wanted.every((word) => words.includes(word));
 }
 
 /** Returns whether commands are told something, and nothing that others were not. */
@@ -264,9 +267,9 @@ function contentOf({ target, input }: StoredDeed): string {
   return `${target} ${input}`.toLowerCase();
 }
 
-/** Returns the words of a text, in the singular. */
+/** Returns the words and versions of a text, in the singular. */
 function tokensOf(text: string): Set<string> {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const words = text.toLowerCase().match(/\d+(?:\.\d+)+|[\p{L}\p{N}]+/gu) ?? [];
   return new Set(words.map((word) => word.replace(/(?<=[^s]{3})s$/, "")));
 }
 
