@@ -89,77 +89,50 @@ describe("the reader", () => {
     }
   });
 
-  test("shows no call of our own tools in pi", () => {
-    const file = join(home.root, "pi.jsonl");
-    const tools = [{ name: "session_search", id: "c1", arguments: { phrasings: ["x"] } }];
-    const rows = [
-      piHeader({}),
-      piUser({ text: "hi" }),
-      piAssistant({ tools }),
-      piToolResult({ callId: "c1", tool: "session_search", text: "found it" }),
-    ];
+  const shown = (...rows: Row[]) => {
+    const file = join(home.root, "session.jsonl");
     writeFileSync(file, jsonl(...rows));
-    expect([...readEntries(file, { results: true })].map(({ text }) => text)).toEqual(["hi"]);
+    return [...readEntries(file, { results: true })].map(({ kind, text }) => `${kind} ${text}`);
+  };
+
+  test("shows no call of our own tools in pi", () => {
+    const tools = [{ name: "session_search", id: "c1", arguments: { phrasings: ["x"] } }];
+    const result = piToolResult({ callId: "c1", tool: "session_search", text: "found it" });
+    expect(shown(piHeader({}), piUser({ text: "hi" }), piAssistant({ tools }), result)).toEqual(["user hi"]);
   });
 
   test("shows no command of ours in Codex and pi, however it was called there", () => {
     const search = `bun ${ROOT}/scripts/search.ts zebra`;
-    const codex = join(home.root, "codex.jsonl");
+    const output = "1. 7c41f0b2:3-9 · plans";
     const call = (name: string, input: Row, callId: string) => [
       codexCall({ name, arguments: input, callId }),
-      codexCallOutput({ callId, output: "1. 7c41f0b2:3-9 · plans" }),
+      codexCallOutput({ callId, output }),
     ];
-    writeFileSync(
-      codex,
-      jsonl(
+    const workdir = "/home/dev/session-memory";
+    expect(
+      shown(
         codexMeta(),
         ...codexPrompt({ text: "hi" }),
-        ...call(
-          "exec_command",
-          { cmd: "bun scripts/search.ts zebra", workdir: "/home/dev/session-memory" },
-          "c1",
-        ),
+        ...call("exec_command", { cmd: "bun scripts/search.ts zebra", workdir }, "c1"),
         ...call("shell", { command: ["bash", "-lc", search] }, "c2"),
         ...call("exec_command", { cmd: "npm test" }, "c3"),
       ),
-    );
-    expect([...readEntries(codex, { results: true })].map(({ kind, text }) => `${kind} ${text}`)).toEqual([
-      "user hi",
-      "tool exec_command npm test",
-      "result 1. 7c41f0b2:3-9 · plans",
-    ]);
-    const pi = join(home.root, "pi-bash.jsonl");
-    const message = {
-      role: "bashExecution",
-      command: search,
-      output: "1. 7c41f0b2:3-9 · plans",
-      exitCode: 0,
-    };
-    writeFileSync(pi, jsonl(piHeader({}), piUser({ text: "hi" }), piMessage({ message })));
-    expect([...readEntries(pi, { results: true })].map(({ text }) => text)).toEqual(["hi"]);
+    ).toEqual(["user hi", "tool exec_command npm test", `result ${output}`]);
+    const message = { role: "bashExecution", command: search, output, exitCode: 0 };
+    expect(shown(piHeader({}), piUser({ text: "hi" }), piMessage({ message }))).toEqual(["user hi"]);
   });
 
   test("is not fooled by a search of its own: a second one does not find the first", async () => {
     using own = temporaryHome();
     const sessionId = uuidFrom("searching");
-    writeClaude(own, {
-      id: sessionId,
-      cwd: own.project,
-      rows: [
-        claudeUser({ sessionId, text: "what did we say of pelicans?" }),
-        ...claudeAssistant({
-          sessionId,
-          tools: [
-            { name: "Bash", input: { command: `bun ${ROOT}/scripts/search.ts "quokka habitat"` }, id: "q" },
-          ],
-        }),
-        claudeToolResult({ sessionId, toolUseId: "q", content: "1. 7c41f0b2:3-9 · quokka habitat notes" }),
-      ],
-    });
+    const command = `bun ${ROOT}/scripts/search.ts "quokka habitat"`;
+    const rows = [
+      claudeUser({ sessionId, text: "what did we say of pelicans?" }),
+      ...claudeAssistant({ sessionId, tools: [{ name: "Bash", input: { command }, id: "q" }] }),
+      claudeToolResult({ sessionId, toolUseId: "q", content: "1. 7c41f0b2:3-9 · quokka habitat notes" }),
+    ];
+    writeClaude(own, { id: sessionId, cwd: own.project, rows });
     const { stdout, stderr } = await own.run("search", "quokka habitat");
-    expect({ stdout, nothing: stderr.includes("nothing relevant found") }).toEqual({
-      stdout: "",
-      nothing: true,
-    });
+    expect([stdout, stderr.includes("nothing relevant found")]).toEqual(["", true]);
   });
 });
