@@ -28,11 +28,8 @@ describe("flags", () => {
   });
 
   test.if(IS_LINUX)("end at --, also where it comes first", async () => {
-    for (const args of [
-      ["--", "--lines"],
-      ["--quiet", "--", "--lines"],
-      ["--", "--help"],
-    ]) {
+    for (const typed of ["-- --lines", "--quiet -- --lines", "-- --help"]) {
+      const args = typed.split(" ");
       // Bun drops the first one of a process.
       const { stdout, stderr, exitCode } = await startScript("session-reader", args, { env: home.env });
       expect({ args, stdout, exitCode }).toEqual({ args, stdout: "", exitCode: 1 });
@@ -115,13 +112,8 @@ test("nothing is coloured outside of a terminal", async () => {
 
 test("share without a share block has nothing to show, and refuses to run", async () => {
   const status = await run("share", ["--status", "--json"]);
-  expect({ ...JSON.parse(status.stdout), machine: "" }).toEqual({
-    hub: null,
-    machine: "",
-    projects: [],
-    lastPublish: null,
-    lastPull: null,
-  });
+  const nothing = { hub: null, machine: "", projects: [], lastPublish: null, lastPull: null };
+  expect({ ...JSON.parse(status.stdout), machine: "" }).toEqual(nothing);
   const outcomes = await Promise.all(
     ["--status", "--dry-run", "--quiet"].map((flag) => run("share", [flag])),
   );
@@ -169,15 +161,13 @@ describe("what the file system refuses", () => {
       rows: [claudeUser({ text: "hello", cwd: own.project, at: new Date().toISOString() })],
     });
     writeFileSync(own.paths.home, "a file where our folder should be");
-    const { stdout, stderr, exitCode } = await runScript(
-      "activity-summary",
-      ["--current", "last", "--scope", "all", "--quiet"],
-      { env: { ...own.env, CLAUDE_CODE_SESSION_ID: "me" }, cwd: own.project },
-    );
-    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
-    expect(stderr).toBe(
-      `error: STORAGE_ERROR: Cannot mkdir "${own.paths.cursors}": a part of the path is not a folder\nhint: correct the path\n`,
-    );
+    const args = ["--current", "last", "--scope", "all", "--quiet"];
+    const env = { ...own.env, CLAUDE_CODE_SESSION_ID: "me" };
+    expect(await runScript("activity-summary", args, { env, cwd: own.project })).toEqual({
+      stdout: "",
+      stderr: `error: STORAGE_ERROR: Cannot mkdir "${own.paths.cursors}": a part of the path is not a folder\nhint: correct the path\n`,
+      exitCode: 1,
+    });
   });
 
   test("is told by every script that writes", async () => {
@@ -211,11 +201,9 @@ describe("what the file system refuses", () => {
   test.if(existsSync("/dev/full"))("includes a result that finds no room", async () => {
     const command = ["sh", "-c", '"$@" > /dev/full', "sh", process.execPath, scriptPath("session-reader")];
     for (const flags of [["--list", "--json"], ["019b1e77"]]) {
-      const { stderr, exitCode } = await runCommand(
-        [...command, ...flags, "--sessions", join(ROOT, "test", "fixtures")],
-        { env: home.env, cwd: home.project },
-      );
-      expect({ stderr, exitCode }).toEqual({
+      const full = [...command, ...flags, "--sessions", join(ROOT, "test", "fixtures")];
+      expect(await runCommand(full, { env: home.env, cwd: home.project })).toEqual({
+        stdout: "",
         stderr:
           "error: STORAGE_ERROR: Cannot write: no space left on the device\nhint: free some space and try again\n",
         exitCode: 1,
@@ -230,27 +218,16 @@ describe("what the file system refuses", () => {
     mkdirSync(own.paths.home);
     writeFileSync(own.paths.config, "{}");
     const script = join(own.root, "clone", "scripts", "health.ts");
-    const finished = await runCommand([process.execPath, "--no-install", script], {
-      env: own.env,
-      cwd: own.project,
-    });
-    expect(finished).toEqual({
+    const options = { env: own.env, cwd: own.project };
+    expect(await runCommand([process.execPath, "--no-install", script], options)).toEqual({
       stdout: "",
       stderr: `error: NOT_FOUND: Cannot load "zod": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
       exitCode: 1,
     });
     const hook = join(own.root, "clone", "hooks", "claude", "session-start.ts");
-    const said = await runCommand([process.execPath, "--no-install", hook], {
-      env: own.env,
-      cwd: own.project,
-      stdin: JSON.stringify({
-        session_id: "x",
-        transcript_path: "x.jsonl",
-        cwd: own.project,
-        source: "resume",
-      }),
-    });
-    expect(said).toEqual({
+    const input = { session_id: "x", transcript_path: "x.jsonl", cwd: own.project, source: "resume" };
+    const stdin = JSON.stringify(input);
+    expect(await runCommand([process.execPath, "--no-install", hook], { ...options, stdin })).toEqual({
       stdout: `{"systemMessage":"session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${join(own.root, "clone")})"}\n`,
       stderr: "",
       exitCode: 0,
@@ -259,22 +236,14 @@ describe("what the file system refuses", () => {
 
   test("includes a current folder that has been removed", async () => {
     const folder = mkdtempSync(join(tmpdir(), "removed-"));
-    const { stdout, stderr, exitCode } = await runCommand(
-      [
-        "sh",
-        "-c",
-        'rmdir "$0" && exec "$@"',
-        folder,
-        process.execPath,
-        scriptPath("session-reader"),
-        "--list",
-      ],
-      { env: home.env, cwd: folder },
-    );
-    expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
-    expect(stderr).toBe(
-      "error: NOT_FOUND: Cannot work here: the current folder has been removed\nhint: change to an existing folder\n",
-    );
+    const list = [process.execPath, scriptPath("session-reader"), "--list"];
+    const command = ["sh", "-c", 'rmdir "$0" && exec "$@"', folder, ...list];
+    expect(await runCommand(command, { env: home.env, cwd: folder })).toEqual({
+      stdout: "",
+      stderr:
+        "error: NOT_FOUND: Cannot work here: the current folder has been removed\nhint: change to an existing folder\n",
+      exitCode: 1,
+    });
   });
 });
 
