@@ -134,26 +134,33 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
   const {
     directory = "memory",
     messageCount = MESSAGES,
-    timezone = systemTimezone(),
+    timezone = defaultSettings().timezone,
     rules = ownRules(),
     state = resolvePaths(process.env).state,
     participants = PARTICIPANTS,
+    sessionFile,
+    sessionId,
   } = options;
   const { clean, hasText } = rules;
-  const { entries, messages } = readEnd(options.sessionFile, { count: messageCount, rules });
-  if (messages.length === 0) throw nothingSaid(options.sessionId);
+  const { entries, messages } = readEnd(sessionFile, { count: messageCount, rules });
+  const [first] = messages;
+  if (!first) {
+    const message = `Cannot save session "${sessionId}": nothing was said in it`;
+    throw new SessionMemoryError("NOT_FOUND", message, { hint: "name another session" });
+  }
   const field = (text: string) => oneLine(clean(text), FIELD_MAX);
   const lines = messages.map(
     ({ kind, text }) =>
       `${field(participants[kind === "user" ? kind : "assistant"])}: ${oneLine(text, MESSAGE_MAX)}`,
   );
-  const at = messages.findLast((message) => message.at)?.at ?? modified(options.sessionFile);
+  // Transcripts without times have the file's.
+  const at = messages.findLast((message) => message.at)?.at ?? changedAt(statSync(sessionFile));
   const text = renderNote({
     time: `${formatLocal(at, timezone)} ${timezone}`,
-    sessionKey: field(hasText(options.sessionKey) ? options.sessionId : options.sessionKey),
-    sessionId: field(options.sessionId),
+    sessionKey: field(hasText(options.sessionKey) ? sessionId : options.sessionKey),
+    sessionId: field(sessionId),
     source: field(options.source),
-    transcript: `${field(options.sessionFile)}:${messages[0]?.line}-${messages.at(-1)?.line}`,
+    transcript: `${field(sessionFile)}:${first.line}-${messages.at(-1)?.line}`,
     lines,
   });
   const folder = resolve(options.workspaceDir, directory);
@@ -163,40 +170,19 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
       options.slug === undefined ? undefined : sanitizeSlug(options.slug) || timeSlug(at, timezone);
     const present = findNote(folder, text, { date, slug: given });
     if (present) return { path: present, created: false, messages: messages.length };
-    const topic = options.topic !== undefined && hasText(options.topic) ? undefined : options.topic;
     const content = lines.join("\n");
+    const topic = options.topic !== undefined && hasText(options.topic) ? undefined : options.topic;
     const slug = given ?? (await chooseSlug({ ...options, topic, entries, content, at, timezone, clean }));
     const written = writeNote(folder, `${date}-${slug}`, text);
-    if (written.created) {
-      recordWritten({ state }, { path: written.path, content: text, sessionId: options.sessionId });
-    }
+    if (written.created) recordWritten({ state }, { path: written.path, content: text, sessionId });
     return { ...written, messages: messages.length };
   } catch (error) {
-    throw unwritable(folder, error);
+    if (!(error instanceof Error) || !("code" in error)) throw error;
+    throw new SessionMemoryError("STORAGE_ERROR", `Cannot save to "${folder}": ${describeError(error)}`, {
+      hint: "choose another folder with --dir",
+      cause: error,
+    });
   }
-}
-
-function nothingSaid(sessionId: string): SessionMemoryError {
-  const message = `Cannot save session "${sessionId}": nothing was said in it`;
-  return new SessionMemoryError("NOT_FOUND", message, { hint: "name another session" });
-}
-
-/** Returns the file's time, for transcripts without timestamps. */
-function modified(file: string): string {
-  return changedAt(statSync(file));
-}
-
-function unwritable(folder: string, error: unknown): unknown {
-  if (!(error instanceof Error) || !("code" in error)) return error;
-  const reason = describeError(error);
-  return new SessionMemoryError("STORAGE_ERROR", `Cannot save to "${folder}": ${reason}`, {
-    hint: "choose another folder with --dir",
-    cause: error,
-  });
-}
-
-function systemTimezone(): string {
-  return defaultSettings().timezone;
 }
 
 const SCRIPT = {
