@@ -116,14 +116,12 @@ export async function reflectSession(
  * @throws {SessionMemoryError} `BUSY` or, for a session that config.json keeps out, `VALIDATION_ERROR`.
  */
 export function orThrow(outcome: SessionOutcome): SessionOutcome {
-  if (outcome.status === "busy") {
-    const message = "Cannot observe: another observer is working on this session";
-    throw new SessionMemoryError("BUSY", message, { recoverable: true, hint: "wait for it to end" });
-  }
-  if (outcome.status === "excluded") {
-    const message = "Cannot observe: config.json keeps this session out";
-    throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: 'see "exclude" in config.json' });
-  }
+  const busy = "Cannot observe: another observer is working on this session";
+  if (outcome.status === "busy")
+    throw new SessionMemoryError("BUSY", busy, { recoverable: true, hint: "wait for it to end" });
+  const excluded = "Cannot observe: config.json keeps this session out";
+  if (outcome.status === "excluded")
+    throw new SessionMemoryError("VALIDATION_ERROR", excluded, { hint: 'see "exclude" in config.json' });
   return outcome;
 }
 
@@ -138,18 +136,14 @@ export async function reobserveSession(session: Session, options: SessionContext
   });
 }
 
-function contextOf(state: SessionMemoryState, { paths, settings, complete, signal, onStep }: SessionContext) {
-  const file = ledgerFile(paths, state.session.id);
-  return {
-    ledger: state.ledger,
-    settings: state.settings,
-    timezone: settings.timezone,
-    redact: redactor(settings.redact.extra),
-    append: (record: LedgerRecord) => appendLedgerFile(file, record),
-    complete,
-    signal,
-    onStep,
-  };
+function contextOf(
+  { session, ledger, settings: observing }: SessionMemoryState,
+  { paths, settings, complete, signal, onStep }: SessionContext,
+) {
+  const append = (record: LedgerRecord) => appendLedgerFile(ledgerFile(paths, session.id), record);
+  const redact = redactor(settings.redact.extra);
+  const { timezone } = settings;
+  return { ledger, settings: observing, timezone, redact, append, complete, signal, onStep };
 }
 
 async function locked(

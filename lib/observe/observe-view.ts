@@ -1,9 +1,9 @@
 /** Shows a session's memory to people: its status, what is not observed yet, and the sources of an observation. */
 
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt } from "../base/files.ts";
+import { changedAt, namesIn } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type Reading, type Settings } from "../config/config.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
@@ -167,17 +167,17 @@ export function recallObservation(
     throw new SessionMemoryError("NOT_FOUND", message, { hint: "see the ids with --view obs" });
   }
   const sources = entries.filter(({ line }) => observation.sources.includes(line));
-  const lines = sources.map((entry) => entryLine(entry, style));
-  const text = [observationLine(observation)];
-  if (file === "" && lines.length > 0) text.push("its transcript is gone: these lines are from the index");
-  text.push(...lines.map((line) => (file === "" ? line : `${file}:${line}`)));
-  if (lines.length === 0) {
-    text.push(
-      file === ""
-        ? `its transcript is ${observation.sources.length > 0 ? "gone" : "elsewhere"}`
-        : `line ${observation.sources.join(", ")} is no longer in ${file}`,
-    );
-  }
+  const lines = sources.map((entry) => `${file === "" ? "" : `${file}:`}${entryLine(entry, style)}`);
+  const place = observation.sources.length > 0 ? "gone" : "elsewhere";
+  const remark =
+    file === ""
+      ? `its transcript is ${lines.length > 0 ? "gone: these lines are from the index" : place}`
+      : `line ${observation.sources.join(", ")} is no longer in ${file}`;
+  const text = [
+    observationLine(observation),
+    ...(file === "" || lines.length === 0 ? [remark] : []),
+    ...lines,
+  ];
   return {
     observation,
     file,
@@ -198,9 +198,6 @@ function entryLine({ line, at, kind, text }: Entry, { timezone, participants, re
   return `${line}:${time} ${{ ...SPEAKERS, ...participants }[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
 }
 
-/** Shorter beginnings of ids are too likely to be words. */
-const PREFIX_MIN = 4;
-
 /**
  * Returns the session that a reference means; its `file` is empty where only its ledger is left.
  *
@@ -219,15 +216,14 @@ export function observedSession(reference: string, context: ResolveContext): Ses
   }
 }
 
-/** Finds a session by its ledger: by id, or a prefix of four characters or more. */
+/** Finds a session by its ledger: by id, or a prefix of four characters or more; shorter ones may be words. */
 function ledgerSession(paths: Reading, reference: string): Session | undefined {
-  if (reference.length < PREFIX_MIN || !existsSync(paths.observations)) return undefined;
-  const stems = readdirSync(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
+  if (reference.length < 4) return undefined;
+  const stems = namesIn(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
   const wanted = ledgerStem(reference);
-  const fitting = stems.filter((stem) => stem.startsWith(wanted));
-  const stem =
-    stems.find((candidate) => candidate === wanted) ?? (fitting.length === 1 ? fitting[0] : undefined);
-  if (stem === undefined) return undefined;
+  const [first, ...others] = stems.filter((stem) => stem.startsWith(wanted));
+  const stem = stems.includes(wanted) ? wanted : first;
+  if (stem === undefined || (stem !== wanted && others.length > 0)) return undefined;
   const modifiedAt = changedAt(statSync(join(paths.observations, `${stem}.jsonl`)));
   const session: Session = { id: stem, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
   assertNotExcluded(session, paths);

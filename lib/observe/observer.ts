@@ -17,7 +17,6 @@ import {
   observationLine,
   observationTokens,
   openThreads,
-  type Priority,
   type Step,
   type StepNotes,
 } from "./observations.ts";
@@ -362,7 +361,7 @@ function settledBy(drafts: readonly Draft[], memory: Memory): Pick<StepNotes, "c
 
 function mergedDraft(
   merged: readonly Observation[],
-  { priority, text }: { priority: Priority; text: string },
+  { priority, text }: Pick<Draft, "priority" | "text">,
 ): Draft {
   const latest = merged.toSorted((a, b) => (a.at ?? "").localeCompare(b.at ?? "")).at(-1);
   const sources = [...new Set(merged.flatMap((item) => item.sources))].toSorted((a, b) => a - b);

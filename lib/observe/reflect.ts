@@ -119,11 +119,8 @@ function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord
   for (const priority of options.onlyMerge ? [] : (["green", "yellow", "red"] as const)) {
     dropExcess(memory, { dropped, priority, ...options });
   }
-  return reflectedRecord(
-    memory,
-    [...dropped].map(({ id }) => id),
-    options.focus,
-  );
+  const ids = [...dropped].map(({ id }) => id);
+  return reflectedRecord(memory, ids, options.focus);
 }
 
 function reflectedRecord(memory: Memory, dropped: string[], focus: string | undefined): ReflectedRecord {
@@ -181,10 +178,9 @@ function dropExcess(
   const isFocused = ({ text }: Observation) => words.some((word) => text.toLowerCase().includes(word));
   const resting = causesOfOpen(memory);
   const rank = (item: Observation) => (isFocused(item) ? 0 : resting.has(item) ? 1 : isCause(item) ? 2 : 3);
-  const candidates = memory.observations.filter(
-    (observation) =>
-      observation.priority === priority && !dropped.has(observation) && !isOpen(observation, memory),
-  );
+  const mayGo = (item: Observation) =>
+    item.priority === priority && !dropped.has(item) && !isOpen(item, memory);
+  const candidates = memory.observations.filter(mayGo);
   const ordered = candidates.toReversed().toSorted((a, b) => rank(a) - rank(b));
   let room = limit * SHARES[priority];
   for (const [index, observation] of ordered.entries()) {

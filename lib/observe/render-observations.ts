@@ -262,15 +262,10 @@ export async function compactionSummary(options: CompactionOptions) {
   const earlier = filesIn(previousSummary);
   const summary = renderObservations(ledger, afterLine > 0 ? { earlier, afterLine } : { earlier });
   if (summary === undefined) return undefined;
-  const files = filesIn(summary);
+  const { read: readFiles, modified: modifiedFiles } = filesIn(summary);
   const { observations, coversTo } = foldLedger(ledger);
-  const details = {
-    schemaVersion: COMPACTION_SCHEMA_VERSION,
-    readFiles: files.read,
-    modifiedFiles: files.modified,
-    observations: observations.length,
-    coversTo,
-  };
+  const counts = { observations: observations.length, coversTo };
+  const details = { schemaVersion: COMPACTION_SCHEMA_VERSION, readFiles, modifiedFiles, ...counts };
   return { summary, ledger, details };
 }
 
