@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { spokenText } from "../lib/language/speech.ts";
-import { isCircumstantial, nameByRule, summarizeByRule } from "../lib/naming/naming.ts";
+import { isCircumstantial, summarizeByRule } from "../lib/naming/meta-words.ts";
+import { nameByRule } from "../lib/naming/naming.ts";
 import type { Entry, ToolCall } from "../lib/transcripts/session.ts";
 
 const place = { line: 1, offset: 0, end: 0 };

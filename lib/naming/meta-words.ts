@@ -2,9 +2,11 @@
 
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord, numberOf } from "../base/json.ts";
-import { folderName } from "../base/text.ts";
+import { folderName, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { Reading, Settings } from "../config/config.ts";
+import { gist, spokenText } from "../language/speech.ts";
+import { topicsOf } from "../language/topics.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
@@ -13,7 +15,7 @@ import { sessionAt } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
-import { continueSummary, isCircumstantial, type Summary, summarizeByRule, withOrigin } from "./naming.ts";
+import { nameByRule, requestsIn } from "./naming.ts";
 
 /** The most of a conversation that a model reads: about 12,000 tokens. */
 const INPUT_MAX_BYTES = 48_000;
@@ -163,9 +165,7 @@ function byRule(material: Material): Summary {
   const made = origin ? withOrigin(own, origin) : own;
   // A name that changed with each look would be no reference.
   const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force;
-  // The quotation marks around first words are part of such a name.
-  const name = isCircumstantial(made.name) ? made.name : tidyName(made.name);
-  return { ...made, name: isKept ? meta.name : name };
+  return isKept ? { ...made, name: meta.name } : made;
 }
 
 function readOriginMeta({ session, reading, options }: Material): SessionMeta | undefined {
@@ -205,4 +205,91 @@ function tidyName(name: string): string {
   const line = oneLine(name, 200).replace(/^["'“„«`\s]+|["'”“»`\s.,;:!?。！？、…-]+$/gu, "");
   const words = line.split(" ").slice(0, NAME_WORDS).join(" ");
   return oneLine(words, NAME_CHARS).replace(/[\s.,;:!?。！？、…-]+$/u, "");
+}
+
+/** Characters of what rules write. */
+const CHARS = { description: 160, request: 240, answer: 320, quoted: 40 };
+const QUOTED_WORDS = 6;
+/** Of a long conversation the beginning says what it is about. */
+const TOPIC_CHARS = 200_000;
+
+/** A conversation as its meta file describes it. */
+export interface Summary {
+  name: string;
+  description: string;
+  summary: string;
+  tags: string[];
+}
+
+/** What was asked first and last, and what the last answer says; `From` is the session whose work it goes on with. */
+const LABELS = ["From", "Asked", "Then", "Last"] as const;
+type Lines = { [label in (typeof LABELS)[number]]?: string | undefined };
+
+/** Summarizes a conversation from its redacted entries; place and date name one that has no subject. */
+export function summarizeByRule(
+  entries: readonly Entry[],
+  { project, date }: { project: string; date: string },
+): Summary {
+  const lines = readLines(entries);
+  const name = nameByRule(entries);
+  const quoted = entries.map((entry) => (entry.kind === "user" ? firstWords(entry.text) : "")).find(Boolean);
+  const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
+  const otherwise = `${quoted ? `"${quoted}"` : "Conversation"} ${place}`;
+  return {
+    name: name ?? otherwise,
+    description: name === undefined ? otherwise : truncate(lines.Asked ?? name, CHARS.description),
+    summary: writeLines(lines) || otherwise,
+    tags: tagsOf(entries),
+  };
+}
+
+/** Returns a summary by rule brought up to date with what was said since, without reading the rest of the conversation again. */
+function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
+  const found = before.summary.matchAll(new RegExp(`^(${LABELS.join("|")}): (.+)$`, "gm"));
+  const old: Lines = Object.fromEntries(Array.from(found, ([, label, text]) => [label, text]));
+  const { Asked, Then = Asked, Last = old.Last } = readLines(fresh);
+  const now = old.Asked ? { Then: Then || old.Then, Last } : { Asked, Last };
+  const tags = before.tags.length > 0 ? before.tags : tagsOf(fresh);
+  return { ...before, summary: writeLines({ ...old, ...now }) || before.summary, tags };
+}
+
+/** Returns a summary that also says which session's work it goes on with. */
+function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
+  const about = truncate(origin.description.replace(/\s+/g, " "), CHARS.description);
+  return { ...made, summary: `From: ${origin.name} (${about})\n${made.summary}` };
+}
+
+/** Returns whether a name was made of circumstances, because the conversation said nothing yet. */
+export function isCircumstantial(name: string): boolean {
+  return /^(?:"?[^"]+"|Conversation) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
+}
+
+function readLines(entries: readonly Entry[]): Lines {
+  const requests = requestsIn(entries).flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
+  const [first, last] = [requests[0], requests.at(-1)];
+  const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "")?.text;
+  return {
+    Asked: first,
+    Then: last === first ? undefined : last,
+    Last: answer === undefined ? undefined : gist(answer, CHARS.answer) || undefined,
+  };
+}
+
+function writeLines(lines: Lines): string {
+  return LABELS.flatMap((label) => (lines[label] ? `${label}: ${lines[label]}` : [])).join("\n");
+}
+
+/** Returns the first words of a message, which say something to somebody who was there; empty where it holds none. */
+function firstWords(text: string): string {
+  const plain = spokenText(text)
+    .replaceAll('"', "")
+    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1");
+  const words = plain.trim().split(/\s+/).slice(0, QUOTED_WORDS).join(" ");
+  return /\p{L}{2}/u.test(words) ? truncate(words, CHARS.quoted) : "";
+}
+
+function tagsOf(entries: readonly Entry[]): string[] {
+  const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
+  const text = said.map(({ text }) => text).join("\n");
+  return text.trim() === "" ? [] : topicsOf(text.slice(0, TOPIC_CHARS));
 }

@@ -1,109 +1,26 @@
 /**
- * Name, description, summary and tags of a conversation without a model: its own sentences, chosen by rule. The name is, in
- * at most ten words, what holds most of the words that the rest repeats: a request, a plan's heading, a linked title, a commit.
+ * The name of a conversation without a model: in at most ten words, what holds most of the words that the rest repeats: a
+ * request, a plan's heading, a linked title, a commit.
  */
 
-import { truncate } from "../base/text.ts";
-import { gist, replyOf, sentences, spokenText } from "../language/speech.ts";
-import { topicsOf } from "../language/topics.ts";
+import { replyOf, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 
-/** Characters of what is written; of a script without spaces about as much as eight words say. */
-const CHARS = { name: 80, description: 160, request: 240, answer: 320, quoted: 40, unspaced: 24 };
+/** Characters of a name; of a script without spaces about as much as eight words say. */
+const CHARS = { name: 80, unspaced: 24 };
 /** A name's words: it ends on no fewer where it is cut. */
-const WORDS = { max: 10, min: 4, quoted: 6 };
+const WORDS = { max: 10, min: 4 };
 /** Later requests, sentences and clauses name a part rather than the whole. */
-const READ = { requests: 10, sentences: 6, clauses: 8, messageChars: 20_000, topicChars: 200_000 };
-
-/** A conversation as its meta file describes it. */
-export interface Summary {
-  name: string;
-  description: string;
-  summary: string;
-  tags: string[];
-}
-
-/** What was asked first and last, and what the last answer says; `From` is the session whose work it goes on with. */
-const LABELS = ["From", "Asked", "Then", "Last"] as const;
-type Lines = { [label in (typeof LABELS)[number]]?: string | undefined };
-
-/** Summarizes a conversation from its redacted entries; place and date name one that has no subject. */
-export function summarizeByRule(
-  entries: readonly Entry[],
-  { project, date }: { project: string; date: string },
-): Summary {
-  const lines = readLines(entries);
-  const name = nameByRule(entries);
-  const quoted = entries.map((entry) => (entry.kind === "user" ? firstWords(entry.text) : "")).find(Boolean);
-  const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
-  const otherwise = `${quoted ? `"${quoted}"` : "Conversation"} ${place}`;
-  return {
-    name: name ?? otherwise,
-    description: name === undefined ? otherwise : truncate(lines.Asked ?? name, CHARS.description),
-    summary: writeLines(lines) || otherwise,
-    tags: tagsOf(entries),
-  };
-}
-
-/** Returns a summary by rule brought up to date with what was said since, without reading the rest of the conversation again. */
-export function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
-  const found = before.summary.matchAll(new RegExp(`^(${LABELS.join("|")}): (.+)$`, "gm"));
-  const old: Lines = Object.fromEntries(Array.from(found, ([, label, text]) => [label, text]));
-  const { Asked, Then = Asked, Last = old.Last } = readLines(fresh);
-  const now = old.Asked ? { Then: Then || old.Then, Last } : { Asked, Last };
-  const tags = before.tags.length > 0 ? before.tags : tagsOf(fresh);
-  return { ...before, summary: writeLines({ ...old, ...now }) || before.summary, tags };
-}
-
-/** Returns a summary that also says which session's work it goes on with. */
-export function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
-  const about = truncate(origin.description.replace(/\s+/g, " "), CHARS.description);
-  return { ...made, summary: `From: ${origin.name} (${about})\n${made.summary}` };
-}
-
-/** Returns whether a name was made of circumstances, because the conversation said nothing yet. */
-export function isCircumstantial(name: string): boolean {
-  return /^(?:"?[^"]+"|Conversation) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
-}
-
-function readLines(entries: readonly Entry[]): Lines {
-  const requests = requestsIn(entries).flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
-  const [first, last] = [requests[0], requests.at(-1)];
-  const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "")?.text;
-  return {
-    Asked: first,
-    Then: last === first ? undefined : last,
-    Last: answer === undefined ? undefined : gist(answer, CHARS.answer) || undefined,
-  };
-}
+const READ = { requests: 10, sentences: 6, clauses: 8, messageChars: 20_000 };
 
 /** Returns what was asked: no assent, no command and no choice of what an agent offered. */
-function requestsIn(entries: readonly Entry[]): Entry[] {
+export function requestsIn(entries: readonly Entry[]): Entry[] {
   const other = /^\s*\/|^Approved the plan\b|\(asked: /;
   return entries.filter(
     ({ kind, text }) => kind === "user" && replyOf(text) === undefined && !other.test(text),
   );
-}
-
-function writeLines(lines: Lines): string {
-  return LABELS.flatMap((label) => (lines[label] ? `${label}: ${lines[label]}` : [])).join("\n");
-}
-
-/** Returns the first words of a message, which say something to somebody who was there; empty where it holds none. */
-function firstWords(text: string): string {
-  const plain = spokenText(text)
-    .replaceAll('"', "")
-    .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1");
-  const words = plain.trim().split(/\s+/).slice(0, WORDS.quoted).join(" ");
-  return /\p{L}{2}/u.test(words) ? truncate(words, CHARS.quoted) : "";
-}
-
-function tagsOf(entries: readonly Entry[]): string[] {
-  const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
-  const text = said.map(({ text }) => text).join("\n");
-  return text.trim() === "" ? [] : topicsOf(text.slice(0, READ.topicChars));
 }
 
 /** What a statement is worth by where it stands, against a later request. */

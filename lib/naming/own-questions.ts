@@ -9,7 +9,7 @@ import { listByLastRow } from "../sessions/listing.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { isCircumstantial } from "./naming.ts";
+import { isCircumstantial } from "./meta-words.ts";
 
 const QUESTIONS = 3;
 /** At most this many searches are made to find questions that have an answer. */

@@ -25,13 +25,14 @@ import { placeAt, readActiveBranch, readAppended } from "../transcripts/tree.ts"
 import {
   fail,
   findOrigin,
+  isCircumstantial,
   isSpoken,
   type MetaOptions,
   type MetaOutcome,
   type MetaReading,
+  type Summary,
   summarize,
 } from "./meta-words.ts";
-import { isCircumstantial, type Summary } from "./naming.ts";
 
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defaultSettings } from "../../lib/config/config.ts";
 import { chunkExchange, fullTextColumns } from "../../lib/index/chunk.ts";
 import { conversationText } from "../../lib/naming/conversation.ts";
-import { summarizeByRule } from "../../lib/naming/naming.ts";
+import { summarizeByRule } from "../../lib/naming/meta-words.ts";
 import { sanitizeSlug } from "../../lib/naming/note.ts";
 import { observe } from "../../lib/observe/observe.ts";
 import { oneLine, redact } from "../../lib/redact/redact.ts";

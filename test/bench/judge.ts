@@ -10,7 +10,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings, resolvePaths } from "../../lib/config/config.ts";
-import { summarizeByRule } from "../../lib/naming/naming.ts";
+import { summarizeByRule } from "../../lib/naming/meta-words.ts";
 import { foldLedger } from "../../lib/observe/observations.ts";
 import { observe } from "../../lib/observe/observe.ts";
 import { redact } from "../../lib/redact/redact.ts";
