@@ -5,6 +5,7 @@ import { type Line, plainText } from "../lib/base/output.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { byBestSentence, readChoices } from "../lib/search/choose.ts";
+import { isLooking } from "../lib/search/commands.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
@@ -19,8 +20,8 @@ const textOf = (lines: readonly Line[]) => lines.map(plainText).join("\n");
 const printHits = (...asked: Parameters<typeof print.printHits>) => textOf(print.printHits(...asked));
 const printBrief = (...asked: Parameters<typeof print.printBrief>) => textOf(print.printBrief(...asked));
 const printFull = (...asked: Parameters<typeof print.printFull>) => textOf(print.printFull(...asked));
-const printBySession = (...asked: Parameters<typeof print.printBySession>) =>
-  textOf(print.printBySession(...asked));
+const printBySession = (found: readonly FoundHit[], options: print.PrintOptions & { limit: number }) =>
+  textOf(print.printBySession(found, { ...options, isLooking }));
 const PRINT = { maxChars: 2500, timezone: "UTC", participants: { user: "User", assistant: "Assistant" } };
 const HITS: HitOptions = {
   filter: {},

@@ -280,20 +280,12 @@ function writeHeader(
 }
 
 /** Returns a chunk's header without labels, names and clock, which are the same everywhere: date, topics, context. */
-export function headerWords(chunk: Pick<Chunk, "content" | "contextContent">): string {
-  const [session = "", , topics = "", context = ""] = headerLines(chunk);
+export function headerWords({ content, contextContent }: Pick<Chunk, "content" | "contextContent">): string {
+  const header = contextContent.slice(0, contextContent.length - content.length);
+  const [session = "", , topics = "", context = ""] = header.split("\n");
   const date = session.slice("[Session from ".length, -1).split(" at ")[0] ?? "";
   const subject = context.replace(/^\[Context: (?:User asks|Assistant says): |\]$/g, "");
   return `${date}\n${topics.slice("[Topics: ".length, -1)}\n${subject}`;
-}
-
-/** Returns the subject of a chunk's exchange, in one sentence. */
-export function headerContext(chunk: Pick<Chunk, "content" | "contextContent">): string {
-  return (headerLines(chunk)[3] ?? "").slice("[Context: ".length, -1);
-}
-
-function headerLines({ content, contextContent }: Pick<Chunk, "content" | "contextContent">): string[] {
-  return contextContent.slice(0, contextContent.length - content.length).split("\n");
 }
 
 /** Formats a moment: `February 5, 2026 at 10:30 AM Melbourne time`. */

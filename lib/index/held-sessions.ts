@@ -74,7 +74,7 @@ function storedMessages(store: Store, sessionId: string): Entry[] {
 }
 
 /** Returns the messages of a chunk, or the pieces of them that are in it. */
-export function splitMessages(row: Row): Entry[] {
+function splitMessages(row: Row): Entry[] {
   const content = String(row.content);
   const places = readRowLines(String(row.row_lines));
   return places.map(({ start, line }, at) => {

@@ -2,7 +2,6 @@
 
 import { existsSync } from "node:fs";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
-import { NO_TOPIC } from "../language/topics.ts";
 import type { Store } from "../store/store.ts";
 
 /** The size of the index, as far as bm25 needs it. */
@@ -157,35 +156,6 @@ export function readCoveredTime(stores: readonly Store[]): { from: string; to: s
   const [firsts, lasts] = [spans.map((row) => row?.first), spans.map((row) => row?.last)];
   const known = (times: unknown[]) => times.filter((time) => typeof time === "string").sort();
   return { from: String(known(firsts)[0] ?? ""), to: String(known(lasts).at(-1) ?? "") };
-}
-
-/** Topics that are listed however rare they are. */
-const FEW_TOPICS = 20;
-
-/** A topic, with the number of chunks that speak of it and of sessions that they are in. */
-export interface TopicCount {
-  topic: string;
-  chunks: number;
-  sessions: number;
-}
-
-/** Returns the topics there are, most frequent first; beside many others one of a single chunk says nothing. */
-export function countTopics({ db }: Store, { subagents }: { subagents: boolean }): TopicCount[] {
-  return db
-    .prepare(
-      `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
-       FROM session_chunks, json_each(topic_tags)
-       WHERE value <> $none
-         AND session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
-       GROUP BY value ORDER BY chunks DESC, topic`,
-    )
-    .all({ none: NO_TOPIC, subagents: subagents ? 1 : 0 })
-    .filter(({ chunks }, at) => at < FEW_TOPICS || Number(chunks) > 1)
-    .map(({ topic, chunks, sessions }) => ({
-      topic: String(topic),
-      chunks: Number(chunks),
-      sessions: Number(sessions),
-    }));
 }
 
 /** Returns the shortest start of an id that is unique in the store, at least eight characters after the first ones. */

@@ -1,12 +1,11 @@
 /** Finds among deeds: a place in a session, in a few words, with the rows that show it. */
 
-import { splitMessages } from "../index/held-sessions.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/session-rows.ts";
 import type { Row as StoredRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
-import type { Row } from "./rows.ts";
+import { cutMiddle, type Row, relativeTo, splitChunk } from "./rows.ts";
 
 export interface Find {
   session: SessionRow;
@@ -128,8 +127,7 @@ export function deedRow(
   { line, kind, tool, target, outcome }: StoredDeed,
   { text, cwd, clean }: { text: string; cwd: string | undefined; clean: (text: string) => string },
 ): Row {
-  const short = cwd !== undefined && target.startsWith(`${cwd}/`) ? target.slice(cwd.length + 1) : target;
-  const head = `[${tool} ${cutMiddle(clean(short), kind === "command" ? COMMAND_MAX : TARGET_MAX)}]${SIGNS[outcome] ?? ""}`;
+  const head = `[${tool} ${cutMiddle(clean(relativeTo(cwd, target)), kind === "command" ? COMMAND_MAX : TARGET_MAX)}]${SIGNS[outcome] ?? ""}`;
   return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
 }
 
@@ -150,9 +148,10 @@ export function messagesWithin(
 }
 
 /** Returns the messages of a chunk, each on one line. */
-function messagesOf(chunk: StoredRow): Row[] {
-  return splitMessages(chunk).map(({ line, kind, text }) => {
-    return { line, who: kind === "user" ? "user" : "assistant", text: text.replace(/\s+/g, " ").trim() };
+function messagesOf({ content, row_lines, first_line }: StoredRow): Row[] {
+  const chunk = { content: String(content), rowLines: String(row_lines), firstLine: Number(first_line) };
+  return splitChunk(chunk, true).map(({ line, who, text }) => {
+    return { line, who, text: text.replace(/\s+/g, " ").trim() };
   });
 }
 
@@ -160,12 +159,4 @@ function messagesOf(chunk: StoredRow): Row[] {
 export function phraseOf(text: string): string | undefined {
   const words = text.match(/[\p{L}\p{N}]+/gu) ?? [];
   return words.length === 0 ? undefined : `"${words.join(" ")}"`;
-}
-
-/** Shortens a text in its middle, so that a path keeps its name. */
-function cutMiddle(text: string, max: number): string {
-  const characters = [...text.replace(/\s+/g, " ").trim()];
-  if (characters.length <= max) return characters.join("");
-  const tail = Math.floor(max * 0.6);
-  return `${characters.slice(0, max - tail - 1).join("")}…${characters.slice(-tail).join("")}`;
 }

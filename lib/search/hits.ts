@@ -1,9 +1,8 @@
 /** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
 
 import { countPoints } from "../base/output.ts";
-import { folderName } from "../base/text.ts";
+import { folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
-import { headerContext } from "../index/chunk.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";
@@ -18,9 +17,11 @@ import {
   chunksAround,
   exchangeRows,
   isWithin,
+  measureStrength,
   mergeRanges,
   type Passage,
   rowsOf,
+  STRONG,
   toPassages,
 } from "./passages.ts";
 import {
@@ -36,7 +37,6 @@ import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
 import { exchangesAround, isNew, joinChunks, type PassageRow, type Row, withHolding } from "./rows.ts";
-import { measureStrength, STRONG } from "./strength.ts";
 
 export interface HitOptions extends RetrievalOptions {
   /** What meaning finds, where vectors were asked. */
@@ -190,7 +190,7 @@ function toFoundHit(
   const folder = folderName(session.project ?? session.cwd ?? "");
   const hit: Hit = {
     session_id: from?.id ?? session.id,
-    name: name === undefined ? null : truncateLine(clean(name), NAME_MAX),
+    name: name === undefined ? null : truncate(clean(name).replace(/\s+/g, " ").trim(), NAME_MAX),
     agent: session.agent,
     project: folder ? clean(folder) : null,
     timestamp: row.timestamp,
@@ -258,9 +258,10 @@ function explainBest(
   };
 }
 
-function truncateLine(text: string, max: number): string {
-  const line = [...text.replace(/\s+/g, " ").trim()];
-  return line.length <= max ? line.join("") : `${line.slice(0, max - 1).join("")}…`;
+/** Returns the subject of a chunk's exchange, as the last line of its header has it. */
+function headerContext({ content, contextContent }: Pick<ChunkRow, "content" | "contextContent">): string {
+  const header = contextContent.slice(0, contextContent.length - content.length);
+  return /^\[Context: (.*)\]$/m.exec(header)?.[1] ?? "";
 }
 
 function unique<T>(items: readonly T[]): T[] {

@@ -7,7 +7,6 @@ import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { toolCall } from "../transcripts/tool-call.ts";
-import { isLooking } from "./commands.ts";
 import type { Row } from "./rows.ts";
 
 /** One result, as `--json` prints it. */
@@ -180,8 +179,14 @@ export function printBySession(
     timezone,
     participants,
     limit,
+    isLooking,
     resumeOf,
-  }: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
+  }: PrintOptions & {
+    limit: number;
+    /** Returns whether a command line changes nothing. */
+    isLooking: (line: string) => boolean;
+    resumeOf?: ((hit: Hit) => string | undefined) | undefined;
+  },
 ): Line[] {
   if (found.length === 0) return [];
   const firsts = found.filter(
@@ -209,7 +214,7 @@ export function printBySession(
     ]);
     const max = hit.strength === "weak" && isCertain ? WEAK_LINE : most;
     const line = cutLine(
-      result(i, [...facts, ...bestParts(tellingRow(own), participants, hit.context)]),
+      result(i, [...facts, ...bestParts(tellingRow(own, isLooking), participants, hit.context)]),
       max,
     );
     const command = resumeOf?.(hit);
@@ -224,16 +229,15 @@ export function printBySession(
 }
 
 /** Returns the best row of a session's hits that was said or changed; a bare read or an announcement only where all are. */
-function tellingRow(own: readonly FoundHit[]): Row | undefined {
+function tellingRow(own: readonly FoundHit[], isLooking: (line: string) => boolean): Row | undefined {
+  const isTelling = ({ who, tool = "", text }: Row) => {
+    if (who !== "tool") return !isFiller(text);
+    const [, name = "", target = ""] = /^\[(\S+) ?([\s\S]*?)\]?$/.exec(tool) ?? [];
+    const { action } = toolCall(name, {});
+    return action === "run" ? !isLooking(target) : action !== "read" && action !== "search";
+  };
   const rows = own.flatMap(({ hit, best }) => [...(best ? [best] : []), ...hit.lines]);
   return rows.find(isTelling) ?? rows[0];
-}
-
-function isTelling({ who, tool = "", text }: Row): boolean {
-  if (who !== "tool") return !isFiller(text);
-  const [, name = "", target = ""] = /^\[(\S+) ?([\s\S]*?)\]?$/.exec(tool) ?? [];
-  const { action } = toolCall(name, {});
-  return action === "run" ? !isLooking(target) : action !== "read" && action !== "search";
 }
 
 /** Returns ranges without those that lie in another one. */

@@ -114,7 +114,11 @@ export function isNew(sessionId: string, taken: Set<string>): (row: Row) => bool
 
 const ROW_LINES = /^\d+:\d+(?: \d+:\d+)*$/;
 
-function splitChunk({ content, rowLines, firstLine }: ChunkRow, isInside: boolean): PassageRow[] {
+/** Returns the messages of a chunk, or the pieces of them that are in it. */
+export function splitChunk(
+  { content, rowLines, firstLine }: Pick<ChunkRow, "content" | "rowLines" | "firstLine">,
+  isInside: boolean,
+): PassageRow[] {
   // what a damaged file left may be anything
   const places = (ROW_LINES.test(rowLines) ? rowLines : `0:${firstLine}`)
     .split(" ")
@@ -231,7 +235,7 @@ export function deedRowsOf(
     const who = "tool" as const;
     const target = relativeTo(cwd, deed.target);
     const failed = outcome === "failed" || outcome === "rejected" ? ` ${outcome}` : "";
-    const head = clean(`[${deed.tool} ${cut(target, kind === "command" ? COMMAND_MAX : TARGET_MAX)}]`);
+    const head = clean(`[${deed.tool} ${cutMiddle(target, kind === "command" ? COMMAND_MAX : TARGET_MAX)}]`);
     const said =
       kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
     const call = { line, who, tool: `${head}${failed}`, text: clean(said).trimStart() };
@@ -245,12 +249,13 @@ export function deedRowsOf(
   });
 }
 
-function relativeTo(cwd: string | undefined, target: string): string {
+/** Returns a path as it is named from a session's directory. */
+export function relativeTo(cwd: string | undefined, target: string): string {
   return cwd !== undefined && target.startsWith(`${cwd}/`) ? target.slice(cwd.length + 1) : target;
 }
 
 /** Keeps the beginning and the end of a long text: of a path its name, of a command what it runs. */
-function cut(text: string, max: number): string {
+export function cutMiddle(text: string, max: number): string {
   const line = [...text.replace(/\s+/g, " ").trim()];
   if (line.length <= max) return line.join("");
   const tail = Math.floor(max * 0.6);

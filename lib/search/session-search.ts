@@ -14,7 +14,7 @@ import { type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { countTopics, logSearch, projectPaths, readIndexSize, type TopicCount } from "./corpus.ts";
+import { logSearch, projectPaths, readIndexSize } from "./corpus.ts";
 import type { Find } from "./finds.ts";
 import { findHits } from "./hits.ts";
 import {
@@ -137,7 +137,17 @@ function maySave({ paths }: Config, { index = true }: SearchResources): boolean 
   return index && whyUnwritable(paths.home) === undefined;
 }
 
-/** Returns the topics there are with the number of chunks and sessions on each, most frequent first. */
+/** Topics that are listed however rare they are. */
+const FEW_TOPICS = 20;
+
+/** A topic, with the number of chunks that speak of it and of sessions that they are in. */
+interface TopicCount {
+  topic: string;
+  chunks: number;
+  sessions: number;
+}
+
+/** Returns the topics there are, most frequent first; beside many others one of a single chunk says nothing. */
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
 ): Promise<{ topics: TopicCount[]; lines: Line[] }> {
@@ -147,7 +157,20 @@ export async function sessionTopics(
   const store = await openIndex(config.paths.database, config.settings, { create: index });
   try {
     await updateIndex(store, { config, index, signal });
-    const topics = countTopics(store, { subagents });
+    const { NO_TOPIC } = await import("../language/topics.ts");
+    const topics = store.db
+      .prepare(
+        `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
+         FROM session_chunks, json_each(topic_tags)
+         WHERE value <> $none
+           AND session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
+         GROUP BY value ORDER BY chunks DESC, topic`,
+      )
+      .all({ none: NO_TOPIC, subagents: subagents ? 1 : 0 })
+      .filter(({ chunks }, at) => at < FEW_TOPICS || Number(chunks) > 1)
+      .map((row): TopicCount => {
+        return { topic: String(row.topic), chunks: Number(row.chunks), sessions: Number(row.sessions) };
+      });
     const lines = topics.map(({ topic, chunks, sessions }): Line => {
       const counts = ` ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`;
       return { kind: "text", parts: [["name", topic], counts] };
@@ -337,8 +360,10 @@ async function printed(found: readonly FoundHit[], request: SearchRequest, confi
   };
   if (request.mode === "brief") return printBrief(found, options);
   if (request.mode === "sessions") {
+    // only these need to know what a command does
+    const { isLooking } = await import("./commands.ts");
     const resumeOf = request.resume ? await resumer() : undefined;
-    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES, resumeOf });
+    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES, isLooking, resumeOf });
   }
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
 }
