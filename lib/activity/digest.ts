@@ -56,7 +56,6 @@ export function emptyStats(): ActivityStats {
   return { messages: 0, edited: new Map(), read: new Set(), ran: 0 };
 }
 
-/** Adds one entry. */
 export function addEntry(stats: ActivityStats, entry: Entry): void {
   if (entry.kind === "user" || entry.kind === "assistant") addMessage(stats, entry);
   else if (entry.kind === "tool") addToolCall(stats, entry);

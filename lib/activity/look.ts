@@ -184,7 +184,6 @@ const FILE_NAME_MAX = 200; // file systems take 255 bytes, and we add an ending
 /** The suffix of the file with a viewer's mark of itself. */
 export const OWN_MARKS = ".own";
 
-/** Marks by session id. */
 export type Marks = ReadonlyMap<string, Mark>;
 
 /** A viewer, and the file with its marks. */

@@ -43,7 +43,6 @@ interface TargetOptions {
   cwd: string;
   current: string | undefined;
   remark?: ResolveContext["remark"];
-  /** The sessions in the indexes. */
   held: readonly HeldSession[];
 }
 

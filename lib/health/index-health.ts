@@ -24,7 +24,6 @@ export interface Finding {
   remedy: string;
 }
 
-/** Adds a finding. */
 export type Add = (level: Finding["level"], what: string, remedy: string) => void;
 
 /** Adds what an error says. */

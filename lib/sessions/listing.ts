@@ -78,7 +78,6 @@ interface ListStyle {
   terminal: { home: string; columns: number } | undefined;
 }
 
-/** Returns a listing's lines. */
 export function listingLines(sessions: readonly Session[], style: ListStyle): Line[] {
   const { terminal, timezone, rules } = style;
   const cells = sessions.map((session) => listingCells(session, style));
@@ -92,7 +91,6 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
   });
 }
 
-/** Converts a listed session to JSON. */
 export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, "rules" | "resume">) {
   const listed = { ...sessionJson(session, rules), size: session.size };
   return resume ? { ...listed, resume: resumeLine(session, rules) ?? null } : listed;
@@ -175,7 +173,6 @@ export function sessionHeader(session: Session, { clean }: Rules): Line {
   return { kind: "row", parts: [["name", `# ${facts.join(" · ")}`]] };
 }
 
-/** Converts a session to JSON. */
 export function sessionJson(session: Session, { clean }: Rules) {
   const { id, name, agent, cwd, file, startedAt, updatedAt } = session;
   const shown = (text: string | undefined) => (text === undefined ? null : clean(text));

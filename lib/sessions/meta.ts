@@ -134,7 +134,6 @@ export function agentByPlace(file: string, paths: Reading): Agent {
   return host?.agent ?? "plain";
 }
 
-/** Returns all meta files. */
 export function metaFiles(paths: Reading): string[] {
   const folders = [...new Set([paths.meta, metaDirectory(paths, "pi")])];
   return folders.flatMap((folder) =>

@@ -21,7 +21,6 @@ export interface TranscriptFile {
   agent?: Agent | undefined;
   /** Undefined where only the content says. */
   id?: string | undefined;
-  /** Whether it is a subagent's. */
   subagent?: boolean;
   parentId?: string | undefined;
   /** The name Volute gives the session. */

@@ -34,7 +34,6 @@ import { claudeTitleFile, hostTitle } from "./titles.ts";
 export interface SessionRecord {
   agent: Agent;
   id: string;
-  /** The transcript. */
   file: string;
   /** The host's title, as far as it may be shown. */
   title: string | undefined;
@@ -43,7 +42,6 @@ export interface SessionRecord {
   problem?: string | undefined;
   /** How far the transcript was read for name and summary. */
   indexedTo: Progress | undefined;
-  /** How far it was observed. */
   observedTo: Progress | undefined;
   /** The transcript and the meta file as they were when title and meta were read or written. */
   titleState: string;
@@ -128,7 +126,6 @@ export function saveRecord(paths: Reading, record: SessionRecord): void {
   withState(paths, (store) => save(store, [saved], reader.paths));
 }
 
-/** Stores how far a session was observed. */
 export function saveObserved(paths: Reading, session: Identity, observedTo: Progress): void {
   withState(paths, (store) => {
     const stored = find(store, session) ?? newRecord(session);
@@ -136,8 +133,7 @@ export function saveObserved(paths: Reading, session: Identity, observedTo: Prog
   });
 }
 
-/** A session by its names. */
-export interface NamedSession extends Identity {
+interface NamedSession extends Identity {
   title: string | undefined;
   name: string | undefined;
 }

@@ -1,8 +1,4 @@
-/**
- * Lists sessions by place and name alone, and describes them from the first and last bytes of their files.
- *
- * References are resolved in lib/sessions/resolve.ts, names in lib/sessions/names.ts, projects in lib/sessions/project.ts.
- */
+/** Lists sessions by place and name alone, describes them from the ends of their files, and says which are kept out. */
 
 import { basename, dirname, resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";

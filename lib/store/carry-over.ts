@@ -22,7 +22,6 @@ const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;
 export const PARTS = ["", "-wal", "-shm"] as const;
 
 export interface Versioned {
-  /** The SQL of its tables. */
   schema: string;
   /** @default {true} */
   create?: boolean;

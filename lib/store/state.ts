@@ -166,7 +166,6 @@ export function isInState(file: string, { home }: Pick<Paths, "home">): boolean 
   return file.startsWith(`${home}${sep}`);
 }
 
-/** A recorded file. */
 interface WrittenFile {
   path: string;
   sessionId: string;
