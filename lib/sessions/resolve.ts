@@ -6,10 +6,12 @@
  */
 
 import { basename, resolve } from "node:path";
-import { SessionMemoryError } from "../base/errors.ts";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { statOf } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
 import type { Reading } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { readHead } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
@@ -29,12 +31,12 @@ import {
 import {
   assertNotExcluded,
   describeSession,
+  hasConversation,
   identifySession,
   isExcluded,
-  lastSession,
+  listSessions,
   newestCopies,
   sessionAt,
-  whyNoTranscript,
 } from "./sessions.ts";
 import { lastTime } from "./titles.ts";
 
@@ -92,9 +94,14 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
   return { session: resolveWhole(place.session, context), lines: place.lines };
 }
 
+/** Returns the session with the newest last row, other than the current one: of this project, else of all. */
 function last({ paths, cwd, current, remark }: ResolveContext): Session {
-  const own = lastSession(paths, { cwd, current, project: cwd });
-  const session = own ?? lastSession(paths, { cwd, current });
+  const newest = (project?: string) =>
+    listSessions(paths, { cwd, project, dated: true }).find(
+      (session) => session.id !== current && hasConversation(session),
+    );
+  const own = newest(cwd);
+  const session = own ?? newest();
   if (!session) throw notFound("last", { reason: "there is no other session yet" });
   if (!own) remark?.("no other session of this project: last is the newest of all");
   return session;
@@ -254,6 +261,20 @@ function one(wanted: string, sessions: readonly Session[], paths: Reading): Sess
 function withoutExcluded(sessions: readonly Session[], paths: Reading): Session[] {
   const { exclude } = paths.rules;
   return sessions.filter((session) => !isExcluded(session, { paths, exclude }));
+}
+
+/** Returns why a file given by its path has no session. */
+function whyNoTranscript(file: string): string {
+  const stat = statOf(file);
+  if (!stat) return "there is no such file";
+  if (!stat.isFile()) return "it is not a file";
+  if (stat.size === 0) return "it is empty";
+  try {
+    readHead(file);
+    return "it holds no conversation that is known";
+  } catch (error) {
+    return describeError(error);
+  }
 }
 
 /** A session in an error's details. */

@@ -1,7 +1,7 @@
 /** Lists sessions by place and name alone, describes them from the ends of their files, and says which are kept out. */
 
 import { basename, dirname, resolve } from "node:path";
-import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
 import { folderName } from "../base/text.ts";
 import type { Reading, Settings } from "../config/config.ts";
@@ -121,16 +121,6 @@ export function hasConversation({ file, size }: Session): boolean {
   }
 }
 
-/** Returns the session with the newest last row, other than the current one; of a project, if one is given. */
-export function lastSession(
-  paths: Reading,
-  { cwd, current, project }: { cwd: string; current: string | undefined; project?: string },
-): Session | undefined {
-  return listSessions(paths, { cwd, project, dated: true }).find(
-    (session) => session.id !== current && hasConversation(session),
-  );
-}
-
 /** Returns the directory that names the project; undefined for a project's name, or none. */
 function projectDirectory({ project, cwd = process.cwd() }: ListOptions): string | undefined {
   if (project === undefined || !/[/\\]|^\.\.?$/.test(project)) return undefined;
@@ -226,20 +216,6 @@ function tryHead(file: string): Head | undefined {
     return readHead(file);
   } catch {
     return undefined; // gone since it was listed, or not ours to read
-  }
-}
-
-/** Returns why a file given by its path has no session. */
-export function whyNoTranscript(file: string): string {
-  const stat = statOf(file);
-  if (!stat) return "there is no such file";
-  if (!stat.isFile()) return "it is not a file";
-  if (stat.size === 0) return "it is empty";
-  try {
-    readHead(file);
-    return "it holds no conversation that is known";
-  } catch (error) {
-    return describeError(error);
   }
 }
 
