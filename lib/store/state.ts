@@ -64,7 +64,7 @@ CREATE TABLE written_files (
   session_id TEXT NOT NULL,
   written_at TEXT NOT NULL,
   -- the state folder that wrote it: in a copy of that folder the file is not ours
-  home TEXT NOT NULL DEFAULT ''
+  home TEXT NOT NULL
 ) STRICT;
 CREATE INDEX written_files_session ON written_files(session_id);
 
@@ -237,7 +237,7 @@ function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {
 
 /** A copied state folder knows the original's files, which are not its own while the original is there; a moved one's are. */
 function isWrittenHere(home: string, paths: StatePaths): boolean {
-  return home === "" || home === stateFolder(paths) || !isFile(join(home, basename(paths.state)));
+  return home === stateFolder(paths) || !isFile(join(home, basename(paths.state)));
 }
 
 function stateFolder({ state }: StatePaths): string {
