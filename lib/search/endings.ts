@@ -72,17 +72,22 @@ export function failingPart(line: string, output: string, error: string): string
   const commands = commandsIn(line);
   const doing = commands.filter((command) => !isLooking(command));
   const all = doing.length > 0 ? doing : commands;
-  const [program, names] = [programNamedIn(error), namesIn(output)];
-  const parts = [
-    all.filter((command) => programOf(command).split(" ")[0] === program),
-    all.filter((command) => operandsOf([command]).some((word) => isNamed(word, names))),
-  ];
-  return parts.find((part) => part.length > 0) ?? all;
+  if (all.length < 2) return all;
+  const program = programNamedIn(error);
+  const named = all.filter((command) => programOf(command).split(" ")[0] === program);
+  if (named.length > 0) return named;
+  const names = namesIn(output);
+  const told = all.filter((command) => operandsOf([command]).some((word) => isNamed(word, names)));
+  return told.length > 0 ? told : all;
 }
+
+/** A longer word is data. */
+const NAME_MAX = 300;
 
 /** Returns what an output may complain of, with the folders that it is in. */
 function namesIn(output: string): Set<string> {
-  return new Set(output.split(/[\s"'`:,()]+/).flatMap(withFolders));
+  const words = output.split(/[\s"'`:,()]+/).filter(({ length }) => length <= NAME_MAX);
+  return new Set(words.flatMap(withFolders));
 }
 
 function withFolders(path: string): string[] {

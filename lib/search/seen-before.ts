@@ -107,7 +107,7 @@ export function seenBefore(stores: readonly Store[], failed: FailedCommand, opti
     if (said.has(key)) continue;
     const printed = runs.filter(({ keys }) => keys.includes(key));
     const alike = printed.filter(({ keys }) => isAlike(keys, lines));
-    const end = agreedEnd({ key, line }, alike, asked);
+    const end = alike.length > 0 ? agreedEnd({ key, line }, alike, asked) : undefined;
     if (!end) continue;
     for (const each of alike.flatMap(({ keys }) => keys)) said.add(each);
     const keys = end.failed.keys.filter((each) => lines.has(each));
