@@ -3,7 +3,15 @@
 import type { StoredDeed } from "../index/session-rows.ts";
 import { errorWords, sameLine } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
-import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
+import {
+  commandKey,
+  commandsIn,
+  isLooking,
+  programOf,
+  RUNS_NEXT,
+  shellParts,
+  shellWords,
+} from "./commands.ts";
 
 /** A run without the error, and what was done before it. */
 export interface Ending {
@@ -132,7 +140,7 @@ function withoutRefused(command: string, names: ReadonlySet<string>): string {
 /** Returns what the programs of a line are told to work on: not their options, texts and subcommands. */
 export function operandsOf(commands: readonly string[]): string[] {
   return commands.flatMap((command) => {
-    const [, what = "", ...rest] = shellWords(command);
+    const [, what = "", ...rest] = shellWords(command.replace(RUNS_NEXT, ""));
     return [...(/^[\w:-]+$/.test(what) ? [] : [what]), ...rest].filter((word) => /^[\w./@]\S*$/.test(word));
   });
 }
