@@ -129,6 +129,8 @@ describe("readHookSettings()", () => {
       '{"activity": {"maxChars": 0}}',
       '{"exclude": 5}',
       '{"redact": {"extra": [1]}}',
+      '{"transcripts": [{"path": "", "machine": "desk"}]}',
+      '{"transcripts": [{"path": "/a", "machine": "a b"}]}',
     ]) {
       expect(readHookSettings(homeWith(config).paths.config)).toBeUndefined();
     }

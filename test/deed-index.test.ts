@@ -9,13 +9,12 @@ import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 const home = homePerTest();
 
 const ONE = uuidFrom("deeds one");
-const TWO = uuidFrom("deeds two");
 
-function run(command: string, output: string, { isError = false, sessionId = ONE } = {}): Row[] {
+function run(command: string, output: string, { isError = false } = {}): Row[] {
   const id = `toolu_${uuidFrom(command + output)}`;
   return [
-    ...claudeAssistant({ sessionId, tools: [{ name: "Bash", input: { command }, id }] }),
-    claudeToolResult({ sessionId, toolUseId: id, content: output, isError }),
+    ...claudeAssistant({ sessionId: ONE, tools: [{ name: "Bash", input: { command }, id }] }),
+    claudeToolResult({ sessionId: ONE, toolUseId: id, content: output, isError }),
   ];
 }
 
@@ -54,16 +53,5 @@ describe("deeds in the index", () => {
       "5|6|4|npm test|done|12 pass",
       "7|8|4|git push|done|ok",
     ]);
-  });
-
-  test("that a fork copied are there once", async () => {
-    const store = openHomeStore(home);
-    const rows = [claudeUser({ sessionId: ONE, text: "one" }), ...run("make a", "ok")];
-    writeClaude(home, { id: ONE, rows });
-    await indexHome(home, store);
-    const own = [claudeUser({ sessionId: TWO, text: "own" }), ...run("make b", "ok", { sessionId: TWO })];
-    writeClaude(home, { id: TWO, rows: [...rows.map((row) => ({ ...row, sessionId: TWO })), ...own] });
-    await indexHome(home, store);
-    expect(deeds(store)).toEqual(["2|3|1|make a|done|ok", "5|6|4|make b|done|ok"]);
   });
 });

@@ -133,34 +133,25 @@ describe("embedChunks()", () => {
     expect(Number(store.db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n)).toBe(5);
   });
 
-  test("never mixes two models: the first one's vectors wait in the cache, and coming back is free", async () => {
+  test("never mixes two models, of whatever width: the first one's vectors wait in the cache, and coming back is free", async () => {
+    const wide = await startFakeOpenAI({ dimensions: 128 });
     const store = openHomeStore(home);
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     await indexHome(home, store);
     await embedAll(home, store);
-    const other = { model: "other-embedder" };
+    const other = { model: "other-embedder", dimensions: 128, baseUrl: wide.baseUrl };
     expect(vectorSource(store, embedding(other))).toEqual({
       mode: "off",
-      why: `the vectors are of another model than other-embedder (${DIMENSIONS}), run embed`,
+      why: "the vectors are of another model than other-embedder (128), run embed",
     });
     expect(await embedAll(home, store, other)).toMatchObject({ embedded: 3, reused: 0 });
     expect(store.db.prepare("SELECT DISTINCT embedder FROM session_chunks").all()).toEqual([{ embedder: 2 }]);
-    expect(await embedAll(home, store)).toMatchObject({ embedded: 3, reused: 3 });
-    expect(server.embeddedTexts()).toHaveLength(6);
-    expect(Number(store.db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n)).toBe(3);
-  });
-
-  test("makes a table of another width when the dimensions change", async () => {
-    const wide = await startFakeOpenAI({ dimensions: 128 });
-    const store = openHomeStore(home);
-    writeClaude(home, { id: ONE, rows: manyTurns(2) });
-    await indexHome(home, store);
-    await embedAll(home, store);
-    await embedAll(home, store, { baseUrl: wide.baseUrl, dimensions: 128 });
-    expect(vectorsIn(store).map(({ values }) => values.length)).toEqual([128, 128]);
+    expect(vectorsIn(store).map(({ values }) => values.length)).toEqual([128, 128, 128]);
     const sql = store.db.prepare("SELECT sql FROM sqlite_master WHERE name = 'session_embeddings'").get();
     expect(String(sql?.sql)).toContain("bit[128]");
-    store.close();
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 3, reused: 3 });
+    expect([server.embeddedTexts().length, wide.embeddedTexts().length]).toEqual([3, 3]);
+    expect(Number(store.db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n)).toBe(3);
     await wide.close();
   });
 

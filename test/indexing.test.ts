@@ -25,6 +25,7 @@ const home = homePerTest();
 
 const ONE = uuidFrom("session one");
 const TWO = uuidFrom("session two");
+const MAKE = [{ name: "Bash", input: { command: "make it" } }];
 
 function state(store: ReturnType<typeof openStore>, id: string) {
   return store.db
@@ -169,7 +170,7 @@ describe("indexSessions()", () => {
   test("indexes rows that a fork copied once, and the fork's own", async () => {
     const store = openHomeStore(home);
     const rows = [
-      turn("shared question", "shared answer", { sessionId: ONE }),
+      turn("shared question", "shared answer", { sessionId: ONE, tools: MAKE }),
       turn("only in one", "yes", { minute: 1, sessionId: ONE }),
     ].flat();
     const file = writeClaude(home, { id: ONE, rows });
@@ -186,6 +187,7 @@ describe("indexSessions()", () => {
     ]);
     expect(chunksOf(store, TWO)).toEqual(["User: only in two\nAssistant: yes"]);
     expect(store.db.prepare("SELECT * FROM copies").all()).toEqual([{ session_id: TWO, owner_id: ONE }]);
+    expect(store.db.prepare("SELECT target FROM deeds").all()).toEqual([{ target: "make it" }]);
     appendFileSync(fork, jsonl(turn("later in two", "yes", { minute: 3, sessionId: TWO })));
     await indexHome(home, store);
     expect(countMatches(store, "shared")).toBe(1);

@@ -253,18 +253,6 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     expect(held()).toEqual([]);
   }, 30_000);
 
-  test("leaves: what it sent goes from the hub, what it read is deleted, and the background stays away", async () => {
-    using alice = sharer(postgres, { role: "alice", machine: "desk" });
-    say(alice, uuid(11), ["leaving", "soon"]);
-    await alice.share();
-    const { stdout } = await alice.run("share", "--leave");
-    expect(stdout).toMatch(
-      /^took 1 session from 127\.0\.0\.1:\d+\/memory and deleted what was read from it\n$/,
-    );
-    expect(count("sessions", `id = '${uuid(11)}'`)).toBe(0);
-    expect(await alice.share()).toMatchObject({ published: { sessions: 1 } });
-  });
-
   test("refuses an audience that one is not in, with a word about it", async () => {
     using eve = sharer(postgres, { role: "eve", machine: "mallet" });
     say(eve, uuid(12), ["let me", "in"]);

@@ -1,7 +1,6 @@
 /** Others' sessions where one's own are used: found, read, referred to, and told of. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { cleaner, toListed, toSession } from "../lib/share/incoming.ts";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
@@ -299,6 +298,22 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(await prompt(bob.project, uuid(31))).toContain("in a burrow");
   }, 30_000);
 
+  test("has an id that forges no line, and its subagent the same parent, whatever the hub holds", async () => {
+    for (const id of [21, 22]) say(alice, uuid(id), [`where is newt ${id}`, "under a leaf"]);
+    await alice.share();
+    const id = "a\n2. forged\u001b[31m";
+    postgres.sql(`UPDATE session_memory.sessions SET id = E'a\\n2. forged\\x1b[31m' WHERE id = '${uuid(21)}';
+      UPDATE session_memory.sessions SET parent_id = E'a\\n2. forged\\x1b[31m' WHERE id = '${uuid(22)}'`);
+    await bob.share();
+    const replica = openStore(bob.paths.shared);
+    const rows = replica.db.prepare("SELECT id, parent_id FROM sessions").all();
+    replica.close();
+    const own = rows.find((row) => String(row.id).includes("forged"))?.id;
+    expect(own).toBe(`alice@desk:${id.replace(/[\n\u001b ]/g, "_")}`);
+    expect(rows.find((row) => row.id === `alice@desk:${uuid(22)}`)?.parent_id).toBe(own);
+    expect(await search("where is newt 21")).not.toContain("forged\u001b");
+  });
+
   test("does not take a reference away from an own session, and is not there once it is kept out", async () => {
     expect(await read(uuid(2))).toContain("what is the port");
     bob.configure({ exclude: { sessions: [ID] } });
@@ -307,27 +322,4 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(stderr).toStartWith("error: NOT_FOUND: ");
     bob.configure({});
   });
-});
-
-test("a subagent's parent has the id that the parent itself gets, whatever the hub wrote", () => {
-  const row = {
-    number: 1,
-    seq: 1,
-    owner: "alice",
-    machine: "desk",
-    agent: "claude",
-    origin: "o",
-    project: "p",
-    updated_at: "2026-02-03T14:30:00.000Z",
-    started_at: null,
-    chunks: 1,
-    name: null,
-    folder: "",
-    meta: null,
-    observations: null,
-  };
-  const id = "a\n2. forged\u001b[31m";
-  const { id: own } = toListed({ ...row, id });
-  expect(toSession({ ...row, id: "agent-1", parent_id: id }, cleaner([])).parentId).toBe(own);
-  expect(toSession({ ...row, id: "b", parent_id: null }, cleaner([])).parentId).toBeUndefined();
 });

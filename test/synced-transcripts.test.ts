@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig, readHookSettings } from "../lib/config/config.ts";
+import { loadConfig } from "../lib/config/config.ts";
 import { isConflictCopy } from "../lib/sessions/places.ts";
 import { normalizeRemote } from "../lib/sessions/project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
@@ -67,25 +67,6 @@ describe("config.json transcripts", () => {
     expect(await chosen()).toEqual([[own, undefined]]);
     write(copy, rows.slice(0, 6));
     expect(await chosen()).toEqual([[copy, "desk"]]);
-  });
-
-  test("are read by the prompt hook's plain checks too, and refused alike", () => {
-    using home = temporaryHome();
-    const settings = (transcripts: unknown) => {
-      home.configure({ transcripts });
-      return readHookSettings(home.paths.config)?.transcripts;
-    };
-    expect(settings([{ path: "/sync/desk", machine: "desk" }])).toEqual([
-      { path: "/sync/desk", machine: "desk" },
-    ]);
-    for (const wrong of [
-      "desk",
-      [{ path: "/sync" }],
-      [{ path: "", machine: "desk" }],
-      [{ path: "/a", machine: "a b" }],
-    ]) {
-      expect(settings(wrong)).toBeUndefined();
-    }
   });
 
   test("name their machine with letters, digits, dots, hyphens and underscores, or are refused by name", async () => {

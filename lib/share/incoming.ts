@@ -21,21 +21,21 @@ import { holdsText } from "./outgoing.ts";
 import type { SharedSession } from "./replica.ts";
 
 /** A session's description as the replica keeps it. */
-export type IncomingSession = ReturnType<typeof toSession>;
+type IncomingSession = ReturnType<typeof toSession>;
 
 /** More of a text than any chunk of ours holds. */
 const TEXT_MAX = 64 * 1024;
 const NAME_MAX = 200; // ours have at most 80
 const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 
-export interface Cleaner {
+interface Cleaner {
   /** Redacts a text of several lines. */
   text: (value: unknown) => string;
   line: (value: unknown) => string;
 }
 
 /** Returns the redaction of what comes in, with the user's own patterns. */
-export function cleaner(extra: readonly string[]): Cleaner {
+function cleaner(extra: readonly string[]): Cleaner {
   const redacted = redactor(extra);
   const text = (value: unknown) => (typeof value === "string" ? redacted(value.slice(0, TEXT_MAX)) : "");
   return { text, line: (value) => oneLine(text(value), NAME_MAX) };
@@ -66,7 +66,7 @@ function sessionId(value: unknown): string {
   return String(value).replace(/[\p{Cc}\s]/gu, "_");
 }
 
-export function toSession(row: HubRow, { text, line }: Cleaner) {
+function toSession(row: HubRow, { text, line }: Cleaner) {
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const name = line(row.name);
   return {
