@@ -4,6 +4,7 @@
  */
 
 import { resolve } from "node:path";
+import { shortHash } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { RawEntry, Results } from "./format.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
@@ -20,6 +21,13 @@ interface CallOptions {
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
+
+/** What a result asks of its call. */
+interface Call {
+  /** Without its input, which may be large; of a call that is no question, without its target too. */
+  tool: ToolCall;
+  isOurs: boolean;
+}
 
 /** Tools that only our own extension registers. */
 const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
@@ -47,22 +55,27 @@ export function callCheck({
   results,
   callsBefore,
 }: CallOptions): (raw: RawEntry) => Entry | undefined {
-  /** By id; without their input, which may be large. */
-  const calls = new Map<string, { tool: ToolCall; isOurs: boolean }>();
+  // By a number, and one of each tool: what stays among garbage keeps a block of memory alive.
+  const calls = new Map<number, Call>();
+  const ordinary = new Map<string, Call>();
   const take = ({ callId, workdir = cwd }: RawEntry, tool: ToolCall) => {
     const isOurs = isOwnCall(tool, workdir);
-    if (callId !== undefined) calls.set(callId, { tool: withoutInput(tool), isOurs });
-    if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
+    if (callId === undefined) return isOurs;
+    const isSpecial = isOurs || tool.action === "other";
+    const call = isSpecial ? { tool: withoutInput(tool), isOurs } : ordinaryCall(ordinary, tool);
+    calls.set(shortHash(callId), call);
+    if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
     return isOurs;
   };
   let before = callsBefore;
   const find = (callId: string) => {
-    if (before && !calls.has(callId)) {
+    const key = shortHash(callId);
+    if (before && !calls.has(key)) {
       const earlier = [...before()];
       before = undefined;
-      for (const raw of earlier) if (raw.tool && !calls.has(raw.callId ?? "")) take(raw, raw.tool);
+      for (const raw of earlier) if (raw.tool && !calls.has(shortHash(raw.callId ?? ""))) take(raw, raw.tool);
     }
-    return calls.get(callId);
+    return calls.get(key);
   };
   return (raw) => {
     const { callId, tool, settle } = raw;
@@ -85,6 +98,17 @@ function resultEnds(entry: Entry, isOutput: boolean): Entry {
   entry.text = keepEnds(entry.text, { ...kept, withErrors: isOutput });
   if (entry.patch !== undefined) entry.patch = keepEnds(onlyChanges(entry.patch), { head: HEAD_CHARS });
   return entry;
+}
+
+/** Returns what is held of any call of a tool whose result says all by itself. */
+function ordinaryCall(known: Map<string, Call>, { name, action }: ToolCall): Call {
+  let call = known.get(name);
+  if (!call) {
+    if (known.size >= CALLS_HELD) known.clear();
+    call = { tool: { name, target: "", action, paths: [] }, isOurs: false };
+    known.set(name, call);
+  }
+  return call;
 }
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */

@@ -103,15 +103,21 @@ function rowId(record: JsonRecord): string | undefined {
 /** Returns a record's entries. One nested too deeply for the stack gives none and affects no other record. */
 export function readRow(format: Format, record: JsonRecord, place: Place, options: EntryOptions): RawEntry[] {
   try {
-    const entries = format.entries(record, options).filter(hasWords);
-    if (entries.length === 0) return [];
-    const at = isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
-    const common = { ...place, id: rowId(record), at };
-    return entries.map((entry) => ({ ...common, ...entry }));
+    const read: RawEntry[] = [];
+    const { line, offset, end } = place;
+    // One by one, without a copy more than needed: this runs for every row there is.
+    for (const entry of format.entries(record, options)) {
+      if (hasWords(entry)) read.push({ line, offset, end, id: rowId(record), at: rowTime(record), ...entry });
+    }
+    return read;
   } catch (error) {
     if (error instanceof RangeError) return [];
     throw error;
   }
+}
+
+function rowTime(record: JsonRecord): string | undefined {
+  return isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
 }
 
 function hasWords({ kind, text, settle }: RowEntry): boolean {
