@@ -7,6 +7,7 @@ import { describeError } from "../../lib/base/errors.ts";
 import { findRuntime, withOwnRuntime } from "../../lib/base/runtime.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
+import type { Session } from "../../lib/transcripts/session.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
 import type { PiContext } from "./api.ts";
 import { namingModel, namingModelName } from "./models.ts";
@@ -68,32 +69,32 @@ async function indexInSlices(state: PiState, { paths, settings }: Config, contex
   }
 }
 
-interface Looked {
-  users: number;
-  size: number;
-}
-
 /** Registers the command and the naming after a turn. */
 export function registerMeta(state: PiState, config: Config): void {
+  const { settings } = config;
   /** The state of each session when it was last read; it is not read again before it has grown enough. */
-  const looks = new Map<string, Looked>();
+  const looks = new Map<string, { users: number; size: number }>();
   afterTurn(state, "meta", async (context) => {
-    const users = userMessages(context);
     const session = await currentSession(context);
     if (!session) return;
-    const last = looks.get(session.id);
+    const rows = context.sessionManager.getBranch();
+    const users = rows.filter(({ type, message }) => type === "message" && message?.role === "user").length;
     const { size } = session;
-    if (last && !isMetaDue(last, { users, size }, { config, context })) return;
-    const outcome = await makeMeta({ state, config, context, force: false });
-    looks.set(session.id, { users: users - (outcome?.newUsers ?? 0), size });
+    const last = looks.get(session.id);
+    const isAsked = !last || users - last.users >= settings.minNewUserMessages;
+    const isGrown = !last || size - last.size > size * GROWTH_SHARE;
+    if (!isAsked && (namingModel(config, context) || !isGrown)) return;
+    const { newUsers = 0 } = await makeMeta(session, { state, config, context, force: false });
+    looks.set(session.id, { users: users - newUsers, size });
   });
-  state.pi.registerCommand(config.settings.commandName, {
+  state.pi.registerCommand(settings.commandName, {
     description: "Name and summarise this session now",
     async handler(_, context) {
       await context.waitForIdle();
       try {
-        const outcome = await makeMeta({ state, config, context, force: true });
-        if (!outcome) context.ui.notify("This session is not kept: there is nothing to index", "warning");
+        const session = await currentSession(context);
+        if (session) await makeMeta(session, { state, config, context, force: true });
+        else context.ui.notify("This session is not kept: there is nothing to index", "warning");
       } catch (error) {
         await logFailure(config.paths, "pi.meta", error);
         const { redact } = await import("../../lib/redact/redact.ts");
@@ -103,16 +104,6 @@ export function registerMeta(state: PiState, config: Config): void {
   });
 }
 
-/** Returns whether there are enough new messages for a model; without a model, whether the session has grown enough. */
-function isMetaDue(
-  last: Looked,
-  now: Looked,
-  { config, context }: { config: Config; context: PiContext },
-): boolean {
-  if (now.users - last.users >= config.settings.minNewUserMessages) return true;
-  return !namingModel(config, context) && now.size - last.size > now.size * GROWTH_SHARE;
-}
-
 interface Making {
   state: PiState;
   config: Config;
@@ -120,10 +111,8 @@ interface Making {
   force: boolean;
 }
 
-/** Makes the session's meta when it is due, and reports it; undefined for a session that is not kept. */
-async function makeMeta({ state, config, context, force }: Making): Promise<MetaOutcome | undefined> {
-  const session = await currentSession(context);
-  if (!session) return undefined;
+/** Makes the session's meta when it is due; reports it in a telemetry entry and in the status line, with the cost. */
+async function makeMeta(session: Session, { state, config, context, force }: Making): Promise<MetaOutcome> {
   const { paths, settings } = config;
   const { signal } = state.abort;
   // After /tree the last row of the file may be of a branch that was left.
@@ -132,27 +121,16 @@ async function makeMeta({ state, config, context, force }: Making): Promise<Meta
   const { indexMeta } = await import("../../lib/naming/session-meta.ts");
   const restMs = force ? 0 : MODEL_REST_MS;
   const outcome = await indexMeta(session, { paths, settings, complete, force, restMs, signal, leafId });
-  if (outcome.warning) {
-    await logFailure(paths, "pi.meta", outcome.warning);
-    context.ui.notify(outcome.warning, "warning");
+  const { status, name, model, usd, usage, error, warning } = outcome;
+  if (warning) {
+    await logFailure(paths, "pi.meta", warning);
+    context.ui.notify(warning, "warning");
   }
-  if (outcome.status === "not-due") return outcome;
-  const { usage, error } = outcome;
   // The rule-based update after each turn costs nothing and is no news.
-  if (force || usage !== undefined || error !== undefined)
-    await reportMeta(outcome, session.id, { state, config, context });
-  return outcome;
-}
-
-/** Writes the telemetry entry and shows the cost. */
-async function reportMeta(
-  { status, name, model, usd, usage, error }: MetaOutcome,
-  sessionId: string,
-  { state, config, context }: Omit<Making, "force">,
-): Promise<void> {
+  if (status === "not-due" || !(force || usage || error !== undefined)) return outcome;
   state.pi.appendEntry(TELEMETRY, {
     success: status === "indexed",
-    sessionId,
+    sessionId: session.id,
     // A failed attempt names the model that failed.
     model: error === undefined ? model : (namingModelName(config, context) ?? model),
     timestamp: new Date().toISOString(),
@@ -163,10 +141,5 @@ async function reportMeta(
   const cost = usage ? formatCost(usd, usage.input + usage.output) : "$0.0000";
   const remark = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
   showStatus(context, remark, { config });
-}
-
-function userMessages({ sessionManager }: PiContext): number {
-  return sessionManager
-    .getBranch()
-    .filter((entry) => entry.type === "message" && entry.message?.role === "user").length;
+  return outcome;
 }

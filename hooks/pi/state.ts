@@ -97,7 +97,15 @@ export function afterTurn(state: PiState, name: string, work: (context: PiContex
   const start = (context: PiContext) => {
     if (isRunning) return;
     isRunning = true;
-    inBackground(state, name, () => work(context).finally(() => (isRunning = false)));
+    const running = work(context)
+      .catch(async (error: unknown) => {
+        if (!state.abort.signal.aborted) await logFailure(state.paths, `pi.${name}`, error);
+      })
+      .finally(() => {
+        isRunning = false;
+        state.pending.delete(running);
+      });
+    state.pending.add(running);
   };
   on(state, "agent_settled", (_, context) => {
     settles = true;
@@ -107,16 +115,6 @@ export function afterTurn(state: PiState, name: string, work: (context: PiContex
   on(state, "agent_end", (_, context) => {
     if (!settles) timer = setTimeout(() => start(context), SETTLE_MS);
   });
-}
-
-/** Runs work without waiting for it; it ends with pi. */
-function inBackground(state: PiState, name: string, work: () => Promise<void>): void {
-  const running = work()
-    .catch(async (error: unknown) => {
-      if (!state.abort.signal.aborted) await logFailure(state.paths, `pi.${name}`, error);
-    })
-    .finally(() => state.pending.delete(running));
-  state.pending.add(running);
 }
 
 /**
