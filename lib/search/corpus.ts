@@ -81,36 +81,6 @@ export function readLastIndexes(stores: readonly Store[], ids: Iterable<string>)
   return new Map(rows.map((row) => [String(row.session_id), Number(row.last)]));
 }
 
-/** Returns the session that a reference names among those whose transcript is gone, when it is one. */
-export function findGoneSession(store: Store, reference: string): string | undefined {
-  const found = store.db
-    .prepare(
-      `SELECT id FROM sessions WHERE source_gone = 1
-         AND (lower(name) = lower($reference) OR (length($reference) >= 4 AND instr(id, $reference) = 1))`,
-    )
-    .all({ reference });
-  return found.length === 1 ? String(found[0]?.id) : undefined;
-}
-
-/** Finds the session of the replica that a reference names: by id there, host's id or its start, or name. */
-export function findSharedSession(replica: Store, reference: string): string | undefined {
-  const found = replica.db
-    .prepare(
-      `SELECT id FROM sessions WHERE id = $reference OR lower(name) = lower($reference)
-         OR (length($reference) >= 4 AND (instr(id, $reference) = 1 OR instr(id, ':' || $reference) > 0))`,
-    )
-    .all({ reference });
-  return found.length === 1 ? String(found[0]?.id) : undefined;
-}
-
-/** Returns the ids of all sessions of a store. */
-export function sessionIds(store: Store): string[] {
-  return store.db
-    .prepare("SELECT id FROM sessions")
-    .all()
-    .map(({ id }) => String(id));
-}
-
 /** Returns the projects of a store and the directories of its sessions. */
 export function projectPaths(store: Store): string[] {
   return store.db
@@ -119,23 +89,6 @@ export function projectPaths(store: Store): string[] {
     )
     .all()
     .map(({ path }) => String(path));
-}
-
-/** Returns the id under which the index has a session, by its transcript; undefined when it has none of it. */
-export function idOfFile(store: Store, file: string): string | undefined {
-  const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
-  return row && String(row.id);
-}
-
-/** Returns the sessions whose transcripts are these files or lie in these folders. */
-export function sessionsWithin(store: Store, paths: readonly string[]): string[] {
-  const isWithin = (file: string) =>
-    paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, "")}/`));
-  return store.db
-    .prepare("SELECT id, file FROM sessions")
-    .all()
-    .filter(({ file }) => isWithin(String(file)))
-    .map(({ id }) => String(id));
 }
 
 /** Returns how much the index holds. */

@@ -194,8 +194,8 @@ function toFoundHit(
     agent: session.agent,
     project: folder ? clean(folder) : null,
     timestamp: row.timestamp,
-    topics: unique(chunks.flatMap(topicsOf)),
-    speakers: unique(chunks.flatMap(speakersOf)),
+    topics: [...new Set(chunks.flatMap(topicsOf))],
+    speakers: [...new Set(chunks.flatMap(speakersOf))],
     has_decision: chunks.some(({ hasDecision }) => hasDecision),
     has_action: chunks.some(({ hasAction }) => hasAction),
     relevance_score: Math.round(1000 * score) / 1000,
@@ -262,10 +262,6 @@ function explainBest(
 function headerContext({ content, contextContent }: Pick<ChunkRow, "content" | "contextContent">): string {
   const header = contextContent.slice(0, contextContent.length - content.length);
   return /^\[Context: (.*)\]$/m.exec(header)?.[1] ?? "";
-}
-
-function unique<T>(items: readonly T[]): T[] {
-  return [...new Set(items)];
 }
 
 /** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */

@@ -11,16 +11,7 @@ import type { Store } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import {
-  findGoneSession,
-  findSharedSession,
-  idOfFile,
-  projectPaths,
-  readSessionRows,
-  sessionIds,
-  sessionsWithin,
-  uniquePrefix,
-} from "./corpus.ts";
+import { projectPaths, readSessionRows, uniquePrefix } from "./corpus.ts";
 
 export interface SearchFilters {
   /** ISO time, date, or words such as `last week`. */
@@ -124,6 +115,53 @@ async function sessionId(
     if (gone !== undefined) return gone;
     throw error;
   }
+}
+
+/** Returns the session that a reference names among those whose transcript is gone, when it is one. */
+function findGoneSession(store: Store, reference: string): string | undefined {
+  const found = store.db
+    .prepare(
+      `SELECT id FROM sessions WHERE source_gone = 1
+         AND (lower(name) = lower($reference) OR (length($reference) >= 4 AND instr(id, $reference) = 1))`,
+    )
+    .all({ reference });
+  return found.length === 1 ? String(found[0]?.id) : undefined;
+}
+
+/** Finds the session of the replica that a reference names: by id there, host's id or its start, or name. */
+function findSharedSession(replica: Store, reference: string): string | undefined {
+  const found = replica.db
+    .prepare(
+      `SELECT id FROM sessions WHERE id = $reference OR lower(name) = lower($reference)
+         OR (length($reference) >= 4 AND (instr(id, $reference) = 1 OR instr(id, ':' || $reference) > 0))`,
+    )
+    .all({ reference });
+  return found.length === 1 ? String(found[0]?.id) : undefined;
+}
+
+/** Returns the ids of all sessions of a store. */
+function sessionIds(store: Store): string[] {
+  return store.db
+    .prepare("SELECT id FROM sessions")
+    .all()
+    .map(({ id }) => String(id));
+}
+
+/** Returns the id under which the index has a session, by its transcript; undefined when it has none of it. */
+function idOfFile(store: Store, file: string): string | undefined {
+  const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
+  return row && String(row.id);
+}
+
+/** Returns the sessions whose transcripts are these files or lie in these folders. */
+function sessionsWithin(store: Store, paths: readonly string[]): string[] {
+  const isWithin = (file: string) =>
+    paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, "")}/`));
+  return store.db
+    .prepare("SELECT id, file FROM sessions")
+    .all()
+    .filter(({ file }) => isWithin(String(file)))
+    .map(({ id }) => String(id));
 }
 
 /** The user's own index and the replica of what others share, where that is searched too. */
