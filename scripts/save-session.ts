@@ -23,12 +23,13 @@ import {
   type Paths,
   resolvePaths,
 } from "../lib/config/config.ts";
-import { openSpendLedger } from "../lib/model/spend.ts";
 import {
+  type AskedForSlug,
   chooseSlug,
   findNote,
   readEnd,
   renderNote,
+  SLUG_TEMPERATURE,
   type SlugOptions,
   sanitizeSlug,
   timeSlug,
@@ -78,7 +79,7 @@ export interface SaveOptions {
   /** @default {15} */
   messageCount?: number | undefined;
   /** Lets a model name the note. */
-  slugOptions?: SlugOptions | undefined;
+  slugOptions?: SlugOptions | AskedForSlug | undefined;
   /** The notes' folder in `workspaceDir`. @default {"memory"} */
   directory?: string | undefined;
   /** The note's name, reduced to letters and digits; no model is asked then. */
@@ -213,7 +214,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
     directory: expandPath(values.dir, config.env, cwd),
     messageCount,
     slug,
-    slugOptions: values["llm-slug"] ? configuredSlug(config) : undefined,
+    slugOptions: values["llm-slug"] ? await configuredSlug(config) : undefined,
   });
   const { path, created } = saved;
   logEvent(paths.log, { event: "save-session", ok: true, session: session.id, path, created });
@@ -242,22 +243,15 @@ export function noteOptions(session: Session, { settings, paths }: Config) {
   };
 }
 
-function configuredSlug({ settings, env, paths }: Config): SlugOptions {
-  const { llm } = settings;
-  if (!llm) {
+async function configuredSlug(config: Config): Promise<AskedForSlug> {
+  const { configuredSender } = await import("../lib/model/configured-model.ts");
+  const send = await configuredSender(config, SLUG_TEMPERATURE);
+  if (!send) {
     throw new SessionMemoryError("NO_MODEL", "Cannot ask a model for a name: config.json names none", {
       hint: "add an llm block to config.json, or leave out --llm-slug",
     });
   }
-  return {
-    provider: "openai",
-    apiKey: env[llm.apiKeyEnv] ?? "",
-    baseUrl: llm.baseUrl,
-    model: llm.model,
-    timeoutMs: llm.timeoutMs,
-    spend: openSpendLedger(paths.home, settings),
-    warn: (reason) => warn(`the model named nothing, so rules did: ${reason}`),
-  };
+  return { send, warn: (reason) => warn(`the model named nothing, so rules did: ${reason}`) };
 }
 
 if (import.meta.main) await runScript(SCRIPT, main);

@@ -26,17 +26,22 @@ import {
 import type { Embedded } from "./llm.ts";
 import { openSpendLedger, type SpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
 
-/** Returns the configured model, or undefined when config.json names none. Its client is loaded only then: five empty starts. */
+/** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel(config: Config): Promise<CompleteJson | undefined> {
+  const send = await configuredSender(config);
+  return send && jsonCompleter(send);
+}
+
+/** Returns what sends a chat to the configured model. Its client is loaded only where there is one: that costs five empty starts. */
+export async function configuredSender(config: Config, temperature?: number): Promise<SendChat | undefined> {
   const { llm } = config.settings;
   if (!llm) return undefined;
   const { command } = llm;
-  if (command === undefined) {
-    const { chatSender } = await import("./llm.ts");
-    return jsonCompleter(chatSender({ config: llm, ...connectionOf(config) }));
-  }
   const { home } = config.paths;
-  return jsonCompleter(commandSender({ config: { ...llm, command }, home, ...connectionOf(config) }));
+  if (command !== undefined)
+    return commandSender({ config: { ...llm, command }, home, ...connectionOf(config) });
+  const { chatSender } = await import("./llm.ts");
+  return chatSender({ config: llm, ...connectionOf(config) }, temperature);
 }
 
 /** Embeds texts in order. */

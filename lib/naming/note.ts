@@ -6,6 +6,7 @@ import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, readText
 import { logEvent } from "../base/output.ts";
 import { formatLocal } from "../base/time.ts";
 import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
+import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
 import { type ForgetIn, type Forgetting, forgetFiles, writtenFiles } from "../store/state.ts";
@@ -173,7 +174,7 @@ const SLUG_MAX = 50;
 const SLUG_CUT_MIN = 25;
 const CONTENT_MAX = 2000;
 const ANSWER_TOKENS = 20;
-const TEMPERATURE = 0.3;
+export const SLUG_TEMPERATURE = 0.3;
 const TIMEOUT_MS = 15_000;
 
 const PROVIDERS = {
@@ -202,6 +203,11 @@ export interface SlugOptions {
   at?: string | undefined;
   /** IANA name. @default {the system's} */
   timezone?: string | undefined;
+}
+
+/** The model that config.json names, in place of a provider. */
+export interface AskedForSlug extends Pick<SlugOptions, "warn"> {
+  send: SendChat;
 }
 
 /** Lower-case words joined by hyphens, at most 50 characters, letters of any script; empty when there are none. */
@@ -247,7 +253,7 @@ interface SlugSources {
   timezone: string;
   clean: (text: string) => string;
   /** Asks a model. */
-  slugOptions?: SlugOptions | undefined;
+  slugOptions?: SlugOptions | AskedForSlug | undefined;
   /** What the session is known to be about, better than rules could say. */
   topic?: string | undefined;
   log?: string | undefined;
@@ -263,11 +269,15 @@ export async function chooseSlug(sources: SlugSources): Promise<string> {
 }
 
 /** Returns a slug by the model; undefined, and a logged warning, when it gives none. Never throws. */
-async function askForSlug(content: string, options: SlugOptions): Promise<string | undefined> {
+async function askForSlug(
+  content: string,
+  options: (SlugOptions | AskedForSlug) & Pick<SlugOptions, "clean" | "log">,
+): Promise<string | undefined> {
   const { clean = redact } = options;
   try {
     if (content.trim() === "") throw new RangeError("the conversation is empty");
-    const [{ slugPrompt }, send] = await Promise.all([import("../model/prompts.ts"), slugSender(options)]);
+    const { slugPrompt } = await import("../model/prompts.ts");
+    const send = "send" in options ? options.send : await slugSender(options);
     const prompt = slugPrompt(clean(content).slice(0, CONTENT_MAX).toWellFormed());
     const asked = { feature: "slug", maxTokens: ANSWER_TOKENS };
     const answer = await send([{ role: "user", content: prompt }], asked);
@@ -298,7 +308,7 @@ async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend, 
     prices: {},
   };
   const ledger = spend ?? openSpendLedger(resolvePaths(process.env).home, defaultSettings());
-  return chatSender({ config, env: { apiKey }, spend: ledger, redact: clean }, TEMPERATURE);
+  return chatSender({ config, env: { apiKey }, spend: ledger, redact: clean }, SLUG_TEMPERATURE);
 }
 
 /** Returns the slug's line of an answer that may come in a fence, in quotes or after `Slug:`. */
