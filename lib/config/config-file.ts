@@ -32,14 +32,16 @@ export async function addExclusions(config: string, wanted: Exclude): Promise<Ex
 export async function removeExclusions(
   config: string,
   isChosen: (key: ExcludeKey, entry: string) => boolean,
+  { dryRun = false } = {},
 ): Promise<Exclude> {
-  return await changeExclude(config, (key, present) => {
+  const change: Change = (key, present) => {
     const isGone = (entry: unknown) => typeof entry === "string" && isChosen(key, entry);
     return {
       changed: present.filter((entry): entry is string => isGone(entry)),
       next: present.filter((entry) => !isGone(entry)),
     };
-  });
+  };
+  return await changeExclude(config, change, dryRun);
 }
 
 type Change = (
@@ -87,7 +89,7 @@ async function changeConfig<T>(
   });
 }
 
-async function changeExclude(config: string, change: Change): Promise<Exclude> {
+async function changeExclude(config: string, change: Change, dryRun = false): Promise<Exclude> {
   return await changeConfig(config, (settings) => {
     const present = isRecord(settings.exclude) ? settings.exclude : {};
     const all: Exclude = { sessions: [], projects: [], patterns: [] };
@@ -97,7 +99,7 @@ async function changeExclude(config: string, change: Change): Promise<Exclude> {
       all[key] = changed;
       if (changed.length > 0) exclude[key] = next;
     }
-    const isChanged = EXCLUDE_KEYS.some((key) => all[key].length > 0);
+    const isChanged = !dryRun && EXCLUDE_KEYS.some((key) => all[key].length > 0);
     return { next: isChanged ? { ...settings, exclude } : settings, result: all };
   });
 }

@@ -12,6 +12,7 @@ import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import {
   defaultSettings,
+  EXCLUDE_KEYS,
   type ExcludeKey,
   forgottenFile,
   type Reading,
@@ -28,6 +29,7 @@ import { oneLine, redact } from "../redact/redact.ts";
 import { forgetReports } from "../report/html.ts";
 import { metaDirectory } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/record.ts";
+import { PREFIX_MIN } from "../sessions/references.ts";
 import { forgetShared } from "../share/replica.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
@@ -237,8 +239,6 @@ function inIndexes<T>(paths: Reading, work: (store: Store) => T): T[] {
     });
 }
 
-/** As for any reference to a session. */
-const PREFIX_MIN = 4;
 /** A hint is one line: the newest exclusions, each on its first words. */
 const SHOWN_MAX = 10;
 /** The rest of a longer one is left out. */
@@ -253,36 +253,22 @@ export async function undoExclusion(
   what: string,
   { paths, project, dryRun }: { paths: Reading; project: string; dryRun: boolean },
 ): Promise<Exclude> {
-  const isChosen = excludedAs(what, project);
-  const { exclude } = readHookSettings(paths.config) ?? defaultSettings();
-  const found = filterExclude(exclude, isChosen);
-  if (countEntries(found) === 0) throw notExcluded(what, exclude);
-  if (dryRun) return found;
-  const removed = await removeExclusions(paths.config, isChosen);
+  // A session by its id or the beginning of it, a project by directory or name, a pattern exactly.
+  const isChosen = (key: ExcludeKey, entry: string) =>
+    entry === what ||
+    (key === "projects" && entry === project) ||
+    (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
+  const removed = await removeExclusions(paths.config, isChosen, { dryRun });
+  if (EXCLUDE_KEYS.every((key) => removed[key].length === 0)) throw notExcluded(what, paths);
+  if (dryRun) return removed;
   const entries = [...removed.sessions, ...removed.projects];
   readmitForgotten(paths, entries);
   await dropForgottenRows(forgottenFile(paths.config), entries);
   return removed;
 }
 
-/** Matches a session by id or id prefix, a project by directory or name, a pattern exactly. */
-function excludedAs(what: string, project: string): (key: ExcludeKey, entry: string) => boolean {
-  return (key, entry) => {
-    if (key === "projects") return entry === what || entry === project;
-    return entry === what || (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
-  };
-}
-
-function filterExclude(exclude: Exclude, isChosen: (key: ExcludeKey, entry: string) => boolean): Exclude {
-  const chosen = (key: ExcludeKey) => exclude[key].filter((entry) => isChosen(key, entry));
-  return { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
-}
-
-function countEntries({ sessions, projects, patterns }: Exclude): number {
-  return sessions.length + projects.length + patterns.length;
-}
-
-function notExcluded(what: string, exclude: Exclude): SessionMemoryError {
+function notExcluded(what: string, { config }: Reading): SessionMemoryError {
+  const { exclude } = readHookSettings(config) ?? defaultSettings();
   const all = [...exclude.sessions, ...exclude.projects, ...exclude.patterns];
   const shown = all.slice(-SHOWN_MAX).map((entry) => oneLine(redact(entry), SHOWN_CHARS));
   return new SessionMemoryError(
