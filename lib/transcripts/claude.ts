@@ -34,6 +34,9 @@ const NOT_TYPED = [
 /** Put into a prompt by the client: reminders, and what the editor shows. */
 const PUT_IN = /<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>[\s\S]*?<\/\1>/g;
 
+/** What was in the model's context and what it said; each row of one message repeats it. */
+const USAGE = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
+
 export const format: Format = {
   agent: "claude",
 
@@ -59,11 +62,7 @@ export const format: Format = {
     if (record.type !== "assistant") return [];
     const { content, usage } = recordOf(record.message);
     return assistantEntries(content, results, {
-      // What was in the model's context and what it said; each row of one message repeats it.
-      contextTokens: sumTokens(
-        usage,
-        ...["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"],
-      ),
+      contextTokens: sumTokens(usage, USAGE),
       workdir: stringOf(record.cwd),
     });
   },

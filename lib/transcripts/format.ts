@@ -164,8 +164,10 @@ export function isTextBlock(block: JsonRecord): boolean {
 }
 
 /** Sums the tokens under some keys of a message's usage; undefined when the host reports none. */
-export function sumTokens(usage: unknown, ...keys: string[]): number | undefined {
-  const sum = keys.reduce((total, key) => total + (numberOf(recordOf(usage)[key]) ?? 0), 0);
+export function sumTokens(usage: unknown, keys: readonly string[]): number | undefined {
+  const tokens = recordOf(usage);
+  let sum = 0;
+  for (const key of keys) sum += numberOf(tokens[key]) ?? 0;
   return sum > 0 ? sum : undefined;
 }
 
@@ -175,12 +177,15 @@ export function assistantEntries(
   results: boolean,
   { contextTokens, workdir }: Pick<RawEntry, "contextTokens" | "workdir"> = {},
 ): RowEntry[] {
-  return (typeof content === "string" ? [content] : arrayOf(content)).flatMap((block): RowEntry[] => {
-    if (typeof block === "string") return [{ kind: "assistant", text: block, contextTokens }];
-    if (!isRecord(block)) return [];
-    if (isTextBlock(block)) return [{ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens }];
-    return isCall(block) ? [{ ...callOf(block, results), workdir }] : [];
-  });
+  if (typeof content === "string") return [{ kind: "assistant", text: content, contextTokens }];
+  const entries: RowEntry[] = [];
+  for (const block of arrayOf(content)) {
+    if (!isRecord(block)) continue;
+    if (isTextBlock(block))
+      entries.push({ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens });
+    else if (isCall(block)) entries.push({ ...callOf(block, results), workdir });
+  }
+  return entries;
 }
 
 function isCall({ type }: JsonRecord): boolean {

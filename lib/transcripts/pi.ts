@@ -66,7 +66,7 @@ function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {
       return assistantEntries(content, results, {
         contextTokens:
           numberOf(recordOf(usage).totalTokens) ||
-          sumTokens(usage, "input", "output", "cacheRead", "cacheWrite"),
+          sumTokens(usage, ["input", "output", "cacheRead", "cacheWrite"]),
       });
     case "bashExecution": {
       // The user ran it from the prompt: the row is call and result in one.

@@ -24,7 +24,7 @@ export const format: Format = {
       case "user":
         return [{ kind: "user", text: typedText(parts) }];
       case "assistant": {
-        const contextTokens = sumTokens(record.usageMetadata, "promptTokenCount", "candidatesTokenCount");
+        const contextTokens = sumTokens(record.usageMetadata, ["promptTokenCount", "candidatesTokenCount"]);
         const calls = arrayOf(parts)
           .map((part) => recordOf(recordOf(part).functionCall))
           .filter(({ name }) => name !== undefined)
