@@ -131,14 +131,18 @@ export function unreadBytes(session: Session, known: IndexedSession | undefined)
 }
 
 /**
- * The id under which the index holds a session: the host's, unless another file has it already and is still there
- * (two plain folders with files of one name).
+ * Returns what the index knows of a session, and the id under which: the host's, unless another file has it already and is
+ * still there (two plain folders with files of one name).
  */
-export function storedId(store: Store, session: Session): string {
-  const other = readIndexedSession(store, session.id);
-  if (!other || other.file === session.file || !existsSync(other.file)) return session.id;
+export function readStored(
+  store: Store,
+  session: Session,
+): { id: string; known: IndexedSession | undefined } {
+  const known = readIndexedSession(store, session.id);
+  if (!known || known.file === session.file || !existsSync(known.file)) return { id: session.id, known };
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
-  return `${session.id}~${mark}`;
+  const id = `${session.id}~${mark}`;
+  return { id, known: readIndexedSession(store, id) };
 }
 
 /** Returns whether each transcript found was read to its end; false also where only a closer look can show it. */

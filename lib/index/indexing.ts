@@ -25,7 +25,7 @@ import {
   isStoredWithout,
   measureBehind,
   noteRules,
-  storedId,
+  readStored,
   storeWithout,
   unreadBytes,
 } from "./freshness.ts";
@@ -34,7 +34,6 @@ import {
   forgetProgress,
   type IndexedSession,
   newIndexedSession,
-  readIndexedSession,
   readIndexedSessions,
   type SessionFacts,
   saveIndexedSession,
@@ -128,7 +127,7 @@ function startRun(options: IndexOptions): Run {
 /** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
 function resetProgress({ options: { store, sessions } }: Run): void {
   store.db.transaction(() => {
-    const ids = sessions.map((session) => storedId(store, session));
+    const ids = sessions.map((session) => readStored(store, session).id);
     releaseRows(store, ids);
     forgetProgress(store, ids);
   });
@@ -168,8 +167,7 @@ function* indexFiles(run: Run): Generator<"part" | "file"> {
 
 function* indexFile(run: Run, session: Session): Generator<void> {
   const { store, deadlineMs } = run.options;
-  const id = storedId(store, session);
-  const known = readIndexedSession(store, id);
+  const { id, known } = readStored(store, session);
   if (known && isReadToEnd(known, session)) return;
   if (deadlineMs !== undefined && unreadBytes(session, known) > DEADLINE_BYTES_MAX) {
     run.report.left++;
@@ -205,8 +203,7 @@ function readFacts(
 /** Notes a file that cannot be read, so that the others still are; every run tries it again. */
 function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
-  const id = storedId(store, session);
-  const before = readIndexedSession(store, id);
+  const { id, known: before } = readStored(store, session);
   const known = before ?? newIndexedSession(store, id, session);
   if (error.code === "ENOENT") {
     // deleted since it was listed; the rows just read from it have no saved state

@@ -75,8 +75,11 @@ function mostFrequent(
   words: readonly string[],
   meaning: (word: string) => string | undefined,
 ): [string, number][] {
-  const counts = [...Map.groupBy(words, meaning)].flatMap(([meant, { length }]): [string, number][] =>
-    meant === undefined ? [] : [[meant, length]],
-  );
-  return counts.toSorted((a, b) => b[1] - a[1]);
+  // a loop, since every word of every chunk is counted
+  const counts = new Map<string, number>();
+  for (const word of words) {
+    const meant = meaning(word);
+    if (meant !== undefined) counts.set(meant, (counts.get(meant) ?? 0) + 1);
+  }
+  return [...counts].toSorted((a, b) => b[1] - a[1]);
 }
