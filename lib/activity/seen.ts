@@ -76,17 +76,15 @@ async function newlySeen(
     { describeSeen, seenBefore },
     { onMachine, shortId },
     { findMachine },
-    { openShared, sharedBy },
+    { openShared, openStore, sharedBy },
     { withState },
-    { openStore },
     { readRules },
   ] = await Promise.all([
     import("../search/seen-before.ts"),
     import("../base/text.ts"),
     import("../sessions/places.ts"),
-    import("../store/replica.ts"),
-    import("../store/state.ts"),
     import("../store/store.ts"),
+    import("../store/state.ts"),
     import("../transcripts/rules.ts"),
   ]);
   const rules = readRules(settings);

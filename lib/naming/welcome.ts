@@ -58,7 +58,7 @@ export async function welcomeLine(
 async function sharedLast(paths: Reading, cwd: string): Promise<Dated | undefined> {
   if (!statOf(paths.shared)) return undefined;
   const [{ newestShared, sharedBy, SHARED_FILE }, { readOrigin }] = await Promise.all([
-    import("../store/replica.ts"),
+    import("../store/store.ts"),
     import("../sessions/project.ts"),
   ]);
   const project = readOrigin(cwd);

@@ -9,10 +9,9 @@ import type { Paths } from "../config/config.ts";
 import { eraseFreed, findRows, forgetRows } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { removeSession } from "../index/session-rows.ts";
-import { hasReplica, pulledAgain } from "../store/replica.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
-import { openStore, type Store } from "../store/store.ts";
+import { hasReplica, openStore, pulledAgain, type Store } from "../store/store.ts";
 
 /** A session of the hub, as far as it is known here. */
 export interface SharedSession {

@@ -10,9 +10,8 @@ import { type Config, currentExclude, type ShareConfig } from "../config/config.
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { openIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
-import { PULLED_FACT } from "../store/replica.ts";
 import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
-import { type Store, withExistingStore, writeFact } from "../store/store.ts";
+import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
