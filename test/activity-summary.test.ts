@@ -9,7 +9,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { readActivities } from "../lib/activity/activity.ts";
 import { defaultSettings } from "../lib/config/config.ts";
+import { sessionAt } from "../lib/sessions/sessions.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 import { getSessionUpdates, readUpdates, type UpdateOptions } from "../scripts/activity-summary.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import {
@@ -107,6 +110,28 @@ test("readUpdates() out of time tells a short session whole, of a long one a lin
     `- ${late.slice(0, 8)} (2 messages): "later" -> updated src/deploy.ts, ran 1 command; "Deployed."`,
     ...pieces(early, "how do I deploy this?"),
     ...pieces(early, "and then?"),
+  ]);
+});
+
+test("readActivities() reads what is new before old sessions that were just copied here", () => {
+  const [copied, long, fresh] = [uuidFrom("copied"), uuidFrom("long"), uuidFrom("fresh")];
+  const files = [
+    writeClaude(home, { id: copied, rows: turn(home, 90_000) }),
+    writeClaude(home, { id: long, rows: [...turn(home, 9000), ...turn(home, 60)] }),
+    writeClaude(home, { id: fresh, rows: turn(home, 120) }),
+  ];
+  const sessions = files.flatMap((file) => sessionAt(file, home.paths) ?? []);
+  const options = {
+    marks: undefined,
+    firstLookSince: secondsAgo(3600),
+    sources: files,
+    rules: readRules(defaultSettings()),
+  };
+  const { activities } = readActivities(sessions, options);
+  expect(activities.map(({ session, stats }) => [session.id, stats.messages])).toEqual([
+    [long, 2],
+    [fresh, 2],
+    [copied, 0],
   ]);
 });
 

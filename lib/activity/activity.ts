@@ -7,6 +7,7 @@
 
 import { readSync, type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
+import { lastTime } from "../sessions/titles.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
@@ -52,6 +53,8 @@ interface Reading {
   /** ISO time: older rows are skipped. */
   after: string | undefined;
   mark: Mark | undefined;
+  /** Whether the last row is older than what counts. */
+  isOld: boolean;
   /** The file's stat before reading. */
   stat: Stats;
 }
@@ -80,9 +83,11 @@ export function readActivities(
     if (readings.length > 0 && Date.now() > half) break;
     readings.push(...attempt(session, () => prepare(session, options, isOver)));
   }
-  // Originals before their forks, which begin with the same rows.
+  // Histories that were just copied here wait, so that they take no time from what is new; originals come before their
+  // forks, which begin with the same rows.
   readings.sort(
     (a, b) =>
+      Number(a.isOld) - Number(b.isOld) ||
       order(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
       a.stat.birthtimeMs - b.stat.birthtimeMs ||
       a.session.size - b.session.size,
@@ -134,11 +139,15 @@ function prepare(
   const stat = statSync(session.file);
   const mark = since === undefined ? marks?.get(session.id) : undefined;
   const common = { session: { ...session, cwd: session.cwd ?? head.cwd }, head, mark, stat };
-  if (mark) return { ...common, offset: holds(session.file, mark) ? mark.offset : 0, after: undefined };
+  if (mark) {
+    const offset = holds(session.file, mark) ? mark.offset : 0;
+    return { ...common, offset, after: undefined, isOld: false };
+  }
   const wasThere =
     lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
   const after = since ?? (wasThere ? lookedSince : firstLookSince);
-  return { ...common, offset: offsetSince(session.file, after, { head, isOver }), after };
+  const isOld = (lastTime(session.file) ?? after) < after;
+  return { ...common, offset: offsetSince(session.file, after, { head, isOver }), after, isOld };
 }
 
 function read(
