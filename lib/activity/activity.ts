@@ -45,7 +45,7 @@ interface ReadingOptions {
 }
 
 /** A transcript about to be read. */
-interface Reading {
+interface PendingRead {
   session: Session;
   head: Head;
   /** The byte at which reading starts. */
@@ -78,7 +78,7 @@ export function readActivities(
   const isOver = () => Date.now() > deadline;
   // Of thousands no more are prepared than can be read.
   const half = (Date.now() + deadline) / 2;
-  const readings: Reading[] = [];
+  const readings: PendingRead[] = [];
   for (const session of sessions) {
     if (readings.length > 0 && Date.now() > half) break;
     readings.push(...attempt(session, () => prepare(session, options, isOver)));
@@ -133,7 +133,7 @@ function prepare(
   session: Session,
   { marks, since, firstLookSince, lookedSince }: ReadingOptions,
   isOver: () => boolean,
-): Reading | undefined {
+): PendingRead | undefined {
   const head = readHead(session.file);
   if (!head) return undefined;
   const stat = statSync(session.file);
@@ -151,7 +151,7 @@ function prepare(
 }
 
 function read(
-  { session, head, offset, after, mark, stat }: Reading,
+  { session, head, offset, after, mark, stat }: PendingRead,
   { originals, rules, isOver }: { originals: readonly string[]; rules: Rules; isOver: () => boolean },
 ): SessionActivity {
   // A host copies rows when it creates the file, so those after a valid mark are new.

@@ -65,7 +65,7 @@ export function logEvent(file: string, event: LogEvent): void {
 }
 
 /** What a part is to its reader. `place` is an `L` and a transcript's line; in `said` the words asked for are marked. */
-export type Meaning =
+export type PartKind =
   | "name"
   | "time"
   | "place"
@@ -78,7 +78,7 @@ export type Meaning =
   | "faint";
 
 /** A part of a line; of a time also its instant, since a terminal says times as people do. */
-export type Part = string | readonly [meaning: Meaning, text: string, instant?: string];
+export type Part = string | readonly [kind: PartKind, text: string, instant?: string];
 
 /** A line: the head of a `result`, a `row` that hangs where a terminal breaks it, or `text`. Parts can hold line breaks. */
 export interface Line {

@@ -3,13 +3,13 @@
  * is piped, or `NO_COLOR` is set, nothing is coloured.
  */
 
-import type { Line, Meaning, Part } from "./output.ts";
+import type { Line, Part, PartKind } from "./output.ts";
 import { formatLocal, localTime } from "./time.ts";
 
 /** Of what is said only the words that were asked for are painted. */
-type Painted = Exclude<Meaning, "said"> | "match";
+type Painted = Exclude<PartKind, "said"> | "match";
 
-type Paint = (meaning: Painted, text: string) => string;
+type Paint = (kind: Painted, text: string) => string;
 
 /** Colours of the terminal's own palette, so that light and dark themes both stay readable. */
 const CODES: Record<Painted, [on: number, off: number]> = {
@@ -31,8 +31,8 @@ const HANGING = 2;
 /** Returns how to paint, or to leave text as it is. https://no-color.org: any value but the empty one turns colours off. */
 export function painter(env: Record<string, string | undefined>): Paint {
   if (env.NO_COLOR || env.TERM === "dumb") return (_, text) => text;
-  return (meaning, text) => {
-    const [on, off] = CODES[meaning];
+  return (kind, text) => {
+    const [on, off] = CODES[kind];
     return text === "" ? "" : `\x1b[${on}m${text}\x1b[${off}m`;
   };
 }
@@ -148,7 +148,7 @@ export function dresser(options: DressOptions): (line: Line) => string {
 
 function dressPart(part: Part, { paint, now, timezone, words }: DressOptions): string {
   if (typeof part === "string") return part;
-  const [meaning, text, instant] = part;
-  if (meaning === "said") return highlight(text, words, paint);
-  return paint(meaning, instant === undefined ? text : sayTime(new Date(instant), { now, timezone }));
+  const [kind, text, instant] = part;
+  if (kind === "said") return highlight(text, words, paint);
+  return paint(kind, instant === undefined ? text : sayTime(new Date(instant), { now, timezone }));
 }

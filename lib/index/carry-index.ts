@@ -6,7 +6,7 @@
 import { existsSync } from "node:fs";
 import type { Settings } from "../config/config.ts";
 import { copyTable, eachRow } from "../store/carry-over.ts";
-import type { Row, SqlDatabase, SqlValue } from "../store/sqlite.ts";
+import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Chunk } from "../transcripts/session.ts";
 import { hostId } from "./index-state.ts";
@@ -66,7 +66,7 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
   return areSessions && areStates;
 }
 
-function excludable({ id, name, cwd, project, parent_id }: Row): Parameters<Rules["hasSession"]>[0] {
+function excludable({ id, name, cwd, project, parent_id }: SqlRow): Parameters<Rules["hasSession"]>[0] {
   const text = (value: SqlValue | undefined) => (typeof value === "string" ? value : undefined);
   const [parentId, ...places] = [parent_id, name, cwd, project].map(text);
   return { id: hostId(String(id)), parentId, name: places[0], cwd: places[1], project: places[2] };
@@ -108,7 +108,7 @@ function carryChunks({ from, to, rules, ids }: Carrying): boolean {
   return isWhole;
 }
 
-function cleanChunk(row: Row, { clean }: Rules): Chunk {
+function cleanChunk(row: SqlRow, { clean }: Rules): Chunk {
   const [content, context] = [String(row.content), String(row.context_content)];
   const after = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
   return {
@@ -154,7 +154,7 @@ function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying):
 
 /** Carries over which lines were taken back, and which rows forks must not bring in again. */
 function carryLines({ from, to, ids, numbers }: Carrying): boolean {
-  const isOfCarried = ({ session, session_id }: Row) =>
+  const isOfCarried = ({ session, session_id }: SqlRow) =>
     session_id === undefined ? numbers.has(Number(session)) : ids.has(String(session_id));
   return ["rewound", "row_keys", "copies"]
     .map((table) => copyTable(table, from, to, (row) => (isOfCarried(row) ? row : undefined)))

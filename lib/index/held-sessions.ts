@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { Reading } from "../config/config.ts";
 import type { LineRange } from "../sessions/references.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -74,7 +74,7 @@ function storedMessages(store: Store, sessionId: string): Entry[] {
 }
 
 /** Returns the messages of a chunk, or the pieces of them that are in it. */
-function splitMessages(row: Row): Entry[] {
+function splitMessages(row: SqlRow): Entry[] {
   const content = String(row.content);
   const places = readRowLines(String(row.row_lines));
   return places.map(({ start, line }, at) => {

@@ -3,7 +3,7 @@
  * called, and which of its lines were taken back.
  */
 
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts";
 
@@ -57,7 +57,7 @@ export interface SessionRow extends Omit<SessionFacts, "startedAt"> {
 /** The columns of `sessions` that `toSessionRow` reads. */
 export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, source_gone";
 
-export function toSessionRow(row: Row): SessionRow {
+export function toSessionRow(row: SqlRow): SessionRow {
   const [name, cwd, project, parentId] = [row.name, row.cwd, row.project, row.parent_id].map((fact) =>
     typeof fact === "string" ? fact : undefined,
   );
@@ -162,7 +162,7 @@ export function hostId(storedId: string): string {
 }
 
 /** The other columns are as they should be: the tables are strict. */
-function toIndexedSession({ cursor_offset, cursor_line, sourceGone, error, ...row }: Row): IndexedSession {
+function toIndexedSession({ cursor_offset, cursor_line, sourceGone, error, ...row }: SqlRow): IndexedSession {
   const cursor = { offset: cursor_offset, line: cursor_line };
   return { ...row, cursor, sourceGone: sourceGone === 1, error: error ?? undefined } as IndexedSession;
 }

@@ -2,7 +2,7 @@
 
 import { sha256 } from "../base/text.ts";
 import { splitJoined } from "../language/words.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
@@ -46,14 +46,14 @@ export function chunkAdder({ db }: Pick<Store, "db">) {
   );
   const insertText = db.prepare(INSERT_TEXT);
   const createdAt = new Date().toISOString();
-  const topicsOf = knownTopics(db);
+  const cachedTopics = topicCache(db);
 
   return (
     chunk: Chunk,
     { timestamp, exchangeLine }: Omit<ChunkPlace, "before">,
     hash = contentHash(chunk.contextContent),
   ): void => {
-    const topics = topicsOf?.(hash);
+    const topics = cachedTopics?.(hash);
     const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
     const { lastId } = insert.run(
       ...[chunk.sessionId, chunk.index, timestamp],
@@ -120,7 +120,7 @@ export function putTopics(store: Store, chunkId: number, topics: string[]): void
   replaceText(store, chunkId);
 }
 
-function knownTopics(db: Store["db"]): ((hash: Uint8Array) => string[] | undefined) | undefined {
+function topicCache(db: Store["db"]): ((hash: Uint8Array) => string[] | undefined) | undefined {
   if (!db.prepare("SELECT 1 FROM topic_cache LIMIT 1").get()) return undefined;
   const find = db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");
   return (hash) => {
@@ -226,13 +226,13 @@ export interface StoredDeed extends Omit<Deed, "at"> {
   timestamp: string;
 }
 
-/** Lines of one session: those after one, up to another. */
-interface LineRange {
+/** The lines of calls in a session: after one line, up to and including another. */
+interface CallLines {
   after: number;
   to: number;
 }
 
-const ALL_LINES: LineRange = { after: -1, to: Number.MAX_SAFE_INTEGER };
+const ALL_LINES: CallLines = { after: -1, to: Number.MAX_SAFE_INTEGER };
 
 /** The place of an exchange's deeds in the index. */
 interface DeedPlace {
@@ -306,7 +306,7 @@ export const DEED_COLUMNS =
   "d.id, d.session, d.line, d.result_line, d.exchange_line, d.timestamp, d.kind, d.tool, d.target, d.paths, d.input, d.outcome, d.result";
 
 /** Converts a row of `DEED_COLUMNS` to a deed. */
-export function deedFrom(row: Row): StoredDeed {
+export function deedFrom(row: SqlRow): StoredDeed {
   const target = String(row.target);
   const paths = row.paths === null ? target : String(row.paths);
   return {

@@ -14,7 +14,7 @@ import { numberOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
 import type { LlmConfig, Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
@@ -204,7 +204,7 @@ function readDay({ db }: Pick<Store, "db">, day: string, purse?: string): SpendT
   return summed(purse === undefined ? rows : rows.filter((row) => row.purse === purse));
 }
 
-function summed(rows: readonly Row[]): SpendToday {
+function summed(rows: readonly SqlRow[]): SpendToday {
   const today: SpendToday = { usd: 0, calls: 0, tokens: { input: 0, output: 0 }, unpriced: [] };
   for (const row of rows) {
     const model = String(row.model);

@@ -41,7 +41,7 @@ export interface Observation {
 export type Draft = Omit<Observation, "id" | "local" | "sourceIds">;
 
 /** A piece of new conversation, oldest first. */
-export interface Step {
+export interface ObservationStep {
   entries: Entry[];
   /** One `[line] (time) Speaker: …` paragraph per message. */
   text: string;

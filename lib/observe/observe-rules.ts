@@ -19,7 +19,7 @@ import { contentWords } from "../language/words.ts";
 import { outcomeOf } from "../transcripts/calls.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { type Step as Call, stepsOf } from "../transcripts/steps.ts";
+import { type Step, stepsOf } from "../transcripts/steps.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 import { DONE, type Draft, excerpt, type Memory, openThreads, type StepNotes } from "./observations.ts";
 
@@ -252,7 +252,7 @@ const LOOKING =
 /** Says failure of a command whose exit code a pipe hides. */
 const FAILED = /\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|npm ERR!|error\b|fatal:|Traceback)/im;
 
-function hasFailed({ entry, result }: Call): boolean {
+function hasFailed({ entry, result }: Step): boolean {
   const command = entry.tool?.target ?? "";
   if (LOOKING.test(commandName(command))) return false;
   const isPiped = /\|\s*(?:tail|head|grep|tee)\b/.test(command);

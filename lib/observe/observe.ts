@@ -20,9 +20,9 @@ import {
   type Memory,
   nameDrafts,
   type Observation,
+  type ObservationStep,
   type ObservedRecord,
   openMemory,
-  type Step,
   type StepNotes,
   uncovered,
 } from "./observations.ts";
@@ -170,7 +170,7 @@ type Recording = ObserveContext & { memory: Memory };
 
 /** Returns the notes on a step by the model or by rule; undefined, with the reason in the outcome, where the model fails. */
 async function notesOn(
-  step: Step,
+  step: ObservationStep,
   { complete, entries, outcome, ...context }: Recording & ObserveOptions & { outcome: ObserveOutcome },
 ): Promise<(StepNotes & { by: string }) | undefined> {
   const { memory, redact, signal } = context;
@@ -191,7 +191,7 @@ async function notesOn(
 }
 
 function makeRecord(
-  step: Step,
+  step: ObservationStep,
   { by, drafts, settled, closes }: StepNotes & { by: string },
   context: Recording,
 ): ObservedRecord {
@@ -278,7 +278,7 @@ export function splitTail(entries: readonly Entry[], tokens: number): { older: E
 function cutStep(
   entries: readonly Entry[],
   { maxTokens, redact }: { maxTokens: number; redact: (text: string) => string },
-): Step | undefined {
+): ObservationStep | undefined {
   const rows = [...Map.groupBy(entries, ({ line }) => line).values()];
   const texts: string[] = [];
   let left = maxTokens;

@@ -14,10 +14,10 @@ import {
   isOpen,
   type Memory,
   type Observation,
+  type ObservationStep,
   observationLine,
   observationTokens,
   openThreads,
-  type Step,
   type StepNotes,
 } from "./observations.ts";
 import { observePrompt } from "./observe-rules.ts";
@@ -42,7 +42,7 @@ const ATTEMPTS = 2;
 const ANSWER_TOKENS = { observer: 3000, reflector: 16_000 };
 
 /** Asks for a step's observations, once more where the answer is of no use. */
-export async function askObserver(step: Step, asking: Asking): Promise<Answered<StepNotes>> {
+export async function askObserver(step: ObservationStep, asking: Asking): Promise<Answered<StepNotes>> {
   const { memory, clean, signal } = asking;
   const request = { feature: "observe", system: OBSERVER_SYSTEM, prompt: observerPrompt(memory, step) };
   const answered = { tokens: 0, usd: 0 as number | null };
@@ -111,7 +111,7 @@ function mayPass(error: unknown): boolean {
 }
 
 /** Adds the user's messages that the model left out. */
-function withPrompts(drafts: Draft[], step: Step, clean: (text: string) => string): Draft[] {
+function withPrompts(drafts: Draft[], step: ObservationStep, clean: (text: string) => string): Draft[] {
   const cited = new Set(drafts.flatMap(({ sources }) => sources));
   const missed = step.entries.filter(({ kind, line }) => kind === "user" && !cited.has(line));
   const added = missed.flatMap((prompt) => observePrompt(prompt, step.entries, clean));
@@ -188,7 +188,7 @@ Answer with JSON only: {"observations": [{"ids": ["k3f9a2"], "priority": "red" |
 const HISTORY_TOKENS = 4000;
 
 /** Returns the observer's message: history, new conversation, then the task. */
-function observerPrompt(memory: Memory, step: Step): string {
+function observerPrompt(memory: Memory, step: ObservationStep): string {
   return `\
 <observations-so-far>
 ${newestLines(memory) || "(none yet)"}
@@ -245,7 +245,7 @@ type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number]
 /** Judges an observer's answer. */
 function acceptObservations(
   offered: readonly OfferedObservation[],
-  { step, memory, clean }: Pick<Asking, "memory" | "clean"> & { step: Step },
+  { step, memory, clean }: Pick<Asking, "memory" | "clean"> & { step: ObservationStep },
 ): StepNotes | { refused: string } {
   const hasWords = step.entries.some(({ kind }) => kind === "user" || kind === "assistant");
   if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
@@ -341,7 +341,7 @@ function datesIn(text: string): Set<string> {
   return new Set(text.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? []);
 }
 
-function draftOf({ priority, text, sources }: OfferedObservation, { entries }: Step): Draft {
+function draftOf({ priority, text, sources }: OfferedObservation, { entries }: ObservationStep): Draft {
   const cited = entries.filter(({ line }) => sources.includes(line));
   const at = cited.find((entry) => entry.at)?.at ?? entries.find((entry) => entry.at)?.at ?? null;
   const draft: Draft = { at, priority, text, sources };

@@ -159,7 +159,7 @@ function isLuhn(digits: string): boolean {
   return doubled.reduce((sum, digit) => sum + (digit > 9 ? digit - 9 : digit), 0) % 10 === 0;
 }
 
-export interface Run {
+export interface CharacterRun {
   start: number;
   end: number;
 }
@@ -170,7 +170,7 @@ export interface Scan {
   /** Where a token of a known format may begin. */
   prefixes: number[];
   /** Runs of characters that tokens consist of, as long as a token is at least. */
-  runs: Run[];
+  runs: CharacterRun[];
 }
 
 const RUN_MIN = 16;

@@ -4,7 +4,7 @@
  */
 
 import { findAnnounced } from "./announced.ts";
-import { findCards, findFormat, findMiddles, type Run, type Scan, scan } from "./formats.ts";
+import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
 import { decode, isBodyLine, isRandom, looksRandom } from "./looks.ts";
 
 /** Reports a secret by its place and kind. */
@@ -75,7 +75,7 @@ function findSecrets(text: string, { words, prefixes, runs }: Scan): Span[] {
 }
 
 /** Reports what looks random in a run, and base64 of a text that holds a secret. */
-function findRandom(text: string, run: Run, found: Found): void {
+function findRandom(text: string, run: CharacterRun, found: Found): void {
   for (const { index, 0: token } of text.slice(run.start, run.end).matchAll(TOKEN)) {
     const start = run.start + index;
     const place = { start, end: start + token.length };

@@ -11,7 +11,7 @@ import { outcomeOf } from "../transcripts/calls.ts";
 import { hostName } from "../transcripts/hosts.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { cutMiddle, insideOf, outcomeWord, type Step } from "../transcripts/steps.ts";
+import { cutInside, insideOf, outcomeWord, type Step } from "../transcripts/steps.ts";
 import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 
 /** What a page is made of. */
@@ -35,7 +35,7 @@ export interface PageStyle {
 }
 
 /** What the overview says of a session. */
-export interface SessionFacts {
+export interface PageFacts {
   title: string;
   description: string;
   project: string;
@@ -60,7 +60,7 @@ const UNFOLDED_MAX = 25; // a screen
 export function sessionFacts(
   { session, meta, steps }: ReportedSession,
   { rules }: Pick<PageStyle, "rules">,
-): SessionFacts {
+): PageFacts {
   const shown = shownBy(rules);
   const edited = new Map<string, number>();
   for (const { entry, result } of steps) {
@@ -98,7 +98,7 @@ function shownBy({ clean, hasText }: Rules): (text: string | undefined) => strin
 }
 
 /** Returns the page of a session with these facts. */
-export function sessionPage(reported: ReportedSession, facts: SessionFacts, style: PageStyle): Html {
+export function sessionPage(reported: ReportedSession, facts: PageFacts, style: PageStyle): Html {
   const body = [
     `<header>\n${headerHtml(reported, { facts, style })}\n</header>`,
     "<main>",
@@ -117,7 +117,7 @@ export function sessionPage(reported: ReportedSession, facts: SessionFacts, styl
 
 function headerHtml(
   { session, meta }: ReportedSession,
-  { facts, style }: { facts: SessionFacts; style: PageStyle },
+  { facts, style }: { facts: PageFacts; style: PageStyle },
 ): Html {
   const shown = shownBy(style.rules);
   const time = (at: string | undefined) => (at === undefined ? "" : formatLocal(at, style.timezone));
@@ -150,7 +150,7 @@ function headerHtml(
     .join("\n");
 }
 
-function editedHtml({ edited, project }: SessionFacts): Html {
+function editedHtml({ edited, project }: PageFacts): Html {
   const items = [...edited].map(([path, line]) => {
     const shown = path.startsWith(`${project}/`) ? path.slice(project.length + 1) : path;
     return `<li>${escapeHtml(shown)} ${placeHtml(line)}</li>`;
@@ -244,8 +244,8 @@ function toolHtml(step: Step, mark: Html, place: Html): Html {
   const { input, result } = insideOf(step);
   const isDiff = entry.tool?.action === "edit";
   const inside = [
-    isDiff ? diffHtml(cutMiddle(input, entry.line)) : escapeHtml(cutMiddle(input, entry.line)),
-    escapeHtml(cutMiddle(result, entry.line)),
+    isDiff ? diffHtml(cutInside(input, entry.line)) : escapeHtml(cutInside(input, entry.line)),
+    escapeHtml(cutInside(result, entry.line)),
   ]
     .filter((html) => html.trim() !== "")
     .map((html) => `<pre>${html}</pre>`);
@@ -284,7 +284,7 @@ function proseHtml(text: string): Html {
 export interface LinkedPage {
   /** The session's id, which names its page. */
   id: string;
-  facts: SessionFacts;
+  facts: PageFacts;
 }
 
 /** Returns the overview: by project, the one with the newest session first. */

@@ -2,7 +2,7 @@
 
 import type { SessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/session-rows.ts";
-import type { NamedValues, Row } from "../store/sqlite.ts";
+import type { NamedValues, SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { readSessionRows } from "./corpus.ts";
@@ -142,12 +142,12 @@ export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedV
 }
 
 /** Returns the topics of a chunk. */
-export function topicsOf({ topicsJson }: ChunkRow): string[] {
+export function parseTopics({ topicsJson }: ChunkRow): string[] {
   return JSON.parse(topicsJson) as string[];
 }
 
 /** Returns the speakers of a chunk. */
-export function speakersOf({ speakersJson }: ChunkRow): ("user" | "assistant")[] {
+export function parseSpeakers({ speakersJson }: ChunkRow): ("user" | "assistant")[] {
   return JSON.parse(speakersJson) as ("user" | "assistant")[];
 }
 
@@ -320,7 +320,7 @@ function keepFiltered(
   return ids.filter((id) => kept.has(id));
 }
 
-function toChunkRow(store: Store, row: Row): ChunkRow {
+function toChunkRow(store: Store, row: SqlRow): ChunkRow {
   return {
     store,
     id: Number(row.id),

@@ -41,7 +41,7 @@ export function findEnding(
     isClean: (run: StoredDeed) => boolean;
   },
 ): Ending | undefined {
-  const line = textOf(failed);
+  const line = commandOrTarget(failed);
   const part = failingPart(line, failed.result, error);
   const goals = part.map(programOf);
   const names = namesIn(failed.result);
@@ -49,30 +49,36 @@ export function findEnding(
     ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
   );
   const alike = (run: StoredDeed) =>
-    commandsIn(textOf(run)).filter((command) => goals.includes(programOf(command)));
+    commandsIn(commandOrTarget(run)).filter((command) => goals.includes(programOf(command)));
   const isSame = (run: StoredDeed) => {
     if (failed.kind !== "command") return run.target === failed.target && isFree(run);
     const programs = alike(run).map(programOf);
     const isWhole = goals.every((goal) => programs.includes(goal));
-    return isWhole && isLooking(textOf(run)) === isLooking(line) && isEnd(run, alike(run));
+    return isWhole && isLooking(commandOrTarget(run)) === isLooking(line) && isEnd(run, alike(run));
   };
   const isEnd = (run: StoredDeed, commands: string[]) =>
     isShown(run, line) && doesAsMuch(commands, part, names) && isFree(run);
   // a filter hides the exit code
-  const wentWell = (run: StoredDeed) => run.outcome === "done" && (hasOwnCode(textOf(run)) || isClean(run));
+  const wentWell = (run: StoredDeed) =>
+    run.outcome === "done" && (hasOwnCode(commandOrTarget(run)) || isClean(run));
   const same = runs.find(isSame);
   const isProven = same && runs.some((run) => run.line >= same.line && wentWell(run) && isSame(run));
   const other = runs
-    .filter((run) => run.kind === "command" && !isLooking(textOf(run)))
+    .filter((run) => run.kind === "command" && !isLooking(commandOrTarget(run)))
     .slice(0, OTHER_WITHIN)
-    .find((run) => isToSameEnd(line, textOf(run)) && wentWell(run) && isEnd(run, commandsIn(textOf(run))));
+    .find(
+      (run) =>
+        isToSameEnd(line, commandOrTarget(run)) &&
+        wentWell(run) &&
+        isEnd(run, commandsIn(commandOrTarget(run))),
+    );
   const [run] = [isProven ? same : undefined, other]
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
   const isLess = (step: StoredDeed) => isPartOf(alike(step), part) && !doesAsMuch(alike(step), part, names);
   const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isLess(step));
-  return { run, steps, isOther: essenceOf(line) !== essenceOf(textOf(run)) };
+  return { run, steps, isOther: essenceOf(line) !== essenceOf(commandOrTarget(run)) };
 }
 
 /** Returns the commands of a line that may have failed: of the program that the error names, else with a word of the output. */
@@ -166,7 +172,7 @@ const LETS_THROUGH = /^(?:tail|head|tee|cat)\b/;
 
 /** Returns whether an output holds a program's errors: a filter that showed one before shows it again. */
 function isShown(run: StoredDeed, failed: string): boolean {
-  return filtersOf(textOf(run)).every((filter) => filtersOf(failed).includes(filter));
+  return filtersOf(commandOrTarget(run)).every((filter) => filtersOf(failed).includes(filter));
 }
 
 /** Returns the filters of a line, and where its output goes instead. */
@@ -205,8 +211,8 @@ function wordsOf(line: string): string[] {
   return [...new Set(words.map((word) => word.replace(/(?<=^[a-z]+)[\d.]+$/, "")))];
 }
 
-/** Returns what a deed was done with: a command line, else its target. */
-export function textOf({ input, target }: StoredDeed): string {
+/** Returns the command line of a deed, or its target if it ran none. */
+export function commandOrTarget({ input, target }: StoredDeed): string {
   return input || target;
 }
 
@@ -226,7 +232,7 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
       deed.line < to &&
       deed.outcome !== "rejected" &&
       !(deed.outcome === "failed" && deed.kind !== "command") &&
-      (isChange(deed) || (deed.kind === "command" && !isLooking(textOf(deed)))),
+      (isChange(deed) || (deed.kind === "command" && !isLooking(commandOrTarget(deed)))),
   );
 }
 
@@ -253,11 +259,11 @@ export function rankSteps(
   error: string,
   later: readonly StoredDeed[],
 ): { deed: StoredDeed; worth: number }[] {
-  const key = commandKey(textOf(failed));
+  const key = commandKey(commandOrTarget(failed));
   const words = tellingWords(error, later.map(contentOf));
   const named = error.split("\n").map(sameLine).join("\n");
   const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
-  const command = wordsOf(textOf(failed)).join(" ");
+  const command = wordsOf(commandOrTarget(failed)).join(" ");
   const worthOf = (step: StoredDeed) => {
     if (step.outcome === "failed") return 0;
     const held = tokensOf(contentOf(step));
@@ -266,12 +272,12 @@ export function rankSteps(
     if (isChange(step)) return worth + (named.includes(baseName(step.target).toLowerCase()) ? NAME_WORTH : 0);
     const printed = tokensOf(steps.length <= STEPS_FEW ? step.result : "");
     for (const [word, weight] of words) if (!held.has(word) && weight > 1 && printed.has(word)) worth++;
-    const isRemedy = cures.some((cure) => commandsIn(textOf(step)).some((each) => cure.test(each)));
-    const isLike = wordsOf(textOf(step)).join(" ").startsWith(command);
+    const isRemedy = cures.some((cure) => commandsIn(commandOrTarget(step)).some((each) => cure.test(each)));
+    const isLike = wordsOf(commandOrTarget(step)).join(" ").startsWith(command);
     return worth + Number(isLike) + (isRemedy ? NAME_WORTH : 0);
   };
   return steps
-    .filter((deed) => isChange(deed) || commandKey(textOf(deed)) !== key)
+    .filter((deed) => isChange(deed) || commandKey(commandOrTarget(deed)) !== key)
     .map((deed, i) => ({ deed, i, worth: worthOf(deed) }))
     .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
 }

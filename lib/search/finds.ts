@@ -2,7 +2,7 @@
 
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/session-rows.ts";
-import type { Row as StoredRow } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { cutMiddle, type Row, relativeTo, splitChunk } from "./rows.ts";
@@ -148,7 +148,7 @@ export function messagesWithin(
 }
 
 /** Returns the messages of a chunk, each on one line. */
-function messagesOf({ content, row_lines, first_line }: StoredRow): Row[] {
+function messagesOf({ content, row_lines, first_line }: SqlRow): Row[] {
   const chunk = { content: String(content), rowLines: String(row_lines), firstLine: Number(first_line) };
   return splitChunk(chunk, true).map(({ line, who, text }) => {
     return { line, who, text: text.replace(/\s+/g, " ").trim() };

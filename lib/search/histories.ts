@@ -19,7 +19,7 @@ import { commitMessage } from "../transcripts/tool-call.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";
 import { isSourceGone } from "./corpus.ts";
-import { isChange, textOf } from "./endings.ts";
+import { commandOrTarget, isChange } from "./endings.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
 import { deedRow, type Find, type FindScope, messagesWithin } from "./finds.ts";
@@ -268,13 +268,18 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
 }
 
 function isCommit(deed: StoredDeed): boolean {
-  return deed.kind === "command" && deed.outcome !== "failed" && commitMessage(textOf(deed)) !== undefined;
+  return (
+    deed.kind === "command" && deed.outcome !== "failed" && commitMessage(commandOrTarget(deed)) !== undefined
+  );
 }
 
 /** Returns a commit with its message, or an edit. */
 function doneRow(deed: StoredDeed, style: { cwd: string | undefined; clean: (text: string) => string }): Row {
   if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
-  return deedRow({ ...deed, target: "git commit" }, { ...style, text: commitMessage(textOf(deed)) ?? "" });
+  return deedRow(
+    { ...deed, target: "git commit" },
+    { ...style, text: commitMessage(commandOrTarget(deed)) ?? "" },
+  );
 }
 
 function summaryOf(messages: number, deeds: readonly StoredDeed[]): string {

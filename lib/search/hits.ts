@@ -8,7 +8,7 @@ import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { type Store, sharedBy } from "../store/store.ts";
-import { type ChunkRow, sessionsWithCopy, speakersOf, topicsOf } from "./candidates.ts";
+import { type ChunkRow, parseSpeakers, parseTopics, sessionsWithCopy } from "./candidates.ts";
 import { byBestSentence, type Choice, type ChosenRow, chooseRows, readChoices } from "./choose.ts";
 import { isSourceGone, uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
@@ -193,8 +193,8 @@ function toFoundHit(
     agent: session.agent,
     project: folder ? clean(folder) : null,
     timestamp: row.timestamp,
-    topics: [...new Set(chunks.flatMap(topicsOf))],
-    speakers: [...new Set(chunks.flatMap(speakersOf))],
+    topics: [...new Set(chunks.flatMap(parseTopics))],
+    speakers: [...new Set(chunks.flatMap(parseSpeakers))],
     has_decision: chunks.some(({ hasDecision }) => hasDecision),
     has_action: chunks.some(({ hasAction }) => hasAction),
     relevance_score: Math.round(1000 * score) / 1000,

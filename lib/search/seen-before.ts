@@ -4,13 +4,14 @@ import { counted, FOREIGN_LABEL, quoteCode, truncate } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import { type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/session-rows.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
 import {
   baseName,
   changeAround,
+  commandOrTarget,
   type Ending,
   essenceOf,
   failingPart,
@@ -20,7 +21,6 @@ import {
   operandsOf,
   programNamedIn,
   rankSteps,
-  textOf,
 } from "./endings.ts";
 
 /** A command that failed just now. */
@@ -147,14 +147,14 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden }: Asked): Occ
     )
     .all(JSON.stringify([...lines.keys()]), until, sessionId, RUNS_MAX);
   // rows before the last compaction are no longer in sight
-  const isInSight = (row: Row) =>
+  const isInSight = (row: SqlRow) =>
     row.session_id === sessionId && Number(row.line) > Number(row.compacted_line ?? 0);
   const noise = noiseIn(store, until);
   return rows.flatMap((row) => {
     const session = toSessionRow({ ...row, id: row.session_id ?? "" });
     const deed = deedFrom(row);
     const hasFailed = deed.outcome === "failed";
-    if (!hasFailed && isLooking(textOf(deed))) return [];
+    if (!hasFailed && isLooking(commandOrTarget(deed))) return [];
     if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];
     const printed = [...errorKeys(deed.result, { hasFailed }).keys()];
     return [{ keys: printed.filter((key) => !noise(key)), deed, session, store }];
@@ -183,7 +183,7 @@ function agreedEnd(
   runs: readonly Occurrence[],
   asked: Asked,
 ): End | undefined {
-  const programs = ({ deed }: Occurrence) => programsThat(error.line, textOf(deed), deed.result);
+  const programs = ({ deed }: Occurrence) => programsThat(error.line, commandOrTarget(deed), deed.result);
   if (new Set(runs.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
   const mine = programsThat(error.line, asked.command, asked.output);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
@@ -221,7 +221,7 @@ function isSaid({ run, likely }: End, { command, output }: Asked): boolean {
   const printed = plain(output);
   return (likely.length > 0 ? likely : [run]).every((step) => {
     if (isChange(step)) return addedBy(step).every((line) => printed.includes(line));
-    const ran = essenceOf(textOf(step));
+    const ran = essenceOf(commandOrTarget(step));
     return ran.includes(" ") && printed.includes(plain(ran)) && !command.includes(ran);
   });
 }
@@ -238,7 +238,7 @@ function plain(text: string): string {
 
 /** Returns whether an end was only another folder, for what the failed command does not work on. */
 function isElsewhere({ failed: { deed, session }, run, likely }: End, line: string, asked: Asked): boolean {
-  const [before, after] = [textOf(deed), textOf(run)];
+  const [before, after] = [commandOrTarget(deed), commandOrTarget(run)];
   const isFolder = commandKey(before) === commandKey(after) && foldersIn(before) !== foldersIn(after);
   if (likely.length > 0 || !isFolder) return false;
   if (!isNear(session.cwd, asked.cwd)) return true;
@@ -279,8 +279,10 @@ function endIn(
     isClean: (run) => printed(run).every(noise),
   });
   if (!ending) return undefined;
-  const isGit = failingPart(textOf(deed), deed.result, line).some((command) => command.startsWith("git "));
-  const steps = ending.steps.filter((step) => isChange(step) || isGit || !isKeeping(textOf(step)));
+  const isGit = failingPart(commandOrTarget(deed), deed.result, line).some((command) =>
+    command.startsWith("git "),
+  );
+  const steps = ending.steps.filter((step) => isChange(step) || isGit || !isKeeping(commandOrTarget(step)));
   const error = [line, ...failed.keys.flatMap((each) => asked.lines.get(each) ?? []).slice(0, ERROR_LINES)];
   const telling = rankSteps(deed, { steps }, error.join("\n"), later).flatMap(({ deed: step, worth }) =>
     worth >= (isChange(step) ? EDIT_WORTH : 1) && isHere(step, deed, asked) ? [step] : [],
@@ -300,7 +302,7 @@ const DOCUMENT = /\.(?:mdx?|rst|adoc)$/i;
 function isHere(step: StoredDeed, failed: StoredDeed, { command, output }: Asked): boolean {
   const name = baseName(step.target);
   if (!isChange(step) || `${command} ${output}`.includes(name)) return true;
-  return !DOCUMENT.test(name) && !`${textOf(failed)} ${failed.result}`.includes(name);
+  return !DOCUMENT.test(name) && !`${commandOrTarget(failed)} ${failed.result}`.includes(name);
 }
 
 /** Git commands that keep or put back work: they end no other program's error. */
@@ -314,7 +316,7 @@ function isKeeping(line: string): boolean {
 function kindOf({ likely: [first], run }: End): string {
   if (first && isChange(first)) return baseName(first.target);
   return (
-    failingPart(textOf(first ?? run), "", "")
+    failingPart(commandOrTarget(first ?? run), "", "")
       .map(programOf)
       .at(-1) ?? ""
   );
@@ -335,11 +337,11 @@ function describe(
   const steps = likely.map((deed) =>
     isChange(deed)
       ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)} ${at(deed)}`
-      : `ran ${say(essenceOf(textOf(deed)))} ${at(deed)}`,
+      : `ran ${say(essenceOf(commandOrTarget(deed)))} ${at(deed)}`,
   );
   if (steps.length === 0) {
-    const goals = failingPart(textOf(failed.deed), failed.deed.result, line).map(programOf);
-    const [after, before] = [run, failed.deed].map((deed) => essenceOf(textOf(deed), goals));
+    const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result, line).map(programOf);
+    const [after, before] = [run, failed.deed].map((deed) => essenceOf(commandOrTarget(deed), goals));
     steps.push(`ran ${say(contrast(after, before))} in place of ${say(contrast(before, after))} ${at(run)}`);
   }
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");

@@ -12,7 +12,7 @@ import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import { currentExclude, type Reading } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import {
   type ForgetIn,
   type Forgetting,
@@ -339,8 +339,8 @@ function isExclusionCurrent(paths: Reading): boolean {
   );
 }
 
-function toRecord(row: Row): SessionRecord {
-  const parsed = <T>(value: Row[string] | undefined) =>
+function toRecord(row: SqlRow): SessionRecord {
+  const parsed = <T>(value: SqlRow[string] | undefined) =>
     typeof value === "string" ? (parseRecord(value) as T | undefined) : undefined;
   return {
     agent: row.agent as Agent,
@@ -355,7 +355,7 @@ function toRecord(row: Row): SessionRecord {
   };
 }
 
-function textOf(value: Row[string] | undefined): string | undefined {
+function textOf(value: SqlRow[string] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 

@@ -16,7 +16,7 @@ import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { encodeClaudeCwd, findMachine } from "../sessions/places.ts";
 import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Deed, DeedKind } from "../transcripts/session.ts";
@@ -117,7 +117,7 @@ function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Co
   };
 }
 
-function toOutgoing(row: Row, deeds: readonly SharedDeed[], clean: (text: string) => string) {
+function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: string) => string) {
   const content = String(row.content);
   const context = String(row.context_content);
   const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
@@ -152,10 +152,10 @@ function firstWithin(deeds: readonly SharedDeed[], maxBytes: number): SharedDeed
 /** Returns the deeds of a session by the chunk that they go with: the last one that begins before them. */
 function deedsByChunk(
   deeds: readonly StoredDeed[],
-  chunks: readonly Row[],
+  chunks: readonly SqlRow[],
   sending: Sending,
-): Map<Row, SharedDeed[]> {
-  const byChunk = new Map<Row, SharedDeed[]>(chunks.map((chunk) => [chunk, []]));
+): Map<SqlRow, SharedDeed[]> {
+  const byChunk = new Map<SqlRow, SharedDeed[]>(chunks.map((chunk) => [chunk, []]));
   let at = 0;
   for (const deed of deeds) {
     while (Number(chunks[at + 1]?.first_line ?? Number.POSITIVE_INFINITY) <= deed.line) at++;
@@ -236,7 +236,7 @@ interface Context {
   lookup: ReturnType<typeof projectLookup>;
 }
 
-function toLocalSession(row: Row, { config, exclusion, rules, lookup }: Context) {
+function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Context) {
   const { paths, settings } = config;
   const [cwd, parentId, name] = [row.cwd, row.parent_id, row.name].map(textOf);
   const machine = findMachine(String(row.file), paths);
@@ -287,7 +287,7 @@ function stateOf(file: string): string {
   return stat ? `${stat.size}:${Math.trunc(stat.mtimeMs)}` : "-";
 }
 
-function textOf(value: Row[string] | undefined): string | undefined {
+function textOf(value: SqlRow[string] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 

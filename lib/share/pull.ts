@@ -15,7 +15,7 @@ import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";
 import { readOrigin } from "../sessions/project.ts";
-import type { Row } from "../store/sqlite.ts";
+import type { SqlRow } from "../store/sqlite.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
@@ -224,7 +224,7 @@ export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Da
   replaceFile(sharedNewsFile(paths), `${JSON.stringify(news)}\n`, { durable: false });
 }
 
-function newsOf(replica: Store, row: Row, since: string): SharedNews | undefined {
+function newsOf(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
   const steps = storedSteps(replica, String(row.stored_id));
   const recent = steps.filter(({ entry }) => (entry.at ?? "") > since).map(({ entry }) => entry);
   const said = recent.filter(({ kind }) => kind !== "tool");

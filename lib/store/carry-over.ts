@@ -10,7 +10,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { namesIn, remove, statOf } from "../base/files.ts";
 import { waitForLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
-import { openDatabase, type Row, type SqlDatabase } from "./sqlite.ts";
+import { openDatabase, type SqlDatabase, type SqlRow } from "./sqlite.ts";
 import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 
 /** `PRAGMA user_version` of every database of ours. */
@@ -197,7 +197,7 @@ export function copyTable(
   table: string,
   from: SqlDatabase,
   to: SqlDatabase,
-  change: (row: Row) => Row | undefined = (row) => row,
+  change: (row: SqlRow) => SqlRow | undefined = (row) => row,
 ): boolean {
   const had = readColumns(table, from);
   const columns = readColumns(table, to).filter((column) => had.includes(column));
@@ -218,10 +218,10 @@ export function copyTable(
 export function eachRow(
   from: SqlDatabase,
   { table, columns }: { table: string; columns: string },
-  use: (row: Row) => void,
+  use: (row: SqlRow) => void,
 ): boolean {
   let isWhole = true;
-  const take = (row: Row) => {
+  const take = (row: SqlRow) => {
     try {
       use(row);
     } catch {

@@ -15,13 +15,13 @@ export type SqlValue = string | number | bigint | null | Uint8Array;
 export type NamedValues = Record<string, SqlValue>;
 /** Either one object for `$name` parameters (written without the `$`) or values for `?` in order. */
 type SqlParameters = [NamedValues] | SqlValue[];
-export type Row = Record<string, SqlValue>;
+export type SqlRow = Record<string, SqlValue>;
 
 interface Statement {
-  all(...parameters: SqlParameters): Row[];
-  get(...parameters: SqlParameters): Row | undefined;
+  all(...parameters: SqlParameters): SqlRow[];
+  get(...parameters: SqlParameters): SqlRow | undefined;
   run(...parameters: SqlParameters): { changes: number; lastId: number };
-  iterate(...parameters: SqlParameters): IterableIterator<Row>;
+  iterate(...parameters: SqlParameters): IterableIterator<SqlRow>;
 }
 
 export interface SqlDatabase {
@@ -320,16 +320,16 @@ function convert(path: string, error: unknown): unknown {
 
 function wrapStatement(statement: DriverStatement, path: string): Statement {
   return {
-    all: (...parameters) => guarded(path, () => statement.all(...parameters) as Row[]),
+    all: (...parameters) => guarded(path, () => statement.all(...parameters) as SqlRow[]),
     get: (...parameters) =>
-      guarded(path, () => (statement.get(...parameters) ?? undefined) as Row | undefined),
+      guarded(path, () => (statement.get(...parameters) ?? undefined) as SqlRow | undefined),
     run(...parameters) {
       const { changes, lastInsertRowid } = guarded(path, () => statement.run(...parameters));
       return { changes: Number(changes), lastId: Number(lastInsertRowid) };
     },
     *iterate(...parameters) {
       try {
-        yield* statement.iterate(...parameters) as IterableIterator<Row>;
+        yield* statement.iterate(...parameters) as IterableIterator<SqlRow>;
       } catch (error) {
         throw convert(path, error);
       }

@@ -6,7 +6,7 @@ import { describeError } from "../base/errors.ts";
 import { type JsonRecord, recordOf } from "../base/json.ts";
 import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry, readRow } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
-import { linesForward, parseLine, type Row, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
+import { linesForward, type ParsedLine, parseLine, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
 import type { Agent } from "./session.ts";
 
 /** Most sessions say all within their first rows. */
@@ -67,7 +67,7 @@ export function outermostEntries(file: string): RawEntry[] {
     const head = headIn(descriptor, size);
     if (!head) return [];
     const format = formatOf(head.agent);
-    const firstEntry = (rows: Iterable<Row>) => {
+    const firstEntry = (rows: Iterable<ParsedLine>) => {
       for (const { records, damaged, offset, end, terminated } of rows) {
         if (!terminated && damaged) continue; // half written
         for (const record of records) {

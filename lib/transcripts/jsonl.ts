@@ -266,7 +266,7 @@ export function readAt(
 }
 
 /** A line parsed; of several states of one message a transcript's rows hold the last. */
-export interface Row extends Omit<Line, "bytes"> {
+export interface ParsedLine extends Omit<Line, "bytes"> {
   records: JsonRecord[];
   /** Whether some of the line was not JSON. */
   damaged: boolean;
@@ -276,29 +276,29 @@ export interface Row extends Omit<Line, "bytes"> {
 export const STATES_WITHIN = 16;
 
 /** Yields the rows of an open file from the byte `from` on. */
-export function rowsForward(descriptor: number, format: Format, from = 0): Iterable<Row> {
+export function rowsForward(descriptor: number, format: Format, from = 0): Iterable<ParsedLine> {
   const rows = parsed(linesForward(descriptor, { from }));
   return format.messageOf ? lastStates(rows, format.messageOf, "forward") : rows;
 }
 
 /** Yields the rows of an open file from its end to its start. */
-export function rowsBackward(descriptor: number, format: Format, size: number): Iterable<Row> {
+export function rowsBackward(descriptor: number, format: Format, size: number): Iterable<ParsedLine> {
   const rows = parsed(linesBackward(descriptor, size));
   return format.messageOf ? lastStates(rows, format.messageOf, "backward") : rows;
 }
 
-function* parsed(lines: Iterable<Line>): Generator<Row> {
+function* parsed(lines: Iterable<Line>): Generator<ParsedLine> {
   for (const { offset, end, terminated, count, bytes } of lines)
     yield { offset, end, terminated, count, ...parseLine(bytes) };
 }
 
 /** Puts the last state of each message where its first one is, and leaves out the others. */
 function* lastStates(
-  rows: Iterable<Row>,
+  rows: Iterable<ParsedLine>,
   messageOf: NonNullable<Format["messageOf"]>,
   direction: "forward" | "backward",
-): Generator<Row> {
-  const held: Row[] = [];
+): Generator<ParsedLine> {
+  const held: ParsedLine[] = [];
   for (const row of rows) {
     row.records = row.records.flatMap((record) => {
       const message = messageOf(record);
@@ -314,7 +314,7 @@ function* lastStates(
       return [last];
     });
     held.push(row);
-    if (held.length > STATES_WITHIN) yield held.shift() as Row;
+    if (held.length > STATES_WITHIN) yield held.shift() as ParsedLine;
   }
   yield* held;
 }

@@ -187,7 +187,7 @@ function toolParts(step: Step, start: readonly Part[]): Part[] {
 function insideParts(step: Step, { full }: LogStyle): Part[] {
   const { input, result } = insideOf(step);
   const { line, tool } = step.entry;
-  const shown = (text: string) => indented(full ? text : cutMiddle(text, line));
+  const shown = (text: string) => indented(full ? text : cutInside(text, line));
   const texts = [tool?.action === "run" ? `$ ${input}` : input, result]
     .filter((text) => text.trim() !== "" && text !== "$ ")
     .map(shown);
@@ -200,8 +200,8 @@ function changed(line: string): Part {
   return sign === "+" ? ["good", line] : sign === "-" ? ["bad", line] : line;
 }
 
-/** Keeps a long text's beginning and end, and says how to see the rest. */
-export function cutMiddle(text: string, line: number): string {
+/** Keeps the beginning and end of a tool call's long input or result, and says how to see the rest. */
+export function cutInside(text: string, line: number): string {
   if (text.length <= INSIDE_MAX) return text;
   const mark = `… ${text.length} characters, --line ${line} --full to show …`;
   const rest = INSIDE_MAX - mark.length - 2;
