@@ -269,6 +269,10 @@ describe("on made-up sessions", () => {
       participants: { user: "Ahab", assistant: "Ishmael" },
     });
     expect(nowhere).toEqual([]);
+    const scores = ["the sextant drift", "the sextant drift, user and assistant"].map(
+      (text) => ask(store, [text])[0]?.hit.relevance_score,
+    );
+    expect(scores[1]).toBe(scores[0] as number);
   });
 
   test.each([1, 2])(

@@ -80,14 +80,17 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const found = retrieve(stores, texts, options);
   const passages = toPassages(found.chunks);
   const questions = found.phrasings.map(({ question }) => question);
-  const terms = wholeTerms(questions).filter((term) => !isNameOrTime(term, options));
+  const terms = wholeTerms(questions).filter((term) => !isName(term, options) && !isTime(term, options));
   const nowhere = terms.filter(found.asked.isNowhere);
   const kept = terms.filter((term) => isKept(term, questions));
   const missing = kept.filter((term) => nowhere.includes(term));
   const rare = kept.filter((term) => found.asked.isRare(term));
   const measured = passages.slice(0, Math.max(MEASURED, options.limit));
   // of one phrasing every word is kept, which says little
-  const strengths = measureStrength(measured, found, questions.length > 1 ? rare : missing);
+  const strengths = measureStrength(measured, found, {
+    rare: questions.length > 1 ? rare : missing,
+    isName: (term) => isName(term, options),
+  });
   const near = toPassages(options.meaning?.outliers ?? []);
   const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
   // an exchange at a requested time is an answer even with few words in common
@@ -139,13 +142,16 @@ function wordOf({ words, stem }: Term): string {
   return words[0] ?? stem;
 }
 
-/** Returns whether a word means who speaks, or a time. */
-function isNameOrTime({ words }: Term, { participants, now, timezone }: HitOptions): boolean {
+/** Returns whether a word means who speaks. */
+function isName({ words }: Term, { participants }: HitOptions): boolean {
   const names = ["user", "assistant", participants?.user ?? "", participants?.assistant ?? ""];
-  const isName = (word: string) => names.some((name) => wordsOf(name).includes(word));
-  const isTime = (word: string) =>
-    [word, `${word} 2026`].some((text) => readTimeCues(text, { now, timezone }));
-  return words.some((word) => isName(word) || isTime(word) || /^\d{1,2}$/.test(word));
+  return words.some((word) => names.some((name) => wordsOf(name).includes(word)));
+}
+
+/** Returns whether a word means a time. */
+function isTime({ words }: Term, { now, timezone }: HitOptions): boolean {
+  const isNamed = (text: string) => readTimeCues(text, { now, timezone }) !== undefined;
+  return words.some((word) => isNamed(word) || isNamed(`${word} 2026`) || /^\d{1,2}$/.test(word));
 }
 
 /** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */

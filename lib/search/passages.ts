@@ -215,14 +215,16 @@ interface Occurrence {
  * Measures how likely passages answer, best ranked first, on the same scale in every index. One is worth the share that it
  * holds of the phrasing that it fits best, by the rarity of the words, times the number of asked words that it holds close
  * together; one that holds all of them is worth most. Without one of the `rare` words that most phrasings keep it is worth
- * half, and none is worth more than the best ranked one.
+ * half, and none is worth more than the best ranked one. Names of those who talk are no words.
  */
 export function measureStrength(
   passages: readonly Passage[],
   { phrasings, asked, deeds }: Pick<Retrieved, "phrasings" | "asked" | "deeds">,
-  rare: readonly Term[],
+  { rare, isName }: { rare: readonly Term[]; isName: (term: Term) => boolean },
 ): Map<Passage, Strength> {
-  const questions = phrasings.map(({ question }) => question);
+  const questions = phrasings.map(({ question }) => {
+    return { ...question, terms: question.terms.filter((term) => !isName(term)) };
+  });
   const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
   const texts = passages.flatMap((passage) => textsOf(passage, deeds).map((text) => ({ passage, ...text })));
   const found = texts.map((): Occurrence[] => []);
