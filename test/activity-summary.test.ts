@@ -9,10 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { readActivities } from "../lib/activity/activity.ts";
 import { defaultSettings } from "../lib/config/config.ts";
-import { sessionAt } from "../lib/sessions/sessions.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
 import { getSessionUpdates, readUpdates, type UpdateOptions } from "../scripts/activity-summary.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import {
@@ -113,26 +110,14 @@ test("readUpdates() out of time tells a short session whole, of a long one a lin
   ]);
 });
 
-test("readActivities() reads what is new before old sessions that were just copied here", () => {
-  const [copied, long, fresh] = [uuidFrom("copied"), uuidFrom("long"), uuidFrom("fresh")];
-  const files = [
-    writeClaude(home, { id: copied, rows: turn(home, 90_000) }),
-    writeClaude(home, { id: long, rows: [...turn(home, 9000), ...turn(home, 60)] }),
-    writeClaude(home, { id: fresh, rows: turn(home, 120) }),
-  ];
-  const sessions = files.flatMap((file) => sessionAt(file, home.paths) ?? []);
-  const options = {
-    marks: undefined,
-    firstLookSince: secondsAgo(3600),
-    sources: files,
-    rules: readRules(defaultSettings()),
-  };
-  const { activities } = readActivities(sessions, options);
-  expect(activities.map(({ session, stats }) => [session.id, stats.messages])).toEqual([
-    [long, 2],
-    [fresh, 2],
-    [copied, 0],
-  ]);
+test("readUpdates() out of time reads a living session first, and tells no old rows of one that was copied here", () => {
+  const old = [...turn(home, 9000), claudeState("mode", { note: "z".repeat(70_000) }), ...turn(home, 8000)];
+  const living = writeClaude(home, { id: OTHER, rows: turn(home, 180) });
+  utimesSync(living, Date.now() / 1000 - 180, Date.now() / 1000 - 180);
+  writeClaude(home, { id: uuidFrom("copied"), rows: old });
+  const deadline = Date.now() - 1;
+  expect(told(home, { deadline })).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
+  for (let prompts = 0; prompts < 5; prompts++) expect(told(home, { deadline })).toBeNull();
 });
 
 test("readUpdates() tells again what was not committed", () => {

@@ -7,14 +7,13 @@
 
 import { readSync, type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
-import { lastTime } from "../sessions/titles.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
-import { type Advance, holds, markAt } from "./cursors.ts";
+import { type Advance, holds, markAt, markAtEnd } from "./cursors.ts";
 import { type ActivityStats, addEntry, emptyStats, isNews } from "./digest.ts";
 import type { Mark, Marks } from "./look.ts";
 
@@ -146,8 +145,9 @@ function prepare(
   const wasThere =
     lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
   const after = since ?? (wasThere ? lookedSince : firstLookSince);
-  const isOld = (lastTime(session.file) ?? after) < after;
-  return { ...common, offset: offsetSince(session.file, after, { head, isOver }), after, isOld };
+  const isOld = session.updatedAt < after;
+  const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after, { head, isOver });
+  return { ...common, offset, after, isOld };
 }
 
 function read(

@@ -69,7 +69,7 @@ export function markAt(file: string, offset: number): Mark {
 }
 
 /** Returns the mark just past a file's last complete line. */
-function markAtEnd(file: string): Mark {
+export function markAtEnd(file: string): Mark {
   const end = withOpen(file, (descriptor) => {
     const piece = Buffer.alloc(PIECE_BYTES);
     for (let limit = fstatSync(descriptor).size; limit > 0; limit -= PIECE_BYTES) {

@@ -12,6 +12,7 @@ import { oneLine } from "../redact/redact.ts";
 import { directoryHere, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
 import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
+import { lastTime } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -111,12 +112,17 @@ export function readUpdates(options: UpdateOptions): Updates {
     session.id !== current.id &&
     // A folder named by hand counts as the project's where the files do not say.
     (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined));
-  // Half of the time for finding the sessions, newest first, half for reading them: the next look goes on.
+  // Half of the time for finding the sessions, those with the newest rows first, whatever copying made of their files'
+  // times, half for reading them: the next look goes on.
   const until = options.deadline === undefined ? undefined : (Date.now() + options.deadline) / 2;
+  const dated = look.changed.map(({ found, modifiedAt }) => ({
+    found,
+    updatedAt: lastTime(found.file) ?? new Date(modifiedAt).toISOString(),
+  }));
   const wanted: Session[] = [];
-  for (const { found } of look.changed.toSorted((a, b) => b.modifiedAt - a.modifiedAt)) {
+  for (const { found, updatedAt } of dated.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1))) {
     const session = identifySession(found);
-    if (session && isWanted(session)) wanted.push(session);
+    if (session && isWanted(session)) wanted.push({ ...session, updatedAt });
     if (until !== undefined && Date.now() > until) break;
   }
   const sessions = newestCopies(wanted);
