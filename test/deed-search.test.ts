@@ -300,6 +300,21 @@ describe("search --file, --error, --command", () => {
     expect(brief.stdout.trimEnd().split("\n").slice(2)).toEqual(["1 more: --limit 3"]);
   }, 30_000);
 
+  test("find a file of Windows by its name, its folder and its whole path", async () => {
+    using windows = temporaryHome();
+    writeWork(
+      windows,
+      "windows",
+      { cwd: "D:\\shop" },
+      ["user", "change the rate"],
+      ["edits", "D:\\shop\\src\\costs.ts", "rate()", "rate"],
+      ["runs", "type src\\costs.ts", "rate"],
+      ["reads", "D:\\shop\\src\\accosts.ts"],
+    );
+    for (const path of ["costs.ts", "src/costs.ts", "D:\\shop\\src\\costs.ts"])
+      expect(await windows.ok("search", "--file", path)).toContain(" · edited 1x, in commands 1x\n");
+  });
+
   test("keep phrasings to the sessions that had to do with it", async () => {
     const { stdout } = await search([
       "talk about the shop and its rate",

@@ -1,6 +1,6 @@
 /** The sessions that edited, read or discussed a file, under its name and those it had before. */
 
-import { isAbsolute, join, normalize, relative } from "node:path";
+import { isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
 import type { StoredDeed } from "../index/session-rows.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
@@ -16,6 +16,7 @@ import {
   type SessionDeed,
 } from "./finds.ts";
 import type { Row } from "./rows.ts";
+import { WINDOWS_PATH } from "./search-filters.ts";
 
 const NAMES_MAX = 8;
 const ROWS_MAX = 4;
@@ -52,6 +53,7 @@ function namesOf(store: Store, path: string, scope: FindScope): string[] {
 
 function normalName(path: string, cwd: string): string {
   const plain = normalize(path.trim());
+  if (WINDOWS_PATH.test(plain)) return plain;
   const inside = isAbsolute(plain) ? relative(cwd, plain) : plain;
   if (!inside.startsWith("..") && !isAbsolute(inside) && inside !== "") return inside;
   return isAbsolute(plain) ? plain : normalize(join(cwd, plain));
@@ -91,6 +93,11 @@ function isSameFile(path: string, name: string): boolean {
   return path === name || path.endsWith(`/${name}`) || name.endsWith(`/${path}`);
 }
 
+/** Returns a path without `.` and `..`; one of Windows with slashes, whichever system reads it. */
+function normalize(path: string): string {
+  return normalizePosix(WINDOWS_PATH.test(path) ? path.replaceAll("\\", "/") : path);
+}
+
 function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
   const phrase = phraseOf(baseName(name));
   if (phrase === undefined) return [];
@@ -106,14 +113,15 @@ function touchOf(
   cwd = "",
 ): Touched["how"] | undefined {
   const isPath = (path: string) => {
-    const whole = normalize(isAbsolute(path) ? path : join(cwd, path));
+    const whole = normalize(isAbsolute(path) || WINDOWS_PATH.test(path) ? path : join(cwd, path));
     return whole === name || whole.endsWith(`/${name}`);
   };
   if (kind === "edit" || kind === "write") return paths.some(isPath) ? "edited" : undefined;
   if (kind === "read") return paths.some(isPath) ? "read" : undefined;
   if (kind !== "command") return undefined;
   const base = baseName(name);
-  const words = (input || target).split(/[\s"'`=:;|&()<>]+/);
+  const command = WINDOWS_PATH.test(cwd) ? (input || target).replaceAll("\\", "/") : input || target;
+  const words = command.split(/[\s"'`=:;|&()<>]+/);
   return words.some((word) => word.endsWith(base) && isSameFile(normalize(word), name)) ? "ran" : undefined;
 }
 

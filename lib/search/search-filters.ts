@@ -62,7 +62,7 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
 }
 
 /** A path of Windows, which is none of this system. */
-const WINDOWS_PATH = /^[a-z]:[/\\]/i;
+export const WINDOWS_PATH = /^[a-z]:[/\\]/i;
 
 /** Returns a folder's project and its origin, or the projects and directories with a name or a path of Windows. */
 async function projectsMeant(project: string, stores: Stores): Promise<string[]> {
