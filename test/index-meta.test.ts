@@ -16,7 +16,7 @@ import {
   claudeUser,
 } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
-import { homePerTest, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { homePerTest, temporaryHome, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
 import type { Row } from "./support/rows.ts";
 import { startScript } from "./support/run.ts";
@@ -477,6 +477,18 @@ test("a pi session that goes on with another one, and holds none of its rows, sa
   // It alone: the one before it is named with it.
   await own.run("index-meta", child, "--json");
   expect(summary().split("\n")[0]).toBe("From: Rework the invoice parser (rework the invoice parser)");
+  const told = readMeta(metaFile(own.paths, { id: parent, agent: "pi" })).meta;
+  writeMeta(own, {
+    ...told,
+    sessionId: parent,
+    agent: "pi",
+    description: `uses ghp_${"aB3dE5gH7j".repeat(4).slice(0, 36)}`,
+  });
+  await own.run("index-meta", child, "--force");
+  expect(summary().split("\n")[0]).toBe("From: Rework the invoice parser (uses [redacted:github-token])");
+  write(own.paths.config, JSON.stringify({ exclude: { sessions: [parent] } }));
+  await own.run("index-meta", child, "--force");
+  expect(summary()).not.toContain("From: ");
 });
 
 test("says why a configured model was not asked", async () => {

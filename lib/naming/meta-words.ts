@@ -9,9 +9,8 @@ import { gist, spokenText } from "../language/speech.ts";
 import { topicsOf } from "../language/topics.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
-import { metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
+import { RULES, type SessionMeta } from "../sessions/meta.ts";
 import type { Progress } from "../sessions/record.ts";
-import { sessionAt } from "../sessions/sessions.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
@@ -103,6 +102,8 @@ interface Material {
   reading: MetaReading;
   clean: (text: string) => string;
   meta: SessionMeta | undefined;
+  /** The meta of the session that this one goes on with, redacted. */
+  origin: Summary | undefined;
   outcome: MetaOutcome;
   options: MetaOptions;
 }
@@ -127,7 +128,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   const { reading, clean, meta, outcome, options } = material;
   const { entries, fresh, isWhole } = reading;
   const goesOn = meta !== undefined && meta.model !== RULES && (!isWhole || fresh.length < entries.length);
-  const origin = goesOn ? undefined : readOriginMeta(material);
+  const origin = goesOn ? undefined : material.origin;
   const { text: said } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
     maxBytes: INPUT_MAX_BYTES,
   });
@@ -151,7 +152,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
 }
 
 function byRule(material: Material): Summary {
-  const { session, reading, meta, options } = material;
+  const { session, reading, meta, origin, options } = material;
   const { entries } = reading;
   if (!reading.isWhole && meta) return continueSummary(meta, entries);
   const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
@@ -160,7 +161,6 @@ function byRule(material: Material): Summary {
     project: (cwd && folderName(cwd)) || session.agent,
     date: formatLocal(at, options.settings.timezone).slice(0, 10),
   };
-  const origin = readOriginMeta(material);
   const own = summarizeByRule(entries, where);
   const made = origin ? withOrigin(own, origin) : own;
   // A name that changed with each look would be no reference.
@@ -168,25 +168,8 @@ function byRule(material: Material): Summary {
   return isKept ? { ...made, name: meta.name } : made;
 }
 
-function readOriginMeta({ session, reading, options }: Material): SessionMeta | undefined {
-  const origin = findOrigin(session, reading);
-  return origin && readMeta(metaFile(options.paths, origin)).meta;
-}
-
-/**
- * Returns the session that this one goes on with: in pi a new session may name its parent and hold none of its rows, so
- * nothing else says what was said there.
- */
-export function findOrigin(session: Session, reading: MetaReading): Session | undefined {
-  if (session.agent !== "pi" || !reading.isWhole) return undefined;
-  const head = readHead(session.file);
-  const first = reading.entries.find(({ at }) => at)?.at;
-  const holdsItsRows = first !== undefined && head?.startedAt !== undefined && first < head.startedAt;
-  return head?.forkedFrom === undefined || holdsItsRows ? undefined : sessionAt(head.forkedFrom);
-}
-
 function previousText(
-  { name, description, summary, tags }: SessionMeta,
+  { name, description, summary, tags }: Summary,
   clean: (text: string) => string,
 ): string {
   const text = `name: ${name}\ndescription: ${description}\nsummary: ${summary}\ntags: ${tags.join(", ")}`;
@@ -255,8 +238,8 @@ function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
 
 /** Returns a summary that also says which session's work it goes on with. */
 function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
-  const about = truncate(origin.description.replace(/\s+/g, " "), CHARS.description);
-  return { ...made, summary: `From: ${origin.name} (${about})\n${made.summary}` };
+  const about = oneLine(origin.description, CHARS.description);
+  return { ...made, summary: `From: ${oneLine(origin.name, NAME_CHARS)} (${about})\n${made.summary}` };
 }
 
 /** Returns whether a name was made of circumstances, because the conversation said nothing yet. */

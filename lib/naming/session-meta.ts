@@ -1,5 +1,6 @@
 /** Makes a session's meta when it is due, under its file's lock, and notes in its record what came of it. */
 
+import { isAbsolute } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
@@ -14,7 +15,7 @@ import {
   writeMeta,
 } from "../sessions/meta.ts";
 import { isCurrent, type Progress, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
-import { isExcluded } from "../sessions/sessions.ts";
+import { isExcluded, sessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { recordWritten } from "../store/state.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -24,7 +25,6 @@ import type { Cursor, Entry, Session } from "../transcripts/session.ts";
 import { placeAt, readActiveBranch, readAppended } from "../transcripts/tree.ts";
 import {
   fail,
-  findOrigin,
   isCircumstantial,
   isSpoken,
   type MetaOptions,
@@ -150,8 +150,9 @@ async function makeMeta(
   if (asksModel && byRules && !reading.isWhole) reading = readWhole(session, from);
   if (!isDue || !reading.entries.some(isSpokenOrDone)) return { ...made, reading };
 
-  await nameOrigin(session, reading, options);
-  const material = { session, reading, clean, meta, outcome, options: { ...options, complete: asksModel } };
+  const origin = await readOrigin(session, reading, { ...options, rules });
+  const asked = { ...options, complete: asksModel };
+  const material = { session, reading, clean, meta, origin, outcome, options: asked };
   const summary = await summarize(material);
   if (asksModel && !options.signal?.aborted)
     notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
@@ -171,16 +172,30 @@ async function makeMeta(
   };
 }
 
-/** Names the session that this one goes on with before it, so that its name is there to be told. */
-async function nameOrigin(
-  session: Session,
+/**
+ * Reads the meta of the session that this one goes on with, which is named first where it has none: in pi a new session may
+ * name its parent and hold none of its rows, so nothing else says what was said there.
+ */
+async function readOrigin(
+  { agent, file, machine }: Session,
   reading: MetaReading,
-  { paths, settings, dryRun }: MetaOptions,
-): Promise<void> {
-  const origin = dryRun ? undefined : findOrigin(session, reading);
-  if (!origin || readMeta(metaFile(paths, origin)).meta) return;
+  { paths, settings, dryRun, rules }: MetaOptions & { rules: Rules },
+): Promise<Summary | undefined> {
+  // Another machine's path is a name here.
+  if (agent !== "pi" || machine !== undefined || !reading.isWhole) return undefined;
+  const { forkedFrom = "", startedAt } = readHead(file) ?? {};
+  const first = reading.entries.find(({ at }) => at)?.at;
+  const holdsItsRows = first !== undefined && startedAt !== undefined && first < startedAt;
+  const origin = isAbsolute(forkedFrom) && !holdsItsRows ? sessionAt(forkedFrom) : undefined;
+  const exclude = currentExclude(paths, settings.exclude);
+  if (!origin || isExcluded(origin, { paths, exclude })) return undefined;
+  const read = () => readMeta(metaFile(paths, origin)).meta;
   // Not waited for: whoever holds it may be waiting for this one.
-  await indexMeta(origin, { paths, settings, lockWaitMs: 0 });
+  if (!dryRun && !read()) await indexMeta(origin, { paths, settings, lockWaitMs: 0 });
+  const meta = read();
+  if (!meta || [meta.name, meta.description, meta.summary].some(rules.hasText)) return undefined;
+  const { name, description, summary, tags } = meta;
+  return { name: rules.clean(name), description: rules.clean(description), summary, tags };
 }
 
 function assembled(
