@@ -137,11 +137,13 @@ describe("errorHistory()", () => {
   });
 });
 
-test("errorHistory() says that its rows are the next steps where no later run shows an end", async () => {
+test("errorHistory() says that its rows are the next steps, and what was made of the error, where no later run shows an end", async () => {
   using own = temporaryHome();
   const steps: Turn[] = [
     ["fails", "serve", "error: zebra socket refused"],
+    ["says", "Something else listens on that port."],
     ["runs", "free-port 80", ""],
+    ["says", "The port is free now."],
   ];
   writeWork(own, "open", { cwd: CWD }, ["user", "serve it"], ...steps);
   const opened = openHomeStore(own);
@@ -151,7 +153,9 @@ test("errorHistory() says that its rows are the next steps where no later run sh
   expect(find?.summary).toBe("what was done next; no later run proves it");
   expect(rowsOf(find)).toEqual([
     "2 [Bash serve] failed error: zebra socket refused",
-    "4 [Bash free-port 80]",
+    "4 said Something else listens on that port.",
+    "5 [Bash free-port 80]",
+    "7 said The port is free now.",
   ]);
 });
 

@@ -27,6 +27,8 @@ const STEPS_MAX = 5;
 const CHANGE_CHARS = 300;
 const LINE_CHARS = 300;
 const SAID_CHARS = 300;
+/** Messages after an error without an end: what was made of it, mostly in the first two. */
+const SAID_MAX = 2;
 const ENDING_CHARS = 100;
 /** The number of lines after the last row in which a comment on it is looked for. */
 const SAID_LINES = 30;
@@ -210,24 +212,21 @@ function findOf(
     ...(end ? [deedRow(end.run, { ...style, text: end.run.result.slice(-ENDING_CHARS) })] : []),
   ];
   const lastLine = rows.at(-1)?.line ?? last.deed.line;
-  const comment = commentOn(store, session.id, {
-    from: last.deed.line,
-    to: lastLine + SAID_LINES,
-    at: lastLine,
-  });
+  const said = messagesWithin(store, session.id, { from: last.deed.line + 1, to: lastLine + SAID_LINES })
+    .filter(({ who }) => who === "assistant")
+    .map((message) => ({ ...message, text: clean(message.text).slice(0, SAID_CHARS) }));
+  const outcome = said.find(({ line }) => line >= lastLine) ?? said.at(-1);
+  // without an end, what was made of the error says most
+  const comments = new Set([...(end ? [] : said.slice(0, SAID_MAX)), ...(outcome ? [outcome] : [])]);
   const count = own.length > 1 ? `${own.length}x, ` : "";
   const after = shown.length > 0 ? "what was done next; no later run proves it" : "nothing done next";
   const find: Find = {
     session,
     timestamp: last.deed.timestamp,
     summary: `${count}${end ? `gone after ${counted(end.steps.length, "step")}` : after}`,
-    rows: comment
-      ? [...rows, { ...comment, text: clean(comment.text).slice(0, SAID_CHARS) }].sort(
-          (a, b) => a.line - b.line,
-        )
-      : rows,
+    rows: [...rows, ...comments].sort((a, b) => a.line - b.line),
     firstLine: last.deed.line,
-    lastLine: Math.max(lastLine, comment?.line ?? 0),
+    lastLine: Math.max(lastLine, outcome?.line ?? 0),
     also: own.filter((each) => each !== last).map(({ deed: { line } }) => [line, line]),
   };
   return {
@@ -261,14 +260,4 @@ function errorRow(
 function changeShown(deed: StoredDeed, error: string): string {
   const whole = onlyChanges(deed.input) || deed.input;
   return (whole.length <= CHANGE_CHARS ? whole : changeAround(deed, error)).slice(0, CHANGE_CHARS);
-}
-
-/** Returns what the assistant said next after the end, else last before it. */
-function commentOn(
-  store: Store,
-  sessionId: string,
-  { from, to, at }: { from: number; to: number; at: number },
-): Row | undefined {
-  const messages = messagesWithin(store, sessionId, { from, to }).filter(({ who }) => who === "assistant");
-  return messages.find(({ line }) => line >= at) ?? messages.at(-1);
 }
