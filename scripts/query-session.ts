@@ -11,7 +11,7 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { note, type Run, runScript, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
-import { orIndexed } from "../lib/index/held-sessions.ts";
+import { resolveOrIndexed } from "../lib/index/held-sessions.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
@@ -84,7 +84,7 @@ export interface AskedSession {
 /** Returns the session that a reference means: of this machine, also one whose transcript is gone, or another's. */
 export async function findAsked(reference: string, context: ResolveContext): Promise<AskedSession> {
   const { paths } = context;
-  const found = await orIndexed(reference, paths, () => resolveAny(reference, context));
+  const found = await resolveOrIndexed(reference, paths, () => resolveAny(reference, context));
   if (!("shared" in found)) {
     return { session: found.session, entries: found.indexed && entriesOf(found.indexed) };
   }

@@ -15,7 +15,7 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { replaceFile } from "../lib/base/files.ts";
 import { note, type Run, runScript, startProgress, timeFlag, usageError, warn } from "../lib/cli.ts";
 import { expandPath, type Reading, type Settings } from "../lib/config/config.ts";
-import { type IndexedPlace, orIndexed } from "../lib/index/held-sessions.ts";
+import { type IndexedPlace, resolveOrIndexed } from "../lib/index/held-sessions.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
 import { pageName } from "../lib/report/html.ts";
@@ -99,7 +99,7 @@ async function main(run: ReportRun): Promise<void> {
 }
 
 async function reportOne(run: ReportRun, reference: string, options: ReportOptions): Promise<void> {
-  const found = await orIndexed(reference, options.paths, () => resolveAny(reference, run.asking));
+  const found = await resolveOrIndexed(reference, options.paths, () => resolveAny(reference, run.asking));
   const reported = "shared" in found ? readShared(found.shared, options) : readReported(found, options);
   const { session, steps } = reported;
   if (steps.length === 0) note("nothing was said yet");

@@ -15,7 +15,12 @@ import {
   usageError,
 } from "../lib/cli.ts";
 import type { Participants } from "../lib/config/config.ts";
-import { type IndexedPlace, type KnownLines, knownLines, orIndexed } from "../lib/index/held-sessions.ts";
+import {
+  type IndexedPlace,
+  type KnownLines,
+  knownLines,
+  resolveOrIndexed,
+} from "../lib/index/held-sessions.ts";
 import {
   howToResume,
   listByLastRow,
@@ -217,7 +222,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const { values, config, asking, show } = run;
   const rules = readRules(config.settings);
   const { subagents } = values;
-  const found = await orIndexed(reference, config.paths, () =>
+  const found = await resolveOrIndexed(reference, config.paths, () =>
     resolveAny(reference, { ...asking, subagents }),
   );
   const shared = "shared" in found ? found.shared : undefined;

@@ -1,7 +1,7 @@
 /**
- * Claude Code's PreCompact: observes what was said last, and says in one line that the observations follow the summary. The
- * line becomes part of the summariser's prompt, is shown to the user and stored, so it is all. Never blocks a compaction.
- * Codex's too, for which it only observes.
+ * Claude Code's PreCompact: observes what was said last, and says in one line that the observations follow the summary. It
+ * prints no more than that, since the line becomes part of the summariser's prompt, is shown to the user and is stored. Never
+ * blocks a compaction. For Codex it only observes.
  */
 
 import { statSync } from "node:fs";
@@ -23,7 +23,7 @@ await runHook("pre-compact", async ({ paths, env, input }) => {
   const session = readRecorded(input);
   const { settings } = await loadConfig(env, session.cwd);
   if (!observeSettings(paths, settings.observe).auto) return;
-  await catchUp(session, paths, settings);
+  await observeRest(session, paths, settings);
   // Codex writes its summary without us; what was observed comes back after it.
   if (isOfCodex(session.file)) return;
   const { records } = readLedgerFile(ledgerFile(paths, session.id));
@@ -35,7 +35,7 @@ await runHook("pre-compact", async ({ paths, env, input }) => {
 });
 
 /** Observes by rule what was said since the last step, since the retained tail is about to be summarised too. */
-async function catchUp({ id, file, cwd }: Recorded, paths: Reading, settings: Settings): Promise<void> {
+async function observeRest({ id, file, cwd }: Recorded, paths: Reading, settings: Settings): Promise<void> {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat || stat.size > READ_MAX_BYTES) return;
   const at = changedAt(stat);

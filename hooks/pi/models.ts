@@ -1,6 +1,4 @@
-/**
- * Asks models of pi's registry for names, answers and observations, with the user's own authorisation, counted and capped.
- */
+/** Asks models of pi's registry for names, answers and observations, as the user has set them up; calls are priced and capped. */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config, Settings } from "../../lib/config/config.ts";
@@ -15,19 +13,19 @@ const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** For names and questions without an `llm` block. */
 const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
-/** Returns the model for names and answers: one of `modelKeys`, else the `llm` block's. Undefined when rules are to be used. */
+/** Returns the model for names and answers: one of `modelKeys`, else the `llm` block's; undefined where there is none. */
 export function namingModel(config: Config, context: PiContext): CompleteJson | undefined {
   const { settings } = config;
   const model = keyedModel(settings, context);
   if (!model && !settings.llm) return undefined;
-  return asking(async () => {
+  return lazily(async () => {
     if (model) return await hostCompleter(model, { config, context, limits: settings.llm ?? NAMING_LIMITS });
     const { configuredModel } = await import("../../lib/model/configured-model.ts");
     return await configuredModel(config);
   });
 }
 
-/** Returns the model that answers while a prompt waits: no program, which takes seconds to start. */
+/** Returns the model that answers while a prompt waits; never a program, which takes seconds to start. */
 export function promptModel(config: Config, context: PiContext): CompleteJson | undefined {
   const isProgram = config.settings.llm?.command !== undefined && !keyedModel(config.settings, context);
   return isProgram ? undefined : namingModel(config, context);
@@ -36,21 +34,21 @@ export function promptModel(config: Config, context: PiContext): CompleteJson | 
 /** Returns the name of the model that `namingModel` asks. */
 export function namingModelName({ settings }: Config, context: PiContext): string | undefined {
   const model = keyedModel(settings, context);
-  return model ? nameOf(model) : settings.llm?.model;
+  return model ? modelName(model) : settings.llm?.model;
 }
 
-/** Returns the model that observes, with its own cap and timeout. Undefined when none may or can. */
+/** Returns the model that observes, with its own cap and timeout; undefined if config.json or pi allows none. */
 export function observingModel(config: Config, context: PiContext): CompleteJson | undefined {
   const { observe } = config.settings;
   const model = observer(observe, context);
   if (!model) return undefined;
-  return asking(() => hostCompleter(model, { config, context, limits: observe, purse: "observe" }));
+  return lazily(() => hostCompleter(model, { config, context, limits: observe, purse: "observe" }));
 }
 
 /** Returns the name of the model that observes. */
 export function observingModelName({ settings }: Config, context: PiContext): string | undefined {
   const model = observer(settings.observe, context);
-  return model && nameOf(model);
+  return model && modelName(model);
 }
 
 /** Returns the entries of `modelKeys` that pi does not have. */
@@ -59,7 +57,7 @@ export function missingModels(config: Config | undefined, context: PiContext): s
 }
 
 /** Returns a completer that is made on first use: most prompts need none. */
-function asking(make: () => Promise<CompleteJson | undefined>): CompleteJson {
+function lazily(make: () => Promise<CompleteJson | undefined>): CompleteJson {
   let made: Promise<CompleteJson | undefined> | undefined;
   return async <T>(request: JsonRequest<T>) => {
     made ??= make();
@@ -84,22 +82,22 @@ function findModel(key: string, { model, modelRegistry }: PiContext): PiModel | 
   return modelRegistry.find?.(key.slice(0, slash), key.slice(slash + 1));
 }
 
-function nameOf({ provider, id }: PiModel): string {
+function modelName({ provider, id }: PiModel): string {
   return `${provider}/${id}`;
 }
 
-interface Asking {
+interface HostCall {
   config: Config;
   context: PiContext;
   limits: { dailyBudgetUsd: number; timeoutMs: number };
-  /** Calls of one purse count against its cap alone. */
+  /** The budget that calls count against, apart from that of names and answers. */
   purse?: "observe" | undefined;
 }
 
-/** Makes a completer of a model of pi's. */
+/** Returns a completer that asks a model of pi's. */
 async function hostCompleter(
   model: PiModel,
-  { config, context, limits, purse }: Asking,
+  { config, context, limits, purse }: HostCall,
 ): Promise<CompleteJson> {
   const [{ jsonCompleter }, { openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
     import("../../lib/model/answers.ts"),
@@ -126,7 +124,7 @@ async function hostCompleter(
       baseUrl: model.baseUrl,
       tokens: { input, output: maxTokens },
     });
-    const limit = within(timeoutMs, signal);
+    const limit = withTimeout(timeoutMs, signal);
     const asked = context.modelRegistry.complete?.(
       model,
       {
@@ -140,7 +138,7 @@ async function hostCompleter(
       },
       { maxTokens, signal: limit },
     );
-    const reply = await Promise.race([asked, endOf(limit)]).catch((error: unknown) => {
+    const reply = await Promise.race([asked, rejectOnAbort(limit)]).catch((error: unknown) => {
       throw answerError(model, redact(describeError(error)));
     });
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
@@ -153,7 +151,7 @@ async function hostCompleter(
     return {
       text: reply.content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join(""),
       cut: reply.stopReason === "length",
-      model: nameOf(model),
+      model: modelName(model),
       tokens: paid.tokens,
       usd: reply.usage?.cost?.total ?? paid.usd,
     };
@@ -167,20 +165,20 @@ function pricesOf({ id, cost: { input, output } = {} }: PiModel, { llm }: Settin
 }
 
 /** Returns a signal for the caller's abort or the model's timeout, whichever comes first. */
-function within(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
+function withTimeout(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
   const limit = AbortSignal.timeout(timeoutMs);
   return signal ? AbortSignal.any([signal, limit]) : limit;
 }
 
 /** Rejects when a signal is aborted, since a provider may ignore it. */
-function endOf(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
   });
 }
 
-/** Returns an error without its cause: a provider's error may quote the key that it refuses. */
+/** Returns an error without a `cause`: a provider's error may quote the key that it refuses. */
 function answerError({ id }: PiModel, reason: string): SessionMemoryError {
   const message = `Cannot get an answer from "${id}": ${reason}`;
   return new SessionMemoryError("MODEL_FAILED", message, { recoverable: true });

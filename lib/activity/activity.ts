@@ -1,8 +1,8 @@
 /**
  * Reads what other sessions did after the viewer's marks of them. Rows that hosts copied into forks count once.
  *
- * Transcripts are read forward from the mark, or from about an hour ago at the first look. Memory holds only counts,
- * names and two texts per session.
+ * Transcripts are read forward from the mark, or from about an hour ago at the first look. Only counts, names and two texts
+ * per session are held in memory.
  */
 
 import { readSync, type Stats, statSync } from "node:fs";
@@ -75,7 +75,7 @@ export function readActivities(
   };
   const { deadline = Number.POSITIVE_INFINITY, rules } = options;
   const isOver = () => Date.now() > deadline;
-  // Of thousands no more are prepared than can be read.
+  // Prepares no more of thousands of sessions than can be read in time.
   const half = (Date.now() + deadline) / 2;
   const readings: PendingRead[] = [];
   for (const session of sessions) {
@@ -87,7 +87,7 @@ export function readActivities(
   readings.sort(
     (a, b) =>
       Number(a.isOld) - Number(b.isOld) ||
-      order(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
+      compareText(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
       a.stat.birthtimeMs - b.stat.birthtimeMs ||
       a.session.size - b.session.size,
   );
@@ -163,7 +163,7 @@ function read(
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // for rows without a time
   const from = { offset, line: 0 };
-  // A few rows are told as a whole, and not half of them with the next prompt.
+  // A few rows are reported together, not half of them with the next prompt.
   const isCut = stat.size - offset > WHOLE_BYTES ? isOver : undefined;
   for (const entry of readEntries(session.file, { rules, head, from, progress, isOver: isCut })) {
     at = entry.at ?? at;
@@ -183,7 +183,7 @@ function read(
   return { session, stats, advance, skipped: progress.skipped };
 }
 
-function order(a: string, b: string): number {
+function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
@@ -194,7 +194,7 @@ const WHOLE_BYTES = 64 * 1024;
 /** Each probe reaches back four times as far as the one before. */
 const PROBE_BYTES = 256 * 1024;
 
-/** Returns the start of a line before everything newer than an ISO time, assuming that rows are in order of time. */
+/** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
 function offsetSince(
   file: string,
   since: string | undefined,
@@ -234,15 +234,15 @@ interface Part {
   offset: number;
   /** ISO time: older rows are ignored. */
   after: string | undefined;
-  /** Whether the time is up: what was not compared by then counts as new. */
+  /** Returns whether the time is up. What was not compared by then counts as new. */
   isOver: () => boolean;
 }
 
 const BLOCK_BYTES = 1024 * 1024; // a turn is some 100 KB; one read is enough
 
 /**
- * Returns a check for entries that one of the sources holds too. A fork begins with its copies, so a search for the
- * bytes of the first id decides whether a source needs to be compared at all.
+ * Returns a predicate for entries that one of the sources also holds. A fork begins with its copies, so a source that does
+ * not contain the bytes of the first id need not be compared.
  */
 function copiesIn(part: Part, sources: readonly string[]): (entry: Entry) => boolean {
   const { head, isOver } = part;

@@ -1,4 +1,4 @@
-/** Counts what other sessions did, and renders it in a few lines. Pure. */
+/** Counts what other sessions did, and renders the digest: a few lines within a number of characters. Pure. */
 
 import { counted, FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
@@ -95,22 +95,22 @@ export function renderDigest(
 ): string | null {
   if (activities.length === 0) return null;
   const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
-  const groups = alike(activities);
+  const groups = groupAlike(activities);
   const count = groups.length;
-  // Of thousands of sessions only these can have room.
+  // The most sessions that there can be room for.
   const most = Math.min(count, Math.floor(maxChars / LINE_MIN_CHARS));
   const quoted = groups.slice(0, most).map((group) => groupLine(group, true));
   const bare = groups.slice(0, most).map((group) => groupLine(group, false));
   for (let quotes = most; quotes >= 0 && most === count; quotes--) {
     const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, 0);
-    if (lengthOf(text) <= maxChars) return text;
+    if (countCodePoints(text) <= maxChars) return text;
   }
   for (let shown = Math.min(most, count - 1); shown >= 0; shown--) {
     const text = compose(bare.slice(0, shown), warnings, groups.slice(shown).flat().length);
-    if (lengthOf(text) <= maxChars) return text;
+    if (countCodePoints(text) <= maxChars) return text;
   }
   const least = compose([], [], activities.length);
-  return lengthOf(least) <= maxChars ? least : null;
+  return countCodePoints(least) <= maxChars ? least : null;
 }
 
 function compose(lines: readonly string[], warnings: readonly string[], leftOut: number): string {
@@ -118,8 +118,8 @@ function compose(lines: readonly string[], warnings: readonly string[], leftOut:
   return [HEADER, ...lines, ...warnings, ...more].join("\n");
 }
 
-/** Puts sessions together that began with the same words and did nothing, as one program's many runs do. */
-function alike(activities: readonly Activity[]): Activity[][] {
+/** Groups sessions that began with the same words and did nothing, such as the many runs of one program. */
+function groupAlike(activities: readonly Activity[]): Activity[][] {
   const groups = new Map<string, Activity[]>();
   for (const activity of activities) {
     const { id, firstUser } = activity;
@@ -164,13 +164,13 @@ function warningLines(overlaps: readonly Overlap[], maxChars: number): string[] 
   for (let shown = lines.length; shown > 0; shown--) {
     const more = shown < lines.length ? [`! +${counted(lines.length - shown, "more file")}`] : [];
     const text = [...lines.slice(0, shown), ...more];
-    if (lengthOf(text.join("\n")) <= maxChars) return text;
+    if (countCodePoints(text.join("\n")) <= maxChars) return text;
   }
   return lines.length > 0 ? [`! ${counted(lines.length, "file")} edited here and elsewhere`] : [];
 }
 
 /** Returns the length in code points, which the limit counts. */
-function lengthOf(text: string): number {
+function countCodePoints(text: string): number {
   let length = 0;
   for (const _ of text) length++;
   return length;

@@ -14,9 +14,9 @@ export interface LlmConfig {
   timeoutMs: number;
   /** USD per million tokens. */
   prices: Record<string, { input: number; output: number }>;
-  /** A program that is asked in place of a server: its command line, or `claude` for the one that fits. */
+  /** The command line of a program that answers in place of a server; `["claude"]` stands for a complete one. */
   command?: readonly string[] | undefined;
-  /** Calls of the program a day at most. */
+  /** The most calls of the program a day. */
   dailyCalls?: number | undefined;
 }
 
@@ -90,7 +90,7 @@ export interface Settings {
   volute: string[];
 }
 
-/** A message repeats no more than this of the file. */
+/** The most characters of the file that an error message repeats. */
 const FOUND_MAX_CHARS = 200;
 
 const flag = z.boolean();
@@ -116,7 +116,7 @@ const ownVariable = z.string().regex(/^SESSION_MEMORY_\w+$/, {
   error: "expected a variable named SESSION_MEMORY_…",
 });
 
-/** The keys of an object in config.json; those below a key may be written as they are. */
+/** The keys of an object in config.json, with a schema or the keys below each. */
 interface Keys {
   [key: string]: z.ZodType | Keys;
 }
@@ -138,7 +138,7 @@ const COMMAND: Keys = {
   timeoutMs: positive,
   dailyCalls: positive,
 };
-/** A plan has limits, too: the calls of a day are those of about as many sessions. */
+/** A subscription has limits, too. Thirty calls name about thirty sessions. */
 const COMMAND_DEFAULTS = { timeoutMs: 60_000, dailyCalls: 30 };
 
 const EMBEDDING: Keys = {
@@ -198,7 +198,7 @@ function schema(defaults: Settings, isCommand = false) {
   return strict(keys, { ...defaults });
 }
 
-/** Returns a schema of these keys and no others, in which what has a default may be left out. */
+/** Returns a schema that accepts only these keys, and lets those with a default be left out. */
 function strict(keys: Keys, defaults: Record<string, unknown>): z.ZodType {
   const shape = Object.entries(keys).map(([key, type]) => {
     const usual = defaults[key];
@@ -226,7 +226,7 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   const parsed = expected.safeParse(value);
   if (parsed.success) return withCommand(parsed.data as Settings);
   const { issues } = parsed.error;
-  // A key that is misspelt is missing too: its name says more.
+  // A misspelt key is reported as missing, too: naming it helps more.
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   const path = (issue?.path ?? []).map(String);
   if (issue?.code === "unrecognized_keys") throw unknownKey(file, path, issue.keys[0] ?? "", expected);
@@ -242,7 +242,7 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   );
 }
 
-/** Fills in what a program has of a model: it takes no key, and a plan's call costs nothing. */
+/** Completes the `llm` block of a program: it needs no key, and its calls cost nothing under a subscription. */
 function withCommand(settings: Settings): Settings {
   const { llm } = settings;
   if (!llm?.command) return settings;

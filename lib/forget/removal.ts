@@ -20,7 +20,7 @@ import {
   type Settings,
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
-import { eraseFreed, findRows, forgetRows, isEraseDue, type RowsFound } from "../index/forget-rows.ts";
+import { countRows, eraseFreed, forgetRows, isEraseDue, type RowsFound } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
@@ -171,7 +171,7 @@ type Found = Pick<Forgotten, "removed" | "keptFiles" | "setAside" | "forks">;
 
 async function countAll(forgetting: Forgetting, options: Options): Promise<Found> {
   const { notes, reports, metas, ...counts } = await inFiles(forgetting, options, true);
-  const rows = inIndexes(options.paths, (store) => findRows(forgetting, store));
+  const rows = inIndexes(options.paths, (store) => countRows(forgetting, store));
   const total = (key: "chunks" | "vectors") => rows.reduce((sum, each) => sum + each[key], 0);
   return {
     removed: {

@@ -1,12 +1,12 @@
 /**
  * The chunks' vectors: exact in `session_chunks.embedding`, as sign bits in `session_embeddings` (vec0), and in a cache
- * by content hash while no chunk has them. Whose they are is a fingerprint of model and dimensions.
+ * by content hash while no chunk has them. Each belongs to an embedder, identified by model and dimensions.
  */
 
 import type { EmbeddingConfig } from "../config/config.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
 
-/** The embedder whose vectors `session_embeddings` holds, every one; absent while it does not. */
+/** The embedder whose vectors `session_embeddings` holds; absent while some of them are missing there. */
 const TABLE_FACT = "vector_table";
 
 /** A chunk whose vector is missing. */
@@ -78,14 +78,14 @@ export function countPending(store: Store, embedder: number | undefined): number
   return Number(row?.n ?? 0);
 }
 
-/** Returns whether every chunk has its vector of this embedder, and search can ask for it. */
+/** Returns whether every chunk has a vector of this embedder that search can use. */
 export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean {
   const embedder = findEmbedder(store, embedding);
   if (embedder === undefined || countPending(store, embedder) > 0) return false;
   return store.db.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
 }
 
-/** Returns the vector already paid for these words, wherever it is kept. */
+/** Returns the vector that was already paid for these words, from the cache or from another chunk. */
 export function knownVector(store: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
   const row =
     store.db
@@ -97,7 +97,7 @@ export function knownVector(store: Store, hash: Uint8Array, embedder: number): U
   return row?.embedding as Uint8Array | undefined;
 }
 
-/** Gives a chunk its vector; one that is gone or has other words by now leaves the vector in the cache. */
+/** Stores a chunk's vector; in the cache if the chunk is gone or has other words by now. */
 export function putVector(
   store: Store,
   chunk: Pick<PendingChunk, "id" | "hash">,
@@ -142,7 +142,7 @@ export function resetFailures({ db }: Store, mark: number): void {
   });
 }
 
-/** Moves a chunk's vector from the search into the cache, if it has one. */
+/** Moves a chunk's vector, if it has one, into the cache, out of reach of the search. */
 export function keepVector(store: Store, chunkId: number): void {
   const { db } = store;
   const row = db.prepare("SELECT embedder FROM session_chunks WHERE id = ?").get(chunkId);

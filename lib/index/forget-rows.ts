@@ -1,6 +1,6 @@
 /**
- * Removes sessions, or chunks by their text, from the index for good: rows, full text, vectors, caches, claims; and
- * then their bytes out of its files.
+ * Removes sessions, or chunks by their text, from the index for good (rows, full text, vectors, caches, claims), then
+ * overwrites their bytes in its files. Also removes sessions that are excluded by now, and those whose transcript is gone.
  */
 
 import type { Settings } from "../config/config.ts";
@@ -23,25 +23,25 @@ export interface RowsFound {
 /** Present while the files may still hold bytes of forgotten rows. */
 const ERASE_FACT = "erase_due";
 
-/** Counts what would be removed. */
-export function findRows(forgetting: Forgetting, store: Store): RowsFound {
-  if ("ids" in forgetting) return findSessions(store, chosen(store, forgetting.ids));
+/** Counts what `forgetRows` would remove. */
+export function countRows(forgetting: Forgetting, store: Store): RowsFound {
+  if ("ids" in forgetting) return countSessionRows(store, heldAmong(store, forgetting.ids));
   const chunks = chunksWith(store, forgetting.hasText);
   return { chunks: chunks.length, vectors: chunks.filter(({ hasVector }) => hasVector).length, forks: [] };
 }
 
-/** Removes rows, and their bytes from the files. Returns false when another process keeps reading them. */
+/** Removes rows and their bytes. Returns false if another process is reading the files, which then still hold the bytes. */
 export function forgetRows(forgetting: Forgetting, store: Store): boolean {
-  if ("ids" in forgetting) forgetSessions(store, chosen(store, forgetting.ids));
+  if ("ids" in forgetting) forgetSessions(store, heldAmong(store, forgetting.ids));
   else forgetChunks(store, forgetting.hasText);
   return eraseFreed(store);
 }
 
-function chosen(store: Store, ids: ReadonlySet<string>): HeldSession[] {
+function heldAmong(store: Store, ids: ReadonlySet<string>): HeldSession[] {
   return heldSessions(store).filter(({ id }) => ids.has(id));
 }
 
-function findSessions({ db }: Store, sessions: readonly HeldSession[]): RowsFound {
+function countSessionRows({ db }: Store, sessions: readonly HeldSession[]): RowsFound {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
   const count = db.prepare(
     `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
@@ -59,7 +59,7 @@ function findSessions({ db }: Store, sessions: readonly HeldSession[]): RowsFoun
   };
 }
 
-/** Removes sessions, and cached rows that no chunk uses, since their owner is unknown. */
+/** Removes sessions, and the cached vectors and topics that no chunk uses: nothing says whose they were. */
 export function forgetSessions(store: Store, sessions: readonly HeldSession[]): void {
   forget(store, () => {
     for (const { number, storedId } of sessions) removeSession(store, { number, id: storedId });
@@ -79,7 +79,7 @@ function chunksWith(store: Store, hasText: (text: string) => boolean): { id: num
   return found;
 }
 
-/** Removes the chunks and deeds that hold a text, and the names of sessions that do. */
+/** Removes the chunks and deeds that contain a text, and the names, directories and projects of sessions that do. */
 function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
     for (const { id } of chunksWith(store, hasText)) removeChunk(store, id);
@@ -110,7 +110,7 @@ function forget(store: Store, work: () => void): void {
   });
 }
 
-/** Notes that the files hold bytes of what was removed. */
+/** Notes that the files still hold bytes of removed rows. */
 export function markErase(store: Store): void {
   writeFact(store, ERASE_FACT, "1");
 }
@@ -121,8 +121,8 @@ export function isEraseDue(store: Store): boolean {
 }
 
 /**
- * Rewrites the database, so that neither its free space nor its log holds what was deleted. False when another
- * process is reading it all the while: then the log still does.
+ * Rewrites the database, so that neither its free pages nor its write-ahead log hold what was deleted. Returns false if
+ * another process is reading it, since the log then still does.
  */
 export function eraseFreed(store: Store): boolean {
   const { db } = store;
@@ -152,7 +152,7 @@ export function pruneGone(store: Store): number {
   const gone = store.db.prepare("SELECT number, id FROM sessions WHERE source_gone = 1").all();
   for (const { number, id } of gone) {
     store.db.transaction(() => {
-      // forks that had copied rows of theirs are read again by the next run
+      // the next run reads forks with copies of its rows again, and indexes those rows there
       forgetProgress(store, sessionsWithCopies(store, String(id)));
       removeSession(store, { number: Number(number), id: String(id) });
     });

@@ -1,6 +1,6 @@
 /**
- * Opens an index, and tells how far it is behind: behind our rules, by the facts that it keeps of them, and behind the
- * transcripts, by sizes and times alone. Mostly nothing is new.
+ * Opens an index and determines whether it is up to date: with the redaction and exclusion rules, by the facts it keeps
+ * about them, and with the transcripts, by file sizes and times alone. Usually nothing is new.
  */
 
 import { existsSync, statSync } from "node:fs";
@@ -67,24 +67,24 @@ export function noteRules(store: Pick<Store, "db">, { redact }: StoringRules): v
   if (readFact(store, RULES_FACT) === undefined) writeFact(store, RULES_FACT, redactionVersion(redact.extra));
 }
 
-/** The exclude patterns without which every row was stored. */
+/** A digest of the exclude patterns under which every row was stored. */
 const PATTERNS_FACT = "patterns";
 
-/** Returns whether the rows were stored without exactly these patterns: others hide more of them, or less. */
-export function isStoredWithout(store: Store, { patterns }: Settings["exclude"]): boolean {
+/** Returns whether the rows were stored under exactly these exclude patterns. */
+export function isFilteredBy(store: Store, { patterns }: Settings["exclude"]): boolean {
   return readFact(store, PATTERNS_FACT) === digestPatterns(patterns);
 }
 
-/** Lets all sessions be read again, without these patterns. */
-export function storeWithout(store: Store, exclude: Settings["exclude"]): void {
-  if (isStoredWithout(store, exclude)) return;
+/** Where the exclude patterns have changed, marks all sessions as unread, so that the next run applies the new ones. */
+export function applyPatterns(store: Store, exclude: Settings["exclude"]): void {
+  if (isFilteredBy(store, exclude)) return;
   store.db.transaction(() => {
     forgetProgress(store, [...readIndexedSessions(store).keys()]);
     writeFact(store, PATTERNS_FACT, digestPatterns(exclude.patterns));
   });
 }
 
-/** A pattern may name what is to be forgotten: only its hash is stored. */
+/** Returns a hash of patterns. A pattern may name what is to be forgotten, so only this is stored. */
 function digestPatterns(patterns: readonly string[]): string | undefined {
   if (patterns.length === 0) return undefined;
   return sha256()
@@ -145,9 +145,9 @@ export function readStored(
   return { id, known: readIndexedSession(store, id) };
 }
 
-/** Returns whether each transcript found was read to its end; false also where only a closer look can show it. */
+/** Returns whether every transcript was read to its end. May return false where only opening the files could show it. */
 export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Settings, "exclude">): boolean {
-  if (!isStoredWithout(store, exclude)) return false;
+  if (!isFilteredBy(store, exclude)) return false;
   const read = filesAsRead(store);
   return findTranscripts(paths, { subagents: true }).every(({ file, ephemeral }) => {
     const stat = ephemeral ? undefined : statSync(file, { throwIfNoEntry: false });
@@ -161,7 +161,7 @@ export function findChanged(
   sessions: readonly Session[],
   { exclude }: Pick<Settings, "exclude">,
 ): readonly Session[] {
-  if (!isStoredWithout(store, exclude)) return sessions;
+  if (!isFilteredBy(store, exclude)) return sessions;
   const read = filesAsRead(store);
   const gone = new Set(readFiles(store, { gone: true }));
   return sessions.filter(
@@ -170,8 +170,8 @@ export function findChanged(
 }
 
 /**
- * Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. Mostly as
- * many are as they were as there are, and none need be looked for.
+ * Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. Usually all
+ * known sessions are unchanged, and no file has to be looked for.
  */
 export function markSources(store: Store, listed: readonly Session[], unchanged: number): number {
   const counts = store.db.prepare("SELECT count(*) AS known, total(source_gone) AS gone FROM sessions").get();
@@ -202,7 +202,7 @@ function readFiles(store: Store, { gone }: { gone: boolean }): string[] {
   return readList(store, `SELECT file AS item FROM sessions WHERE source_gone = ${gone ? 1 : 0}`);
 }
 
-/** Reads a column as one value: thousands of rows cost more than their text. */
+/** Reads the column `item` as one JSON value, which is faster than thousands of rows. */
 function readList(store: Store, sql: string): string[] {
   const row = store.db.prepare(`SELECT json_group_array(item) AS items FROM (${sql})`).get();
   return JSON.parse(String(row?.items)) as string[];

@@ -1,6 +1,6 @@
 /**
- * Sessions as the index holds them, which is all there is where the host has deleted a transcript: what was said, in the
- * words of their chunks, and what was done. Every message is there; of tool calls, what the index keeps of them.
+ * Reads sessions from the index, for transcripts that the host has deleted: every message, from the chunks, and what the
+ * index keeps of each tool call, from the deeds.
  */
 
 import { existsSync } from "node:fs";
@@ -37,9 +37,8 @@ export function heldSessions(store: Store): HeldSession[] {
     }));
 }
 
-/** Characters that a piece of a message repeats of the one before. */
+/** An overlap between pieces of one long message is looked for within these numbers of characters. */
 const OVERLAP_MIN = 16;
-/** Several times the tokens that a piece repeats. */
 const OVERLAP_MAX = 600;
 const LABEL = /^(User|Assistant): /;
 const ACTIONS: Record<string, ToolAction> = {
@@ -132,7 +131,7 @@ export interface IndexedPlace {
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */
-export async function orIndexed<T extends object>(
+export async function resolveOrIndexed<T extends object>(
   reference: string,
   paths: Reading,
   resolve: () => T | Omit<IndexedPlace, "indexed">,
@@ -171,7 +170,7 @@ export interface KnownLines {
   rewound: LineSpan[];
 }
 
-/** Returns where a line near the end begins and what was taken back; undefined when the index has read another file. */
+/** Returns where a line near the end begins and which lines were rewound; undefined if the file is not the indexed one. */
 export function knownLines(database: string, { file, size }: Session): KnownLines | undefined {
   try {
     return withExistingStore(database, (store) => {

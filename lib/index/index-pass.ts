@@ -1,6 +1,6 @@
 /**
- * One pass through one transcript: from its cursor to its end, exchange by exchange, into the index; and which session has
- * each of its rows.
+ * Reads one transcript into the index, exchange by exchange from its cursor to its end (a pass), and records which session
+ * each row belongs to, since forks copy rows.
  */
 
 import type { JsonRecord } from "../base/json.ts";
@@ -41,7 +41,7 @@ export const SESSION_CHUNKS_MAX = 2000;
 const REWOUND_MAX = 256 * 1024 * 1024;
 /** After so many chunks of a session its progress is saved. */
 const CHUNKS_PER_PART = 100;
-/** More damaged lines than this share, and the file is looked at as a whole. */
+/** With a larger share of damaged lines than this, the file is validated as a whole. */
 const DAMAGED_SHARE = 0.5;
 
 export interface IndexReport {
@@ -112,7 +112,7 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
 }
 
 /** Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed. */
-export function* passThrough(input: PassInput, options: PassOptions): Generator<void, void> {
+export function* runPass(input: PassInput, options: PassOptions): Generator<void, void> {
   const pass = startPass(input, options);
   for (const exchange of exchanges(readNew(pass))) {
     if (pass.isCut && !exchange.closed) break; // what follows was not read

@@ -1,5 +1,5 @@
 /**
- * Brings transcripts into the index: finds the changed ones and commits them in pieces.
+ * Brings transcripts into the index: skips those that have not changed, and commits the others in pieces.
  *
  * Every transaction ends between two exchanges with the cursor that matches its rows, so whatever ends a run, the
  * next one continues from there. Two runs at once are safe: each looks at a session again inside its transaction.
@@ -20,16 +20,16 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { removeExcluded } from "./forget-rows.ts";
 import {
+  applyPatterns,
   type Behind,
+  isFilteredBy,
   isReadToEnd,
-  isStoredWithout,
   measureBehind,
   noteRules,
   readStored,
-  storeWithout,
   unreadBytes,
 } from "./freshness.ts";
-import { type IndexReport, type PassOptions, passThrough, releaseRows, rowClaimer } from "./index-pass.ts";
+import { type IndexReport, type PassOptions, releaseRows, rowClaimer, runPass } from "./index-pass.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -49,23 +49,23 @@ export interface IndexOptions {
   home?: string | undefined;
   /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
-  /** Stops between two exchanges once it is over; a file with very much to read is left for a run without it. */
+  /** Milliseconds after which it stops between two exchanges. Files with very much to read are left to a run without it. */
   deadlineMs?: number | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((done: number, total: number) => void) | undefined;
   onWarning?: ((text: string) => void) | undefined;
 }
 
-/** Others wait for the write lock meanwhile, and so do signals; a shorter one merges the full text more often. */
+/** Other processes and signals wait for a transaction to end; shorter ones merge the full text more often. */
 const TRANSACTION_MS = 200;
-/** More unread bytes than this are not started under a deadline. */
+/** A file with more unread bytes than this is not started under a deadline. */
 const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 
 interface Run extends PassOptions {
   options: IndexOptions;
-  /** Changes when another process has written. */
+  /** SQLite's `data_version`, which changes when another process has written. */
   version: number;
-  /** True if other patterns are excluded by now than when it began. */
+  /** True if config.json excludes other patterns than when the run began. */
   isOutdated: boolean;
   projects: ReturnType<typeof projectLookup>;
 }
@@ -78,7 +78,7 @@ interface Run extends PassOptions {
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const { store, settings } = options;
   noteRules(store, settings);
-  storeWithout(store, settings.exclude);
+  applyPatterns(store, settings.exclude);
   const run = startRun(options);
   if (options.all) resetProgress(run);
   const steps = indexFiles(run);
@@ -133,7 +133,7 @@ function resetProgress({ options: { store, sessions } }: Run): void {
   });
 }
 
-/** Another process that wrote may have forgotten something, and may have kept it out only after this one began. */
+/** After a write by another process, reads again what is excluded: `forget` may have excluded something meanwhile. */
 function recheck(run: Run): void {
   const { store, settings, home } = run.options;
   const version = Number(store.db.prepare("PRAGMA data_version").get()?.data_version);
@@ -142,8 +142,8 @@ function recheck(run: Run): void {
   const known = settings.exclude;
   const exclude = home === undefined ? known : currentExclude({ config: join(home, "config.json") }, known);
   run.rules = readRules({ ...settings, exclude });
-  // What this run reads would have to be read again: the next one does.
-  run.isOutdated = !isStoredWithout(store, exclude);
+  // Whatever this run still read would have to be read again, so it stops and leaves it to the next.
+  run.isOutdated = !isFilteredBy(store, exclude);
   removeExcluded(store, exclude);
 }
 
@@ -174,16 +174,16 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     return;
   }
   const head = readHead(session.file);
-  const facts = readFacts(run, session, { head, from: known?.cursor.offset ?? 0 });
+  const facts = sessionFacts(run, session, { head, from: known?.cursor.offset ?? 0 });
   if (run.rules.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
     return;
   }
   const state = known ?? newIndexedSession(store, id, session);
-  yield* passThrough({ session, known: state, head, facts }, run);
+  yield* runPass({ session, known: state, head, facts }, run);
 }
 
-function readFacts(
+function sessionFacts(
   run: Run,
   session: Session,
   { head, from }: { head: Head | undefined; from: number },
@@ -220,16 +220,16 @@ function isFileError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && "syscall" in error && "code" in error;
 }
 
-/** Another run may be in the middle of years of transcripts; going on beside it is safe, only wasteful. */
+/** Another run may be indexing years of transcripts; running beside it is safe, only wasteful. */
 const LOCK_WAIT_MS = 60_000;
 
 /**
- * Indexes what it can before the deadline, waiting that long for another run: of two first searches at once, the second must
- * not find nothing. Returns what is still missing.
+ * Indexes what it can before the deadline, and returns what is still missing. Waits that long for another run, or the second
+ * of two first searches would find nothing.
  */
 export async function catchUp(options: IndexOptions & { home: string; deadlineMs: number }): Promise<Behind> {
   const behind = readBehind(options);
-  if (behind.sessions === 0 && isStoredWithout(options.store, options.settings.exclude)) return behind;
+  if (behind.sessions === 0 && isFilteredBy(options.store, options.settings.exclude)) return behind;
   const { deadlineMs } = options;
   const end = Date.now() + deadlineMs;
   const left = () => Math.max(0, end - Date.now());

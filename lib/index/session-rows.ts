@@ -13,11 +13,11 @@ import { updateRewound } from "./index-state.ts";
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;
 
-/** The values by which a stored chunk is compared with a new one. */
+/** What a stored chunk is compared by with the new chunk at its index. */
 export interface StoredChunk {
   id: number;
   hash: string;
-  /** Everything else that may change while the hash stays. */
+  /** Its lines, entry ids and tool calls, which may change while its hash stays the same. */
   place: string;
 }
 
@@ -27,15 +27,15 @@ interface ChunkPlace {
   timestamp: string;
   /** Line of the first row of its exchange. */
   exchangeLine: number;
-  /** The chunk that has its index. */
+  /** The chunk stored at its index before. */
   before: StoredChunk | undefined;
 }
 
 const INSERT_TEXT = "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)";
 
 /**
- * Prepares the statements that insert chunks that are not there, once for a run. A chunk's vector is known by the hash,
- * that of its header and content unless given.
+ * Prepares, once for a run, the statements that insert chunks, and returns the function that runs them. The hash is the key
+ * of a chunk's vector and topics; by default it is that of its header and content.
  */
 export function chunkAdder({ db }: Pick<Store, "db">) {
   const insert = db.prepare(
@@ -67,14 +67,17 @@ export function chunkAdder({ db }: Pick<Store, "db">) {
   };
 }
 
-/** Prepares the statements that replace the chunk at an index, once for a run; they return whether it is new. */
+/**
+ * Prepares, once for a run, the statements that replace the chunk at an index, and returns the function that runs them: true
+ * if the chunk's words are new.
+ */
 export function chunkPutter(store: Store) {
   const add = chunkAdder(store);
   return (chunk: Chunk, place: ChunkPlace): boolean => {
     const { before } = place;
     const hash = contentHash(chunk.contextContent);
     if (before && before.hash === Buffer.from(hash).toString("hex")) {
-      if (before.place !== listPlace(chunk, place).join(" ")) move(store, before.id, chunk, place);
+      if (before.place !== listPlace(chunk, place).join(" ")) moveChunk(store, before.id, chunk, place);
       return false;
     }
     if (before) removeChunk(store, before.id);
@@ -88,13 +91,13 @@ export function countChunks({ db }: Store, sessionId: string): number {
   return Number(row?.n);
 }
 
-/** Removes all that the index holds of a session, but what was paid for. */
+/** Removes a session from the index. Its vectors and topics stay in their caches, since they were paid for. */
 export function removeSession(store: Store, session: { number: number; id: string }): void {
   store.db.transaction(() => {
     removeChunks(store, session.id);
     removeDeeds(store, session.number);
     updateRewound(store, session.number, []);
-    // by number: one whose file went while it was read has no row of its own yet
+    // by number: a session whose file was deleted while it was read has no row in `sessions` yet
     store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(session.number);
     store.db.prepare("DELETE FROM copies WHERE session_id = $id OR owner_id = $id").run({ id: session.id });
     store.db.prepare("DELETE FROM index_state WHERE session_id = ?").run(session.id);
@@ -102,22 +105,22 @@ export function removeSession(store: Store, session: { number: number; id: strin
   });
 }
 
-/** Removes the chunks of a session, all or those before an index; their vectors stay in the cache. */
-export function removeChunks(store: Store, sessionId: string, before = Number.MAX_SAFE_INTEGER): void {
+/** Removes a session's chunks, all or those below an index; their vectors stay in the cache. */
+export function removeChunks(store: Store, sessionId: string, below = Number.MAX_SAFE_INTEGER): void {
   const ids = store.db
     .prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index < ?")
-    .all(sessionId, before);
+    .all(sessionId, below);
   for (const row of ids) removeChunk(store, Number(row.id));
 }
 
-/** Replaces a chunk's topics, in its header and in the full text too. */
+/** Replaces a chunk's topics, also in its header and in the full text. */
 export function putTopics(store: Store, chunkId: number, topics: string[]): void {
   const row = store.db.prepare("SELECT context_content FROM session_chunks WHERE id = ?").get(chunkId);
   if (!row) return;
   store.db
     .prepare("UPDATE session_chunks SET topic_tags = ?, context_content = ? WHERE id = ?")
     .run(JSON.stringify(topics), withTopics(String(row.context_content), topics), chunkId);
-  replaceText(store, chunkId);
+  replaceFullText(store, chunkId);
 }
 
 function topicCache(db: Store["db"]): ((hash: Uint8Array) => string[] | undefined) | undefined {
@@ -133,7 +136,7 @@ function withTopics(contextContent: string, topics: readonly string[]): string {
   return contextContent.replace(/^\[Topics: .*\]$/m, () => `[Topics: ${topics.join(", ")}]`);
 }
 
-/** Returns the session's chunks from an index on. */
+/** Returns a session's chunks from an index on, by index. */
 export function storedChunks(store: Store, sessionId: string, index: number): Map<number, StoredChunk> {
   const rows = store.db
     .prepare(
@@ -155,8 +158,8 @@ function listPlace(chunk: Chunk, { exchangeLine }: ChunkPlace): (string | number
   return [firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), writeRowLines(chunk.rows), tools];
 }
 
-/** Moves a chunk with the same words to other lines or tool calls; its vector stays. */
-function move(store: Store, id: number, chunk: Chunk, place: ChunkPlace): void {
+/** Gives a chunk whose words are the same its new lines and tool calls; it keeps its vector. */
+function moveChunk(store: Store, id: number, chunk: Chunk, place: ChunkPlace): void {
   store.db
     .prepare(
       `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, row_lines = ?,
@@ -164,7 +167,7 @@ function move(store: Store, id: number, chunk: Chunk, place: ChunkPlace): void {
        WHERE id = ?`,
     )
     .run(...listPlace(chunk, place), id);
-  replaceText(store, id);
+  replaceFullText(store, id);
 }
 
 function writeRowLines(rows: Chunk["rows"]): string {
@@ -179,7 +182,7 @@ export function readRowLines(text: string): Chunk["rows"] {
   }));
 }
 
-/** Cleans each message by itself, and moves their beginnings with what that takes out. */
+/** Cleans each message of a chunk by itself, and corrects where each begins. */
 export function cleanMessages(
   { content, rowLines }: { content: string; rowLines: string },
   clean: (text: string) => string,
@@ -194,7 +197,7 @@ export function cleanMessages(
   return { content: cleaned, rows, rowLines: writeRowLines(rows) };
 }
 
-function replaceText({ db }: Store, id: number): void {
+function replaceFullText({ db }: Store, id: number): void {
   const row = db.prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?").get(id);
   if (!row) return;
   const texts = { content: String(row.content), contextContent: String(row.context_content) };
@@ -242,7 +245,10 @@ interface DeedPlace {
   timestamp: string;
 }
 
-/** Prepares the statements that put deeds in, with their words and the keys of their error lines, once for a run. */
+/**
+ * Prepares, once for a run, the statements that insert deeds with their full text and the keys of their error lines, and
+ * returns the function that runs them.
+ */
 export function deedAdder({ db }: Pick<Store, "db">) {
   const insert = db.prepare(
     `INSERT INTO deeds (session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input,
@@ -271,7 +277,7 @@ export function deedAdder({ db }: Pick<Store, "db">) {
   };
 }
 
-/** Returns whether a result only repeats a file: nobody searches for the deed by that. */
+/** Returns whether a deed's result is just the text of a file, by which nobody searches for the deed. */
 function isFileText(kind: DeedKind, outcome: DeedOutcome): boolean {
   return outcome === "done" && (kind === "read" || kind === "edit" || kind === "write");
 }
@@ -284,7 +290,7 @@ export function removeDeeds(store: Store, session: number, { after, to } = ALL_L
   for (const { id } of rows) removeDeed(store, Number(id));
 }
 
-/** Removes the deeds that hold a text. */
+/** Removes the deeds that contain a text. */
 export function removeDeedsWith(store: Store, hasText: (text: string) => boolean): void {
   const ids: number[] = [];
   const rows = store.db.prepare("SELECT id, target, paths, input, result FROM deeds");

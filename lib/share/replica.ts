@@ -6,7 +6,7 @@
 
 import { remove } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { eraseFreed, findRows, forgetRows } from "../index/forget-rows.ts";
+import { countRows, eraseFreed, forgetRows } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { removeSession } from "../index/session-rows.ts";
 import type { SqlValue } from "../store/sqlite.ts";
@@ -211,7 +211,7 @@ function forgetText(
   forgetting: Exclude<Forgetting, { ids: unknown }>,
   dryRun: boolean,
 ): number {
-  const { chunks } = findRows(forgetting, replica);
+  const { chunks } = countRows(forgetting, replica);
   if (dryRun) return chunks;
   const { hasText } = forgetting;
   const rows = replica.db.prepare("SELECT stored_id, meta, observations FROM shared_sessions").all();

@@ -1,4 +1,7 @@
-/** Copilot CLI's sessions: `events.jsonl`, a chain of `{type, data, id, timestamp, parentId}`, with `workspace.yaml` beside it. */
+/**
+ * Copilot CLI's sessions: `events.jsonl`, a chain of `{type, data, id, timestamp, parentId}`, and `workspace.yaml` beside it,
+ * which holds the title.
+ */
 
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
@@ -6,7 +9,7 @@ import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { callOf, type Format, isoTime, type RowEntry, treeNode } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
-/** What the client adds below a command's output. */
+/** The line that the client appends to a command's output. */
 const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code -?\d+>\s*$/;
 
 export const format: Format = {
@@ -26,11 +29,11 @@ export const format: Format = {
 
   entries(record, { results }) {
     const data = recordOf(record.data);
-    // A subagent's events stand among the session's, under the call that started it.
+    // Events of subagents are written into the session's file; each names the call that started the subagent.
     if (data.parentToolCallId !== undefined) return [];
     switch (record.type) {
       case "user.message": {
-        // A skill's page and the client's own prompts name their source.
+        // Skill pages and prompts that the client itself writes have another source.
         const isTyped = data.source === undefined || data.source === "user";
         return isTyped ? [{ kind: "user", text: stringOf(data.content) ?? "" }] : [];
       }
