@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openDatabase, openScratch } from "../lib/store/sqlite.ts";
+import { existsSync, linkSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { tryLock } from "../lib/base/locks.ts";
+import { copyTable, openVersioned } from "../lib/store/carry-over.ts";
+import { openDatabase, openScratch, type SqlDatabase } from "../lib/store/sqlite.ts";
 import { openStore } from "../lib/store/store.ts";
 
 function folder(): string {
@@ -100,5 +102,46 @@ describe("openStore()", () => {
       ]),
     );
     store.close();
+  });
+});
+
+describe("openVersioned()", () => {
+  const schema = "CREATE TABLE t (x)";
+
+  /** A database whose row is only in its log. */
+  function withValue(path: string, value: string): string {
+    const db = openVersioned(path, { schema });
+    db.prepare("INSERT INTO t VALUES (?)").run(value);
+    db.close();
+    return path;
+  }
+
+  const valuesIn = (db: SqlDatabase) => {
+    const rows = db.prepare("SELECT x FROM t").all();
+    db.close();
+    return rows;
+  };
+
+  test("leaves an old file whole until the new one has its name, whoever is killed in between", () => {
+    const path = withValue(join(folder(), "memory.db"), "old");
+    const old = `${path}.linked`;
+    linkSync(path, old);
+    openDatabase(path).exec("PRAGMA user_version = 8");
+    openVersioned(path, { schema, carry: (from, to) => copyTable("t", from, to) }).close();
+    expect([path, old].map((file) => valuesIn(openDatabase(file)))).toEqual([[{ x: "old" }], [{ x: "old" }]]);
+  });
+
+  test("puts no log beside a file that another process is replacing, and takes over from one that was killed", () => {
+    const path = withValue(join(folder(), "memory.db"), "old");
+    const lock = `${path}.carry.lock`;
+    openDatabase(path).exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    for (const part of ["-wal", "-shm"]) rmSync(path + part, { force: true });
+    const release = tryLock(lock);
+    expect(() => openVersioned(path, { schema })).toThrow("another process is carrying it over");
+    expect(readdirSync(dirname(path)).sort()).toEqual(["memory.db", "memory.db.carry.lock"]);
+    release?.();
+    writeFileSync(lock, `4194304 ${JSON.stringify({ host: hostname(), started: "1" })}`);
+    expect(valuesIn(openVersioned(path, { schema }))).toEqual([{ x: "old" }]);
+    expect(existsSync(lock)).toBe(false);
   });
 });

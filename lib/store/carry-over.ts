@@ -37,7 +37,9 @@ export interface Versioned {
  * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened; `BUSY` while another process replaces it.
  */
 export function openVersioned(path: string, options: Versioned): SqlDatabase {
-  const db = isMarkedDamaged(path) ? undefined : openUndamaged(path, options);
+  // Beside a file that is being replaced, the old one's log would be taken for that of the new one.
+  const isReady = !isMarkedDamaged(path) && !existsSync(lockOf(path));
+  const db = isReady ? openUndamaged(path, options) : undefined;
   if (db) return db;
   replace(path, options);
   const replaced = openCurrent(path, options);
@@ -90,9 +92,16 @@ function isEmpty(db: SqlDatabase): boolean {
 }
 
 function replace(path: string, options: Versioned): void {
-  if (!options.carry)
+  const lock = lockOf(path);
+  const done = () => {
+    if (!isMarkedDamaged(path) && isReplaced(path, options)) return true;
+    if (options.carry) return false;
     throw unusable(path, isMarkedDamaged(path) ? "it is damaged" : "it is of another version");
-  const release = waitForLock(`${path}.carry.lock`, WAIT_MS);
+  };
+  // who carries nothing over needs no lock, which a read-only folder could not hold
+  if (!options.carry && !existsSync(lock) && done()) return;
+  const release = waitForLock(lock, options.carry ? WAIT_MS : 0);
+  if (!release && !options.carry) throw unusable(path, "another process is carrying it over");
   if (!release) {
     throw new SessionMemoryError("BUSY", `Cannot open "${path}": another process is carrying it over`, {
       recoverable: true,
@@ -100,8 +109,7 @@ function replace(path: string, options: Versioned): void {
     });
   }
   try {
-    if (!isMarkedDamaged(path) && isReplaced(path, options)) return;
-    takePlace(path, fillNew(path, options));
+    if (!done()) takePlace(path, fillNew(path, options));
   } finally {
     release();
   }
@@ -127,7 +135,10 @@ function fillNew(path: string, { schema, carry }: Versioned): boolean {
       const isWhole = from !== undefined && to.transaction(() => carry?.(from, to) ?? true);
       // all of it in the one file that takes the name
       to.exec("PRAGMA journal_mode = DELETE");
-      return isWhole && !isMarkedDamaged(path);
+      if (!isWhole || isMarkedDamaged(path)) return false;
+      // the old file loses its log before its name
+      from.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+      return true;
     } finally {
       from?.close();
     }
@@ -158,6 +169,7 @@ function takePlace(path: string, isWhole: boolean): void {
 }
 
 const newOf = (path: string) => `${path}.new`;
+const lockOf = (path: string) => `${path}.carry.lock`;
 
 function link(path: string, other: string): void {
   try {
