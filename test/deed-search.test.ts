@@ -142,7 +142,7 @@ test("errorHistory() says that its rows are the next steps, and what was made of
   const steps: Turn[] = [
     ["fails", "serve", "error: zebra socket refused"],
     ["says", "Something else listens on that port."],
-    ["runs", "free-port 80", ""],
+    ["runs", "sh <<'EOF'\nfree-port 80\nEOF", ""],
     ["says", "The port is free now."],
   ];
   writeWork(own, "open", { cwd: CWD }, ["user", "serve it"], ...steps);
@@ -154,7 +154,7 @@ test("errorHistory() says that its rows are the next steps, and what was made of
   expect(rowsOf(find)).toEqual([
     "2 [Bash serve] failed error: zebra socket refused",
     "4 said Something else listens on that port.",
-    "5 [Bash free-port 80]",
+    "5 [Bash sh <<'EOF' free-port 80 EOF]",
     "7 said The port is free now.",
   ]);
 });

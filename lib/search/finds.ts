@@ -1,5 +1,6 @@
 /** Finds among deeds: a place in a session, in a few words, with the rows that show it. */
 
+import { truncate } from "../base/text.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/session-rows.ts";
 import type { SqlRow } from "../store/sqlite.ts";
@@ -124,10 +125,15 @@ function isInTime(timestamp: string, { after, before }: FindScope): boolean {
 
 /** Converts a deed to a row; `text` is the part worth showing. */
 export function deedRow(
-  { line, kind, tool, target, outcome }: StoredDeed,
+  { line, kind, tool, target, input, outcome }: StoredDeed,
   { text, cwd, clean }: { text: string; cwd: string | undefined; clean: (text: string) => string },
 ): Row {
-  const head = `[${tool} ${cutMiddle(clean(relativeTo(cwd, target)), kind === "command" ? COMMAND_MAX : TARGET_MAX)}]${SIGNS[outcome] ?? ""}`;
+  // of a command of several lines the first mostly says nothing: `git commit -m "$(cat <<'EOF'`
+  const isLong = kind === "command" && input.startsWith(target);
+  const called = isLong
+    ? truncate(clean(input).replace(/\s+/g, " ").trim(), COMMAND_MAX)
+    : cutMiddle(clean(relativeTo(cwd, target)), kind === "command" ? COMMAND_MAX : TARGET_MAX);
+  const head = `[${tool} ${called}]${SIGNS[outcome] ?? ""}`;
   return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
 }
 
