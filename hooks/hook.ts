@@ -1,7 +1,7 @@
 /**
  * Runs Claude Code's hooks, reads what a host gives a hook (session, prompt, settings), and starts work in the background.
  *
- * On the prompt hook's silent path: what only a failure or a start needs is loaded by it.
+ * Loaded by every prompt hook, so what only a failure or a start in the background needs is imported there.
  */
 
 import { readFileSync, renameSync } from "node:fs";

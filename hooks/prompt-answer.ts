@@ -95,7 +95,7 @@ export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: 
   return injection(text, prompt.session.id, paths);
 }
 
-/** Returns a text that is in the log once it is delivered. */
+/** Returns a text to inject, which is logged once delivered. */
 function injection(text: string | undefined, session: string, { log }: Reading): Injection {
   const delivered = () => text !== undefined && logEvent(log, { event: "injected", ok: true, session, text });
   return { text, delivered };
@@ -135,7 +135,7 @@ export function readFailure(input: JsonRecord): Failure | undefined {
   const { id, file, cwd } = readSession(input);
   const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;
   if (command === undefined || input.is_interrupt === true) return undefined;
-  // a subagent sees nothing of what its session was told
+  // a subagent does not see what was added to its session
   const failed = { sessionId: id, viewer: stringOf(input.agent_id) ?? id, cwd, command };
   if (input.tool_response === undefined) return { ...failed, output: stringOf(input.error) ?? "" };
   const { tool_response: output } = input;
@@ -152,7 +152,7 @@ export function readFailure(input: JsonRecord): Failure | undefined {
   };
 }
 
-/** Returns what to tell of a failure. Once delivered, it is in the log. */
+/** Returns what to add to a command that failed. Logged once delivered. */
 export async function answerFailure(failed: Failure, { paths, settings }: Settled): Promise<Injection> {
   const { seenText } = await import("../lib/activity/seen.ts");
   return injection(await seenText(failed, { paths, settings }), failed.sessionId, paths);

@@ -1,4 +1,13 @@
 #!/usr/bin/env bun
+
+/**
+ * Keeps observations of a session, and renders them in place of its raw history.
+ *
+ * Observes by rule; by a model where config.json names one.
+ *
+ * @module
+ */
+
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted } from "../lib/base/text.ts";
 import {
@@ -43,14 +52,6 @@ import { observationLines, renderObservations } from "../lib/observe/render-obse
 import { redactor } from "../lib/redact/redact.ts";
 import { type FoundShared, findObserved, sharedMemory } from "../lib/share/shared-sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
-
-/**
- * Keeps observations of a session, and renders them in the place of its raw history.
- *
- * Observes by rule; by a model where config.json names one.
- *
- * @module
- */
 
 const USAGE = `\
 Usage: session-memory observe-compact <session> [actions] [options]

@@ -1,4 +1,13 @@
 #!/usr/bin/env bun
+
+/**
+ * Prints what was said and done in another session, each entry with its line of the transcript.
+ *
+ * Reads the transcript from its end, so a huge one takes no longer than a small one.
+ *
+ * @module
+ */
+
 import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { countPoints, isTerminal, plainText } from "../lib/base/output.ts";
@@ -49,14 +58,6 @@ import {
 } from "../lib/transcripts/steps.ts";
 import { readLastSteps, readStepsAt } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
-
-/**
- * Prints what was said and done in another session, each entry with its line of the transcript.
- *
- * Reads the transcript from its end, so a huge one takes no longer than a small one.
- *
- * @module
- */
 
 const USAGE = `\
 Usage: session-memory session-reader <session>[:<line>|:<from>-<to>] [options]

@@ -1,6 +1,6 @@
 /**
- * session-memory in pi: reports to each prompt what other sessions did and at a failing command how they ended it, indexes and names sessions after a turn, and
- * keeps observations of the conversation that replace it when it is compacted.
+ * session-memory in pi: adds to each prompt what other sessions did, and to a command that failed how they ended its error;
+ * indexes and names the session after each turn; and keeps observations that replace the conversation when it is compacted.
  *
  * Loaded by index.ts.
  */
@@ -55,7 +55,7 @@ export function registerPrompt(state: PiState, config: Config): void {
   });
 }
 
-/** Registers the message on a command that failed. It comes after the tool's results, which stay as they were. */
+/** Registers the message about a command that failed. It comes after the tool's results and leaves them unchanged. */
 export function registerFailures(state: PiState, config: Config): void {
   on(state, "tool_result", async ({ toolName, input, content = [], isError }, context) => {
     const { command } = recordOf(input);

@@ -1,5 +1,5 @@
 /**
- * Indexes the session after each turn, in a process of its own or in small slices when none can be started, and names it when
+ * Indexes the session after each turn, in a process of its own or, if none can be started, in small slices; and names it when
  * that is due or requested (meta file, status line with the cost, telemetry entry).
  */
 

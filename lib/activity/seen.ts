@@ -1,7 +1,7 @@
 /**
- * What is said of a command that failed: the ends that earlier sessions found to its errors, each once in a session.
+ * Decides whether to say how earlier sessions ended the errors of a command that failed: once for each error and session.
  *
- * Most failures are new: for those nothing is loaded but what looks their lines up in the index.
+ * Most errors are new. For those, only what looks up their lines in the index is loaded.
  */
 
 import { existsSync } from "node:fs";
@@ -13,7 +13,7 @@ import type { ForgetIn, Forgetting } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 
-/** A command that failed, and who is told of it: its session, or a subagent there. */
+/** A command that failed, and the session or subagent that is informed. */
 export interface Failure extends FailedCommand {
   viewer: string;
   /** Asked before anything is said, where the host reports other calls too. */
@@ -27,11 +27,11 @@ interface SeenSources {
   now?: Date;
 }
 
-/** The time for which a session remembers what it was told. */
+/** How long it is remembered what a session was informed about. */
 const REMEMBERED_DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** Returns what to say of a failure; undefined where nothing is known, or it was said before. */
+/** Returns what to say about a failure; undefined if no end of its errors is known, or if all was said before. */
 export async function seenText(
   failed: Failure,
   { paths, settings, now = new Date() }: SeenSources,
@@ -123,18 +123,18 @@ async function newlySeen(
   }
 }
 
-/** Returns whether the user's own index has a session too that was pulled. */
+/** Returns whether the user's own index also holds a session that was pulled. */
 function isHeld({ db }: Store, id: string): boolean {
   return db.prepare("SELECT 1 FROM sessions WHERE id = ?").get(id) !== undefined;
 }
 
-/** Reads the keys of the errors that a session was told of. */
+/** Reads the keys of the errors that a session was informed about. */
 function saidTo({ db }: Store, viewer: string): Set<number> {
   const rows = db.prepare("SELECT key FROM seen_before WHERE viewer = ?").all(viewer);
   return new Set(rows.map(({ key }) => Number(key)));
 }
 
-/** Notes what a session is told; returns false where it was told at this very moment by another hook. */
+/** Records what a session is informed about; returns false if another hook has done so at the same moment. */
 function claim({ db }: Store, viewer: string, keys: readonly number[], now: Date): boolean {
   const insert = db.prepare("INSERT OR IGNORE INTO seen_before (viewer, key, at) VALUES (?, ?, ?)");
   const before = new Date(now.getTime() - REMEMBERED_DAYS * DAY_MS).toISOString();
@@ -144,7 +144,7 @@ function claim({ db }: Store, viewer: string, keys: readonly number[], now: Date
   });
 }
 
-/** Forgets which errors sessions, or their subagents, were told the ends of; returns how many. */
+/** Forgets the errors that sessions or their subagents were informed about; returns how many. */
 export async function forgetTold(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<number> {
   if (!("ids" in forgetting)) return 0;
   const { withExistingState } = await import("../store/state.ts");
@@ -159,7 +159,7 @@ export async function forgetTold(forgetting: Forgetting, { paths, dryRun }: Forg
   return told ?? 0;
 }
 
-/** Counts how often something was said within a day. */
+/** Counts how often a session was informed within the last day. */
 export function countSeen({ db }: Store, now: Date): number {
   const since = new Date(now.getTime() - DAY_MS).toISOString();
   const row = db

@@ -31,7 +31,7 @@ export function writeFully(text: string, descriptor = STDOUT): boolean {
   return true;
 }
 
-/** Returns whether a descriptor is a terminal. node:tty is asked only about a character device: it costs more than starting Bun. */
+/** Returns whether a descriptor is a terminal. node:tty, slower to load than Bun is to start, is asked about devices only. */
 export function isTerminal(descriptor = STDOUT): boolean {
   try {
     return (
@@ -64,7 +64,7 @@ export function logEvent(file: string, event: LogEvent): void {
   }
 }
 
-/** What a part is to its reader. `place` is an `L` and a transcript's line; in `said` the words asked for are marked. */
+/** What a part of a line is, by which a terminal colours it. `place` is an `L` and a line of the transcript. */
 export type PartKind =
   | "name"
   | "time"

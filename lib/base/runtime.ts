@@ -69,7 +69,7 @@ export function withOwnRuntime({ PATH = "", ...env }: Environment): Environment 
   return { ...env, PATH: `${PATH}${delimiter}${dirname(process.execPath)}` };
 }
 
-/** Returns the project's folder, by which the starter tells its programs, or the root where it was removed meanwhile. */
+/** Returns the project's folder, whose programs the starter refuses; the root if it was removed meanwhile. */
 function placeToStart(cwd: string): string {
   return existsSync(cwd) ? cwd : "/";
 }

@@ -6,7 +6,7 @@
 import type { Line, Part, PartKind } from "./output.ts";
 import { formatLocal, localTime } from "./time.ts";
 
-/** Of what is said only the words that were asked for are painted. */
+/** What can be painted: of a `said` part only the words that were asked for, as `match`. */
 type Painted = Exclude<PartKind, "said"> | "match";
 
 type Paint = (kind: Painted, text: string) => string;

@@ -1,4 +1,4 @@
-/** Text for display, shortened, counted and quoted; the distance between two words; hashes. */
+/** Shortens, counts and quotes text for display; measures the distance between two words; hashes. */
 
 import type { Hash } from "node:crypto";
 

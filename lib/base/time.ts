@@ -1,4 +1,4 @@
-/** Times as people write and read them, in a time zone. */
+/** Reads and formats times as people write them, in a time zone. */
 
 interface LocalTime {
   year: number;
@@ -151,7 +151,7 @@ export function formatAge(seconds: number): string {
   return `${Math.floor(age / 86_400)}d`;
 }
 
-/** Returns the wall clock of an instant in a time zone; the system's own zone needs none of the milliseconds that loading zones costs. */
+/** Returns the wall clock of an instant in a time zone; for the system's own, without the milliseconds that loading zones takes. */
 export function localTime(date: Date, timezone?: string): LocalTime {
   if (timezone === undefined || timezone === "UTC") {
     const offset = timezone === undefined ? date.getTimezoneOffset() * 60_000 : 0;

@@ -61,7 +61,7 @@ export interface Forgotten {
     observations: number;
     ledgers: number;
     metaFiles: number;
-    /** Cursors of and about the session, and the errors it was told the ends of. */
+    /** Cursors of and about the session, and the errors it was informed about. */
     cursors: number;
     notes: string[];
     /** Pages, and overviews that link them. */

@@ -41,7 +41,7 @@ interface IndexCheck {
 /** The sessions in the index, by id. */
 type Known = Map<string, IndexedSession>;
 
-/** A user who looks once a week is told in time. */
+/** A user who runs `health` once a week learns of it in time. */
 const RETENTION_DAYS = 7;
 /** More than this unindexed is no longer what a running session leaves behind. */
 const BEHIND_SESSIONS = 20;

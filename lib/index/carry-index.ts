@@ -1,5 +1,5 @@
 /**
- * Carries over of an index that cannot be used what cannot be made again: the sessions whose transcript is gone, redacted
+ * Carries over from an index that cannot be used what cannot be made again: the sessions whose transcript is gone, redacted
  * and without what is excluded now, and the vectors and topics that were paid for.
  */
 

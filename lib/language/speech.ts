@@ -1,5 +1,6 @@
 /**
- * What a message or a sentence does, by its words alone; its sentences; and what of a message its user typed.
+ * Recognises what a message or a sentence does (agrees, decides, forbids, names a cause), by its words alone; splits texts into
+ * sentences; and finds what of a message its user typed.
  *
  * The words are about eight a language: English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese.
  */

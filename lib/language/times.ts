@@ -1,6 +1,6 @@
 /**
- * The times a question names: dates in digits, month names of six languages, "last Tuesday" and the like in English. They
- * are a preference among chunks, never a filter: people misremember.
+ * Reads the times a question names: dates in digits, month names of six languages, "last Tuesday" and the like in English.
+ * Chunks of that time are preferred; no others are filtered out, since people misremember.
  */
 
 import { instantOf, localTime, parseTime } from "../base/time.ts";

@@ -1,4 +1,4 @@
-/** What a text is about without a model: topics by a map of keywords, else the words that tell most of it. */
+/** Finds what a text is about without a model: topics by a map of keywords, else its most telling words. */
 
 import { contentWords } from "./words.ts";
 
@@ -70,7 +70,7 @@ function topicOf(word: string): string | undefined {
   return topic;
 }
 
-/** Counts what words stand for; those that stand for nothing are left out. */
+/** Counts the values that words map to, the most frequent first; words that map to none are left out. */
 function mostFrequent(
   words: readonly string[],
   meaning: (word: string) => string | undefined,

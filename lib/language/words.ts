@@ -1,4 +1,4 @@
-/** Words: as the index's tokenizer sees them, the parts of joined names, those that say nothing, and those that name something. */
+/** Words as the index's tokenizer sees them: parts of joined names, stop words, and words that name something. */
 
 /** Lower case, accents off: `Übergänge` → `ubergange`. */
 export function foldText(text: string): string {

@@ -1,4 +1,4 @@
-/** The words of a session's meta, a model's or the session's own by rule, and what came of making them. */
+/** Makes the name, description, summary and tags of a session's meta: by a model, or by rule from the session's own words. */
 
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord, numberOf } from "../base/json.ts";

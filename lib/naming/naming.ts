@@ -1,6 +1,6 @@
 /**
- * The name of a conversation without a model: in at most ten words, what holds most of the words that the rest repeats: a
- * request, a plan's heading, a linked title, a commit.
+ * Names a conversation without a model, in at most ten words: by the statement that holds most of the words the rest repeats (a
+ * request, a plan's heading, a linked title, a commit).
  */
 
 import { replyOf, sentences, spokenText } from "../language/speech.ts";
@@ -23,7 +23,7 @@ export function requestsIn(entries: readonly Entry[]): Entry[] {
   );
 }
 
-/** What a statement is worth by where it stands, against a later request. */
+/** The weight of a statement by its place; a later request weighs 1. */
 const WORTH = { heading: 4, opening: 2.2, first: 1.4, later: 1, commit: 1.4, title: 2.5, report: 1 };
 /** Factors by what it does, against a plain one: chosen by eye on a hundred names. */
 const MANNER = { doing: 1.3, looking: 0.6, background: 0.5, short: 0.5 };

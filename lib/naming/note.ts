@@ -1,4 +1,4 @@
-/** A session's end as a markdown note: its messages, its text, its name by the model or by rule, its file, and its removal. */
+/** Writes the end of a session as a Markdown note, named by a model or by rule, and removes notes. */
 
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
@@ -197,7 +197,7 @@ export interface SlugOptions {
   clean?: ((text: string) => string) | undefined;
   /** The event log, for warnings. @default {that of the environment's home} */
   log?: string | undefined;
-  /** Told why there is no slug of the model's, besides the log. */
+  /** Called with the reason if the model gave no slug; it is also logged. */
   warn?: ((reason: string) => void) | undefined;
   /** The time a fallback is made of. @default {now} */
   at?: string | undefined;

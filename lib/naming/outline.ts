@@ -1,4 +1,4 @@
-/** All of a session on one page: under each thing the user said, what was done. */
+/** Renders a whole session on one page: each message of the user, and under it what was done. */
 
 import { countPoints, type Line, type Part } from "../base/output.ts";
 import { counted, folderName, truncate } from "../base/text.ts";

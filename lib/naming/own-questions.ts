@@ -23,7 +23,7 @@ const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
 const COMMON = /^(?:readme|changelog|index|main|mod|package|__init__)\b/i;
 const IS_CODE = /\.(?!(?:mdx?|txt|json|lock|toml|ya?ml)$)\w+$/i;
 
-/** Returns at most three questions, of the newest sessions of the project one stands in, then of all others. */
+/** Returns at most three questions, from the newest sessions of the current directory's project, then from all others. */
 export async function suggestQuestions(
   { paths, settings, ...config }: Config,
   cwd: string,

@@ -1,7 +1,8 @@
 /**
  * The observation ledger: its records, and the memory that they fold into.
  *
- * Append-only. A record never changes; a later one drops what is withdrawn and closes what is settled. Everything else (steps, rules, reflection, rendering) works on the `Memory` that `foldLedger` makes.
+ * Append-only: a record never changes; a later one drops what is withdrawn and closes what is settled. Everything else (steps,
+ * rules, reflection, rendering) works on the `Memory` that `foldLedger` returns.
  */
 
 import { createHash } from "node:crypto";

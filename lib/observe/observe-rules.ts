@@ -162,7 +162,7 @@ function summaryDrafts(
   return [draftAt(entry, "yellow", `Before, as summarised: ${history}`)];
 }
 
-/** What a host's summary tells the model that goes on. */
+/** What a host's summary says to the model that continues. */
 const INSTRUCTIONS =
   /\n(?:<\/summary>|If you need specific details from before compaction|(?:Please )?continue the conversation from where)[\s\S]*$/i;
 

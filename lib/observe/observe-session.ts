@@ -1,4 +1,4 @@
-/** Observes one session into its ledger file, locked, resumable, backing off after failures; or only plans it. */
+/** Observes one session into its ledger file, under a lock, resumably, backing off after failures; or plans it for a dry run. */
 
 import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -151,7 +151,7 @@ async function locked(
   { paths, settings, waitMs = 0 }: SessionContext,
   work: () => Promise<SessionOutcome>,
 ): Promise<SessionOutcome> {
-  // Checked under the lock, whose last holder may have been forgetting the session.
+  // Checked again under the lock: its last holder may have been `forget`.
   const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
   try {
     return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () =>
@@ -232,7 +232,7 @@ export function readSessionMemory(
   const tail = onlyTail ? readTail(session, { paths, rules }) : undefined;
   const entries = tail ?? readConversation(session, { leafId, rules });
   const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
-  // What pi holds in its own file is not ours to take out there.
+  // pi's own file still holds what config.json excludes: it is left out here.
   const shown = rules.hasPatterns
     ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
     : stored;

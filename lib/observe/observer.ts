@@ -1,7 +1,7 @@
 /**
- * Asks the models that observe and reflect: prompts, answer schemas, and what an answer must be to be taken: from the given
- * lines or ids, without a date of its own, not empty, not repeating itself, not longer than its source. Any other answer
- * becomes a reason, never a record.
+ * Asks a model to observe or reflect: prompts, answer schemas, and the checks of an answer. It must cite the given lines or
+ * ids, and must not be empty, repeat itself, date anything itself or be longer than its source. Any other answer becomes the
+ * reason of a failure, never a record.
  */
 
 import { z } from "zod";

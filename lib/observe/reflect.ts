@@ -1,6 +1,7 @@
 /**
- * Reflects on a ledger that has grown too large. First what belongs together is merged, by the model where there is one
- * (its answer counts only when it is smaller and loses nothing that is open), then what has no room is dropped.
+ * Reflects on a ledger that has grown too large: rules drop what a later observation supersedes, a model, where there is one,
+ * merges what belongs together (its answer counts only if it is smaller and loses nothing open), and rules drop what has no
+ * room.
  *
  * Rules only ever drop, so their result is never larger. They keep every open 🔴 and the newest of each priority, so it
  * is never empty; what is kept keeps its order and dates.
@@ -32,7 +33,7 @@ export interface ReflectOutcome {
   usd: number | null;
 }
 
-/** Reflects when it is due, or with `force`; by rule first, then by the model where there is one. */
+/** Reflects when it is due, or with `force`. */
 export async function reflect(
   context: ObserveContext & { force?: boolean; focus?: string | undefined },
 ): Promise<ReflectOutcome> {
@@ -130,7 +131,7 @@ function reflectedRecord(memory: Memory, dropped: string[], focus: string | unde
   return { kind: "reflected", observations: [], dropped, ...left, by: "rules", ...(focus ? { focus } : {}) };
 }
 
-/** Returns whether an observation tells a cause or a failure, which the files cannot show again. */
+/** Returns whether an observation names a cause or a failure, which the files cannot show again. */
 function isCause({ priority, text }: Observation): boolean {
   return priority === "yellow" && (statesCause(text) || text.includes(" failed: "));
 }

@@ -1,5 +1,6 @@
 /**
- * Renders a ledger as the Markdown that replaces raw history; a function of the ledger alone. Hosts get it to compact.
+ * Renders a ledger as the Markdown that replaces raw history, by the ledger alone; and completes what is not observed yet when
+ * a host compacts.
  *
  * Without a limit, `## Observations` only grows at its end between two reflections, so a prompt cache that holds the
  * earlier rendering stays valid up to there.
@@ -185,7 +186,7 @@ function fitSide(side: Side, room: number): string {
   return kept.length > 0 ? cut(kept) : "";
 }
 
-/** Tells a host's own summariser, and the user who sees it, that the observations follow; undefined when there are none. */
+/** Returns a line for a host's own summariser, and the user who sees it, that the observations follow; undefined without any. */
 export function observationsToCome(ledger: Ledger): string | undefined {
   const memory = foldLedger(ledger);
   if (memory.observations.length === 0) return undefined;

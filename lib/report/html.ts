@@ -1,4 +1,4 @@
-/** HTML that is one file (no script, no request, every text escaped), and which of the pages hold what is forgotten. */
+/** Writes HTML as one file (no script, no request, every text escaped), and removes pages that hold what is forgotten. */
 
 import { join } from "node:path";
 import { fileStem, namesIn, readIfExists } from "../base/files.ts";

@@ -1,4 +1,4 @@
-/** Sessions as pages: one of them with every step and an anchor for its line, or several on a page that links theirs. */
+/** Renders a session as a page, with an anchor for the line of each step, or an overview that links the pages of several. */
 
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";

@@ -1,4 +1,4 @@
-/** The statements of the search: which chunks may answer, their text and surroundings, how common words are. */
+/** The SQL statements of the search: finds and filters chunks and deeds that may answer, and reads chunks and their neighbours. */
 
 import type { SessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/session-rows.ts";
@@ -151,7 +151,7 @@ export function parseSpeakers({ speakersJson }: ChunkRow): ("user" | "assistant"
   return JSON.parse(speakersJson) as ("user" | "assistant")[];
 }
 
-/** Chunks with all that ranking needs. */
+/** Reads chunks with all that ranking needs. */
 export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
   return store.db
     .prepare(

@@ -1,7 +1,7 @@
 /**
- * Chooses the words of the found rows to show: the sentences that hold the question's words, those beside them that
- * settle it, and what was done. The hit whose best sentence says most goes first; one budget over all hits is spent where
- * a character says most. Pure, but for counting words.
+ * Chooses what to show of the rows of hits: the sentences that hold the question's words, those beside them that settle it,
+ * and what was done. One budget of characters for all hits is spent where a character is worth most, and the hit with the
+ * best sentence goes first. Pure, but for counting words.
  */
 
 import { isFinding, replyOf } from "../language/speech.ts";
@@ -46,7 +46,7 @@ interface Unit {
   around: number;
 }
 
-/** Longer lines are cut at sentences, longer sentences anywhere. */
+/** Longer lines are cut into sentences, longer sentences anywhere. */
 const UNIT_MAX = 300;
 const SENTENCE_MIN = 60;
 /** A row no longer than this is shown whole or not at all. answers, deeds: 250 … 300; 400 loses. */

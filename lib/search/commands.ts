@@ -1,4 +1,4 @@
-/** Command lines read without a shell, their commands, words and programs; and how a command was run here. */
+/** Reads command lines without a shell: their commands, words and programs; and finds how a command was run here. */
 
 import type { Store } from "../store/store.ts";
 import { type Find, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";

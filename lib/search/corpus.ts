@@ -1,4 +1,4 @@
-/** Facts about the index as a whole that search needs: its size, its words, its sessions, the time it covers. */
+/** Reads what search needs to know about the index as a whole: its size, its words, its sessions, the time it covers. */
 
 import { existsSync } from "node:fs";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";

@@ -1,4 +1,4 @@
-/** Finds among deeds: a place in a session, in a few words, with the rows that show it. */
+/** A find: a place in a session where something was done, described in a few words, with the rows that show it. */
 
 import { truncate } from "../base/text.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";

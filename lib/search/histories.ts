@@ -1,4 +1,4 @@
-/** What was done about a file, an error or a command, or at a time: found, as lines within a budget, and as `--json` prints it. */
+/** Finds what was done about a file, an error or a command, or at a time, as lines to print and as JSON. */
 
 import {
   countPoints,

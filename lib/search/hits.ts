@@ -1,4 +1,4 @@
-/** The answer to a search: passages with the rows that answer, how strong each is, and where else it is spoken of. */
+/** Finds the hits of a search: passages with the rows that answer, how strong each is, and where else they are spoken of. */
 
 import { countPoints } from "../base/output.ts";
 import { folderName, truncate } from "../base/text.ts";

@@ -1,6 +1,7 @@
 /**
- * Results by meaning, where vectors are configured and at hand. The chunks whose vectors are nearest to a question's: candidates by their bits (vec0, Hamming), rescored exactly; or
- * a scan over the exact vectors where sqlite-vec cannot be loaded. Filters hold inside the search, not after it.
+ * Finds by meaning, where an embedder is configured: the chunks whose vectors are nearest to a question's. Candidates by their
+ * bits (vec0, Hamming) are rescored exactly; without sqlite-vec the exact vectors are scanned. Filters apply inside the
+ * search, not after it.
  */
 
 import { SessionMemoryError } from "../base/errors.ts";

@@ -1,4 +1,4 @@
-/** Passages: the stretches of sessions in which ranked chunks lie, what was said and done there row by row, and how likely one answers. */
+/** Joins ranked chunks into passages, reads their rows, and measures how likely each answers. */
 
 import { countPoints } from "../base/output.ts";
 import type { StoredDeed } from "../index/session-rows.ts";
@@ -18,7 +18,7 @@ import {
   withHolding,
 } from "./rows.ts";
 
-/** A stretch of a session that may answer. */
+/** A part of a session that may answer. */
 export interface Passage {
   /** The chunk that was found first. */
   best: RankedChunk;

@@ -1,6 +1,6 @@
 /**
- * From phrasings to ranked chunks: candidates of each store by full text and by the times a question names,
- * each read once with its neighbours, counted once for all phrasings, ranked for each, fused.
+ * Ranks chunks for a question in one or several phrasings: finds candidates in each store by full text and by the times the
+ * question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
  */
 
 import type { SessionRow } from "../index/index-state.ts";

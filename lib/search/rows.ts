@@ -1,4 +1,4 @@
-/** The rows of a stretch of a transcript as the index holds them: what was said and done, on which line, in which exchange. */
+/** Reads the rows to print of a part of a session from the index: what was said and done, on which line, in which exchange. */
 
 import { formatLocal } from "../base/time.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";

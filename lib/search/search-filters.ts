@@ -1,4 +1,4 @@
-/** A search's filters as people write them, as the statements need them: times, references, folders. */
+/** Converts a search's filters from the form people write (times, references, folders) to the one that statements need. */
 
 import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";

@@ -1,4 +1,4 @@
-/** Searches past conversation: brings the index up to date, finds, and prints; what the command and hosts call. */
+/** Searches past conversation for the command and for hosts: updates the index, finds, and formats the lines to print. */
 
 import { whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
@@ -70,7 +70,7 @@ export interface SearchRequest {
   own?: boolean | undefined;
   /** True if results explain their scores. @default {false} */
   explain?: boolean | undefined;
-  /** True if each session of `sessions` has the command that goes on with it. @default {false} */
+  /** True if each session printed by mode `sessions` has the command that resumes it. @default {false} */
   resume?: boolean | undefined;
 }
 
@@ -367,7 +367,7 @@ async function printed(found: readonly FoundHit[], request: SearchRequest, confi
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
 }
 
-/** Returns what gives the command that goes on with a hit's session; undefined where no host of this machine can. */
+/** Returns a function that gives the command to resume a hit's session; undefined if no host of this machine can. */
 async function resumer(): Promise<(hit: Hit) => string | undefined> {
   const { resumeCommand } = await import("../sessions/listing.ts");
   return ({ session_id: id, agent, file, from, source_gone }) =>

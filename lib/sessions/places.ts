@@ -1,8 +1,8 @@
 /**
  * Finds transcripts by place and name, without the copies that sync tools leave.
  *
- * Folders are listed, files are not opened, and nothing is imported that could: this runs before every prompt. Symlinks below an agent's folder are skipped: their targets are either
- * listed at their own place or lie outside, where a link must not lead.
+ * Runs before every prompt: folders are listed, files are not opened, and nothing is imported that could open one. Symlinks
+ * below an agent's folder are skipped: their targets are listed at their own place, or lie outside, where a link must not lead.
  */
 
 import type { Dirent } from "node:fs";
@@ -121,7 +121,10 @@ export function encodeClaudeCwd(directory: string): string {
   return `${name.slice(0, CLAUDE_FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
 }
 
-/** Lists Claude Code's transcripts: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions, beside it. */
+/**
+ * Lists Claude Code's transcripts: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions,
+ * beside it.
+ */
 function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
   const found: TranscriptFile[] = [];
   const root = join(paths.claude, "projects");

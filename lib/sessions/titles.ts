@@ -1,4 +1,4 @@
-/** What both ends of a transcript say of its session: the host's title, the last directory, the time of the last row. */
+/** Reads from both ends of a transcript its host's title, its last directory and the time of its last row. */
 
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -23,7 +23,7 @@ export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): st
 interface Titles {
   /** The host's: the user's own where there is one. */
   title?: string | undefined;
-  /** What the user set in the host, as far as the host tells. */
+  /** The title that the user set in the host, if the host records who set it. */
   given?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The named sessions of a Volute mind, from the nearest `.volute` folder. Opens no transcript: this runs before every prompt. */
+/** Finds the named sessions of a Volute mind in the nearest `.volute` folder. Runs before every prompt: opens no transcript. */
 
 import { dirname, join, resolve } from "node:path";
 import { entriesOf, isDirectory, readText, realPathOf, statOf } from "../base/files.ts";

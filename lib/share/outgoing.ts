@@ -1,7 +1,7 @@
 /**
- * Which of the own sessions are published, and each prepared to be sent: its chunks, name, summary and observations. All of
- * it is redacted again, and what config.json keeps out is left out, whatever the index holds. This machine's paths name
- * people and mean nothing elsewhere: home folders become `~`, and what lies in the project is named from its top.
+ * Chooses this machine's sessions to publish, and prepares each to be sent: its chunks, name, summary and observations. All of
+ * it is redacted again, and what config.json excludes is left out, whatever the index holds. This machine's paths name people
+ * and mean nothing elsewhere: home folders become `~`, and files of the project are named from its top.
  */
 
 import { realpathSync, statSync } from "node:fs";
@@ -49,7 +49,7 @@ export type OutgoingChunk = ReturnType<typeof toOutgoing>;
 export type OutgoingSession = ReturnType<ReturnType<typeof outgoing>>;
 
 const HASH_BYTES = 16; // 128 bits: no two chunks meet
-/** Leaves a quarter of the hub's limit for what stands beside the deeds, and for how PostgreSQL spaces JSON. */
+/** Leaves a quarter of the hub's limit for the other fields, and for the blanks that PostgreSQL puts into JSON. */
 const DEEDS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
 const FILE_KINDS = new Set<DeedKind>(["edit", "write", "read", "search"]);
 

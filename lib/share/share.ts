@@ -170,7 +170,7 @@ async function closing<S extends { close(): unknown }, T>(
   }
 }
 
-/** Returns the keys of sessions in the own index, which are not pulled. */
+/** Returns the keys of the sessions in this machine's index, which are not pulled. */
 function ownKeys(store: Store): ReadonlySet<string> {
   return new Set(heldSessions(store).map((session) => keyOf({ agent: session.agent, id: hubId(session) })));
 }

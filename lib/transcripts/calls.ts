@@ -1,6 +1,6 @@
 /**
- * Tool calls with their results: an answer counts when its call was a question, our own commands go with their output,
- * long results are cut to their ends, and what is left becomes deeds.
+ * Checks tool calls with their results: an answer counts if its call was a question to the user, our own commands are left
+ * out with their output, and long results are cut to their ends. What is left becomes deeds.
  */
 
 import { resolve } from "node:path";

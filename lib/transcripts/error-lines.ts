@@ -1,4 +1,4 @@
-/** Errors in outputs: their lines found, and compared without what differs between two runs. */
+/** Finds the error lines of outputs, and makes keys of them that leave out what differs between two runs. */
 
 import { shortHash } from "../base/text.ts";
 
@@ -12,7 +12,7 @@ const FRAME =
   /^(?:[=_*#~-]{3,}|\$ |(?:\d[\d\s]*)?[│|>]|exit code|traceback|at |file "|\^|stacktrace|\W*warn(?:ing)?\b|\d+\) |\d+ [\p{L}\s]+(?:$|[,;|]))/iu;
 const COLOURS = /\x1b\[[0-9;]*m/g;
 const LINE_MIN = 4; // less is a bracket or a number
-/** Fewer words say too little to tell one error from another. */
+/** A line of fewer words is too short to identify an error. */
 const WORDS_MIN = 3;
 /** A longer line is data. */
 const LINE_MAX = 500;

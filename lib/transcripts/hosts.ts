@@ -1,8 +1,8 @@
 /**
- * The hosts whose sessions are read. A new one is a line here and a file beside it that turns its rows into entries; what
- * it needs beyond that is the house's fault.
+ * The table of hosts whose sessions are read. A new host is an element here, and a file beside this one that converts its rows
+ * to entries.
  *
- * Data alone: the prompt hook finds transcripts by it, and formats are loaded by who reads one.
+ * Loaded by the prompt hook, which finds transcripts by it, so it loads a format only when one is read.
  */
 
 import { existsSync, rmSync } from "node:fs";

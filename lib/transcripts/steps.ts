@@ -1,4 +1,4 @@
-/** A conversation as a log shows it: what was said and each tool call with its result, as text and as JSON. */
+/** Formats a conversation as steps, each a message or a tool call with its result, as text and as JSON. */
 
 import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";

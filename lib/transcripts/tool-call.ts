@@ -1,4 +1,4 @@
-/** Tool calls: what each does and to what, and its whole input as text: the command, the diff, the written file, the arguments. */
+/** Reads what a tool call does and to what, and its whole input as text: a command, a diff, a written file, the arguments. */
 
 import { arrayOf, isRecord, type JsonRecord, jsonOf, numberOf, stringOf, stringsOf } from "../base/json.ts";
 import type { DeedKind, ToolAction, ToolCall } from "./session.ts";
@@ -22,7 +22,7 @@ const PRIMARY_ARGUMENTS = [
   "plan",
   "input",
 ];
-/** Of a search, what is looked for says more than where. */
+/** For a search, what is looked for comes before where. */
 const SEARCHED = ["pattern", "query", "url"];
 const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath", "absolute_path"];
 const ACTIONS: [ToolAction, RegExp][] = [

@@ -1,6 +1,6 @@
 /**
- * A transcript file as entries, redacted and without what is excluded: forward from a cursor, from its end so that a huge one
- * takes no longer than a small one, and around a line.
+ * Reads a transcript file as entries, redacted and without what is excluded: forward from a cursor, backward from its end (so
+ * that a huge file takes no longer than a small one), or around a line.
  *
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
