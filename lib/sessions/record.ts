@@ -133,7 +133,7 @@ export function saveObserved(paths: Reading, session: Identity, observedTo: Prog
   });
 }
 
-interface NamedSession extends Identity {
+export interface NamedSession extends Identity {
   title: string | undefined;
   name: string | undefined;
 }
@@ -153,6 +153,16 @@ export function namedSessions(paths: Reading, files: readonly TranscriptFile[]):
     if (!isStorageError(error)) throw error;
   }
   return nameAll(files, reader);
+}
+
+/** Returns what all sessions were called when their names were last read. */
+export function namesBefore(paths: Reading): NamedSession[] {
+  try {
+    return withExistingState(paths, storedNames) ?? [];
+  } catch (error) {
+    if (isStorageError(error)) return [];
+    throw error;
+  }
 }
 
 function nameAll(files: readonly TranscriptFile[], reader: Required<Reader>, store?: Store): NamedSession[] {
