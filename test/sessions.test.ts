@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import { withVoluteAt } from "../lib/sessions/volute.ts";
@@ -269,7 +269,10 @@ test("listSessions() names Volute's sessions, adds its pi ones and leaves its ep
   const late = writePi(home, { id: "mail-2", rows: [piHeader({ id: "mail-2", cwd })] });
   age(old, 100);
   for (const piFile of [old, late]) writeVolute(mind, "email", { piFile });
-  age(join(mind, ".volute", "pi-sessions", "email", old.split("/").pop() ?? ""), 100);
+  const email = (name = "") => join(mind, ".volute", "pi-sessions", "email", name);
+  age(email(basename(old)), 100);
+  const conflict = basename(late).replace(".jsonl", ".sync-conflict-20260203-143000-ABCDEFG.jsonl");
+  age(write(email(conflict), jsonl(piHeader({ id: "mail-3", cwd }))), -100);
   writeVolute(mind, "new-2", { piFile: late });
   rmSync(home.paths.pi, { recursive: true });
   const shown = (options: ListOptions) =>

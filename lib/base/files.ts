@@ -276,3 +276,28 @@ function isRunning(pid: number): boolean {
     return false; // another user's process could not have written here
   }
 }
+
+// Sync tools leave copies of `*.jsonl` where two machines changed one file, and keep old versions.
+
+/** An id is the end of a name: OneDrive puts the machine's name behind it, others a mark, a number or a date. */
+const BEHIND_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[ ._(~-].*\.jsonl$/;
+/** The marks themselves, for ids of other forms. */
+const MARKS: readonly RegExp[] = [
+  /\.sync-conflict-\d{8}-\d{6}/, // Syncthing
+  /\([^()]*(?:conflicted copy|SFConflict)[^()]*\)/i, // Dropbox, Nextcloud, Seafile
+  /_conflict-\d{8}-\d{6}/, // ownCloud
+  /_Conflict\.jsonl$/, // Synology
+  /\.conflict\d*\.jsonl$/i, // Resilio, rclone
+  / \(\d+\)\.jsonl$/, // Google Drive
+  /~\d{8}-\d{6}\.jsonl$/, // Syncthing's old versions
+  /^~|^\.syncthing\./, // on their way
+];
+const ORDINARY = /^[0-9A-Za-z][\w.-]*$/;
+
+/** Returns whether a file's name is that of a sync tool's copy, which is no file of its own. */
+export function isConflictCopy(name: string): boolean {
+  if (BEHIND_ID.test(name)) return true;
+  // Nearly every name there is: trying each mark would cost a prompt hook milliseconds.
+  if (ORDINARY.test(name) && !name.includes("onflict")) return false;
+  return MARKS.some((mark) => mark.test(name));
+}

@@ -7,7 +7,7 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
-import { entriesOf, isFile, isPlainFile, statOf } from "../base/files.ts";
+import { entriesOf, isConflictCopy, isFile, isPlainFile, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { copiesFolder, HOSTS, type Host } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
@@ -321,6 +321,9 @@ function transcriptFile(file: string): TranscriptFile {
   return isClaude ? { file, agent: "claude", id } : { file };
 }
 
+/** What a sync tool keeps for itself: old versions, deleted files. */
+const SYNC_FOLDERS = new Set([".stversions", ".stfolder", ".sync", "@eaDir", ".dropbox.cache", ".Trash"]);
+
 /** Returns every `*.jsonl` below a folder. */
 function transcriptsUnder(folder: string): string[] {
   const files: string[] = [];
@@ -363,32 +366,4 @@ function matchPiFolder(directories: readonly string[]): (name: string) => boolea
 
 function isAtOrBelow(name: string, beginning: string, separator: string): boolean {
   return name === beginning || (name.startsWith(beginning) && name[beginning.length] === separator);
-}
-
-// Copies that sync tools leave where two machines changed one file, and old versions that they keep, are never sessions of
-// their own: the id is in a transcript's name.
-
-/** An id is the end of a name: OneDrive puts the machine's name behind it, others a mark, a number or a date. */
-const BEHIND_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[ ._(~-].*\.jsonl$/;
-/** The marks themselves, for ids of other forms. */
-const MARKS: readonly RegExp[] = [
-  /\.sync-conflict-\d{8}-\d{6}/, // Syncthing
-  /\([^()]*(?:conflicted copy|SFConflict)[^()]*\)/i, // Dropbox, Nextcloud, Seafile
-  /_conflict-\d{8}-\d{6}/, // ownCloud
-  /_Conflict\.jsonl$/, // Synology
-  /\.conflict\d*\.jsonl$/i, // Resilio, rclone
-  / \(\d+\)\.jsonl$/, // Google Drive
-  /~\d{8}-\d{6}\.jsonl$/, // Syncthing's old versions
-  /^~|^\.syncthing\./, // on their way
-];
-const ORDINARY = /^[0-9A-Za-z][\w.-]*$/;
-/** What a sync tool keeps for itself: old versions, deleted files. */
-const SYNC_FOLDERS = new Set([".stversions", ".stfolder", ".sync", "@eaDir", ".dropbox.cache", ".Trash"]);
-
-/** Returns whether a transcript's file name is that of a sync tool's copy. */
-export function isConflictCopy(name: string): boolean {
-  if (BEHIND_ID.test(name)) return true;
-  // Nearly every name there is: trying each mark would cost a prompt hook milliseconds.
-  if (ORDINARY.test(name) && !name.includes("onflict")) return false;
-  return MARKS.some((mark) => mark.test(name));
 }

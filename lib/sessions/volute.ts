@@ -1,7 +1,7 @@
 /** Finds the named sessions of a Volute mind in the nearest `.volute` folder. Runs before every prompt: opens no transcript. */
 
 import { dirname, join, resolve } from "node:path";
-import { entriesOf, isDirectory, readText, realPathOf, statOf } from "../base/files.ts";
+import { entriesOf, isConflictCopy, isDirectory, readText, realPathOf, statOf } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 
@@ -78,7 +78,7 @@ function isEphemeral(name: string): boolean {
 function newestTranscript(folder: string): string | undefined {
   let newest: { file: string; changed: number } | undefined;
   for (const entry of entriesOf(folder)) {
-    if (!entry.isFile() || !entry.name.endsWith(".jsonl")) continue;
+    if (!entry.isFile() || !entry.name.endsWith(".jsonl") || isConflictCopy(entry.name)) continue;
     const file = join(folder, entry.name);
     const changed = statOf(file)?.mtimeMs ?? 0;
     // Names begin with the time and decide between files of the same moment.
