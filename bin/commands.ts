@@ -11,7 +11,7 @@ import { print, runMain } from "../lib/cli.ts";
 const [INDENT, COLUMNS] = [20, 80];
 /** The first sentence of a script's file. */
 const DESCRIPTION = /\/\*\*\s*\n? ?\*? ?([^\n]*)/;
-const GIVEN_CHARS = 200; // contracts: at most 200 of what was given
+const GIVEN_CHARS = 200; // promised: at most 200 of what was given
 /** Names of embed in older descriptions of it. */
 const SEED_NAMES = ["index", "chunk"];
 

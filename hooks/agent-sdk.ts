@@ -13,7 +13,7 @@ import { recordOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
   type Environment,
-  type Reading,
+  type PathsWithRules,
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
@@ -64,7 +64,7 @@ export function postToolUseFailure(options: Pick<UserPromptSubmitOptions, "env">
 function callback(
   hookEventName: Event,
   options: Pick<UserPromptSubmitOptions, "env">,
-  work: (input: unknown, call: { env: Environment; paths: Reading }) => Promise<Injection>,
+  work: (input: unknown, call: { env: Environment; paths: PathsWithRules }) => Promise<Injection>,
 ): HookCallback {
   return async (input, _toolUseId, context) => {
     const { env, ignored } = trustedEnvironment(options.env ?? process.env, currentDirectory());
@@ -88,7 +88,11 @@ function callback(
 
 async function answer(
   input: unknown,
-  { env, paths: places, options }: { env: Environment; paths: Reading; options: UserPromptSubmitOptions },
+  {
+    env,
+    paths: places,
+    options,
+  }: { env: Environment; paths: PathsWithRules; options: UserPromptSubmitOptions },
 ): Promise<Injection> {
   const prompt = readPrompt(input);
   if (!prompt) return { text: undefined, delivered() {} };

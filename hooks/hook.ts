@@ -12,7 +12,7 @@ import {
   currentDirectory,
   type Environment,
   hookEnvironment,
-  type Reading,
+  type PathsWithRules,
   readHookSettings,
   resolvePaths,
   type Settings,
@@ -21,7 +21,7 @@ import {
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {
-  paths: Reading;
+  paths: PathsWithRules;
   env: Environment;
   input: JsonRecord;
 }
@@ -56,7 +56,7 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
 }
 
 /** Logs a failure, and sets a damaged cursor file aside so that the next look starts over. */
-export async function logFailure(paths: Reading, hook: string, error: unknown): Promise<void> {
+export async function logFailure(paths: PathsWithRules, hook: string, error: unknown): Promise<void> {
   const [{ logEvent }, { redact }] = await Promise.all([
     import("../lib/base/output.ts"),
     import("../lib/redact/redact.ts"),
@@ -95,9 +95,9 @@ export function readPrompt(input: unknown): Prompt | undefined {
 
 /** Reads the settings, and the places that may be read for the session with this transcript. */
 export function requireSettings(
-  places: Reading,
+  places: PathsWithRules,
   { env, transcript }: { env: Environment; transcript: string | undefined },
-): { settings: Settings; paths: Reading } {
+): { settings: Settings; paths: PathsWithRules } {
   const settings = readHookSettings(places.config);
   if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
   return { settings, paths: withFolders(places, { settings, env, transcript }) };

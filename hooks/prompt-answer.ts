@@ -8,12 +8,12 @@ import type { Failure } from "../lib/activity/seen.ts";
 import type { Updates } from "../lib/activity/updates.ts";
 import { isRecord, type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
-import { type Environment, loadConfig, type Reading, type Settings } from "../lib/config/config.ts";
+import { type Environment, loadConfig, type PathsWithRules, type Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { logFailure, type Prompt, readSession } from "./hook.ts";
 
 interface Settled {
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Settings;
 }
 
@@ -96,7 +96,7 @@ export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: 
 }
 
 /** Returns a text to inject, which is logged once delivered. */
-function injection(text: string | undefined, session: string, { log }: Reading): Injection {
+function injection(text: string | undefined, session: string, { log }: PathsWithRules): Injection {
   const delivered = () => text !== undefined && logEvent(log, { event: "injected", ok: true, session, text });
   return { text, delivered };
 }

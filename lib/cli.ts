@@ -18,8 +18,8 @@ import {
   defaultConfig,
   loadConfig,
   type Participants,
+  type PathsWithRules,
   pathsReading,
-  type Reading,
 } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
 import { updateCopies } from "./transcripts/hosts.ts";
@@ -62,7 +62,7 @@ export interface Run<T extends Options> {
   configError: SessionMemoryError | undefined;
   cwd: string;
   /** How a reference to a session is resolved. */
-  asking: { paths: Reading; cwd: string; current: string | undefined; remark: typeof note };
+  asking: { paths: PathsWithRules; cwd: string; current: string | undefined; remark: typeof note };
   /** Prints a result: the data with `--json`, else the lines. Returns false when its reader has left. */
   show(data: unknown, lines: Iterable<Line | string>): boolean;
 }
@@ -90,7 +90,7 @@ export function runScript<T extends Options>(
   });
 }
 
-async function readingVolute(paths: Reading, cwd: string): Promise<Reading> {
+async function readingVolute(paths: PathsWithRules, cwd: string): Promise<PathsWithRules> {
   return (await import("./sessions/volute.ts")).withVoluteAt(paths, cwd); // most scripts need none of it
 }
 
@@ -257,7 +257,7 @@ export function print(line: Line | string): boolean {
   const text = plainText(line);
   const cleaned = clean(text);
   if (!dress || typeof line === "string") return writeFully(`${cleaned}\n`);
-  // Of a line that holds a secret after all it is not known which part did.
+  // A line that held a secret is printed without colours, since nothing says which part was redacted.
   return writeFully(`${dress(cleaned === text ? line : { kind: line.kind, parts: [cleaned] })}\n`);
 }
 

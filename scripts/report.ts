@@ -14,7 +14,7 @@ import { pathToFileURL } from "node:url";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { replaceFile } from "../lib/base/files.ts";
 import { note, type Run, runScript, startProgress, timeFlag, usageError, warn } from "../lib/cli.ts";
-import { expandPath, type Reading, type Settings } from "../lib/config/config.ts";
+import { expandPath, type PathsWithRules, type Settings } from "../lib/config/config.ts";
 import { type IndexedPlace, resolveOrIndexed } from "../lib/index/held-sessions.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
@@ -168,7 +168,7 @@ async function openInBrowser(file: string, line?: number): Promise<void> {
 const STEPS_MAX = 10_000;
 
 interface ReportOptions extends PageStyle {
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Settings;
 }
 

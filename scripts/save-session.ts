@@ -64,7 +64,7 @@ Examples:
   session-memory save-session discord --dir notes --messages 30
 `;
 
-const MESSAGES = 15; // contracts
+const MESSAGES = 15; // promised
 const MESSAGE_MAX = 8000; // two pages; pasted files are longer
 const FIELD_MAX = 1000; // of what a host calls its session
 

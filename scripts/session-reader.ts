@@ -109,8 +109,8 @@ const FLAGS = {
 } as const;
 
 const SPEAKERS = ["user", "assistant"] as const;
-const OUTLINE_CHARS = 4000; // contracts
-/** Of a larger file the index is asked for the place of a line; opening it costs as much as counting in this many bytes. */
+const OUTLINE_CHARS = 4000; // promised
+/** In larger files the index knows where lines begin; opening it takes as long as counting lines in this many bytes. */
 const SMALL_BYTES = 16 * 1024 * 1024;
 
 type Values = Run<typeof FLAGS>["values"];

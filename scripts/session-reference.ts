@@ -12,7 +12,7 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { readJson } from "../lib/base/files.ts";
 import { isRecord, recordOf } from "../lib/base/json.ts";
 import type { Run } from "../lib/cli.ts";
-import type { Reading, Settings } from "../lib/config/config.ts";
+import type { PathsWithRules, Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import {
   type AnsweredQuestion,
@@ -53,7 +53,7 @@ Examples:
   session-memory session-reference '@@deploy: which port did we use?' --json
 `;
 
-const REFERENCES_MAX = 3; // contracts: at most 3
+const REFERENCES_MAX = 3; // promised: at most 3
 /** A larger transcript is not read while a prompt waits. */
 const READ_AT_ONCE_BYTES = 32 * 1024 * 1024;
 const LOCK_WAIT_MS = 200; // a prompt is waiting
@@ -63,7 +63,7 @@ const STDIN = 0; // POSIX
 const HAND_OVER = "last";
 
 export interface ReferenceOptions {
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages" | "observe">;
   /** @default UTC: a local clock would cost a hook as much as starting */
   timezone?: string | undefined;
@@ -154,7 +154,7 @@ interface Found {
   session: Session;
   /** Undefined for a session of this machine. */
   shared?: FoundShared;
-  /** Of a shared session. */
+  /** The meta of a shared session. */
   meta?: SessionMeta | undefined;
 }
 
@@ -214,7 +214,7 @@ async function linesOf(
 }
 
 /** Returns what the `llm` block of config.json names. */
-function configuredLlm({ config }: Reading): "server" | "program" | undefined {
+function configuredLlm({ config }: PathsWithRules): "server" | "program" | undefined {
   const { llm } = recordOf(readJson(config));
   if (!isRecord(llm)) return undefined;
   return llm.command === undefined ? "server" : "program";

@@ -17,7 +17,7 @@ import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript } from "../lib/cli.ts";
-import type { Config, Reading } from "../lib/config/config.ts";
+import type { Config, PathsWithRules } from "../lib/config/config.ts";
 import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers, pagesToWrite, writePage } from "../lib/health/health.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
@@ -53,43 +53,45 @@ const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
 const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
 
 /** Of each agent with commands of its own: those that install us, or bring us up to date, and those that undo it. */
-const WIRED: Partial<Record<Agent, (paths: Reading) => { install: string[][]; remove: string[][] }>> = {
-  claude({ claude }) {
-    const has = (file: string, name: string) => readText(join(claude, "plugins", file)).includes(`"${name}"`);
-    const isInstalled = has("installed_plugins.json", PLUGIN);
-    // It reads the plugin where it lies.
-    const isHere = isInstalled && has("known_marketplaces.json", ROOT);
-    return {
-      install: isHere ? [] : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
-      remove: [
-        ...(isInstalled ? [["plugin", "uninstall", PLUGIN]] : []),
-        ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
-      ],
-    };
-  },
-  pi({ pi }) {
-    const sources = piPackages(pi);
-    const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
-    const isHere = sources.includes(ROOT);
-    return {
-      install: isHere ? others : [...others, ["install", ROOT]],
-      remove: sources.map((source) => ["remove", source]),
-    };
-  },
-  codex({ codex }) {
-    const config = readText(join(codex, "config.toml"));
-    const isKnown = config.includes(CODEX_MARKETPLACE);
-    const isOther = isKnown && !config.includes(`source = "${ROOT}"`);
-    return {
-      // It works with a copy, which the second command brings up to date.
-      install: [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
-      remove: [
-        ...(config.includes(`[plugins."${PLUGIN}"]`) ? [["plugin", "remove", PLUGIN]] : []),
-        ...(isKnown ? [REMOVE_MARKETPLACE] : []),
-      ],
-    };
-  },
-};
+const WIRED: Partial<Record<Agent, (paths: PathsWithRules) => { install: string[][]; remove: string[][] }>> =
+  {
+    claude({ claude }) {
+      const has = (file: string, name: string) =>
+        readText(join(claude, "plugins", file)).includes(`"${name}"`);
+      const isInstalled = has("installed_plugins.json", PLUGIN);
+      // It reads the plugin where it lies.
+      const isHere = isInstalled && has("known_marketplaces.json", ROOT);
+      return {
+        install: isHere ? [] : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
+        remove: [
+          ...(isInstalled ? [["plugin", "uninstall", PLUGIN]] : []),
+          ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
+        ],
+      };
+    },
+    pi({ pi }) {
+      const sources = piPackages(pi);
+      const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
+      const isHere = sources.includes(ROOT);
+      return {
+        install: isHere ? others : [...others, ["install", ROOT]],
+        remove: sources.map((source) => ["remove", source]),
+      };
+    },
+    codex({ codex }) {
+      const config = readText(join(codex, "config.toml"));
+      const isKnown = config.includes(CODEX_MARKETPLACE);
+      const isOther = isKnown && !config.includes(`source = "${ROOT}"`);
+      return {
+        // It works with a copy, which the second command brings up to date.
+        install: [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
+        remove: [
+          ...(config.includes(`[plugins."${PLUGIN}"]`) ? [["plugin", "remove", PLUGIN]] : []),
+          ...(isKnown ? [REMOVE_MARKETPLACE] : []),
+        ],
+      };
+    },
+  };
 
 /** What `--json` prints. */
 interface Report {
@@ -239,7 +241,7 @@ async function takeOut(work: Work): Promise<void> {
 }
 
 /** Removes a folder that was made for our files, once nothing is in it. */
-function removeOwnFolder(file: string, paths: Reading): void {
+function removeOwnFolder(file: string, paths: PathsWithRules): void {
   const folder = dirname(file);
   const isOurs = basename(file) === "SKILL.md" || folder === metaDirectory(paths, "pi");
   if (isOurs && namesIn(folder).length === 0) rmSync(folder, { recursive: true, force: true });
@@ -250,7 +252,7 @@ function listOf(title: string, items: readonly string[]): string[] {
 }
 
 /** Returns what lies outside the state folder and is recorded as ours: still as we wrote it, or changed since. */
-function writtenElsewhere(paths: Reading): { own: string[]; changed: string[] } {
+function writtenElsewhere(paths: PathsWithRules): { own: string[]; changed: string[] } {
   const files = writtenFiles(paths)
     .map(({ path }) => path)
     .filter((file) => existsSync(file) && !file.startsWith(`${paths.home}/`));
@@ -340,7 +342,7 @@ async function indexAndName({ config, values, cwd, say, report }: Work): Promise
 }
 
 /** Returns how many sessions a search looks through. */
-async function countIndexed({ database }: Reading): Promise<number> {
+async function countIndexed({ database }: PathsWithRules): Promise<number> {
   const [{ readIndexSize }, { openStore }] = await Promise.all([
     import("../lib/search/corpus.ts"),
     import("../lib/store/store.ts"),

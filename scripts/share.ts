@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /**
- * Shares sessions between machines and people through a PostgreSQL hub: publishes the own ones, pulls the others'.
+ * Shares sessions between machines and people through a PostgreSQL hub: publishes yours, pulls the others'.
  *
  * Nothing is sent unless config.json has a share block, and only of the projects that it names.
  *
@@ -37,7 +37,7 @@ const USAGE = `\
 Usage: session-memory share [--publish | --pull] [options]
 
 Sends the sessions of the projects that "share" in config.json names to a PostgreSQL hub, and reads what others share
-into shared.db, which search reads beside the own index. The hub's URL comes from SESSION_MEMORY_HUB_URL.
+into shared.db, which search reads beside your own index. The hub's URL comes from SESSION_MEMORY_HUB_URL.
 
 Options:
       --publish      Send only (default: send and read)

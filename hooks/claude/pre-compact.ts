@@ -7,7 +7,7 @@
 import { statSync } from "node:fs";
 import { changedAt } from "../../lib/base/files.ts";
 import { logEvent, writeFully } from "../../lib/base/output.ts";
-import { loadConfig, type Reading, type Settings } from "../../lib/config/config.ts";
+import { loadConfig, type PathsWithRules, type Settings } from "../../lib/config/config.ts";
 import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../../lib/observe/ledger.ts";
 import { observeSession } from "../../lib/observe/observe-session.ts";
 import { observationsToCome } from "../../lib/observe/render-observations.ts";
@@ -35,7 +35,11 @@ await runHook("pre-compact", async ({ paths, env, input }) => {
 });
 
 /** Observes by rule what was said since the last step, since the retained tail is about to be summarised too. */
-async function observeRest({ id, file, cwd }: Recorded, paths: Reading, settings: Settings): Promise<void> {
+async function observeRest(
+  { id, file, cwd }: Recorded,
+  paths: PathsWithRules,
+  settings: Settings,
+): Promise<void> {
   const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat || stat.size > READ_MAX_BYTES) return;
   const at = changedAt(stat);

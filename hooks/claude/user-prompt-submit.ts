@@ -6,7 +6,7 @@
  */
 
 import { isDue, type Look, takeLook } from "../../lib/activity/look.ts";
-import type { Environment, Reading, Settings } from "../../lib/config/config.ts";
+import type { Environment, PathsWithRules, Settings } from "../../lib/config/config.ts";
 import { type Prompt, readPrompt, requireSettings, runHook } from "../hook.ts";
 
 await runHook("user-prompt-submit", async ({ env, input, paths: places }) => {
@@ -21,7 +21,7 @@ await runHook("user-prompt-submit", async ({ env, input, paths: places }) => {
 
 interface Answering {
   env: Environment;
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Settings;
 }
 

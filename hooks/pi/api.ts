@@ -96,7 +96,7 @@ export interface PiEvent {
   signal?: AbortSignal;
   preparation?: unknown;
   branchEntries?: readonly PiEntry[];
-  /** Of a tool's result. */
+  /** The name of the tool whose result this is. */
   toolName?: string;
   input?: unknown;
   content?: readonly { type: string; text?: string }[];

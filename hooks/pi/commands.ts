@@ -12,7 +12,7 @@ import { namingModel, observingModelName } from "./models.ts";
 import { observing, rawInContext } from "./observations.ts";
 import { describeWithHint, exclusively, on, type PiState, pathsOf } from "./state.ts";
 
-const VIEW_LINES = 160; // contracts
+const VIEW_LINES = 160; // promised
 /** A longer text opens where it can be scrolled. */
 const NOTICE_LINES = 24;
 /** A question to a session costs tens of thousands of tokens, so a model in a loop must not ask many. */

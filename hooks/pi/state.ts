@@ -1,7 +1,13 @@
 /** State shared by the parts of the pi extension: configuration, the session, running work, and the status line. */
 
 import { describeError, refusalOf, SessionMemoryError } from "../../lib/base/errors.ts";
-import { type Config, loadConfig, type Reading, resolvePaths, withFolders } from "../../lib/config/config.ts";
+import {
+  type Config,
+  loadConfig,
+  type PathsWithRules,
+  resolvePaths,
+  withFolders,
+} from "../../lib/config/config.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
 import { logFailure } from "../hook.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
@@ -16,7 +22,7 @@ export interface PiState {
   pi: PiApi;
   /** Undefined when config.json is invalid: the extension then does nothing. */
   config: Config | undefined;
-  paths: Reading;
+  paths: PathsWithRules;
   /** Aborts background work when pi ends. */
   abort: AbortController;
   /** Running background work. */
@@ -158,7 +164,7 @@ export async function currentSession({ sessionManager }: PiContext): Promise<Ses
 }
 
 /** Returns the places that may be read for pi's current session. */
-export function pathsOf({ paths, settings, env }: Config, { sessionManager }: PiContext): Reading {
+export function pathsOf({ paths, settings, env }: Config, { sessionManager }: PiContext): PathsWithRules {
   return withFolders(paths, { settings, env, transcript: sessionManager.getSessionFile() });
 }
 

@@ -7,7 +7,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf } from "../base/json.ts";
 import { onMachine, shortId } from "../base/text.ts";
-import type { Paths, Reading, Settings } from "../config/config.ts";
+import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { directoryHere, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
 import { withNames } from "../sessions/record.ts";
@@ -76,12 +76,12 @@ export interface SharedNews extends Omit<Activity, "name" | "ageSeconds"> {
   latest: string;
 }
 
-const TEXT_MAX = 100; // contracts: at most 100 of a quoted text
+const TEXT_MAX = 100; // promised: at most 100 of a quoted text
 const NAME_MAX = 60; // a title at full length pushes what was done off the line
 const PATH_MAX = 120; // longer ones are cut in the middle
 
 export interface UpdateOptions {
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Pick<Settings, "activity" | "exclude" | "redact">;
   /** The session that looks. */
   current: Viewer;

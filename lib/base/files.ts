@@ -28,8 +28,8 @@ import {
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
 
-const DIRECTORY_MODE = 0o700; // contracts: the user alone
-const FILE_MODE = 0o600; // contracts: the user alone
+const DIRECTORY_MODE = 0o700; // promised: the user alone
+const FILE_MODE = 0o600; // promised: the user alone
 /** File systems allow 255 bytes; suffixes and temporary names need some. */
 const FILE_STEM_MAX = 200;
 /** No file that is read whole and belongs to somebody else needs to be larger. */

@@ -52,7 +52,7 @@ export interface Paths {
 }
 
 /** The paths that sessions are read from, and what of them is seen. */
-export interface Reading extends Paths {
+export interface PathsWithRules extends Paths {
   rules: Pick<Settings, "redact" | "exclude"> & {
     /** Set where excluded sessions are read on purpose: their names are stored nowhere. */
     seesExcluded?: true;
@@ -60,7 +60,7 @@ export interface Reading extends Paths {
 }
 
 export interface Config {
-  readonly paths: Reading;
+  readonly paths: PathsWithRules;
   readonly settings: Settings;
   /** The session that called us, when the host names it. */
   readonly currentSession: string | undefined;
@@ -175,7 +175,7 @@ function stringList(value: unknown): string[] | undefined {
 }
 
 /** Returns the paths that the environment determines. */
-export function resolvePaths(env: Environment): Reading {
+export function resolvePaths(env: Environment): PathsWithRules {
   const user = userHome(env);
   const place = (value: string | undefined, otherwise: string) => (value ? resolve(value) : otherwise);
   const home = place(env.SESSION_MEMORY_HOME, join(user, ".session-memory"));
@@ -219,7 +219,7 @@ function indexPath(home: string, transcripts: readonly string[]): string {
   return join(home, "indexes", `${key.toString(16)}.db`);
 }
 
-const NO_RULES: Reading["rules"] = {
+const NO_RULES: PathsWithRules["rules"] = {
   redact: { extra: [] },
   exclude: { sessions: [], projects: [], patterns: [] },
 };
@@ -232,7 +232,7 @@ const VOLUTE = ".volute";
  * what is redacted and excluded.
  */
 export function withFolders(
-  paths: Reading,
+  paths: PathsWithRules,
   {
     settings,
     env,
@@ -242,7 +242,7 @@ export function withFolders(
     env: Environment;
     transcript?: string | undefined;
   },
-): Reading {
+): PathsWithRules {
   const listed = settings.volute.map((path) => {
     const folder = expandPath(path, env, paths.home);
     return basename(folder) === VOLUTE ? folder : join(folder, VOLUTE);
@@ -290,7 +290,7 @@ export function defaultConfig(env: Environment, cwd: string): Config {
 }
 
 /** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
-export function seeingExcluded(paths: Reading): Reading {
+export function seeingExcluded(paths: PathsWithRules): PathsWithRules {
   return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude, seesExcluded: true } };
 }
 
@@ -310,7 +310,11 @@ export function currentExclude(
  *
  * @throws {SessionMemoryError} when that, or what `SESSION_MEMORY_SESSIONS` names, is not there.
  */
-export function pathsReading(config: Config, sessions: readonly string[] | undefined, cwd: string): Reading {
+export function pathsReading(
+  config: Config,
+  sessions: readonly string[] | undefined,
+  cwd: string,
+): PathsWithRules {
   const isNamed = sessions !== undefined && sessions.length > 0;
   if (sessions?.includes("")) {
     throw new SessionMemoryError("USAGE", 'Cannot use --sessions "": expected a file or folder', {

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { findCursorFile } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import type { Reading, Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { HeldSession } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { findMachine } from "../sessions/places.ts";
@@ -38,7 +38,7 @@ export interface Target {
 }
 
 interface TargetOptions {
-  paths: Reading;
+  paths: PathsWithRules;
   /** Base of relative paths. */
   cwd: string;
   current: string | undefined;
@@ -46,7 +46,7 @@ interface TargetOptions {
   held: readonly HeldSession[];
 }
 
-/** Of a name in an error, which is one line. */
+/** The most characters of a name in an error message, which is one line. */
 const TEXT_MAX = 60;
 /** The line range of a place as search prints it: `8463c716:1329-1363`. */
 const PLACE = /:\d+(?:-\d+)?$/;
@@ -87,7 +87,7 @@ function namedTarget(reference: string, { paths, cwd, current, remark, held }: T
 }
 
 /** Returns whether any file of ours other than an index is about a session. */
-function isHeldById(id: string, paths: Reading): boolean {
+function isHeldById(id: string, paths: PathsWithRules): boolean {
   const files = [ledgerFile(paths, id), findCursorFile(paths.cursors, id).path];
   return hasMeta(id, paths) || files.some((file) => existsSync(file));
 }

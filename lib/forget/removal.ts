@@ -15,7 +15,7 @@ import {
   EXCLUDE_KEYS,
   type ExcludeKey,
   forgottenFile,
-  type Reading,
+  type PathsWithRules,
   readHookSettings,
   type Settings,
 } from "../config/config.ts";
@@ -44,7 +44,7 @@ import type { Target } from "./forget-target.ts";
 type Exclude = Settings["exclude"];
 
 export interface ForgetOptions {
-  paths: Reading;
+  paths: PathsWithRules;
   /** The current directory, whose `memory` folder is searched for notes too. */
   cwd: string;
   /** Exclusions to add to config.json; undefined adds none. */
@@ -89,17 +89,17 @@ const LOCK_WAIT_MS = 30_000;
 const ROUNDS_MAX = 3;
 
 /** Carries over every index that must be, so that what it holds can be found. */
-export async function ensureIndexes(paths: Reading, settings: Settings): Promise<void> {
+export async function ensureIndexes(paths: PathsWithRules, settings: Settings): Promise<void> {
   for (const index of allIndexes(paths)) await ensureIndex(index, settings);
 }
 
 /** Returns the sessions in all indexes. */
-export function readHeld(paths: Reading): HeldSession[] {
+export function readHeld(paths: PathsWithRules): HeldSession[] {
   return inIndexes(paths, (store) => heldSessions(store)).flat();
 }
 
 /** Completes the compaction that an interrupted run left undone. */
-export function finishErasing(paths: Reading): void {
+export function finishErasing(paths: PathsWithRules): void {
   inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
@@ -217,7 +217,7 @@ async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean
 }
 
 /** Runs `work` under the index lock, or without it when an indexing run takes too long. */
-async function withIndexLock<T>(paths: Reading, work: () => T): Promise<T> {
+async function withIndexLock<T>(paths: PathsWithRules, work: () => T): Promise<T> {
   try {
     return await withLock(join(paths.home, "index.lock"), LOCK_WAIT_MS, work);
   } catch (error) {
@@ -226,7 +226,7 @@ async function withIndexLock<T>(paths: Reading, work: () => T): Promise<T> {
   }
 }
 
-function inIndexes<T>(paths: Reading, work: (store: Store) => T): T[] {
+function inIndexes<T>(paths: PathsWithRules, work: (store: Store) => T): T[] {
   return allIndexes(paths)
     .filter((index) => existsSync(index))
     .map((index) => {
@@ -251,7 +251,7 @@ const SHOWN_CHARS = 60;
  */
 export async function undoExclusion(
   what: string,
-  { paths, project, dryRun }: { paths: Reading; project: string; dryRun: boolean },
+  { paths, project, dryRun }: { paths: PathsWithRules; project: string; dryRun: boolean },
 ): Promise<Exclude> {
   // A session by its id or the beginning of it, a project by directory or name, a pattern exactly.
   const isChosen = (key: ExcludeKey, entry: string) =>
@@ -267,7 +267,7 @@ export async function undoExclusion(
   return removed;
 }
 
-function notExcluded(what: string, { config }: Reading): SessionMemoryError {
+function notExcluded(what: string, { config }: PathsWithRules): SessionMemoryError {
   const { exclude } = readHookSettings(config) ?? defaultSettings();
   const all = [...exclude.sessions, ...exclude.projects, ...exclude.patterns];
   const shown = all.slice(-SHOWN_MAX).map((entry) => oneLine(redact(entry), SHOWN_CHARS));

@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
-import type { Reading } from "../config/config.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import type { LineRange } from "../sessions/references.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
@@ -107,7 +107,7 @@ function toStep({ line, timestamp, kind, tool, target, paths, input, outcome, re
 }
 
 /** Reads a session's indexed steps in the order of their lines; undefined when the index has none. */
-export function readIndexedSteps(id: string, paths: Reading): Step[] | undefined {
+export function readIndexedSteps(id: string, paths: PathsWithRules): Step[] | undefined {
   const steps = withExistingStore(paths.database, (store) =>
     heldSessions(store)
       .filter((held) => held.id === id)
@@ -133,7 +133,7 @@ export interface IndexedPlace {
  */
 export async function resolveOrIndexed<T extends object>(
   reference: string,
-  paths: Reading,
+  paths: PathsWithRules,
   resolve: () => T | Omit<IndexedPlace, "indexed">,
 ): Promise<T | IndexedPlace> {
   try {

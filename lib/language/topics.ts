@@ -2,7 +2,7 @@
 
 import { contentWords } from "./words.ts";
 
-const TOPICS_MAX = 3; // contracts
+const TOPICS_MAX = 3; // promised
 /** The topic of a text that says nothing. */
 export const NO_TOPIC = "conversation";
 

@@ -197,7 +197,7 @@ export interface Citation {
 
 /** A shorter excerpt occurs in many lines by chance: it must be whole words that say something. */
 const EXCERPT_MIN_CHARS = 8;
-/** Of a script that puts spaces between words. */
+/** A letter or digit of a writing system that puts spaces between words. */
 const LETTER = "(?![\\u3040-\\u9fff\\uac00-\\ud7a3])[\\p{L}\\p{N}]";
 const LETTER_FIRST = new RegExp(`^${LETTER}`, "u");
 const LETTER_LAST = new RegExp(`${LETTER}$`, "u");

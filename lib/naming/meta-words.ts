@@ -4,7 +4,7 @@ import { describeError, type ErrorType, SessionMemoryError } from "../base/error
 import { isRecord, numberOf } from "../base/json.ts";
 import { folderName, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Reading, Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import { gist, spokenText } from "../language/speech.ts";
 import { topicsOf } from "../language/topics.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -25,7 +25,7 @@ const TAG_CHARS = 40;
 const TAGS_MAX = 5;
 
 export interface MetaOptions {
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Pick<Settings, "minNewUserMessages" | "timezone" | "redact" | "exclude">;
   /** The row that the host is at, where that may be another than the file's last. */
   leafId?: string | undefined;
@@ -102,7 +102,7 @@ interface Material {
   reading: MetaReading;
   clean: (text: string) => string;
   meta: SessionMeta | undefined;
-  /** The meta of the session that this one goes on with, redacted. */
+  /** The meta of the session that this one continues, redacted. */
   origin: Summary | undefined;
   outcome: MetaOutcome;
   options: MetaOptions;
@@ -204,7 +204,7 @@ export interface Summary {
   tags: string[];
 }
 
-/** What was asked first and last, and what the last answer says; `From` is the session whose work it goes on with. */
+/** What was asked first and last, and what the last answer says; `From` is the session whose work it continues. */
 const LABELS = ["From", "Asked", "Then", "Last"] as const;
 type Lines = { [label in (typeof LABELS)[number]]?: string | undefined };
 
@@ -236,7 +236,7 @@ function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
   return { ...before, summary: writeLines({ ...old, ...now }) || before.summary, tags };
 }
 
-/** Returns a summary that also says which session's work it goes on with. */
+/** Returns a summary that also says which session's work it continues. */
 function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
   const about = oneLine(origin.description, CHARS.description);
   return { ...made, summary: `From: ${oneLine(origin.name, NAME_CHARS)} (${about})\n${made.summary}` };

@@ -1,7 +1,7 @@
 /** Questions about the user's own work that a search answers well, to begin with: asked once, or about a file changed. */
 
 import { folderName } from "../base/text.ts";
-import type { Config, Reading } from "../config/config.ts";
+import type { Config, PathsWithRules } from "../config/config.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { sessionSearch } from "../search/session-search.ts";
@@ -58,7 +58,7 @@ function questionOfName({ name }: Session): string[] {
 }
 
 /** Returns what the user asked in a session last, and what one may ask about the file that was changed most in it. */
-function questionsOf({ file, cwd = "" }: Session, paths: Reading): string[] {
+function questionsOf({ file, cwd = "" }: Session, paths: PathsWithRules): string[] {
   let asked: string | undefined;
   const changes = new Map<string, number>();
   for (const { kind, text, tool } of readEntries(file, { rules: readRules(paths.rules) })) {

@@ -5,7 +5,7 @@
 import { changedAt, statOf } from "../base/files.ts";
 import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import type { Reading } from "../config/config.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
@@ -40,7 +40,7 @@ type Dated = About & { at: number };
 
 /** Returns the line for a session that begins; undefined when no other one of the project went on within two weeks. */
 export async function welcomeLine(
-  paths: Reading,
+  paths: PathsWithRules,
   { id, cwd }: { id: string; cwd: string },
 ): Promise<string | undefined> {
   const oldest = Date.now() - AGE_MAX_MS;
@@ -55,7 +55,7 @@ export async function welcomeLine(
 }
 
 /** The session of the project that others went on with last. SQLite is loaded only where anybody shares. */
-async function sharedLast(paths: Reading, cwd: string): Promise<Dated | undefined> {
+async function sharedLast(paths: PathsWithRules, cwd: string): Promise<Dated | undefined> {
   if (!statOf(paths.shared)) return undefined;
   const [{ newestShared, sharedBy, SHARED_FILE }, { readOrigin }] = await Promise.all([
     import("../store/store.ts"),
@@ -73,7 +73,7 @@ async function sharedLast(paths: Reading, cwd: string): Promise<Dated | undefine
 }
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */
-function newestFiles(paths: Reading, cwd: string): { found: TranscriptFile; at: string }[] {
+function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFile; at: string }[] {
   const files = findTranscripts(paths, { directory: cwd, cwd, recent: true }).flatMap((found) => {
     const stat = statOf(found.file);
     return stat?.isFile() ? [{ found, stat }] : [];
@@ -89,7 +89,7 @@ function newestFiles(paths: Reading, cwd: string): { found: TranscriptFile; at: 
 /** Describes a session of the project by its meta file, else by its transcript. */
 async function describe(
   found: TranscriptFile,
-  { paths, cwd }: { paths: Reading; cwd: string },
+  { paths, cwd }: { paths: PathsWithRules; cwd: string },
 ): Promise<About | undefined> {
   const session = identifySession(found);
   if (!session || session.parentId !== undefined || !projectTest(cwd, cwd)(session)) return undefined;
@@ -106,7 +106,7 @@ async function describe(
 }
 
 /** Returns whether a session committed something after it was described, which may have closed what was open then. */
-async function hasCommitted({ file }: Session, since: string, paths: Reading): Promise<boolean> {
+async function hasCommitted({ file }: Session, since: string, paths: PathsWithRules): Promise<boolean> {
   if ((lastTime(file) ?? "") <= since) return false;
   const [{ readBackward }, { commitMessage }] = await Promise.all([
     import("../transcripts/transcript.ts"),
@@ -121,7 +121,7 @@ async function hasCommitted({ file }: Session, since: string, paths: Reading): P
     );
 }
 
-async function fromTranscript(session: Session, paths: Reading): Promise<About | undefined> {
+async function fromTranscript(session: Session, paths: PathsWithRules): Promise<About | undefined> {
   if (!hasConversation(session)) return undefined;
   const [{ firstWords }, { readBackward }] = await Promise.all([
     import("../sessions/listing.ts"),

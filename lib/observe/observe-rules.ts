@@ -24,14 +24,14 @@ import { commitMessage } from "../transcripts/tool-call.ts";
 import { DONE, type Draft, excerpt, type Memory, openThreads, type StepNotes } from "./observations.ts";
 
 /**
- * Characters kept: of a message up to the first word for word, of a longer one its beginning and end; a longer answer says
- * itself what it is about; of a host's summary more, since nothing else is left of what it says.
+ * Characters kept of each text. A message of up to `verbatim` is kept whole, a longer one by its beginning and end (`long`). A
+ * host's summary keeps more, since nothing else is left of what it says.
  */
 const CHARS = { verbatim: 300, long: 330, offer: 200, answer: 80, rule: 200, summary: 1500, command: 80 };
 const CAUSE_CHARS = { min: 20, max: 240 };
-/** So many are kept of one message or stretch of work, the last ones, which hold; and steps named after a failure. */
+/** How many notes of each kind are kept of one message or stretch of work, the last ones; and steps after a failure. */
 const MOST = { rules: 3, lines: 30, notes: 3, files: 6, steps: 4 };
-/** Of a script pasted into a command the beginning is read; of what a command printed, the end. */
+/** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
 const READ_CHARS = { command: 4000, output: 20_000 };
 
 type Clean = (text: string) => string;
@@ -85,7 +85,7 @@ export function lastWords(entries: readonly Entry[]): string | undefined {
   return entries.findLast(({ kind }) => kind === "assistant")?.text;
 }
 
-/** Parts entries before each user message; the first part goes on with what was asked for before. */
+/** Splits entries before each user message; the first part continues what was asked for before. */
 function parts(entries: readonly Entry[]): Entry[][] {
   const found: Entry[][] = [[]];
   for (const entry of entries) {

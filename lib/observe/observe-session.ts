@@ -7,7 +7,7 @@ import { hasCode, SessionMemoryError } from "../base/errors.ts";
 import { statOf } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { currentExclude, type Reading, type Settings } from "../config/config.ts";
+import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
@@ -35,7 +35,7 @@ import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, reobserv
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 
 export interface SessionContext {
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Settings;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
@@ -174,8 +174,8 @@ const FIRST_LINE = /<new-conversation>\n\[(\d+)\]/g;
 /** Runs work on a throw-away copy of a session's memory and returns what a model would have been sent. */
 export async function planObserving(
   session: { id: string },
-  paths: Reading,
-  work: (context: { paths: Reading; complete: CompleteJson }) => Promise<unknown>,
+  paths: PathsWithRules,
+  work: (context: { paths: PathsWithRules; complete: CompleteJson }) => Promise<unknown>,
 ): Promise<Notes> {
   const folder = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
   try {
@@ -212,7 +212,7 @@ export interface SessionMemoryState {
 }
 
 interface ReadingOptions {
-  paths: Reading;
+  paths: PathsWithRules;
   settings: Settings;
   /** The row that the host is at, where that may be another than the file's last. */
   leafId?: string | undefined;
@@ -254,7 +254,10 @@ function readConversation(
  * Reads what is not observed; undefined where the whole must be read. pi's ledger is part of the transcript, which is read
  * for it.
  */
-function readTail(session: Session, { paths, rules }: { paths: Reading; rules: Rules }): Entry[] | undefined {
+function readTail(
+  session: Session,
+  { paths, rules }: { paths: PathsWithRules; rules: Rules },
+): Entry[] | undefined {
   const observed = session.agent === "pi" ? undefined : storedRecord(paths, session)?.observedTo;
   if (!observed) return undefined;
   const { coversTo } = foldLedger(readLedgerFile(ledgerFile(paths, session.id)).records);
@@ -265,7 +268,7 @@ function readTail(session: Session, { paths, rules }: { paths: Reading; rules: R
 /** Saves where what is not observed begins. */
 function noteObserved(
   { session, entries }: SessionMemoryState,
-  { paths, ledger }: { paths: Reading; ledger: Ledger },
+  { paths, ledger }: { paths: PathsWithRules; ledger: Ledger },
 ): void {
   const last = entries.at(-1);
   if (!last || session.agent === "pi") return;

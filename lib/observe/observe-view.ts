@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, namesIn } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
-import { PARTICIPANTS, type Participants, type Reading, type Settings } from "../config/config.ts";
+import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { assertNotExcluded, describeSession } from "../sessions/sessions.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -217,7 +217,7 @@ export function observedSession(reference: string, context: ResolveContext): Ses
 }
 
 /** Finds a session by its ledger: by id, or a prefix of four characters or more; shorter ones may be words. */
-function ledgerSession(paths: Reading, reference: string): Session | undefined {
+function ledgerSession(paths: PathsWithRules, reference: string): Session | undefined {
   if (reference.length < 4) return undefined;
   const stems = namesIn(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
   const wanted = ledgerStem(reference);

@@ -55,11 +55,11 @@ const SHORT_ROW = 300;
 const LINES_TOGETHER = 160;
 /** The worth of a stem the second time in a hit; its square the third time, and so on. */
 const AGAIN = 0.25;
-/** Worth against length: so many characters count as nothing, so that a short line is not the best one. */
+/** Added to each length before worth is divided by it, so that the shortest line is not always the best. */
 const FREE_CHARACTERS = 220;
 /** Each further hit is less likely to answer. real2, codebench, deeds: 0.6 … 0.8 within 3 of 252. */
 const NEXT_HIT = 0.75;
-/** Of rows around the passage. */
+/** The factor for rows around the passage. */
 const OUTSIDE = 0.9;
 /** The worth of a word in a tool call when it was also said. */
 const DONE = 0.4;

@@ -19,21 +19,21 @@ import {
 import type { Row } from "./rows.ts";
 
 const ALIKE_MAX = 300;
-/** Lines of what is asked that are looked for. */
+/** The most lines of the given error that are looked for. */
 const LINES_MAX = 6;
 const WORDS_MAX = 12;
-/** Rows of what was done between the error and its end, the last ones. */
+/** The most steps shown between the error and its end; the last ones are. */
 const STEPS_MAX = 5;
 const CHANGE_CHARS = 300;
 const LINE_CHARS = 300;
 const SAID_CHARS = 300;
-/** Messages after an error without an end: what was made of it, mostly in the first two. */
+/** Messages shown after an error without an end; the first two mostly say what became of it. */
 const SAID_MAX = 2;
 const ENDING_CHARS = 100;
 /** The number of lines after the last row in which a comment on it is looked for. */
 const SAID_LINES = 30;
 
-/** Of a line that is searched so much is compared: a pasted page is no error. */
+/** Characters of a line that are compared: a pasted page is no error. */
 const SEARCHED_MAX = 2000;
 const PATH = /(?:[a-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]*/gi;
 

@@ -210,7 +210,7 @@ function shortenExchange(chunks: readonly ChunkRow[]): string {
 
 const TARGET_MAX = 90;
 const COMMAND_MAX = 200;
-/** Of these a result that went well says nothing. */
+/** Kinds of deeds whose successful results say nothing. */
 const PLAIN_DONE: ReadonlySet<string> = new Set(["edit", "write", "read", "search"]);
 
 /** Returns the text of a deed by which it was found. */

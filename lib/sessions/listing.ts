@@ -1,4 +1,7 @@
-/** Lists sessions by their last row, with their first words; finds where a session came from, and gives one as flat text. */
+/**
+ * Lists sessions by their last row, formats listings and resume commands, finds the session that a fork or subagent came from,
+ * and reads a transcript as flat text.
+ */
 
 import { statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -9,7 +12,7 @@ import type { Line } from "../base/output.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import type { Reading } from "../config/config.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { isoTime, textOf } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -23,9 +26,9 @@ import { describeSessions, hasConversation, type ListOptions, listSessions } fro
 /** How far into a file the first request is looked for. */
 const BEGINNING_BYTES = 256 * 1024;
 
-/** Returns the newest sessions in which something was said, by their last row, described: a copied file's own time says nothing. */
+/** Returns the newest sessions in which something was said, described. By the last row: a copied file's time says nothing. */
 export function listByLastRow(
-  paths: Reading,
+  paths: PathsWithRules,
   {
     since = "",
     limit = Number.POSITIVE_INFINITY,
@@ -144,14 +147,14 @@ function cutColumns(text: string, columns: number): string {
   return fitColumns(text, Math.min(columns, columnsOf(text)));
 }
 
-/** Returns the command that goes on with a session in its host, fit to be printed. */
+/** Returns the command that resumes a session in its host, as a line to print. */
 function resumeLine(session: Session, { clean }: Rules): string | undefined {
   const command = resumeCommand(session);
   return command === undefined ? undefined : oneLine(clean(command), PATH_MAX);
 }
 
 /**
- * Returns the command that goes on with a session.
+ * Returns the command that resumes a session.
  *
  * @throws {SessionMemoryError} `NOT_FOUND` where no host of this machine can.
  */
@@ -199,7 +202,7 @@ function formatSize(bytes: number): string {
   return kib < 1024 ? `${kib} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
 }
 
-/** Returns the command that goes on with a session; undefined where no host of this machine can. */
+/** Returns the command that resumes a session; undefined if no host of this machine can. */
 export function resumeCommand({ agent, id, file, parentId, machine }: Session): string | undefined {
   const isElsewhere = parentId !== undefined || machine !== undefined;
   // A host would take such an id for an option.
@@ -208,7 +211,7 @@ export function resumeCommand({ agent, id, file, parentId, machine }: Session): 
   return host?.resume.replace("<id>", () => quoted(id)).replace("<file>", () => quoted(file));
 }
 
-const HEAD_BYTES = 64 * 1024; // contracts: the first and last 64 KiB
+const HEAD_BYTES = 64 * 1024; // promised: the first and last 64 KiB
 /** What somebody said first is among the first few rows. */
 const FIRST_BYTES = 16 * 1024;
 /** Larger folders are not searched for the origin of a fork. */

@@ -9,7 +9,7 @@ import { basename, join, sep } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
 import { fileStem, namesIn, replaceFile } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
-import type { Reading } from "../config/config.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { codexId, PI_NAME } from "./places.ts";
@@ -48,14 +48,14 @@ interface ReadMeta {
 
 /** Returns a session's meta file: beside pi's sessions for pi, else in our state folder. */
 export function metaFile(
-  paths: Pick<Reading, "pi" | "meta">,
+  paths: Pick<PathsWithRules, "pi" | "meta">,
   session: Pick<Session, "id" | "agent">,
 ): string {
   return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${META_SUFFIX}`);
 }
 
 /** Returns the folder with the meta files of an agent's sessions. */
-export function metaDirectory(paths: Pick<Reading, "pi" | "meta">, agent: Session["agent"]): string {
+export function metaDirectory(paths: Pick<PathsWithRules, "pi" | "meta">, agent: Session["agent"]): string {
   return agent === "pi" ? join(paths.pi, "sessions-meta") : paths.meta;
 }
 
@@ -76,7 +76,7 @@ export function readMeta(file: string): ReadMeta {
 }
 
 /** Returns the name in a session's meta file, as it was given. */
-export function readName(session: Pick<Session, "id" | "agent">, paths: Reading): string | undefined {
+export function readName(session: Pick<Session, "id" | "agent">, paths: PathsWithRules): string | undefined {
   return cleanName(readMeta(metaFile(paths, session)).meta?.name);
 }
 
@@ -125,7 +125,7 @@ const TEXT_FIELDS = [
 ] as const;
 
 /** Returns the agent by a transcript's place and name, for files that are gone. */
-export function agentByPlace(file: string, paths: Reading): Agent {
+export function agentByPlace(file: string, paths: PathsWithRules): Agent {
   if (codexId(file) !== undefined) return "codex";
   if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
   const host = HOSTS.find(({ agent, home, database }) =>
@@ -134,7 +134,7 @@ export function agentByPlace(file: string, paths: Reading): Agent {
   return host?.agent ?? "plain";
 }
 
-export function metaFiles(paths: Reading): string[] {
+export function metaFiles(paths: PathsWithRules): string[] {
   const folders = [...new Set([paths.meta, metaDirectory(paths, "pi")])];
   return folders.flatMap((folder) =>
     namesIn(folder)

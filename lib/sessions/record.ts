@@ -10,7 +10,7 @@ import { readJson, statOf } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
-import { currentExclude, type Reading } from "../config/config.ts";
+import { currentExclude, type PathsWithRules } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import {
@@ -63,7 +63,7 @@ export interface Progress extends Cursor {
 export function isCurrent(
   record: SessionRecord,
   { size, modifiedAt }: Pick<Session, "size" | "modifiedAt">,
-  paths: Reading,
+  paths: PathsWithRules,
 ): boolean {
   const { indexedTo } = record;
   if (indexedTo?.size !== size || indexedTo.modified !== modifiedAt) return false;
@@ -73,18 +73,21 @@ export function isCurrent(
 type Identity = Pick<Session, "agent" | "id" | "file"> & Pick<TranscriptFile, "hasFolder">;
 
 /** Returns a session's record as it was stored. */
-export function storedRecord(paths: Pick<Reading, "state">, session: Identity): SessionRecord | undefined {
+export function storedRecord(
+  paths: Pick<PathsWithRules, "state">,
+  session: Identity,
+): SessionRecord | undefined {
   return withState(paths, (store) => find(store, session));
 }
 
 /** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
-export function readRecord(paths: Reading, session: Identity): SessionRecord {
+export function readRecord(paths: PathsWithRules, session: Identity): SessionRecord {
   const stored = storedRecord(paths, session) ?? newRecord(session);
   return withMeta(session, stored, startReading(paths));
 }
 
 /** Returns every record as it was stored. */
-export function readRecords(paths: Pick<Reading, "state">): Map<string, SessionRecord> {
+export function readRecords(paths: Pick<PathsWithRules, "state">): Map<string, SessionRecord> {
   return new Map(withState(paths, allRecords).map((record) => [recordKey(record), record]));
 }
 
@@ -93,7 +96,7 @@ export function recordKey({ agent, id }: Pick<Session, "agent" | "id">): string 
 }
 
 /** Returns sessions with what they are called: Volute's name, the meta file's or the host's title. Writes nothing: a prompt may wait. */
-export function withNames(sessions: readonly Session[], paths: Reading): Session[] {
+export function withNames(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   if (sessions.length === 0) return [];
   const reader = startReading(paths);
   const { clean, hasText } = reader.rules;
@@ -106,11 +109,11 @@ export function withNames(sessions: readonly Session[], paths: Reading): Session
 }
 
 /** Returns what one session is called. */
-export function nameOf(session: Session, paths: Reading): string | undefined {
+export function nameOf(session: Session, paths: PathsWithRules): string | undefined {
   return withNames([session], paths)[0]?.name;
 }
 
-function storedRecords(paths: Reading, sessions: readonly Identity[]): (SessionRecord | undefined)[] {
+function storedRecords(paths: PathsWithRules, sessions: readonly Identity[]): (SessionRecord | undefined)[] {
   try {
     return withExistingState(paths, (store) => sessions.map((session) => find(store, session))) ?? [];
   } catch (error) {
@@ -120,13 +123,13 @@ function storedRecords(paths: Reading, sessions: readonly Identity[]): (SessionR
 }
 
 /** Stores a session's record, its meta as just exported; nothing of one that is excluded by now. */
-export function saveRecord(paths: Reading, record: SessionRecord): void {
+export function saveRecord(paths: PathsWithRules, record: SessionRecord): void {
   const reader = startReading(paths);
   const saved = { ...record, metaState: metaState(record, reader) };
   withState(paths, (store) => save(store, [saved], reader.paths));
 }
 
-export function saveObserved(paths: Reading, session: Identity, observedTo: Progress): void {
+export function saveObserved(paths: PathsWithRules, session: Identity, observedTo: Progress): void {
   withState(paths, (store) => {
     const stored = find(store, session) ?? newRecord(session);
     save(store, [{ ...stored, observedTo }], startReading(paths).paths);
@@ -142,7 +145,7 @@ export interface NamedSession extends Identity {
  * Returns what all sessions are called: those of the given transcripts, and those of which only a meta file is left. A
  * transcript is opened only if it changed since; what is read is kept.
  */
-export function namedSessions(paths: Reading, files: readonly TranscriptFile[]): NamedSession[] {
+export function namedSessions(paths: PathsWithRules, files: readonly TranscriptFile[]): NamedSession[] {
   const reader = { ...startReading(paths), metas: new Set(metaFiles(paths)) };
   // Neither given files nor names that are excluded belong into the store.
   const isKept = paths.transcripts.length === 0 && paths.rules.seesExcluded !== true;
@@ -156,7 +159,7 @@ export function namedSessions(paths: Reading, files: readonly TranscriptFile[]):
 }
 
 /** Returns what all sessions were called when their names were last read. */
-export function namesBefore(paths: Reading): NamedSession[] {
+export function namesBefore(paths: PathsWithRules): NamedSession[] {
   try {
     return withExistingState(paths, storedNames) ?? [];
   } catch (error) {
@@ -186,7 +189,7 @@ function nameAll(files: readonly TranscriptFile[], reader: Required<Reader>, sto
 
 type StoredName = NamedSession & Pick<SessionRecord, "titleState" | "metaState">;
 
-/** Reads what all sessions were called when their names were last read. Of thousands the whole records would take longer than their files. */
+/** Reads what all sessions were called when last read. Reading thousands of whole records takes longer than their files. */
 function storedNames({ db }: Store): StoredName[] {
   const columns = "agent, id, file, title, title_state, meta ->> 'name' AS name, meta_state";
   return db
@@ -227,7 +230,7 @@ function withoutTranscript(
 }
 
 interface Reader {
-  paths: Reading;
+  paths: PathsWithRules;
   rules: Rules;
   /** Changes with the rules: what was read under others is read again. */
   version: string;
@@ -236,7 +239,7 @@ interface Reader {
 }
 
 /** Whoever started before something was excluded must not read it now. */
-function startReading(given: Reading): Reader {
+function startReading(given: PathsWithRules): Reader {
   const exclude = given.rules.seesExcluded ? given.rules.exclude : currentExclude(given, given.rules.exclude);
   const paths = { ...given, rules: { ...given.rules, exclude } };
   const version = shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36);
@@ -326,7 +329,7 @@ function allRecords({ db }: Store): SessionRecord[] {
   return db.prepare("SELECT * FROM sessions").all().map(toRecord);
 }
 
-function save({ db }: Store, records: readonly SessionRecord[], paths: Reading): void {
+function save({ db }: Store, records: readonly SessionRecord[], paths: PathsWithRules): void {
   if (records.length === 0 || db.readOnly !== undefined) return;
   const insert = db.prepare("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const json = (value: object | undefined) => (value ? JSON.stringify(value) : null);
@@ -341,7 +344,7 @@ function save({ db }: Store, records: readonly SessionRecord[], paths: Reading):
 }
 
 /** Returns whether config.json excludes nothing beyond what was read at the start. */
-function isExclusionCurrent(paths: Reading): boolean {
+function isExclusionCurrent(paths: PathsWithRules): boolean {
   const known = paths.rules.exclude;
   const now = currentExclude(paths, known);
   return (["sessions", "projects", "patterns"] as const).every(
@@ -390,17 +393,17 @@ export async function forgetMetas(
 }
 
 /** Returns whether there is a meta file about a session. */
-export function hasMeta(id: string, paths: Reading): boolean {
+export function hasMeta(id: string, paths: PathsWithRules): boolean {
   return metasAbout(new Set([id]), paths).length > 0;
 }
 
-function metasAbout(ids: ReadonlySet<string>, paths: Reading): string[] {
+function metasAbout(ids: ReadonlySet<string>, paths: PathsWithRules): string[] {
   const agents = ["claude", "pi"] as const;
   const files = [...ids].flatMap((id) => agents.map((agent) => metaFile(paths, { id, agent })));
   return [...new Set(files)].filter((file) => existsSync(file));
 }
 
-function metasWith(hasText: (text: string) => boolean, paths: Reading): string[] {
+function metasWith(hasText: (text: string) => boolean, paths: PathsWithRules): string[] {
   return metaFiles(paths).filter((file) => scrub(readJson(file), hasText).removed > 0);
 }
 

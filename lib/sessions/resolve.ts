@@ -9,7 +9,7 @@ import { basename, resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { statOf } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
-import type { Reading } from "../config/config.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -41,7 +41,7 @@ import {
 import { lastTime } from "./titles.ts";
 
 export interface ResolveContext {
-  paths: Reading;
+  paths: PathsWithRules;
   /** The directory of relative paths, and where the search for `.volute` starts. */
   cwd: string;
   /** The id of the session that asks. */
@@ -56,8 +56,8 @@ export interface ResolveContext {
   remark?: ((text: string) => void) | undefined;
 }
 
-const NEAREST_SHOWN = 3; // contracts: the nearest 3
-const CANDIDATES_SHOWN = 5; // contracts: at most 5
+const NEAREST_SHOWN = 3; // promised: the nearest 3
+const CANDIDATES_SHOWN = 5; // promised: at most 5
 
 /** A session and, if the reference names them, lines of its transcript. */
 interface ResolvedPlace {
@@ -217,7 +217,11 @@ function withNames(there: ReadonlyMap<string, Known>, named: readonly NamedSessi
  * Returns the only session that was called so when names were last read, if it is called so still and no session is new
  * since: of thousands nothing is asked but this one's files.
  */
-function calledStill(wanted: string, there: ReadonlyMap<string, Known>, paths: Reading): Session | undefined {
+function calledStill(
+  wanted: string,
+  there: ReadonlyMap<string, Known>,
+  paths: PathsWithRules,
+): Session | undefined {
   const before = withNames(there, namesBefore(paths));
   if (before.filter(({ files }) => files.length > 0).length < there.size) return undefined;
   const folded = foldName(wanted);
@@ -235,14 +239,14 @@ function pickNewest({ files }: Known): TranscriptFile {
 }
 
 /** Returns the most similar first, not the newest. */
-function nearestTo(wanted: string, all: readonly Known[], paths: Reading): Session[] {
+function nearestTo(wanted: string, all: readonly Known[], paths: PathsWithRules): Session[] {
   const named = all.map((known) => (known.names.length > 0 ? known : { ...known, names: [known.id] }));
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
     withoutExcluded(readKnown([known], paths), paths),
   );
 }
 
-function readKnown(known: readonly Known[], paths: Reading): Session[] {
+function readKnown(known: readonly Known[], paths: PathsWithRules): Session[] {
   const sessions = known.flatMap(({ agent, id, files }) => {
     if (files.length > 0) return files.flatMap((file) => identifySession(file) ?? []);
     const { meta } = readMeta(metaFile(paths, { id, agent }));
@@ -252,7 +256,7 @@ function readKnown(known: readonly Known[], paths: Reading): Session[] {
 }
 
 /** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
-function withoutTranscript(meta: SessionMeta, paths: Reading): Session {
+function withoutTranscript(meta: SessionMeta, paths: PathsWithRules): Session {
   const { sessionId: id, sessionFile: file, name, cwd } = meta;
   const there = identifySession({ file: resolve(file) });
   if (there?.id === id) return there;
@@ -263,7 +267,7 @@ function withoutTranscript(meta: SessionMeta, paths: Reading): Session {
 }
 
 /** Returns the only session that is not excluded. */
-function one(wanted: string, sessions: readonly Session[], paths: Reading): Session {
+function one(wanted: string, sessions: readonly Session[], paths: PathsWithRules): Session {
   const [first] = sessions;
   if (!first) throw notFound(wanted);
   const shown = sessions.length === 1 ? sessions : withoutExcluded(sessions, paths);
@@ -273,7 +277,7 @@ function one(wanted: string, sessions: readonly Session[], paths: Reading): Sess
   return session;
 }
 
-function withoutExcluded(sessions: readonly Session[], paths: Reading): Session[] {
+function withoutExcluded(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   const { exclude } = paths.rules;
   return sessions.filter((session) => !isExcluded(session, { paths, exclude }));
 }
@@ -300,14 +304,14 @@ export interface Candidate {
   ageSeconds: number;
 }
 
-const AMBIGUOUS_SHOWN = 5; // contracts: at most 5
+const AMBIGUOUS_SHOWN = 5; // promised: at most 5
 const NAME_SHOWN = 60; // five of them fit a hint
 /** A truncated id would be useless. */
 const ID_SHOWN = 255;
 const HOW_TO_NAME = "name a session by its id, its name or the path of its .jsonl file";
 
 /** Returns the error for a reference that matches several sessions, newest first. */
-function ambiguous(wanted: string, sessions: readonly Session[], paths: Reading): SessionMemoryError {
+function ambiguous(wanted: string, sessions: readonly Session[], paths: PathsWithRules): SessionMemoryError {
   const candidates = describeCandidates(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
   const shown = sessions.length > AMBIGUOUS_SHOWN ? `, the newest ${AMBIGUOUS_SHOWN} are listed` : "";
   return new SessionMemoryError(
@@ -327,7 +331,7 @@ function noPlace(wanted: string, session: string): SessionMemoryError {
 /** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
 function notFound(
   wanted: string,
-  found?: { near: readonly Session[]; paths: Reading } | { reason: string },
+  found?: { near: readonly Session[]; paths: PathsWithRules } | { reason: string },
 ): SessionMemoryError {
   const reason = found && "reason" in found ? found.reason : undefined;
   const candidates = found && "near" in found ? describeCandidates(found.near, found.paths) : [];
@@ -339,7 +343,7 @@ function notFound(
   });
 }
 
-function describeCandidates(sessions: readonly Session[], paths: Reading): Candidate[] {
+function describeCandidates(sessions: readonly Session[], paths: PathsWithRules): Candidate[] {
   return sessions.map((session) => {
     const name = nameOf(session, paths);
     return {

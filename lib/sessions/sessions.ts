@@ -4,7 +4,7 @@ import { basename, dirname, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
 import { folderName } from "../base/text.ts";
-import type { Reading, Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
 import { outermostEntries, readHead } from "../transcripts/head.ts";
 import { readExclusion } from "../transcripts/rules.ts";
@@ -49,7 +49,7 @@ const SMALL_BYTES = 64 * 1024;
  * Costs listing folders and a stat per file. `project` also reads the heads of the files; so do given folders, where only
  * the content names the agent.
  */
-export function listSessions(paths: Reading, options: ListOptions = {}): Session[] {
+export function listSessions(paths: PathsWithRules, options: ListOptions = {}): Session[] {
   const { agent, subagents, excluded = false, cwd } = options;
   const { exclude } = paths.rules;
   const directory = projectDirectory(options);
@@ -70,7 +70,7 @@ function dated(session: Session): Session {
 }
 
 /** Adds name, directory, start time and the time of the last row. */
-export function describeSessions(sessions: readonly Session[], paths: Reading): Session[] {
+export function describeSessions(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   return withNames(sessions.map(fromHead), paths);
 }
 
@@ -84,19 +84,19 @@ function fromHead(session: Session): Session {
   };
 }
 
-export function describeSession(session: Session, paths: Reading): Session {
+export function describeSession(session: Session, paths: PathsWithRules): Session {
   const [described = session] = describeSessions([session], paths);
   return described;
 }
 
 /** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
-export function sessionAt(file: string, paths?: Reading): Session | undefined {
+export function sessionAt(file: string, paths?: PathsWithRules): Session | undefined {
   const session = identifySession({ file: resolve(file) });
   return session && paths ? describeSession(session, paths) : session;
 }
 
 /** Returns the files that are not transcripts as sessions of unknown kind. */
-export function unlistedTranscripts(paths: Reading, listed: readonly Session[]): Session[] {
+export function unlistedTranscripts(paths: PathsWithRules, listed: readonly Session[]): Session[] {
   const files = new Set(listed.map(({ file }) => file));
   // Where names give agent and id, every file is listed already.
   const agent = paths.transcripts.length > 0 ? undefined : "pi";
@@ -257,7 +257,7 @@ function order(a: string, b: string): number {
  */
 export function isExcluded(
   session: Session,
-  { paths, exclude }: { paths?: Reading | undefined; exclude: Settings["exclude"] },
+  { paths, exclude }: { paths?: PathsWithRules | undefined; exclude: Settings["exclude"] },
 ): boolean {
   const { hasSession, needsProject, isForgotten } = readExclusion(exclude);
   if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return true;
@@ -285,7 +285,7 @@ function isCopy(file: string, isForgotten: (entry: Pick<Entry, "id" | "at">) => 
  *
  * @throws {SessionMemoryError} `NOT_FOUND`
  */
-export function assertNotExcluded(session: Session, paths: Reading): void {
+export function assertNotExcluded(session: Session, paths: PathsWithRules): void {
   if (!isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
   throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
     details: { isExcluded: true },

@@ -10,7 +10,7 @@ import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cleanName } from "./meta.ts";
 
-const END_BYTES = 64 * 1024; // contracts: the first and last 64 KiB
+const END_BYTES = 64 * 1024; // promised: the first and last 64 KiB
 const NEWLINE = 10; // \n
 /** Sessions have a few at most. */
 const SUMMARIES_MAX = 32;

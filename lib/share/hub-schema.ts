@@ -13,9 +13,9 @@ import { ADMIN_URL_VARIABLE, connectHub, type Hub, hubAddress } from "./hub.ts";
 /** Every table is in this schema, and named with it: a pooler may refuse a search path. */
 const SCHEMA = "session_memory";
 
-/** Of a chunk's words; ours are below 2 KB (500 tokens). */
+/** The most bytes of a chunk's words; ours have less than 2 KB (500 tokens). */
 export const CHUNK_MAX_BYTES = 64 * 1024;
-/** Of a chunk's deeds, a session's description or its observations; the largest in real sessions are 100 KB. */
+/** The most bytes of a chunk's deeds, a session's description or its observations; 100 KB in real sessions. */
 export const DOCUMENT_MAX_BYTES = 1024 * 1024;
 
 interface InitReport {

@@ -1,6 +1,6 @@
 /**
  * The replica: others' sessions in an index file of its own, `shared.db`, with the index's tables and beside them which
- * session is whose and how much of it is here. Search reads it beside the own index; only `share` writes it, and `forget`
+ * session is whose and how much of it is here. Search reads it beside the main index; only `share` writes it, and `forget`
  * takes out of it.
  */
 

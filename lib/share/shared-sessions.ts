@@ -3,7 +3,7 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
 import { formatAge } from "../base/time.ts";
-import type { Reading, Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import { storedSteps } from "../index/held-sessions.ts";
 import type { Files, Ledger, Observation, Priority } from "../observe/observations.ts";
 import type { SessionMemoryState } from "../observe/observe-session.ts";
@@ -45,7 +45,10 @@ const CANDIDATES_SHOWN = 5; // as of own sessions
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` when it fits several.
  */
-function findShared(reference: string, paths: Pick<Reading, "shared" | "rules">): FoundShared | undefined {
+function findShared(
+  reference: string,
+  paths: Pick<PathsWithRules, "shared" | "rules">,
+): FoundShared | undefined {
   const wanted = reference
     .trim()
     .replace(/^@@/, "")
@@ -203,7 +206,7 @@ const PRIORITIES: Record<string, Priority> = { "🔴": "red", "🟡": "yellow", 
 /** Returns what the owner's machine observed of a session as this one would keep it, but for the conversation. */
 export async function sharedMemory(
   shared: FoundShared,
-  { paths, settings }: { paths: Reading; settings: Settings },
+  { paths, settings }: { paths: PathsWithRules; settings: Settings },
 ): Promise<SessionMemoryState> {
   const [{ redactLedger }, { observeSettings }, { filesIn }] = await Promise.all([
     import("../observe/ledger.ts"),
@@ -248,12 +251,15 @@ function sharedLedger({ observations: text = "", reference }: FoundShared, files
 export function readSharedSteps(
   shared: FoundShared,
   asked: Parameters<typeof pickSteps>[1],
-  paths: Pick<Reading, "shared">,
+  paths: Pick<PathsWithRules, "shared">,
 ): Step[] {
   return pickSteps(readAllSharedSteps(shared, paths), asked);
 }
 
 /** Returns all steps of a shared session that are here. */
-export function readAllSharedSteps({ reference }: FoundShared, paths: Pick<Reading, "shared">): Step[] {
+export function readAllSharedSteps(
+  { reference }: FoundShared,
+  paths: Pick<PathsWithRules, "shared">,
+): Step[] {
   return withShared(paths, (replica) => storedSteps(replica, reference)) ?? [];
 }

@@ -106,7 +106,7 @@ export function openForeign(path: string): SqlDatabase {
   return wrapDriver(driver, path, "it is another program's");
 }
 
-/** Of a file that does not change meanwhile: no lock and no file beside it is needed. */
+/** Returns a URI that opens a file as immutable: without locks, and without files beside it. */
 function immutableUri(path: string): string {
   return `file:${encodeURI(path).replace(/[?#]/g, encodeURIComponent)}?immutable=1`;
 }

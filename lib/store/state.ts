@@ -9,7 +9,7 @@ import { basename, dirname, join, sep } from "node:path";
 import { bytesOf, isFile, readIfExists, realPathOf, remove, replaceFile } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
-import type { Paths, Reading } from "../config/config.ts";
+import type { Paths, PathsWithRules } from "../config/config.ts";
 import { copyTable, openVersioned } from "./carry-over.ts";
 import type { Store } from "./store.ts";
 
@@ -151,7 +151,7 @@ CREATE TABLE seen_before (
 export type Forgetting = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
 
 export interface ForgetIn {
-  paths: Reading;
+  paths: PathsWithRules;
   /** Only count; remove nothing. */
   dryRun: boolean;
 }

@@ -144,9 +144,9 @@ function withoutInput({ name, target, action, paths }: ToolCall): ToolCall {
 /** Far more than is kept of either end, since redaction shortens. */
 const HEAD_CHARS = 2500;
 const TAIL_CHARS = 1200; // twice what is kept of a failing end
-/** Of a result that went well less is kept. */
+/** Less is kept of a successful result. */
 const DONE_CHARS = 700;
-/** A word goes no further than this over an end. */
+/** A cut is moved by at most this many characters to the end of a word. */
 const WORD_MAX = 8000;
 /** Secrets of many lines: only their first line gives them away. */
 const MANY_LINES = /PRIVATE KEY|Private-Lines/;

@@ -7,7 +7,7 @@
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Paths, Reading } from "../config/config.ts";
+import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Format } from "./format.ts";
 import type { Rules } from "./rules.ts";
 
@@ -27,7 +27,7 @@ export interface Host {
   transcripts?: readonly string[];
   /** Its database there, of which sessions are copied into a folder of ours by that name. */
   database?: string;
-  /** The command that goes on with a session: `<id>`, `<file>`. */
+  /** The command that resumes a session, with `<id>` or `<file>`. */
   resume: string;
   /** Where it looks for skills, for a host that no plugin of ours brings them to. */
   skills?: string;
@@ -116,7 +116,7 @@ export function hostName(agent: string): string {
  * Brings the copies of sessions up to date that hosts keep in a database, before any is read. Copies that another process is
  * making are left to it.
  */
-export async function updateCopies(paths: Reading): Promise<void> {
+export async function updateCopies(paths: PathsWithRules): Promise<void> {
   if (paths.transcripts.length > 0) return;
   for (const { agent, home, database, load } of HOSTS) {
     const file = database === undefined ? undefined : join(paths.expand(home), database);
@@ -136,7 +136,7 @@ export async function updateCopies(paths: Reading): Promise<void> {
 }
 
 /** Removes every copy: what is still wanted is copied again. */
-export function removeCopies(paths: Pick<Reading, "home">): void {
+export function removeCopies(paths: Pick<PathsWithRules, "home">): void {
   for (const { agent, database } of HOSTS) {
     if (database !== undefined) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
   }

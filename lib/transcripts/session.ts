@@ -65,7 +65,7 @@ export interface Deed {
   /** The command, the changed lines, the head of a written file, the arguments; empty when the target says it all. */
   input: string;
   outcome: DeedOutcome;
-  /** Of what came back: its beginning and end where it failed, else its end. */
+  /** The end of what came back; its beginning, too, if it failed. */
   result: string;
 }
 
@@ -89,7 +89,7 @@ export interface Entry {
   callId?: string | undefined;
   /** On `result` entries. */
   isError?: boolean | undefined;
-  /** On `result` entries: the user turned the call down, or what it started goes on. */
+  /** On `result` entries: the user rejected the call, or what it started is still running. */
   state?: "rejected" | "running" | undefined;
   /** On `result` entries: the unified diff that the host kept of an edit. */
   patch?: string | undefined;

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { type Environment, type Reading, resolvePaths } from "../../lib/config/config.ts";
+import { type Environment, type PathsWithRules, resolvePaths } from "../../lib/config/config.ts";
 import { metaFile, type SessionMeta } from "../../lib/sessions/meta.ts";
 import { encodeClaudeCwd } from "../../lib/sessions/places.ts";
 import type { Agent } from "../../lib/transcripts/session.ts";
@@ -32,7 +32,7 @@ export interface TemporaryHome {
   project: string;
   /** The whole environment for a process that shall see this home and nothing of the machine. */
   env: Environment;
-  paths: Reading;
+  paths: PathsWithRules;
   /** Writes config.json. */
   configure(settings: object): void;
   /** Runs a script or a hook in the project. */
