@@ -43,14 +43,23 @@ export async function seenText(
   return await newlySeen(failed, { paths, settings, now });
 }
 
-/** What an error's line may hold that is redacted in the index: long runs with a digit, logins, what is named a secret. */
-const MAY_HOLD_SECRET =
-  /(?=[a-z_+=-]*\d)[\w+=-]{16,}|:\/\/[^\s/]*@|(?:pass|pwd|secret|token|key|auth|cred|bearer)\w*\W{0,3}\s*\S*\d/i;
+/** What is redacted in the index: long runs with a digit, and logins. */
+const LOOKS_SECRET = /(?=[a-z_+=-]*\d)[\w+=-]{16,}|:\/\/[^\s/]*@/i;
+/** Names a secret where a digit is near. */
+const NAMES_SECRET = /pass|pwd|secret|token|key|auth|cred|bearer/i;
+
+/** Returns whether an error's line may hold what is redacted in the index. Word by word: a pattern over all takes cubic time. */
+function mayHoldSecret(line: string): boolean {
+  const words = line.split(/\s+/);
+  const isNamed = (word: string, i: number) =>
+    NAMES_SECRET.test(word) && /\d/.test(words.slice(i, i + 3).join(""));
+  return LOOKS_SECRET.test(line) || words.some(isNamed);
+}
 
 /** Returns the keys of an output's error lines as the index has them; the rules of redaction are loaded only for secrets. */
 async function indexedKeys(output: string, settings: Settings): Promise<number[]> {
   const lines = errorKeys(output, { hasFailed: true });
-  if (![...lines.values()].some((line) => MAY_HOLD_SECRET.test(line))) return [...lines.keys()];
+  if (![...lines.values()].some(mayHoldSecret)) return [...lines.keys()];
   const { readRules } = await import("../transcripts/rules.ts");
   return [...errorKeys(readRules(settings).clean(output), { hasFailed: true }).keys()];
 }
