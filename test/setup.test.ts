@@ -156,6 +156,25 @@ test("setup asks what a person would, of the newest sessions of the project one 
   expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
 });
 
+test("setup reads no more than the fifty newest sessions for its questions", async () => {
+  writeWork("alpha", { day: "01", asked: "Why is the gateway's retry limit low?", file: "src/gateway.ts" });
+  for (let i = 0; i < 50; i++) {
+    const row = {
+      sessionId: uuidFrom(`hello ${i}`),
+      cwd: home.project,
+      at: `2026-02-02T10:${i + 10}:00.000Z`,
+    };
+    writeClaude(home, {
+      id: row.sessionId,
+      cwd: home.project,
+      rows: [claudeUser({ ...row, text: "hello" })],
+    });
+  }
+  const { stdout } = await setup("--yes");
+  expect(stdout).toContain("51 sessions can be searched now\n");
+  expect(asked(stdout)).toEqual([]);
+});
+
 test("setup asks what came of a session where nothing was asked and nothing changed, and nothing where nothing was said", async () => {
   writeClaude(home, { rows: [claudeUser({ text: "hello" })] });
   const before = await setup("--yes");

@@ -12,6 +12,9 @@ import { readEntries } from "../transcripts/transcript.ts";
 import { isCircumstantial } from "./meta-words.ts";
 
 const QUESTIONS = 3;
+/** Whole transcripts are read, while the user waits: of so many sessions, and none larger than this. */
+const SESSIONS_MAX = 50;
+const BYTES_MAX = 32 * 1024 * 1024;
 /** At most this many searches are made to find questions that have an answer. */
 const TRIES = 12;
 /** A question that a stranger to the session understands: it asks for a fact, and points at nothing on a screen. */
@@ -32,7 +35,9 @@ export async function suggestQuestions(
   const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
   const here = listByLastRow(paths, { project: cwd, cwd });
   const all = listByLastRow(paths);
-  const sessions = [...new Map([...here, ...all].map((each) => [each.id, each])).values()];
+  const sessions = [...new Map([...here, ...all].map((each) => [each.id, each])).values()]
+    .filter(({ size }) => size <= BYTES_MAX)
+    .slice(0, SESSIONS_MAX);
   const questions: string[] = [];
   for (const asks of [questionsOf, questionOfName]) {
     let tries = 0;
