@@ -100,7 +100,8 @@ async function main(run: ReportRun): Promise<void> {
 
 async function reportOne(run: ReportRun, reference: string, options: ReportOptions): Promise<void> {
   const found = await resolveOrIndexed(reference, options.paths, () => resolveAny(reference, run.asking));
-  const reported = "shared" in found ? readShared(found.shared, options) : readReported(found, options);
+  const reported =
+    "shared" in found ? readReportedShared(found.shared, options) : readReported(found, options);
   const { session, steps } = reported;
   if (steps.length === 0) note("nothing was said yet");
   const file = placeOf(run, pageName(session.id));
@@ -111,7 +112,7 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
 }
 
 /** What somebody else shares has no observations of its own and no rewound rows. */
-function readShared(shared: FoundShared, { paths }: ReportOptions): ReportedSession {
+function readReportedShared(shared: FoundShared, { paths }: ReportOptions): ReportedSession {
   const about = { session: asSession(shared), meta: metaOfShared(shared), memory: undefined };
   return { ...about, steps: readAllSharedSteps(shared, paths), isRewound: () => false, isCut: false };
 }
@@ -146,7 +147,7 @@ async function reportMany(run: ReportRun, options: ReportOptions): Promise<void>
   });
   progress.end();
   const overview = join(folder, OVERVIEW);
-  writePage({ file: overview, html: overviewPage(linked, options), sessionId: "" }, options);
+  savePage({ file: overview, html: overviewPage(linked, options), sessionId: "" }, options);
   if (values.open) await openInBrowser(overview);
   run.show({ pages, overview }, [overview]);
 }
@@ -195,7 +196,7 @@ function readReported(
 function writeSession(reported: ReportedSession, file: string, options: ReportOptions): LinkedPage {
   const { id } = reported.session;
   const facts = sessionFacts(reported, options);
-  writePage({ file, html: sessionPage(reported, facts, options), sessionId: id }, options);
+  savePage({ file, html: sessionPage(reported, facts, options), sessionId: id }, options);
   return { id, facts };
 }
 
@@ -204,7 +205,7 @@ function writeSession(reported: ReportedSession, file: string, options: ReportOp
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when another file is there.
  */
-function writePage(
+function savePage(
   { file, html, sessionId }: { file: string; html: string; sessionId: string },
   { paths }: ReportOptions,
 ): void {

@@ -13,7 +13,7 @@ import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
-import { type Advance, holds, markAt, markAtEnd } from "./cursors.ts";
+import { type Advance, isMarkValid, markAt, markAtEnd } from "./cursors.ts";
 import { type ActivityStats, addEntry, emptyStats, isNews } from "./digest.ts";
 import type { Mark, Marks } from "./look.ts";
 
@@ -119,7 +119,7 @@ export function readOwnEdits(
   const edits = new Map<string, string | undefined>();
   const head = readHead(file);
   if (!head) return edits;
-  const isSeen = mark !== undefined && holds(file, mark);
+  const isSeen = mark !== undefined && isMarkValid(file, mark);
   const from = isSeen ? mark.offset : offsetSince(file, since, { head });
   for (const { at, tool } of readEntries(file, { rules, head, from: { offset: from, line: 0 } })) {
     if (tool?.action !== "edit" || (!isSeen && at !== undefined && at < since)) continue;
@@ -139,7 +139,7 @@ function prepare(
   const mark = since === undefined ? marks?.get(session.id) : undefined;
   const common = { session: { ...session, cwd: session.cwd ?? head.cwd }, head, mark, stat };
   if (mark) {
-    const offset = holds(session.file, mark) ? mark.offset : 0;
+    const offset = isMarkValid(session.file, mark) ? mark.offset : 0;
     return { ...common, offset, after: undefined, isOld: false };
   }
   const wasThere =
@@ -178,7 +178,7 @@ function read(
   const isSame =
     now.ino === stat.ino &&
     (now.mtimeMs === stat.mtimeMs ||
-      (now.size >= progress.offset && (!mark || offset === 0 || holds(session.file, mark))));
+      (now.size >= progress.offset && (!mark || offset === 0 || isMarkValid(session.file, mark))));
   const advance = isSame ? { id: session.id, file: session.file, mark: next } : undefined;
   return { session, stats, advance, skipped: progress.skipped };
 }

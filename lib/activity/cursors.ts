@@ -51,7 +51,7 @@ const STALE_MS = 30 * 86_400_000; // untouched for 30 days: its session is over
 const LOCK_WAIT_MS = 500; // a prompt is waiting
 
 /** Returns whether the bytes before a mark are unchanged. */
-export function holds(file: string, { offset, fingerprint }: Mark): boolean {
+export function isMarkValid(file: string, { offset, fingerprint }: Mark): boolean {
   return withOpen(file, (descriptor) => {
     if (fstatSync(descriptor).size < offset) return false;
     const hash = fingerprint.split("@")[0];
@@ -141,8 +141,8 @@ function merge({ id, file, mark }: Advance, stored: Mark | undefined, seen: Mark
 
 function isFarther(file: string, mark: Mark, stored: Mark): boolean {
   try {
-    if (!holds(file, stored)) return true;
-    return mark.offset > stored.offset && holds(file, mark);
+    if (!isMarkValid(file, stored)) return true;
+    return mark.offset > stored.offset && isMarkValid(file, mark);
   } catch {
     return false; // the transcript is gone
   }

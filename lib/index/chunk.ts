@@ -65,7 +65,7 @@ export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[
   const messages = readMessages(exchange.entries);
   const first = messages[0];
   if (first === undefined) return [];
-  const about = firstWords(first);
+  const about = exchangeSubject(first);
   return gather(messages).map((group, i) =>
     makeChunk(group, { context, about, index: context.firstIndex + i }),
   );
@@ -186,7 +186,7 @@ function makeChunk(
 }
 
 /** Returns the exchange in one line: the start of its first message, after anything an editor has put before it. */
-function firstWords({ speaker, text }: Message): string {
+function exchangeSubject({ speaker, text }: Message): string {
   const line = text
     .slice(0, CONTEXT_CHARACTERS * 6)
     .replace(/^(?:<([a-z_-]+)>[\s\S]*?<\/\1>\s*)+(?=\S)/, "")

@@ -238,7 +238,7 @@ export async function catchUp(options: IndexOptions & { home: string; deadlineMs
       indexSessions({ ...options, deadlineMs: left() }),
     );
   } catch (error) {
-    if (!isBusy(error)) throw error;
+    if (!isLockBusy(error)) throw error;
   }
   return readBehind(options);
 }
@@ -260,12 +260,12 @@ export async function indexInTurn(options: IndexOptions & { home: string }): Pro
   try {
     return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(options));
   } catch (error) {
-    if (!isBusy(error)) throw error;
+    if (!isLockBusy(error)) throw error;
     return await indexSessions(options);
   }
 }
 
-function isBusy(error: unknown): boolean {
+function isLockBusy(error: unknown): boolean {
   return error instanceof SessionMemoryError && error.type === "BUSY";
 }
 

@@ -135,7 +135,7 @@ function commandSender({ config, env, home, spend, redact: clean }: CommandConne
   return async (messages, { feature, signal }) => {
     const prompt = clean(toPrompt(messages)).toWellFormed();
     const tokens = { input: tokenUpperBound(prompt), output: 0 };
-    const line = commandLine(command, env);
+    const line = programLine(command, env);
     const folder = join(home, "empty");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return await withLock(join(home, "command.lock"), timeoutMs, async () => {
@@ -156,7 +156,7 @@ function toPrompt(messages: readonly ChatMessage[]): string {
 }
 
 /** Returns the program's file and its arguments. */
-function commandLine(command: readonly string[], env: Environment): [program: string, ...args: string[]] {
+function programLine(command: readonly string[], env: Environment): [program: string, ...args: string[]] {
   const [name = "", ...args] = command.length === 1 && command[0] === "claude" ? CLAUDE : command;
   // a project's own programs are none of the user's
   const PATH = env.PATH?.split(delimiter)

@@ -103,7 +103,7 @@ export function chatSender(
       input: completion.usage?.prompt_tokens,
       output: completion.usage?.completion_tokens ?? tokenUpperBound(choice.message.content ?? ""),
     });
-    const text = withoutKey(answerText(choice.message), key);
+    const text = withoutKey(replyText(choice.message), key);
     return { text, cut: choice.finish_reason === "length", model, ...paid };
   };
 }
@@ -290,7 +290,7 @@ function outgoing(text: string, own: (text: string) => string = redact): string 
 }
 
 /** Returns the text of an answer, or the arguments of a tool call in its place. */
-function answerText(message: OpenAI.Chat.Completions.ChatCompletionMessage): string {
+function replyText(message: OpenAI.Chat.Completions.ChatCompletionMessage): string {
   if (typeof message.content === "string" && message.content.trim() !== "") return message.content;
   const call = message.tool_calls?.[0];
   if (call?.type === "function" && typeof call.function?.arguments === "string")

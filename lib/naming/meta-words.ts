@@ -215,7 +215,9 @@ export function summarizeByRule(
 ): Summary {
   const lines = readLines(entries);
   const name = nameByRule(entries);
-  const quoted = entries.map((entry) => (entry.kind === "user" ? firstWords(entry.text) : "")).find(Boolean);
+  const quoted = entries
+    .map((entry) => (entry.kind === "user" ? openingWords(entry.text) : ""))
+    .find(Boolean);
   const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
   const otherwise = `${quoted ? `"${quoted}"` : "Conversation"} ${place}`;
   return {
@@ -263,7 +265,7 @@ function writeLines(lines: Lines): string {
 }
 
 /** Returns the first words of a message, which say something to somebody who was there; empty where it holds none. */
-function firstWords(text: string): string {
+function openingWords(text: string): string {
   const plain = spokenText(text)
     .replaceAll('"', "")
     .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1");

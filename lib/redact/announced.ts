@@ -250,7 +250,7 @@ interface Name {
 }
 
 /** Reads the whole name whose ending stands here. */
-function readName(text: string, at: number, ending: string): Name | undefined {
+function nameEndingAt(text: string, at: number, ending: string): Name | undefined {
   let end = at + ending.length;
   const level = BEYOND_ASCII.test(ending)
     ? PASSWORD
@@ -393,7 +393,7 @@ export function findAnnounced(text: string, words: readonly number[], found: Fou
 
 function findValue(text: string, at: number, word: string, found: Found): number {
   const end = findPlaced(text, at, found);
-  const name = end > at ? undefined : readName(text, at, word);
+  const name = end > at ? undefined : nameEndingAt(text, at, word);
   if (!name) return end;
   return name.kind === "cookie" ? findSession(text, name.end, found) : findNamed(text, name, found);
 }

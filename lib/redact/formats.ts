@@ -127,7 +127,7 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
   const from = at + prefix.length;
   const pattern = rest ?? ISSUED;
   pattern.lastIndex = from;
-  if (!pattern.test(text) || isName(firstWords(text.slice(from, pattern.lastIndex)))) return undefined;
+  if (!pattern.test(text) || isName(wholeWordsOf(text.slice(from, pattern.lastIndex)))) return undefined;
   if (rest) return pattern.lastIndex;
   ISSUED_REST.lastIndex = pattern.lastIndex;
   let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : pattern.lastIndex;
@@ -136,7 +136,7 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
 }
 
 /** Returns the beginning of a long token, without the word that is cut. */
-function firstWords(token: string): string {
+function wholeWordsOf(token: string): string {
   return token.length < 64
     ? token
     : token

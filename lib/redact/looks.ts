@@ -66,7 +66,7 @@ export function isName(text: string): boolean {
 }
 
 /** Returns whether most letters stand in pieces that could be words: `TestColor256Fallback`. */
-function hasWords(text: string): boolean {
+function isMostlyWords(text: string): boolean {
   const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
   const words = parts.filter((part) => /^(?=.*[aeiouy])[A-Z]?[a-z]{2,}$/.test(part));
   const letters = parts.join("").length;
@@ -85,7 +85,7 @@ export function looksRandom(text: string): boolean {
   const ratio = changes / text.length;
   if (new Set(text.slice(0, 200)).size < 9) return false;
   if (/[0-9]/.test(text)) return changes >= 5 && ratio >= 0.25;
-  return ratio >= 0.42 && !(/^[a-z]+(?:[A-Z][a-z]+)+$/.test(text) && hasWords(text));
+  return ratio >= 0.42 && !(/^[a-z]+(?:[A-Z][a-z]+)+$/.test(text) && isMostlyWords(text));
 }
 
 /** Pairs of letters that hardly any word has, not even where two words meet. */
@@ -152,7 +152,8 @@ export function isRandom(text: string, { start, end }: { start: number; end: num
   if (length < MIN || length > MAX) return false;
   const token = text.slice(start, end);
   if (!/[A-Z]/.test(token) || !/[a-z]/.test(token) || !/[0-9]/.test(token)) return false;
-  if (isHex(token) || isUuid(token) || ID.test(token) || PUBLIC.test(token) || hasWords(token)) return false;
+  if (isHex(token) || isUuid(token) || ID.test(token) || PUBLIC.test(token) || isMostlyWords(token))
+    return false;
   if (!looksRandom(token.replace(/[+/=]/g, "")) || isPath(token)) return false;
   if (/^(?:\.[A-Za-z]\w{0,4}\b|@)/.test(text.slice(end, end + 6))) return false;
   if (PUBLIC_BEFORE.test(text.slice(Math.max(0, start - 40), start))) return false;

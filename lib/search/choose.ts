@@ -274,7 +274,7 @@ function shownRow(row: PassageRow, units: readonly Unit[]): Row {
     who,
     ...(tool !== undefined && { tool }),
     ...(rewound && { rewound }),
-    text: textOf(row, units),
+    text: shownText(row, units),
   };
 }
 
@@ -282,7 +282,7 @@ function shownRow(row: PassageRow, units: readonly Unit[]): Row {
 const ITEM = /^[ \t]*(?:[-*•]|\d+[.)])\s/gm;
 
 /** Returns the chosen units of a row on one line; of a list that is shown in part the left out items are counted. */
-function textOf({ text, tool }: Row, units: readonly Unit[]): string {
+function shownText({ text, tool }: Row, units: readonly Unit[]): string {
   const places = units.map(({ start, end }) => [start, end] as const).sort((a, b) => a[0] - b[0]);
   const isList = places.some(([start, end]) => text.slice(start, end).search(ITEM) >= 0);
   const cutOf = (leftOut: string) => {

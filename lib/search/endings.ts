@@ -44,7 +44,7 @@ export function findEnding(
   const line = commandOrTarget(failed);
   const part = failingPart(line, failed.result, error);
   const goals = part.map(programOf);
-  const names = namesIn(failed.result);
+  const names = complainedOf(failed.result);
   const runs = later.filter(
     ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
   );
@@ -90,7 +90,7 @@ export function failingPart(line: string, output: string, error: string): string
   const program = programNamedIn(error);
   const named = all.filter((command) => programOf(command).split(" ")[0] === program);
   if (named.length > 0) return named;
-  const names = namesIn(output);
+  const names = complainedOf(output);
   const told = all.filter((command) => operandsOf([command]).some((word) => isNamed(word, names)));
   return told.length > 0 ? told : all;
 }
@@ -99,7 +99,7 @@ export function failingPart(line: string, output: string, error: string): string
 const NAME_MAX = 300;
 
 /** Returns what an output may complain of, with the folders that it is in. */
-function namesIn(output: string): Set<string> {
+function complainedOf(output: string): Set<string> {
   const words = output.split(/[\s"'`:,()]+/).filter(({ length }) => length <= NAME_MAX);
   return new Set(words.flatMap(withFolders));
 }

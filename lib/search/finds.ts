@@ -96,7 +96,7 @@ export function matchMessages(
     const session = sessions.get(Number(chunk.number));
     const timestamp = String(chunk.timestamp);
     if (!session || !isInTime(timestamp, scope)) return [];
-    const message = messagesOf(chunk).find(({ text }) => isWanted(text));
+    const message = messageLines(chunk).find(({ text }) => isWanted(text));
     return message ? [{ message, timestamp, session }] : [];
   });
 }
@@ -149,12 +149,12 @@ export function messagesWithin(
        WHERE session_id = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
     )
     .all(sessionId, to, from)
-    .flatMap(messagesOf)
+    .flatMap(messageLines)
     .filter(({ line }) => line >= from && line <= to);
 }
 
 /** Returns the messages of a chunk, each on one line. */
-function messagesOf({ content, row_lines, first_line }: SqlRow): Row[] {
+function messageLines({ content, row_lines, first_line }: SqlRow): Row[] {
   const chunk = { content: String(content), rowLines: String(row_lines), firstLine: Number(first_line) };
   return splitChunk(chunk, true).map(({ line, who, text }) => {
     return { line, who, text: text.replace(/\s+/g, " ").trim() };

@@ -186,7 +186,7 @@ interface Asked {
 }
 
 /** Finds what was done: of the first thing asked for, in the sessions that have the others too. */
-export function findDeeds(store: Store, { file, error, command }: Asked, scope: FindScope): Find[] {
+export function findHistory(store: Store, { file, error, command }: Asked, scope: FindScope): Find[] {
   const searches = [
     ...(error === undefined ? [] : [(within: FindScope) => errorHistory(store, error, within)]),
     ...(file === undefined ? [] : [(within: FindScope) => fileHistory(store, file, within)]),

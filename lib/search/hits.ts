@@ -35,7 +35,7 @@ import {
 import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
-import { exchangesAround, isNew, joinChunks, type PassageRow, type Row, withHolding } from "./rows.ts";
+import { exchangesAround, joinChunks, oncePerRow, type PassageRow, type Row, withHolding } from "./rows.ts";
 
 export interface HitOptions extends RetrievalOptions {
   /** What meaning finds, where vectors were asked. */
@@ -314,7 +314,7 @@ function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
     } else kept.push(one);
   }
   for (const { hit } of kept)
-    hit.also = hit.also.filter((range) => !kept.some((one) => holds(one.hit, hit, range)));
+    hit.also = hit.also.filter((range) => !kept.some((one) => isNamedBy(one.hit, hit, range)));
   return kept;
 }
 
@@ -323,7 +323,7 @@ function isBare({ hit: { lines, before, after } }: FoundHit): boolean {
 }
 
 /** Returns whether a range of one hit's session lies in what another one names in its head. */
-function holds(hit: Hit, other: Hit, [from, to]: readonly [number, number]): boolean {
+function isNamedBy(hit: Hit, other: Hit, [from, to]: readonly [number, number]): boolean {
   return hit.session_id === other.session_id && hit.first_line <= from && to <= hit.last_line;
 }
 
@@ -336,7 +336,7 @@ function fillLines(
   const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
   const taken = new Set<string>();
   const choices = showing.map(({ choice, passage }): Choice => {
-    const isWanted = choice.rows.map(isNew(passage.first.sessionId, taken));
+    const isWanted = choice.rows.map(oncePerRow(passage.first.sessionId, taken));
     return { ...choice, units: choice.units.filter(({ row }) => isWanted[row]) };
   });
   const chosen = chooseRows(choices, {
@@ -391,7 +391,7 @@ function fillWhole(showing: readonly Showing[], { clean, maxChars }: HitOptions)
     const head = countPoints([headOf(hits, i)]) - 1;
     const { rows, length } = exchangeRows(passage, {
       clean,
-      isWanted: isNew(passage.first.sessionId, taken),
+      isWanted: oncePerRow(passage.first.sessionId, taken),
       maxChars: Math.floor(left / (hits.length - i)) - head,
     });
     one.hit.lines = rows;

@@ -51,7 +51,7 @@ const QUOTED = /["“`]([^"”`]{3,120})["”`]/g;
 /** Reads questions. One that has only stop words is read with them. */
 export function readQuestions(asked: readonly string[]): Question[] {
   const texts = asked.map((text) => text.slice(0, CHARACTERS_MAX));
-  const words = texts.map(contentWords);
+  const words = texts.map(weighWords);
   const stems = stemWords(words.flatMap((found) => [...found.keys()]));
   return texts.map((text, i) => {
     const terms = toTerms(words[i] ?? new Map(), stems);
@@ -73,10 +73,10 @@ export function matchExpression(
 }
 
 /** Returns the words of a question with their weights. */
-function contentWords(text: string): Map<string, number> {
+function weighWords(text: string): Map<string, number> {
   const words = new Map<string, number>();
   for (const word of wordsOf(text)) for (const piece of pieces(word)) words.set(piece, 1);
-  for (const name of namesIn(text).flatMap((found) => found.split(/[-_./\\:#@]+/))) {
+  for (const name of joinedNames(text).flatMap((found) => found.split(/[-_./\\:#@]+/))) {
     const parts = splitName(name);
     if (parts.length < 2) continue;
     for (const part of parts.map(foldText)) if (!words.has(part)) words.set(part, PART_WEIGHT);
@@ -96,7 +96,7 @@ function numbersBesideWords(text: string): Set<string> {
   return found;
 }
 
-function namesIn(text: string): string[] {
+function joinedNames(text: string): string[] {
   return text.match(NAME) ?? [];
 }
 
@@ -131,7 +131,7 @@ function toTerms(words: ReadonlyMap<string, number>, stems: ReadonlyMap<string, 
 
 function literalsOf(text: string): string[] {
   const quoted = [...text.matchAll(QUOTED)].map((match) => match[1] ?? "");
-  return [...new Set([...namesIn(text), ...quoted].map((name) => foldText(name).trim()))].filter(
+  return [...new Set([...joinedNames(text), ...quoted].map((name) => foldText(name).trim()))].filter(
     (name) => name.length > 2,
   );
 }

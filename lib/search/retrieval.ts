@@ -177,7 +177,7 @@ function gather(store: Store, search: Search): Gathered {
     const found = findCandidates(store, search, { question, cues: search.cues[i] });
     for (const id of found) candidates.add(id);
     for (const id of found.slice(0, WITH_NEIGHBOURS)) adjoining.add(id);
-    for (const one of findDeeds(store, search, question)) deeds.set(one.deed.id, one);
+    for (const one of candidateDeeds(store, search, question)) deeds.set(one.deed.id, one);
   }
   for (const { chunk } of deeds.values()) candidates.add(chunk);
   const { filter } = options;
@@ -187,7 +187,7 @@ function gather(store: Store, search: Search): Gathered {
 }
 
 /** Deeds are nobody's words: a search for what somebody said has none. */
-function findDeeds(
+function candidateDeeds(
   store: Store,
   { options: { filter }, asked }: Search,
   { terms, literals }: Question,

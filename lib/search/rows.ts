@@ -103,7 +103,7 @@ export function joinChunks(chunks: readonly ChunkRow[]): string {
 }
 
 /** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
-export function isNew(sessionId: string, taken: Set<string>): (row: Row) => boolean {
+export function oncePerRow(sessionId: string, taken: Set<string>): (row: Row) => boolean {
   return ({ line, who, tool = "" }) => {
     const key = `${sessionId} ${line} ${who} ${tool}`;
     if (taken.has(key)) return false;

@@ -221,14 +221,14 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const times = isOfDeeds ? [] : await timesAsked(texts, filter, { config, stores });
   if (!isOfDeeds && times.length === 0)
     return await answerHits(store, texts, { request, filter, ...surroundings });
-  const { findDeeds, scopeOf, sessionsOf, timeHistory } = await import("./histories.ts");
+  const { findHistory, scopeOf, sessionsOf, timeHistory } = await import("./histories.ts");
   const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
   const isHidden = hiddenSessions(store, config);
   const finds = listOf(stores)
     .flatMap((each) => {
       const scope = scopeOf(each, filter, { cwd, clean });
-      if (isOfDeeds) return findDeeds(each, filters, scope);
+      if (isOfDeeds) return findHistory(each, filters, scope);
       return times.flatMap((time) => timeHistory(each, { ...filter, ...time }, scope));
     })
     .filter(({ session }) => !isHidden(session));

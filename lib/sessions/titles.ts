@@ -58,7 +58,7 @@ function titlesIn({ agent, file }: Pick<Session, "agent" | "file">, read: () => 
     const find = formatOf(agent).title;
     if (!find) return {};
     const parts = read();
-    const title = cleanName(find(file, (text) => rowsBackward(parts, text)));
+    const title = cleanName(find(file, (text) => rowsWithText(parts, text)));
     return { title, given: title };
   } catch {
     return {}; // gone since it was listed, or not ours to read
@@ -73,7 +73,7 @@ export function claudeTitleFile(transcript: string): string {
 /** Returns the directory in a session's last rows. */
 export function lastDirectory(file: string): string | undefined {
   try {
-    for (const row of rowsBackward([readTailBytes(file, END_BYTES)], '"cwd"')) {
+    for (const row of rowsWithText([readTailBytes(file, END_BYTES)], '"cwd"')) {
       const cwd = stringOf(row.cwd);
       if (cwd !== undefined) return cwd;
     }
@@ -102,7 +102,7 @@ export function lastTime(file: string): string | undefined {
 }
 
 function timeIn(tail: Buffer): string | undefined {
-  for (const row of rowsBackward([tail], '"timestamp"')) {
+  for (const row of rowsWithText([tail], '"timestamp"')) {
     const time = isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp);
     if (time !== undefined) return time;
   }
@@ -121,7 +121,7 @@ function claudeTitle(parts: readonly Buffer[]): string | undefined {
 }
 
 function lastTitle(parts: readonly Buffer[], type: string, key: string): string | undefined {
-  for (const row of rowsBackward(parts, `"${type}"`)) if (row.type === type) return cleanName(row[key]);
+  for (const row of rowsWithText(parts, `"${type}"`)) if (row.type === type) return cleanName(row[key]);
   return undefined;
 }
 
@@ -135,12 +135,12 @@ function keptTitle(file: string): string | undefined {
 /** Old versions wrote summaries of other sessions too: one counts when the row it describes is in this file. */
 function ownSummary(parts: readonly Buffer[]): string | undefined {
   let tried = 0;
-  for (const row of rowsBackward(parts, '"summary"')) {
+  for (const row of rowsWithText(parts, '"summary"')) {
     const leaf = row.type === "summary" ? stringOf(row.leafUuid) : undefined;
     if (leaf === undefined) continue;
     // Each costs a search through everything read.
     if (++tried > SUMMARIES_MAX) return undefined;
-    for (const described of rowsBackward(parts, `"${leaf}"`)) {
+    for (const described of rowsWithText(parts, `"${leaf}"`)) {
       if (described.uuid === leaf) return cleanName(row.summary);
     }
   }
@@ -156,7 +156,7 @@ function readEnds(file: string, size: number): Buffer[] {
 }
 
 /** Yields the rows that contain a text, last first. Searching for bytes avoids parsing the others. */
-function* rowsBackward(parts: readonly Buffer[], text: string): Generator<JsonRecord> {
+function* rowsWithText(parts: readonly Buffer[], text: string): Generator<JsonRecord> {
   for (const part of parts.toReversed()) {
     let before = part.length;
     while (before > 0) {

@@ -248,7 +248,7 @@ function publishSessions(
     const sql = "UPDATE session_memory.origins SET seq = seq + 1 WHERE id = $1 RETURNING seq";
     const [next] = await hub.query(sql, [origin]);
     const seq = Number(next?.seq);
-    const held = await readHeld(hub, outgoing);
+    const held = await readHubSessions(hub, outgoing);
     const ours = outgoing
       .map(({ row, chunks }) => ({ row, chunks, before: held.get(keyOf(row)) }))
       // a longer one replaces another machine's copy, an equal one never does
@@ -295,7 +295,7 @@ function publishSessions(
 }
 
 /** Returns the sessions that the hub has, locked in one order so that an owner's machines cannot block each other. */
-async function readHeld(hub: Hub, outgoing: readonly OutgoingSession[]): Promise<Map<string, Held>> {
+async function readHubSessions(hub: Hub, outgoing: readonly OutgoingSession[]): Promise<Map<string, Held>> {
   const rows = await hub.query(
     `SELECT s.* FROM session_memory.sessions s JOIN ${KEYS} ON s.agent = k.agent AND s.id = k.id
      WHERE s.owner = current_user ORDER BY s.agent, s.id FOR UPDATE OF s`,

@@ -102,7 +102,7 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   const before = new Map(readFeeds(replica).map((feed) => [feedKey(feed), feed]));
   const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
   if (changed.length === 0 && now.length === before.size) return 0;
-  const listed = changed.length === 0 ? [] : await listSessions(hub, scope, changed, before);
+  const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
   return replica.db.transaction(() => {
     for (const session of listed) noteShared(replica, session);
     const whole = new Set(changed.filter((feed) => isWhole(feed, before.get(feedKey(feed)))).map(feedKey));
@@ -151,7 +151,7 @@ function isSame(a: Feed, b: Feed | undefined): boolean {
 }
 
 /** Lists changed sessions; a restored hub may give a number a second time, so its list is read from the start. */
-async function listSessions(
+async function listSharedSessions(
   hub: Hub,
   { since }: Scope,
   changed: readonly Feed[],
@@ -186,7 +186,8 @@ function plan({ replica, config, exclusion, own }: PullOptions) {
   const wanted: SharedSession[] = [];
   const dropped: SharedSession[] = [];
   for (const session of readShared(replica)) {
-    const isOut = own.has(keyOf(session)) || isExcluded(session, exclusion) || origins.has(session.project);
+    const isOut =
+      own.has(keyOf(session)) || isSharedExcluded(session, exclusion) || origins.has(session.project);
     if (!isOut) room -= session.chunks;
     if (isOut || room < 0) {
       if (here.has(session.storedId)) dropped.push(session);
@@ -195,7 +196,7 @@ function plan({ replica, config, exclusion, own }: PullOptions) {
   return { wanted, dropped };
 }
 
-function isExcluded({ id, project, storedId }: SharedSession, { hasSession }: Exclusion): boolean {
+function isSharedExcluded({ id, project, storedId }: SharedSession, { hasSession }: Exclusion): boolean {
   return hasSession({ ...ofHub(id), project }) || hasSession({ id: storedId });
 }
 

@@ -184,13 +184,13 @@ export function heldShared(paths: Paths): HeldSession[] {
 export function forgetShared(forgetting: Forgetting, { paths, dryRun }: ForgetIn): number {
   const chunks = withReplica(paths, (replica) =>
     "ids" in forgetting
-      ? forgetSessions(replica, forgetting.ids, dryRun)
-      : forgetText(replica, forgetting, dryRun),
+      ? forgetSharedSessions(replica, forgetting.ids, dryRun)
+      : forgetSharedText(replica, forgetting, dryRun),
   );
   return chunks ?? 0;
 }
 
-function forgetSessions(replica: Store, ids: ReadonlySet<string>, dryRun: boolean): number {
+function forgetSharedSessions(replica: Store, ids: ReadonlySet<string>, dryRun: boolean): number {
   const found = readShared(replica).filter(
     ({ id, storedId }) => ids.has(storedId) || id.split("/").some((part) => ids.has(part)),
   );
@@ -206,7 +206,7 @@ function forgetSessions(replica: Store, ids: ReadonlySet<string>, dryRun: boolea
   return chunks;
 }
 
-function forgetText(
+function forgetSharedText(
   replica: Store,
   forgetting: Exclude<Forgetting, { ids: unknown }>,
   dryRun: boolean,

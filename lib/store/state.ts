@@ -270,7 +270,8 @@ export function forgetInLog(
   forgetting: Forgetting,
   { places = [], dryRun = false }: { places?: readonly string[]; dryRun?: boolean } = {},
 ): number {
-  const rewrite = "ids" in forgetting ? sessionLines(forgetting.ids, places) : textLines(forgetting.hasText);
+  const rewrite =
+    "ids" in forgetting ? linesOfSessions(forgetting.ids, places) : textLines(forgetting.hasText);
   const before = readLines(`${log}.1`);
   const now = filtered([...before, ...readLines(log)], rewrite);
   if (dryRun || now.changed === 0) return now.changed;
@@ -302,7 +303,7 @@ function filtered(lines: readonly string[], rewrite: Rewrite): { kept: string[];
   return { kept, changed };
 }
 
-function sessionLines(ids: ReadonlySet<string>, places: readonly string[]): Rewrite {
+function linesOfSessions(ids: ReadonlySet<string>, places: readonly string[]): Rewrite {
   const searched = [...[...ids].filter((id) => id.length >= ID_MIN_CHARS), ...places];
   const needles = searched.map((text) => JSON.stringify(text).slice(1, -1));
   return (line, event) => {

@@ -107,7 +107,8 @@ export function readRow(format: Format, record: JsonRecord, place: Place, option
     const { line, offset, end } = place;
     // One by one, without a copy more than needed: this runs for every row there is.
     for (const entry of format.entries(record, options)) {
-      if (hasWords(entry)) read.push({ line, offset, end, id: rowId(record), at: rowTime(record), ...entry });
+      if (isContent(entry))
+        read.push({ line, offset, end, id: rowId(record), at: rowTime(record), ...entry });
     }
     return read;
   } catch (error) {
@@ -120,7 +121,7 @@ function rowTime(record: JsonRecord): string | undefined {
   return isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
 }
 
-function hasWords({ kind, text, settle }: RowEntry): boolean {
+function isContent({ kind, text, settle }: RowEntry): boolean {
   return kind === "tool" || kind === "result" || settle !== undefined || text.trim() !== "";
 }
 

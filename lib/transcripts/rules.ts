@@ -146,7 +146,7 @@ export function readExclusion({ sessions, projects, patterns, forgotten }: Setti
       if (hasId(session.id.toLowerCase()) || hasId(session.parentId?.toLowerCase())) return true;
       if (session.name !== undefined && names.has(session.name.toLowerCase())) return true;
       const places = [session.cwd, session.project].filter((place) => place !== undefined);
-      return projects.some((project) => places.some((place) => isWithin(place, project)));
+      return projects.some((project) => places.some((place) => isOfProject(place, project)));
     },
     hasText,
     hasEntry(entry) {
@@ -162,7 +162,7 @@ export function readExclusion({ sessions, projects, patterns, forgotten }: Setti
 }
 
 /** A project is given by its directory or by that directory's last part. */
-function isWithin(place: string, project: string): boolean {
+function isOfProject(place: string, project: string): boolean {
   if (!project.includes("/") && !project.includes(sep)) {
     return folderName(place).toLowerCase() === project.toLowerCase();
   }

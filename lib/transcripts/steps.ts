@@ -236,7 +236,7 @@ interface Fit {
 export function fitSteps(whole: readonly Line[], { maxChars, lines, range, id, words }: Fit): Line[] {
   if (countPoints(whole) <= maxChars) return [...whole];
   const share = Math.max(EXCERPT_MIN, Math.floor((maxChars - LEFT_OUT_MAX) / whole.length));
-  const steps = words.length === 0 ? whole : whole.map((step) => excerpt(step, words, share));
+  const steps = words.length === 0 ? whole : whole.map((step) => shortenStep(step, words, share));
   const end = steps.length - 1;
   const place = (from: number, to: number) => `${id}:${lines[from]}-${lines[to]}`;
   const leftOut = (from: number, to: number): Line => {
@@ -278,7 +278,7 @@ export function fitSteps(whole: readonly Line[], { maxChars, lines, range, id, w
 }
 
 /** Returns of a step its first row and the rows that hold the words, in at most `max` code points. */
-function excerpt(step: Line, words: readonly string[], max: number): Line {
+function shortenStep(step: Line, words: readonly string[], max: number): Line {
   if (countPoints([step]) <= max) return step;
   const rows = plainText(step).split("\n");
   const isKept = rows.map((row, i) => i === 0 || words.some((word) => row.toLowerCase().includes(word)));

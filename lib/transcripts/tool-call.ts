@@ -61,16 +61,16 @@ function briefCall(name: string, input: unknown): ToolCall {
           ? (stringOf(input.input) ?? stringOf(input.patchText) ?? "")
           : "";
     const paths = patchedPaths(patch);
-    return { name, target: paths.join(" ") || oneLine(patch), action: "edit", paths };
+    return { name, target: paths.join(" ") || collapseBlanks(patch), action: "edit", paths };
   }
   if (isRecord(input) && name === "AskUserQuestion") {
     const asked = arrayOf(input.questions).map((each) =>
       isRecord(each) ? (stringOf(each.question) ?? "") : "",
     );
-    return { name, target: oneLine(asked.join(" ")), action, paths: [] };
+    return { name, target: collapseBlanks(asked.join(" ")), action, paths: [] };
   }
   if (!isRecord(input))
-    return { name, target: oneLine(typeof input === "string" ? input : ""), action, paths: [] };
+    return { name, target: collapseBlanks(typeof input === "string" ? input : ""), action, paths: [] };
   const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
   const key = names.find((argument) => input[argument] !== undefined && input[argument] !== "");
   const value = key === undefined ? input : input[key];
@@ -88,14 +88,14 @@ function patchedPaths(patch: string): string[] {
 }
 
 function argumentText(value: unknown): string {
-  if (typeof value === "string") return oneLine(value);
+  if (typeof value === "string") return collapseBlanks(value);
   if (Array.isArray(value) && value.every((item) => typeof item === "string"))
-    return oneLine(value.join(" "));
+    return collapseBlanks(value.join(" "));
   if (isRecord(value) && Object.keys(value).length === 0) return "";
-  return oneLine(jsonOf(value));
+  return collapseBlanks(jsonOf(value));
 }
 
-function oneLine(text: string): string {
+function collapseBlanks(text: string): string {
   return text.replace(/\s+/g, " ").trim();
 }
 
