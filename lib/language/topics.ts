@@ -33,8 +33,8 @@ scheduling: schedule calendar meeting cron reminder appointment
 writing: draft article blog essay translation translate wording
 finance: invoice budget price pricing cost payment tax`;
 
-/** Texts repeat their words: what each is about is looked up once. */
-const known = new Map<string, string | undefined>();
+/** Texts repeat their words: what each is about is looked up once; empty where it is about nothing. */
+const known = new Map<string, string>();
 let topics: Map<string, string> | undefined;
 
 /** Returns up to three topics of a text, the most mentioned first; a lone mention beside a strong topic is none. */
@@ -53,7 +53,8 @@ export function topicsOf(text: string): string[] {
 }
 
 function topicOf(word: string): string | undefined {
-  if (known.has(word)) return known.get(word);
+  const before = known.get(word);
+  if (before !== undefined) return before || undefined;
   topics ??= new Map(
     KEYWORDS.trim()
       .split("\n")
@@ -66,7 +67,7 @@ function topicOf(word: string): string | undefined {
   const form = [word, word.replace(/s$/, ""), stem, `${stem}e`, stem.replace(/([^aeiou])\1$/, "$1")];
   const topic = topics.get(form.find((one) => topics?.has(one)) ?? "");
   if (known.size >= 20_000) known.clear(); // the words of a few MB
-  known.set(word, topic);
+  known.set(word, topic ?? "");
   return topic;
 }
 
