@@ -290,7 +290,7 @@ function mostTogether(
   occurrences: readonly Occurrence[],
   asked: { terms: ReadonlyMap<string, Term>; worths: readonly ReadonlyMap<string, number>[] },
 ): number {
-  const everywhere = occurrences.filter(({ at }) => Number.isNaN(at)).map(({ stem }) => stem);
+  const everywhere = new Set(occurrences.filter(({ at }) => Number.isNaN(at)).map(({ stem }) => stem));
   const placed = occurrences.filter(({ at }) => !Number.isNaN(at)).sort((a, b) => a.at - b.at);
   let most = worthTogether(everywhere, asked);
   let start = 0;
@@ -304,7 +304,7 @@ function mostTogether(
 
 /** Returns the number of asked words among stems, times the share of the phrasing that they make most of; infinite for all. */
 function worthTogether(
-  stems: readonly string[],
+  stems: Iterable<string>,
   { terms, worths }: { terms: ReadonlyMap<string, Term>; worths: readonly ReadonlyMap<string, number>[] },
 ): number {
   const unique = [...new Set(stems)];
