@@ -129,7 +129,7 @@ function readValue(text: string, start: number, way: string): Value | undefined 
 
 /** Environment variables and npm's `_authToken`: no code follows `=`, but the value itself. */
 const VARIABLE = /^(?:[A-Z0-9_]+|_[a-z]\w*)$/;
-/** What tells the user or sets a variable, before what tells the password. */
+/** Matches what names a user or sets a variable just before a password. */
 const BEFORE =
   /\b(?:user(?:name)?|login|email|host|port|database)["']?\s?[:=]\s?\S*\s+$|\blogin\s+\S{1,100}\s+$|\b(?:ENV|setx|setenv) +$/i;
 
@@ -226,7 +226,7 @@ const FOREIGN_NAMES =
 const LEVELS = ENDINGS.map(
   ([level, endings]) => [level, new RegExp(`^(?:${endings.replace("(?==)", "")})$`, "i")] as const,
 );
-/** Endings that other words have, too, unless one of `JOINED` stands before them. */
+/** Endings that other words have, too, unless one of `JOINED` precedes them. */
 const SHORT = /^(?:pass|pwd?|psk|key|auth|sig|sid|sess|seed|salt|session)$/i;
 const JOINED =
   /(?:api|access|secret|private|auth|db|pg|ssh|sql|user|root|admin|smtp|php|j|asp|store|key|require|master)$/i;
@@ -249,7 +249,7 @@ interface Name {
   kind: string;
 }
 
-/** Reads the whole name whose ending stands here. */
+/** Reads the whole name that has its ending at a place. */
 function nameEndingAt(text: string, at: number, ending: string): Name | undefined {
   let end = at + ending.length;
   const level = BEYOND_ASCII.test(ending)
@@ -289,7 +289,7 @@ function kindOf(ending: string, level: number): string {
 const PLACE_WORDS =
   "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|identified|wifi:|sudo -S|chpasswd|login -|from-literal|net use |htpasswd|rabbitmqctl|(?<![\\w./-])(?:sshpass|vault|mysql\\w*|mariadb|redis-cli|mongo\\w*|cqlsh|mosquitto_\\w+|sqlcmd|bcp|ipmitool|zip|unzip|7z|u?n?rar|ldap[a-z]+|openssl|ssh-keygen|wl?freerdp|xl?freerdp|smbclient|curl|wget|xh|https?|hurl) ";
 
-/** Kinds, and what stands before a value; `@a` goes over other arguments, `@v` is a value, bare or in quotes. */
+/** Kinds, and what precedes a value; `@a` matches other arguments, `@v` the value, bare or in quotes. */
 const COMMANDS = String.raw`
 password (?:sshpass|mongo\w*|cqlsh)@a -p ?@v
 password (?:mysql\w*|mariadb|7z|u?n?rar)@a -p@v

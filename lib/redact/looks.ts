@@ -65,7 +65,7 @@ export function isName(text: string): boolean {
   return words.join("").length >= 4.5 * words.length && !/[-_./]{2}|[-_./]$/.test(text);
 }
 
-/** Returns whether most letters stand in pieces that could be words: `TestColor256Fallback`. */
+/** Returns whether most letters are in pieces that could be words: `TestColor256Fallback`. */
 function isMostlyWords(text: string): boolean {
   const parts = text.match(/[A-Z]?[a-z]+|[A-Z]+/g) ?? [];
   const words = parts.filter((part) => /^(?=.*[aeiouy])[A-Z]?[a-z]{2,}$/.test(part));
@@ -137,7 +137,7 @@ const MAX = 200;
 /** Lines of a key's body are this long. */
 const [BODY_MIN, BODY_MAX] = [60, 76];
 
-/** What stands before a value that is public: a sum, an id, a public key, a place in a list. */
+/** Matches what precedes a value that is public: a checksum, an id, a public key, a place in a list. */
 const PUBLIC_BEFORE =
   /(?:\bsha\d{1,3}(?:[-:=_ ]|sum)|SHA256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |W\/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'`]?\s{0,2}[:=>]{1,2}\s{0,2}["'`]?)$/i;
 /** `toolu_01…`, `chatcmpl-9a…`, `cus_N…`: what a short word begins is an id. */

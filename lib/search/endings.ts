@@ -1,4 +1,4 @@
-/** How a failure ended: the run that went without it, what was done in between, and which of that may have helped. */
+/** Finds how a failure ended: the run that passed without its error, the steps in between, and which of them may have helped. */
 
 import type { StoredDeed } from "../index/session-rows.ts";
 import { errorWords, sameLine } from "../transcripts/error-lines.ts";
@@ -13,19 +13,19 @@ import {
   shellWords,
 } from "./commands.ts";
 
-/** A run without the error, and what was done before it. */
+/** The run that passed without the error, and the steps before it. */
 export interface Ending {
   run: StoredDeed;
   /** Edits and commands in between, in order. */
   steps: StoredDeed[];
-  /** Whether it is another command line than the one that failed. */
+  /** Whether its command line differs from the one that failed. */
   isOther: boolean;
 }
 
-/** Another command to the same end comes soon: it is one of the next that do something. */
+/** Another command for the same purpose must be among the next commands that do more than look, this many at most. */
 const OTHER_WITHIN = 3;
 
-/** Returns how a failure ended: the same went well without the error, or another command to the same end. */
+/** Returns the ending of a failure: the same command, or another one for the same purpose, ran later without the error. */
 export function findEnding(
   failed: StoredDeed,
   later: readonly StoredDeed[],
@@ -35,9 +35,9 @@ export function findEnding(
     isClean,
   }: {
     error: string;
-    /** Whether a run is without the error. */
+    /** Returns whether a run's output lacks the error. */
     isFree: (run: StoredDeed) => boolean;
-    /** Whether it complains about nothing. */
+    /** Returns whether a run's output holds no error at all. */
     isClean: (run: StoredDeed) => boolean;
   },
 ): Ending | undefined {
@@ -81,7 +81,7 @@ export function findEnding(
   return { run, steps, isOther: essenceOf(line) !== essenceOf(commandOrTarget(run)) };
 }
 
-/** Returns the commands of a line that may have failed: of the program that the error names, else with a word of the output. */
+/** Returns the commands of a line that may have failed: those of the program the error names, else with a word of the output. */
 export function failingPart(line: string, output: string, error: string): string[] {
   const commands = commandsIn(line);
   const doing = commands.filter((command) => !isLooking(command));
@@ -91,14 +91,14 @@ export function failingPart(line: string, output: string, error: string): string
   const named = all.filter((command) => programOf(command).split(" ")[0] === program);
   if (named.length > 0) return named;
   const names = complainedOf(output);
-  const told = all.filter((command) => operandsOf([command]).some((word) => isNamed(word, names)));
-  return told.length > 0 ? told : all;
+  const mentioned = all.filter((command) => operandsOf([command]).some((word) => isNamed(word, names)));
+  return mentioned.length > 0 ? mentioned : all;
 }
 
-/** A longer word is data. */
+/** Longer words are data, not names. */
 const NAME_MAX = 300;
 
-/** Returns what an output may complain of, with the folders that it is in. */
+/** Returns the names in an output, any of which its error may be about, with the folders above each path. */
 function complainedOf(output: string): Set<string> {
   const words = output.split(/[\s"'`:,()]+/).filter(({ length }) => length <= NAME_MAX);
   return new Set(words.flatMap(withFolders));
@@ -109,12 +109,12 @@ function withFolders(path: string): string[] {
   return parts.map((_, i) => parts.slice(0, i + 1).join("/")).filter((folder) => /\w/.test(folder));
 }
 
-/** Returns whether a word, or a folder that it is in, is complained of. */
+/** Returns whether a word, or a folder above it, is among the names in an output. */
 function isNamed(word: string, names: ReadonlySet<string>): boolean {
   return withFolders(word).some((folder) => names.has(folder));
 }
 
-/** Returns whether commands do what others were to do: with what is complained of, else with all that those were told. */
+/** Returns whether commands cover what failed ones worked on: the operands that the output names, else all of them. */
 function doesAsMuch(
   commands: readonly string[],
   failed: readonly string[],
@@ -124,26 +124,26 @@ function doesAsMuch(
   const wanted = operandsOf(failed.map((command) => withoutRefused(command, names)));
   const named = wanted.filter((word) => isNamed(word, names));
   if (named.length > 0) return named.every((word) => words.includes(word));
-  // what is told more is about a part, unless that is the part that failed
+  // further operands narrow a command to a part, unless that is the part that failed
   const more = had.filter((word) => !wanted.includes(word));
   if (more.length > 0 && !more.some((word) => isNamed(word, names))) return false;
   return had.length === 0 || wanted.every((word) => words.includes(word));
 }
 
-/** Returns whether commands are told something, and nothing that others were not. */
+/** Returns whether commands have operands, all of them operands of others too. */
 function isPartOf(commands: readonly string[], whole: readonly string[]): boolean {
   const [had, all] = [operandsOf(commands), operandsOf(whole)];
   return had.length > 0 && had.every((word) => all.includes(word));
 }
 
-/** Returns a command without the options that are complained of, and their values. */
+/** Returns a command without the options that the output names, and their values. */
 function withoutRefused(command: string, names: ReadonlySet<string>): string {
   return command.replace(/\s(--?[\w-]+)(?:=\S+|\s+[^\s-]\S*)?/g, (all, option) =>
     names.has(option) ? "" : all,
   );
 }
 
-/** Returns what the programs of a line are told to work on: not their options, texts and subcommands. */
+/** Returns the operands of commands: not their options, texts and subcommands. */
 export function operandsOf(commands: readonly string[]): string[] {
   return commands.flatMap((command) => {
     const [, what = "", ...rest] = shellWords(command.replace(RUNS_NEXT, ""));
@@ -151,10 +151,10 @@ export function operandsOf(commands: readonly string[]): string[] {
   });
 }
 
-/** Commands that only wait, or say something. */
+/** Commands that only wait or print. */
 const IDLE = /^(?:sleep|true|echo|printf)\b/;
 
-/** Returns what a line does, in its own words, up to some programs: without what only looks, and filters. */
+/** Returns the commands of a line that do something, up to the last of some programs: no filters, none that only look. */
 export function essenceOf(line: string, goals: readonly string[] = []): string {
   const parts = shellParts(line.trim());
   const doing = parts.filter(
@@ -175,7 +175,7 @@ function isShown(run: StoredDeed, failed: string): boolean {
   return filtersOf(commandOrTarget(run)).every((filter) => filtersOf(failed).includes(filter));
 }
 
-/** Returns the filters of a line, and where its output goes instead. */
+/** Returns the filters and redirections of a line. */
 function filtersOf(line: string): string[] {
   return shellParts(line).flatMap(({ text }, i, parts) => [
     ...(parts[i - 1]?.separator === "|" && !LETS_THROUGH.test(text) ? [text] : []),
@@ -183,7 +183,7 @@ function filtersOf(line: string): string[] {
   ]);
 }
 
-/** Returns whether the exit code of a command line is that of its commands. */
+/** Returns whether the exit code of a command line shows whether any of its commands failed. */
 export function hasOwnCode(line: string): boolean {
   return shellParts(line).every(({ separator }) => separator === "" || separator === "&&");
 }
@@ -194,8 +194,8 @@ export function programNamedIn(error: string): string | undefined {
 }
 
 /**
- * Returns whether a run takes the place of a failed command: it has its last word, and half of the shorter one's words in
- * common with it, or more where that word is a file, with which anything may be done.
+ * Returns whether a command serves the purpose of a failed one: it has the last word of it, and shares half of the words of
+ * the shorter one, or more if that last word is a file, with which anything may be done.
  */
 function isToSameEnd(failed: string, run: string): boolean {
   const [wanted, had] = [wordsOf(failed), wordsOf(run)];
@@ -236,7 +236,7 @@ export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: num
   );
 }
 
-/** Among so few steps what a command printed says what it was about. */
+/** Among at most this many steps, what a command printed counts, too. */
 const STEPS_FEW = 3;
 /** What commands do about what is missing, and about what is not running, under whatever name. */
 const REMEDIES: [error: RegExp, command: RegExp][] = [
@@ -246,12 +246,13 @@ const REMEDIES: [error: RegExp, command: RegExp][] = [
   ],
   [/refused|not running|connect|\bdaemon\b|socket/i, /\b(?:start|restart|up)\b/],
 ];
-/** What a name in a step says, and a remedy; other words say 1. */
+/** The weight of a name in a step, and of a remedy; other words weigh 1. */
 const NAME_WORTH = 2;
 
 /**
- * Ranks the steps to an ending, the likeliest first, of equals changes, then the last: by the telling words of the error
- * that they hold, and as a command much like the one that failed. One that failed is worth nothing.
+ * Ranks the steps before an ending by how likely they ended the failure: by the telling words of the error that they hold, and
+ * by whether a command is a remedy or begins like the one that failed. Failed steps are worth nothing. Among equals changes
+ * come first, then later steps.
  */
 export function rankSteps(
   failed: StoredDeed,
@@ -292,10 +293,10 @@ function tokensOf(text: string): Set<string> {
   return new Set(words.map((word) => word.replace(/(?<=[^s]{3})s$/, "")));
 }
 
-/** What is written as no word of a language is: quoted, with a sign or a digit inside, in capitals. */
+/** Matches what is written like a name: quoted, with a sign, a digit or a capital inside, or all in capitals. */
 const NAME = /["'`‘“]|[\p{L}\p{N}][\d_./@\\-]+[\p{L}\p{N}]|\p{Ll}\p{Lu}|^\W*\p{Lu}{4,}\W*$/u;
 
-/** Returns the words of an error that few of the session's deeds hold, and what each says: a name more. */
+/** Returns the words of an error that few of the session's deeds hold, with the weight of each; names weigh more. */
 function tellingWords(error: string, contents: readonly string[]): Map<string, number> {
   const words = new Map<string, number>();
   for (const written of error.split(/\s+/)) {

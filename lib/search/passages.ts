@@ -28,7 +28,7 @@ export interface Passage {
   last: ChunkRow;
 }
 
-/** A passage is no longer than this, in lines of the transcript. */
+/** The most lines of the transcript that a passage spans. */
 const PASSAGE_LINES = 60;
 /** A chunk beside a passage joins it when it scores at least so much of the best one's score. */
 const JOINING_SHARE = 0.5;
@@ -90,7 +90,7 @@ function extend(passage: Passage, chunk: RankedChunk): void {
   if (row.index > passage.last.index) passage.last = row;
 }
 
-/** Rows so many lines before and behind a passage may be shown with it. */
+/** Rows within this many lines before and after a passage may be shown with it. */
 const AROUND_LINES = 40;
 
 /** Returns the rows of a passage and of the chunks around it, words and deeds. */
@@ -183,7 +183,7 @@ function lengthOf(rows: readonly Row[]): number {
   return countPoints(rows.map((row) => wholeRow(row)));
 }
 
-/** From this strength on, a passage answers: for nine of ten questions with an answer, for one of ten without. */
+/** Passages of at least this strength are `strong`: for 9 of 10 questions with an answer, for 1 of 10 without. */
 export const STRONG = 0.5;
 /** The worth for each phrasing that makes a passage strong. real2 and codebench with and without their repositories. */
 const ENOUGH = 0.6;

@@ -171,7 +171,7 @@ export function printBrief(
   );
 }
 
-/** Prints one line a session: where it is spoken of, how often, and the row that says it best; the weak ones behind a line. */
+/** Prints one line a session: the places where it is spoken of, and the row that says it best; weak ones below a line of text. */
 export function printBySession(
   found: readonly FoundHit[],
   {
