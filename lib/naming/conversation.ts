@@ -1,7 +1,7 @@
 /**
- * A conversation as text for a model, within a limit (its first request, what compactions kept of it, the messages a
- * question is about, and its end, with a mark wherever something was left out), and whether the lines that a model cites
- * say what it says.
+ * Writes a conversation as text for a model, within a limit (its first request, what compactions kept of it, the messages a
+ * question is about, and its end, with a mark wherever something was left out), and checks that the lines a model cites
+ * hold what it quotes.
  */
 
 import { foldText, isFunctionWord, splitJoined } from "../language/words.ts";

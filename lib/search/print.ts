@@ -1,4 +1,4 @@
-/** Hits as lines: the rows that answer within a budget of code points, one line a hit, or one a session. */
+/** Formats hits as lines within a budget of code points: the rows that answer, one line a hit, or one line a session. */
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted } from "../base/text.ts";
@@ -295,7 +295,7 @@ interface Block {
   rest: Line[];
 }
 
-/** Leaves out the last rows of the last hits, then what follows them, then the hits, until all fits. */
+/** Leaves out rows from the last hit's end on, then the lines below the rows, then first rows, until all fits. */
 function fit(blocks: Block[], maxChars: number): Line[] {
   const lines = () => blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]);
   const isOver = () => countPoints(lines()) > maxChars;
@@ -327,7 +327,7 @@ function lineOf(
   return cutLine(result(position - 1, [...facts, ...best]), max);
 }
 
-/** Returns the row that says most behind other facts, on one line; without one what it is about. */
+/** Returns the row that says most, on one line after other facts; without a row, what the hit is about. */
 function bestParts(
   row: Row | undefined,
   participants: PrintOptions["participants"],

@@ -1,6 +1,6 @@
 /**
- * A question as the search reads it: its content words by the stems of the index's own tokenizer, what each is worth,
- * and the full-text expression that finds candidates. Words are OR-ed: a natural question AND-ed finds nothing.
+ * Reads a question: its content words by the stems of the index's own tokenizer, what each is worth, and the full-text
+ * expression that finds candidates. Words are OR-ed, since all words of a natural question occur nowhere together.
  */
 
 import {

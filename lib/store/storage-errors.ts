@@ -1,6 +1,6 @@
 /**
- * Failures of SQLite as errors that callers and users see, and damaged databases. A statement that hits the damage marks
- * the file; the next process that opens it sets it aside, since others may still have it open.
+ * Converts SQLite's failures to errors that callers and users understand, and marks damaged databases: the statement that hits
+ * the damage marks the file, and the next process that opens it sets it aside, since others may still have it open.
  */
 
 import { existsSync, writeFileSync } from "node:fs";
