@@ -67,7 +67,8 @@ export function commandsIn(line: string): string[] {
 
 function plain(command: string): string {
   const [line = ""] = command.split("\n", 1);
-  return line.replace(REDIRECTION, "").replace(ASSIGNMENTS, "").replace(/\s+/g, " ").trim();
+  // Blanks first: a redirection is looked for at each one of a run.
+  return line.replace(/\s+/g, " ").replace(REDIRECTION, "").replace(ASSIGNMENTS, "").trim();
 }
 
 /** Returns a key that all runs of a command share, however their output was filtered. */

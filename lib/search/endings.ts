@@ -111,7 +111,7 @@ function withFolders(path: string): string[] {
 
 /** Returns whether a word, or a folder above it, is among the names in an output. */
 function isNamed(word: string, names: ReadonlySet<string>): boolean {
-  return withFolders(word).some((folder) => names.has(folder));
+  return word.length <= NAME_MAX && withFolders(word).some((folder) => names.has(folder));
 }
 
 /** Returns whether commands cover what failed ones worked on: the operands that the output names, else all of them. */
