@@ -9,10 +9,10 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, lstatSync, readlinkSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
-import { namesIn, readJson, readText, realPathOf } from "../lib/base/files.ts";
+import { readJson, readText, realPathOf } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
@@ -244,7 +244,11 @@ async function takeOut(work: Work): Promise<void> {
 function removeOwnFolder(file: string, paths: PathsWithRules): void {
   const folder = dirname(file);
   const isOurs = basename(file) === "SKILL.md" || folder === metaDirectory(paths, "pi");
-  if (isOurs && namesIn(folder).length === 0) rmSync(folder, { recursive: true, force: true });
+  try {
+    if (isOurs) rmdirSync(folder);
+  } catch {
+    // gone, or something else is in it
+  }
 }
 
 function listOf(title: string, items: readonly string[]): string[] {
