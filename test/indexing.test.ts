@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { appendFileSync, chmodSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { indexSessions } from "../lib/index/indexing.ts";
-import { listSessions } from "../lib/sessions/sessions.ts";
+import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import type { openStore } from "../lib/store/store.ts";
 import { claudeState } from "./support/claude.ts";
 import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
@@ -361,5 +361,20 @@ describe("indexSessions()", () => {
       .map((row) => String(row.id));
     expect(ids[0]).toBe("today");
     expect(ids[1]).toMatch(/^today~[0-9a-f]{6}$/);
+  });
+
+  test("knows the agent of a given file whose first line was half written before", async () => {
+    const store = openHomeStore(home);
+    const paths = { ...home.paths, transcripts: [join(home.root, "given")] };
+    const file = join(home.root, "given", `${ONE}.jsonl`);
+    const whole = jsonl(...turn("where is the sextant", "In room 1.", { sessionId: ONE }));
+    for (const written of [whole.slice(0, 40), whole]) {
+      write(file, written);
+      const listed = listSessions(paths);
+      const sessions = [...listed, ...unlistedTranscripts(paths, listed)];
+      await indexSessions({ store, sessions, settings: settingsWith() });
+    }
+    expect(store.db.prepare("SELECT id, agent FROM sessions").all()).toEqual([{ id: ONE, agent: "claude" }]);
+    expect(chunksOf(store, ONE)).toEqual(["User: where is the sextant\nAssistant: In room 1."]);
   });
 });

@@ -155,11 +155,13 @@ function* readNew(pass: Pass): Generator<Entry> {
 }
 
 function startPass({ session, known, head, facts }: PassInput, options: PassOptions): Pass {
-  const isContinuing = isContinued(known, session);
+  // of a given file whose first line was half written the agent was not known
+  const agent = known.agent === "plain" ? session.agent : known.agent;
+  const isContinuing = agent === known.agent && isContinued(known, session);
   const state: IndexedSession = isContinuing
     ? { ...known }
     : { ...known, cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
-  state.file = session.file;
+  Object.assign(state, { agent, file: session.file });
   if (!isContinuing && known.fileHash !== "") freeRows(known, options);
   const before = storedChunks(options.store, state.id, state.nextChunk);
   return {

@@ -76,7 +76,8 @@ const SELECT_STATE = `
 const SAVE_SESSION = `
   INSERT INTO sessions (number, id, agent, file, updated_at, compacted_line, name, cwd, project, started_at, parent_id)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (number) DO UPDATE SET file = excluded.file, updated_at = excluded.updated_at, source_gone = 0,
+  ON CONFLICT (number) DO UPDATE SET agent = excluded.agent, file = excluded.file,
+    updated_at = excluded.updated_at, source_gone = 0,
     compacted_line = coalesce(excluded.compacted_line, compacted_line), name = coalesce(excluded.name, name),
     cwd = coalesce(excluded.cwd, cwd), project = coalesce(excluded.project, project),
     started_at = coalesce(excluded.started_at, started_at), parent_id = coalesce(excluded.parent_id, parent_id)`;
