@@ -203,12 +203,30 @@ describe("embedChunks()", () => {
     expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1 });
     expect(server.embeddings()).toHaveLength(sent);
     store.db.exec("UPDATE facts SET value = '2026-01-01T00:00:00.000Z' WHERE name = 'texts_refused'");
-    expect((await embedAll(home, store)).stopped?.type).toBe("EMBEDDING_FAILED");
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1, stopped: undefined });
     expect(server.embeddings()).toHaveLength(sent + 1);
     expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 1 });
     expect(server.embeddings()).toHaveLength(sent + 1);
     server.scriptEmbeddings();
     expect(await embedAll(home, store, {}, true)).toMatchObject({ embedded: 1, left: 0 });
+  });
+
+  test("embeds what is new though several texts before it are refused again", async () => {
+    using home = temporaryHome();
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(6) });
+    await indexHome(home, store);
+    const refuse = ({ text }: { text: string }) =>
+      /question number[1-4]/.test(text)
+        ? ({ kind: "status", status: 400 } as const)
+        : ({ kind: "vectors" } as const);
+    server.scriptEmbeddings(...Array.from({ length: 60 }, () => refuse));
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 2, left: 4, stopped: undefined });
+    store.db.exec("UPDATE facts SET value = '2026-01-01T00:00:00.000Z' WHERE name = 'texts_refused'");
+    writeClaude(home, { id: TWO, rows: manyTurns(1, "other") });
+    await indexHome(home, store);
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 1, left: 4, stopped: undefined });
+    server.scriptEmbeddings();
   });
 
   test("works and stays right where sqlite-vec is not loaded, and fills the table once it is", async () => {

@@ -14,6 +14,8 @@ export interface PendingChunk {
   id: number;
   hash: Uint8Array;
   contextContent: string;
+  /** See `noteFailures`. */
+  mark: number;
 }
 
 /** The way to query vectors: `vec0` for candidates by their bits, `scan` over the exact ones; or the reason for neither. */
@@ -54,7 +56,7 @@ export function pendingChunks(
   { embedder, after, limit, below }: { embedder: number; after: number; limit: number; below: number },
 ): PendingChunk[] {
   const select = db.prepare(
-    `SELECT id, content_hash, context_content FROM session_chunks
+    `SELECT id, content_hash, context_content, embedding_failures FROM session_chunks
      WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
   );
   // one query for each embedder, since the index has no "other than"
@@ -65,6 +67,7 @@ export function pendingChunks(
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
       contextContent: String(row.context_content),
+      mark: Number(row.embedding_failures),
     }))
     .sort((a, b) => a.id - b.id)
     .slice(0, limit);

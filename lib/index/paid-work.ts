@@ -64,8 +64,10 @@ const FAILED_BATCHES_MAX = 2;
 const REFUSED_TEXTS_MAX = 3;
 /** The mark of a chunk whose batch failed: every run tries it again. */
 const FAILED = 1;
+/** The mark of a chunk whose text the server refused before, and is asked again. */
+const ASKED_AGAIN = 2;
 /** The mark of a chunk whose text the server refused: it is left alone for a day, or until a run with --all. */
-const REFUSED = 2;
+const REFUSED = 3;
 /** When the server refused the first of the texts that are left alone. */
 const REFUSED_FACT = "texts_refused";
 const DAY_MS = 86_400_000;
@@ -120,7 +122,7 @@ async function embedPending(run: EmbeddingRun, onProgress: (done: number) => voi
 function retryRefused({ store, all }: EmbeddingOptions): void {
   const refusedAt = Date.parse(readFact(store, REFUSED_FACT) ?? "");
   if (!all && !(Date.now() - refusedAt > DAY_MS)) return;
-  resetFailures(store, all ? 0 : FAILED);
+  resetFailures(store, all ? 0 : ASKED_AGAIN);
   writeFact(store, REFUSED_FACT, undefined);
 }
 
@@ -235,8 +237,11 @@ function noteFailedBatch(run: EmbeddingRun, batch: readonly PendingChunk[], erro
 
 function refuseText(run: EmbeddingRun, chunks: readonly PendingChunk[], error: SessionMemoryError): void {
   run.refused.push(...chunks);
+  // A text that is refused once more is no news: it neither ends a run nor makes it fail.
+  const isNews = ({ mark }: PendingChunk) => mark < ASKED_AGAIN;
+  if (!chunks.some(isNews)) return;
   run.failure = error;
-  if (hasTakenNone(run) && run.refused.length >= REFUSED_TEXTS_MAX) run.report.stopped = error;
+  if (hasTakenNone(run) && run.refused.filter(isNews).length >= REFUSED_TEXTS_MAX) run.report.stopped = error;
 }
 
 interface TopicOptions {
