@@ -3,25 +3,15 @@
  * calls and their results, in words that follow Zipf's law as real ones do.
  */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type Random, seeded } from "../support/random.ts";
 
-interface CorpusOptions {
-  /** @default {3000} */
-  sessions?: number;
-  /** User and assistant rows in all. @default {78000} */
-  messages?: number;
-  /** Bytes of a file on average, reached by the results of tool calls. @default {16000} */
-  bytesPerSession?: number;
-  /** @default {1} */
-  seed?: number;
-}
-
-export interface Corpus {
-  files: string[];
-  bytes: number;
-}
+const SESSIONS = 3000;
+/** User and assistant rows in all. */
+const MESSAGES = 78_000;
+/** Bytes of a file on average, reached by the results of tool calls. */
+const SESSION_BYTES = 16_000;
 
 const WORDS =
   `the of to in is that it for and we you on with this be as are not have can but if from or so will by
@@ -56,22 +46,23 @@ const ENDINGS = ["ts", "py", "go", "rs", "md", "sql", "json"];
 const FIRST_DAY = Date.UTC(2025, 8, 1);
 
 /** Writes the corpus as Claude Code keeps its projects: `<folder>/projects/<project>/<id>.jsonl`. */
-export function writeCorpus(folder: string, options: CorpusOptions = {}): Corpus {
-  const { sessions = 3000, messages = 78_000, bytesPerSession = 16_000, seed = 1 } = options;
-  const random = seeded(seed);
-  const corpus: Corpus = { files: [], bytes: 0 };
-  for (let number = 0; number < sessions; number++) {
-    const rows =
-      Math.round(((number + 1) * messages) / sessions) - Math.round((number * messages) / sessions);
+export function writeCorpus(folder: string): string[] {
+  const random = seeded(1);
+  return Array.from({ length: SESSIONS }, (_, number) => {
     const project = join(folder, "projects", `-home-dev-project-${number % 12}`);
     mkdirSync(project, { recursive: true });
-    const text = sessionText(random, { number, rows, bytes: bytesPerSession });
     const file = join(project, `${sessionId(number)}.jsonl`);
-    writeFileSync(file, text);
-    corpus.files.push(file);
-    corpus.bytes += Buffer.byteLength(text);
-  }
-  return corpus;
+    writeFileSync(file, sessionText(random, { number, rows: MESSAGES / SESSIONS, bytes: SESSION_BYTES }));
+    return file;
+  });
+}
+
+/** Writes a transcript of about `bytes` whose tool results are most of it, as in real sessions. */
+export function writeTranscript(file: string, bytes: number): void {
+  const block = Buffer.from(sessionText(seeded(7), { number: 1, rows: 240, bytes: 1024 * 1024 }));
+  const descriptor = openSync(file, "w");
+  for (let written = 0; written < bytes; ) written += writeSync(descriptor, block);
+  closeSync(descriptor);
 }
 
 /** Words of a sentence length, with an identifier, a path or a number now and then. */
@@ -134,7 +125,7 @@ export function sessionText(
   return `${lines.join("\n")}\n`;
 }
 
-export function sessionId(number: number): string {
+function sessionId(number: number): string {
   return `${hex(number, 8)}-5e55-4000-8000-${hex(number * 7919, 12)}`;
 }
 

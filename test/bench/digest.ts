@@ -1,88 +1,58 @@
-/** What the prompt hook costs the user's prompt, against starting Bun for nothing. */
+/** What the prompt hook costs the user's prompt, against starting Bun for nothing: 3,000 sessions of three hosts. */
 
-import { existsSync, utimesSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { META_SCHEMA_VERSION, metaFile, RULES, type SessionMeta } from "../../lib/sessions/meta.ts";
-import { type TemporaryHome, temporaryHome, write } from "../support/home.ts";
-import { uuidFrom } from "../support/rows.ts";
-import { scriptPath, starting } from "../support/run.ts";
+import { appendFileSync, utimesSync } from "node:fs";
+import { claudeAssistant, claudeUser } from "../support/claude.ts";
+import { codexAnswer, codexMeta, codexPrompt } from "../support/codex.ts";
+import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } from "../support/home.ts";
+import { piAssistant, piHeader, piLinked, piUser } from "../support/pi.ts";
+import { type Random, seeded } from "../support/random.ts";
+import { jsonl, secondsAgo, uuidFrom } from "../support/rows.ts";
+import { starting } from "../support/run.ts";
+import { sentence } from "./corpus.ts";
 import { atMost, type BenchRow, bun, emptyScript, interleaved, timeProcess, times } from "./measure.ts";
-import { appendNews, fieldSessions, writeSessionField } from "./transcripts.ts";
 
-/** The session that a prompt refers to. */
-const MENTIONED = 1232;
-const HOOK = scriptPath("hooks/claude/user-prompt-submit.ts");
+const SESSIONS = 3000;
+const IN_PROJECT = 300;
 
 export async function rows(): Promise<BenchRow[]> {
-  if (!existsSync(HOOK)) throw new Error(`Expected the prompt hook at "${HOOK}"`);
   using home = temporaryHome();
-  const { current, currentFile, inProject } = writeSessionField(home);
+  const [currentFile = "", ...inProject] = writeSessions(home);
   const empty = emptyScript(home.root);
   const input = {
-    session_id: current,
+    session_id: uuidFrom("bench 0"),
     transcript_path: currentFile,
     cwd: home.project,
     hook_event_name: "UserPromptSubmit",
     prompt: "and now write the release notes",
   };
   const options = { env: home.env, cwd: home.project, stdin: JSON.stringify(input) };
-  const hook = async (isNews: boolean, command = starting(HOOK)) => {
+  const command = starting("hooks/claude/user-prompt-submit.ts");
+  const hook = async (isNews: boolean) => {
     const { ms, stdout } = await timeProcess(command, options);
     const told = stdout.includes("[Session Activity]");
     if (told !== isNews) throw new Error(`Expected ${isNews ? "news" : "silence"} but found "${stdout}"`);
     return ms;
   };
-  const baseline = async () => (await timeProcess(bun(empty), options)).ms;
-
-  await timeProcess(starting(HOOK), options); // sets the cursors
-  const direct = () => hook(false, bun(HOOK));
-  const silent = await interleaved({ hook: () => hook(false), direct, empty: baseline }, 21);
-  const own = await interleaved(
-    {
-      hook: () => {
-        appendNews(currentFile, home.project); // as between any two prompts of a real session
-        return hook(false);
+  /** Against an empty start, after these files have gone on. */
+  const measured = (isNews: boolean, grown: readonly string[]) =>
+    interleaved(
+      {
+        hook: () => {
+          for (const file of grown) appendNews(file, home.project);
+          return hook(isNews);
+        },
+        empty: async () => (await timeProcess(bun(empty), options)).ms,
       },
-      empty: baseline,
-    },
-    21,
-  );
+      21,
+    );
 
-  writeMetaFiles(home);
-  const reference = async (written: string) => {
-    const stdin = JSON.stringify({ ...input, prompt: `as in ${written} we did` });
-    const { ms, stdout } = await timeProcess(starting(HOOK), { ...options, stdin });
-    if (!stdout.includes(`topic ${MENTIONED}`))
-      throw new Error(`Expected what is known of ${written} but found "${stdout}"`);
-    return ms;
-  };
-  const mentioned = await interleaved(
-    {
-      name: () => reference(`@@"topic ${MENTIONED}"`),
-      id: () => reference(`@@${uuidFrom(`bench ${MENTIONED}`).slice(0, 8)}`),
-      empty: baseline,
-    },
-    21,
-  );
-
-  const fresh = inProject.filter((_, index) => index % 50 === 4).slice(0, 5);
-  const withNews = () => {
-    for (const file of fresh) appendNews(file, home.project);
-    return hook(true);
-  };
-  const news = await interleaved({ hook: withNews, empty: baseline }, 21);
+  await timeProcess(command, options); // sets the cursors
+  const silent = await measured(false, []);
+  const own = await measured(false, [currentFile]); // as between any two prompts of a real session
+  const news = await measured(true, inProject.filter((_, index) => index % 50 === 4).slice(0, 5));
   return [
     ...silentRows("prompt hook, nothing new, 300 of 3,000 sessions / empty Bun", silent),
     ...silentRows("  the same, its own session has gone on", own),
-    atMost("prompt hook through the starter / on Bun directly", silent.hook / silent.direct, 1.3, {
-      detail: times(silent.hook, silent.direct),
-    }),
-    atMost("prompt hook, @@name among 3,000 meta files / empty Bun", mentioned.name / mentioned.empty, 8, {
-      detail: times(mentioned.name, mentioned.empty),
-    }),
-    atMost("  the same, @@id-prefix", mentioned.id / mentioned.empty, 8, {
-      detail: times(mentioned.id, mentioned.empty),
-    }),
     atMost("prompt hook, news in 5 sessions / empty Bun", news.hook / news.empty, 5, {
       detail: times(news.hook, news.empty),
     }),
@@ -97,29 +67,63 @@ function silentRows(figure: string, { hook, empty }: { hook: number; empty: numb
   ];
 }
 
-/** A meta file for each session of the field, long settled. */
-function writeMetaFiles(home: TemporaryHome): void {
-  const folders = new Set<string>();
-  for (const { number, id, agent } of fieldSessions()) {
-    const at = new Date().toISOString();
-    const meta: SessionMeta = {
-      schemaVersion: META_SCHEMA_VERSION,
-      sessionId: id,
-      sessionFile: join(home.root, `${id}.jsonl`),
-      name: `topic ${number}`,
-      description: "What it was about. ".repeat(5),
-      summary: "What was done, and what came of it. ".repeat(12),
-      tags: ["deploy", "staging"],
-      cwd: home.project,
-      createdAt: at,
-      updatedAt: at,
-      model: RULES,
-      lastIndexedLeafId: "line:2",
-    };
-    const file = metaFile(home.paths, { id, agent });
-    folders.add(dirname(file));
-    write(file, JSON.stringify(meta, null, 2));
+/**
+ * Writes the sessions, a tenth of them of the last half hour and the rest of the last month. Returns the files of those
+ * in the home's project.
+ */
+function writeSessions(home: TemporaryHome): string[] {
+  const random = seeded(7);
+  const files = Array.from({ length: SESSIONS }, (_, number) => {
+    const cwd = number < IN_PROJECT ? home.project : `${home.root}/other-${number % 90}`;
+    const file = writeSession(home, { number, cwd, random });
+    const age = number % 10 === 0 ? 60 + (number % 1700) : 7200 + ((number * 977) % 2_500_000);
+    const time = Date.now() / 1000 - age;
+    utimesSync(file, time, time);
+    return file;
+  });
+  return files.slice(0, IN_PROJECT);
+}
+
+function writeSession(
+  home: TemporaryHome,
+  { number, cwd, random }: { number: number; cwd: string; random: Random },
+): string {
+  const id = uuidFrom(`bench ${number}`);
+  const at = secondsAgo(3 * 3600);
+  const [prompt, answer] = [sentence(random, 12), sentence(random, 30)];
+  if (number % 6 === 5) {
+    const rows = piLinked([
+      piHeader({ id, cwd, at }),
+      piUser({ text: prompt, at }),
+      piAssistant({ text: answer, at }),
+    ]);
+    return writePi(home, { id, cwd, at, rows });
   }
-  const earlier = Date.now() / 1000 - 60;
-  for (const folder of folders) utimesSync(folder, earlier, earlier);
+  if (number % 15 === 7) {
+    const rows = [
+      codexMeta({ id, cwd, at }),
+      codexPrompt({ text: prompt, at }),
+      codexAnswer({ text: answer, at }),
+    ];
+    return writeCodex(home, { id, cwd, at, rows });
+  }
+  const common = { sessionId: id, cwd, at };
+  return writeClaude(home, {
+    id,
+    cwd,
+    rows: [claudeUser({ ...common, text: prompt }), claudeAssistant({ ...common, text: answer })],
+  });
+}
+
+/** Appends a prompt, an edit and an answer of just now. */
+function appendNews(file: string, cwd: string): void {
+  const at = new Date().toISOString();
+  const [text, answer] = ["the deploy is red again, look at the health check", "It is green."];
+  const tools = [{ name: "Edit", input: { file_path: `${cwd}/deploy/compose.yml` } }];
+  const rows = file.includes("/rollout-")
+    ? [codexPrompt({ text, at }), codexAnswer({ text: answer, at })]
+    : file.includes("/.pi/")
+      ? [piUser({ text, at }), piAssistant({ text: answer, at })]
+      : [claudeUser({ cwd, at, text }), claudeAssistant({ cwd, at, tools, text: answer })];
+  appendFileSync(file, jsonl(...rows));
 }

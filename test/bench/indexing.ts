@@ -10,7 +10,7 @@ import { openStore } from "../../lib/store/store.ts";
 import { settingsWith } from "../support/index.ts";
 import { seeded } from "../support/random.ts";
 import { scriptPath } from "../support/run.ts";
-import { type Corpus, sessionText, writeCorpus } from "./corpus.ts";
+import { sessionText, writeCorpus } from "./corpus.ts";
 import {
   atMost,
   type BenchRow,
@@ -44,11 +44,11 @@ export async function rows(): Promise<BenchRow[]> {
 /** A first run over all sessions against a bare loop over the same files. */
 async function coldIndex(
   folder: string,
-  { claude, corpus }: { claude: string; corpus: Corpus },
+  { claude, corpus }: { claude: string; corpus: string[] },
 ): Promise<BenchRow[]> {
   const times = await interleaved(
     {
-      bare: async () => bareLoop(join(folder, "bare.db"), corpus.files),
+      bare: async () => bareLoop(join(folder, "bare.db"), corpus),
       ours: () => fullIndex(join(folder, "ours.db"), claude),
     },
     COLD_RUNS,
@@ -129,7 +129,7 @@ function removeDatabase(path: string): void {
 /** Runs of the script over an index that is up to date, and over one where a session has grown. */
 async function warmIndex(
   folder: string,
-  { env, corpus }: { env: Record<string, string | undefined>; corpus: Corpus },
+  { env, corpus }: { env: Record<string, string | undefined>; corpus: string[] },
 ): Promise<BenchRow[]> {
   const embed = bun(scriptPath("embed"), "--quiet");
   await timeProcess(embed, { env });
@@ -142,7 +142,7 @@ async function warmIndex(
       unchanged: async () => (await timeProcess(embed, { env })).ms,
       grown: async () => {
         const number = 10_000 + grown++;
-        const file = corpus.files[grown * 37] ?? "";
+        const file = corpus[grown * 37] ?? "";
         appendFileSync(file, sessionText(random, { number, rows: 12, bytes: 9000 }));
         return (await timeProcess(embed, { env })).ms;
       },

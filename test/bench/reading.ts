@@ -7,6 +7,7 @@ import { openStore } from "../../lib/store/store.ts";
 import { hashBefore, readFully, withFile } from "../../lib/transcripts/jsonl.ts";
 import { countLines } from "../../lib/transcripts/transcript.ts";
 import { ROOT, scriptPath } from "../support/run.ts";
+import { writeTranscript } from "./corpus.ts";
 import {
   atMost,
   type BenchRow,
@@ -20,7 +21,6 @@ import {
   timeProcess,
   times,
 } from "./measure.ts";
-import { writeTranscript } from "./transcripts.ts";
 
 const MIB = 1024 * 1024;
 

@@ -3,15 +3,12 @@
 import { join } from "node:path";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
-import { findHits } from "../../lib/search/hits.ts";
-import type { FoundHit } from "../../lib/search/print.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
-import { openStore, type Store } from "../../lib/store/store.ts";
+import { openStore } from "../../lib/store/store.ts";
 import { settingsWith } from "../support/index.ts";
-import { seeded } from "../support/random.ts";
 import { scriptPath } from "../support/run.ts";
-import { sentence, writeCorpus } from "./corpus.ts";
+import { writeCorpus } from "./corpus.ts";
 import {
   atLeast,
   atMost,
@@ -21,7 +18,6 @@ import {
   figure,
   inTemporaryFolder,
   interleaved,
-  median,
   timeProcess,
   times,
 } from "./measure.ts";
@@ -30,7 +26,6 @@ import { hasLocomo, indexLocomo, scoreLocomo } from "./search/locomo.ts";
 
 const NOW = new Date("2026-11-20T12:00:00Z");
 const RUNS = 15;
-const MANY_CHUNKS = 100_000;
 const QUESTION = "why does the worker queue time out";
 const PHRASINGS = [
   QUESTION,
@@ -40,26 +35,7 @@ const PHRASINGS = [
 ];
 
 export async function rows(): Promise<BenchRow[]> {
-  return [
-    ...(await realQuestions()),
-    ...(await locomo()),
-    ...(await inTemporaryFolder(shellSpeed)),
-    ...(await inTemporaryFolder(manyChunks)),
-  ];
-}
-
-function find(store: Store, texts: string[], limit = 10): FoundHit[] {
-  return findHits([store], texts, {
-    filter: { subagents: true },
-    limit,
-    now: NOW,
-    timezone: "UTC",
-    clean: (text) => text,
-    nameOf: ({ name }) => name,
-    maxChars: 2500,
-    around: 0,
-    explain: false,
-  }).hits;
+  return [...(await realQuestions()), ...(await locomo()), ...(await inTemporaryFolder(shellSpeed))];
 }
 
 /** Questions on real sessions: `bun test/bench/search/evaluate.ts` says more, and which are missed. */
@@ -158,38 +134,6 @@ async function shellSpeed(folder: string): Promise<BenchRow[]> {
     ),
     atMost("  four phrasings", medians.four / medians.empty, 18, against(medians.four)),
   ];
-}
-
-/** Words alone, in process, among 100,000 chunks. */
-async function manyChunks(folder: string): Promise<BenchRow[]> {
-  const random = seeded(7);
-  const store = openStore(join(folder, "memory.db"));
-  const { db } = store;
-  db.exec("INSERT INTO sessions (number, id, agent, file, updated_at) VALUES (1, 's', 'plain', '/s', '')");
-  const insert = db.prepare(
-    `INSERT INTO session_chunks (id, session_id, chunk_index, timestamp, speakers, topic_tags, first_line, last_line,
-       exchange_line, content_hash, content, context_content, entry_ids, token_count, created_at)
-     VALUES (?, 's', ?, '2026-02-03T14:30:00.000Z', '["user"]', '["data"]', ?, ?, ?, x'00', ?, ?, '[]', 150, '')`,
-  );
-  const insertText = db.prepare(
-    "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, '', '', '')",
-  );
-  for (let from = 0; from < MANY_CHUNKS; from += 5000) {
-    db.transaction(() => {
-      for (let id = from + 1; id <= from + 5000; id++) {
-        const content = `User: ${sentence(random, 120)}`;
-        insert.run(id, id, id, id, id, content, content);
-        insertText.run(id, content);
-      }
-    });
-  }
-  const took = Array.from({ length: RUNS }, (_, i) => {
-    const started = performance.now();
-    find(store, [PHRASINGS[i % PHRASINGS.length] ?? QUESTION]);
-    return performance.now() - started;
-  });
-  store.close();
-  return [atMost("100,000 chunks, one phrasing by words, in process", median(took), 60, { unit: "ms" })];
 }
 
 function skipped(why: string): BenchRow[] {

@@ -55,19 +55,13 @@ export interface Evaluation {
 const LIMIT_OF_JSON = 10;
 
 /** Indexes what the sets need once, and asks all of it. */
-export async function evaluate(
-  folder: string,
-  {
-    sets: wanted,
-    isPresentOnly = false,
-  }: { sets?: readonly string[] | undefined; isPresentOnly?: boolean } = {},
-): Promise<Evaluation[]> {
+export async function evaluate(folder: string, wanted?: readonly string[]): Promise<Evaluation[]> {
   const evaluations: Evaluation[] = [];
   for (const { set, corpus, questions, wider } of readSets()) {
     if (wanted && !wanted.includes(set)) continue;
     const whole = await indexed(join(folder, set), corpus);
     for (const mode of ["one", "four"] as const) {
-      const asked = await askAll(whole, questions, { mode, isTextOnly: isPresentOnly });
+      const asked = await askAll(whole, questions, mode);
       const evaluation: Evaluation = {
         set,
         mode,
@@ -76,11 +70,11 @@ export async function evaluate(
         absent: [],
       };
       for (const project of new Set(questions.map((question) => question.project))) {
-        if (project === undefined || isPresentOnly) continue;
+        if (project === undefined) continue;
         const own = questions.filter((question) => question.project === project);
         const others = wider.filter((session) => !isOfProject(session, project));
         const name = `without-${project}`;
-        evaluation.absent.push(...(await askAll(await indexed(join(folder, name), others), own, { mode })));
+        evaluation.absent.push(...(await askAll(await indexed(join(folder, name), others), own, mode)));
       }
       evaluations.push(evaluation);
     }
@@ -108,7 +102,7 @@ function configOf(home: string, sessions: readonly Session[]): Config {
 async function askAll(
   config: Config,
   questions: readonly EvaluatedQuestion[],
-  { mode, isTextOnly = false }: { mode: "one" | "four"; isTextOnly?: boolean },
+  mode: "one" | "four",
 ): Promise<Asked[]> {
   const asked: Asked[] = [];
   for (const question of questions) {
@@ -117,7 +111,7 @@ async function askAll(
     const resources = { config, index: false };
     const printed = await searchAsText({ query, subagents, cwd: config.paths.home }, resources);
     const more = { query, subagents, limit: LIMIT_OF_JSON, cwd: config.paths.home };
-    const { results } = isTextOnly ? printed : await searchAsText(more, resources);
+    const { results } = await searchAsText(more, resources);
     asked.push(judge(question, printed.text, results));
   }
   return asked;
@@ -190,26 +184,13 @@ async function main(): Promise<void> {
       keep: { type: "string" },
       missed: { type: "boolean", default: false },
       sets: { type: "string" },
-      present: { type: "boolean", default: false },
-      types: { type: "boolean", default: false },
     },
   });
   const show = async (folder: string) => {
-    for (const evaluation of await evaluate(folder, {
-      sets: values.sets?.split(","),
-      isPresentOnly: values.present,
-    })) {
+    for (const evaluation of await evaluate(folder, values.sets?.split(","))) {
       console.log(describe(evaluation));
-      const { there, absent, unanswerable } = evaluation;
-      if (values.types) {
-        for (const type of new Set(there.map(({ question }) => question.type))) {
-          const own = there.filter(({ question }) => question.type === type);
-          console.log(
-            `    ${describe({ ...evaluation, set: type, there: own, unanswerable: [], absent: [] })}`,
-          );
-        }
-      }
       if (!values.missed) continue;
+      const { there, absent, unanswerable } = evaluation;
       const ids = (asked: readonly Asked[]) => asked.map(({ question }) => question.id).join(" ");
       console.log(`  missed: ${ids(there.filter(({ end }) => end > 2500))}`);
       console.log(`  not strong: ${ids(there.filter(({ isStrong }) => !isStrong))}`);
@@ -218,11 +199,9 @@ async function main(): Promise<void> {
       );
     }
   };
-  if (values.keep === undefined) await inTemporaryFolder(show);
-  else {
-    mkdirSync(values.keep, { recursive: true });
-    await show(values.keep);
-  }
+  if (values.keep === undefined) return await inTemporaryFolder(show);
+  mkdirSync(values.keep, { recursive: true });
+  await show(values.keep);
 }
 
 if (import.meta.main) await main();
