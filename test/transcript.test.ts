@@ -1,18 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/listing.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
-import { ownRules } from "../lib/transcripts/rules.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
-import { placeAt, readAppended } from "../lib/transcripts/tree.ts";
 import { claudeUser } from "./support/claude.ts";
 import { codexCall, codexItem, codexMessage, codexMeta, codexPatch } from "./support/codex.ts";
 import { readActiveBranch, readEntries } from "./support/entries.ts";
 import { allFixtures, FIXTURES } from "./support/fixtures.ts";
 import { temporaryHome } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
-import { jsonl, type Row } from "./support/rows.ts";
 
 const { root } = temporaryHome();
 let files = 0;
@@ -251,38 +248,6 @@ describe("readActiveBranch()", () => {
     expect(said(readActiveBranch(broken).entries)).toEqual(["2 user one", "3 user two"]);
     const cycle = file([piHeader(), entry("a", "b", "one"), entry("b", "a", "two")]);
     expect(said(readActiveBranch(cycle).entries)).toEqual(["2 user one", "3 user two"]);
-  });
-});
-
-describe("readAppended()", () => {
-  const appended = (rows: object[], more: object[]) => {
-    const path = file(rows);
-    const place = placeAt(path, { offset: statSync(path).size, line: rows.length });
-    appendFileSync(path, jsonl(...(more as Row[])));
-    const agent = readHead(path)?.agent ?? "";
-    const modifiedAt = new Date().toISOString();
-    const session = {
-      id: "s",
-      agent,
-      file: path,
-      updatedAt: modifiedAt,
-      modifiedAt,
-      size: statSync(path).size,
-    };
-    return readAppended(session, place, ownRules())?.entries.map(({ line, text }) => `${line} ${text}`);
-  };
-
-  test("goes on after the last row, and not where the conversation went on from an earlier one", () => {
-    const row = (uuid: string, parentUuid: string | null) => user(uuid, { uuid, parentUuid });
-    expect(appended([row("a", null), row("b", "a")], [row("c", "b")])).toEqual(["3 c"]);
-    expect(appended([row("a", null), row("b", "a")], [row("c", "a")])).toBeUndefined();
-    const pi = (id: string, parentId: string | null) => piUser({ id, parentId, text: id });
-    expect(appended([piHeader(), pi("a", null), pi("b", "a")], [pi("c", "b")])).toEqual(["4 c"]);
-    expect(appended([piHeader(), pi("a", null), pi("b", "a")], [pi("c", "a")])).toBeUndefined();
-    const gemini = (id: string) => ({ id, type: "user", content: id });
-    const start = [{ sessionId: "g", projectHash: "p" }, gemini("a")];
-    expect(appended(start, [gemini("b")])).toEqual(["3 b"]);
-    expect(appended(start, [{ $rewindTo: "a" }, gemini("b")])).toBeUndefined();
   });
 });
 

@@ -10,7 +10,6 @@ import { topicsOf } from "../language/topics.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { RULES, type SessionMeta } from "../sessions/meta.ts";
-import type { Progress } from "../sessions/record.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
@@ -84,22 +83,11 @@ function isUsage(value: unknown): value is MetaOutcome["usage"] {
   return isRecord(value) && typeof value.input === "number" && typeof value.output === "number";
 }
 
-/** What of a conversation a session's meta is made of. */
-export interface MetaReading {
-  /** Added since the meta was made; all of them when it knows none of this branch. */
-  fresh: readonly Entry[];
-  /** The conversation, or `fresh` where not all of it was read. */
-  entries: readonly Entry[];
-  isWhole: boolean;
-  /** User messages that the meta does not know. */
-  newUsers: number;
-  /** Returns how far it was read; `made` when a meta was written that knows all of it. */
-  end(made: SessionMeta | undefined): Progress;
-}
-
 interface Material {
   session: Session;
-  reading: MetaReading;
+  entries: readonly Entry[];
+  /** Those of them that the present meta does not know. */
+  fresh: readonly Entry[];
   clean: (text: string) => string;
   meta: SessionMeta | undefined;
   /** The meta of the session that this one continues, redacted. */
@@ -125,9 +113,8 @@ export async function summarize(material: Material): Promise<(Summary & { model:
 
 async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
   const { META_SYSTEM, metaAnswer, metaPrompt, metaUpdatePrompt } = await import("../model/prompts.ts");
-  const { reading, clean, meta, outcome, options } = material;
-  const { entries, fresh, isWhole } = reading;
-  const goesOn = meta !== undefined && meta.model !== RULES && (!isWhole || fresh.length < entries.length);
+  const { entries, fresh, clean, meta, outcome, options } = material;
+  const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
   const origin = goesOn ? undefined : material.origin;
   const { text: said } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
     maxBytes: INPUT_MAX_BYTES,
@@ -152,9 +139,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
 }
 
 function byRule(material: Material): Summary {
-  const { session, reading, meta, origin, options } = material;
-  const { entries } = reading;
-  if (!reading.isWhole && meta) return continueSummary(meta, entries);
+  const { session, entries, meta, origin, options } = material;
   const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
   const cwd = readHead(session.file)?.cwd ?? session.cwd;
   const where = {
@@ -226,16 +211,6 @@ export function summarizeByRule(
     summary: writeLines(lines) || otherwise,
     tags: tagsOf(entries),
   };
-}
-
-/** Returns a summary by rule brought up to date with what was said since, without reading the rest of the conversation again. */
-function continueSummary(before: Summary, fresh: readonly Entry[]): Summary {
-  const found = before.summary.matchAll(new RegExp(`^(${LABELS.join("|")}): (.+)$`, "gm"));
-  const old: Lines = Object.fromEntries(Array.from(found, ([, label, text]) => [label, text]));
-  const { Asked, Then = Asked, Last = old.Last } = readLines(fresh);
-  const now = old.Asked ? { Then: Then || old.Then, Last } : { Asked, Last };
-  const tags = before.tags.length > 0 ? before.tags : tagsOf(fresh);
-  return { ...before, summary: writeLines({ ...old, ...now }) || before.summary, tags };
 }
 
 /** Returns a summary that also says which session's work it continues. */

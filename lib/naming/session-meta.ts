@@ -14,45 +14,40 @@ import {
   type SessionMeta,
   writeMeta,
 } from "../sessions/meta.ts";
-import { isCurrent, type Progress, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
+import { isCurrent, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
 import { isExcluded, sessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { recordWritten } from "../store/state.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Cursor, Entry, Session } from "../transcripts/session.ts";
-import { placeAt, readActiveBranch, readAppended } from "../transcripts/tree.ts";
-import {
-  fail,
-  isCircumstantial,
-  isSpoken,
-  type MetaOptions,
-  type MetaOutcome,
-  type MetaReading,
-  type Summary,
-  summarize,
-} from "./meta-words.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
+import { readActiveBranch } from "../transcripts/tree.ts";
+import { fail, isSpoken, type MetaOptions, type MetaOutcome, type Summary, summarize } from "./meta-words.ts";
 
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;
 
-/** What was noted of a session's meta, beside how far its transcript was read. */
+/** What was noted of a session's meta. */
 interface Notes {
   /** User messages that the meta does not know yet. */
   newUsers: number;
   /** A name that somebody gave in the meta file: it stays. */
   given?: string | undefined;
-  /** User messages in a meta made by rule because they were too few to ask the model that was there. */
-  unasked?: number | undefined;
+  /** Whether it was made by rule because too little was said to ask the model that was there. */
+  isUnasked?: boolean | undefined;
   /** When a model last failed, in milliseconds; removed by a success. */
   failedAt?: number | undefined;
 }
 
 function readNotes({ indexedTo }: Pick<SessionRecord, "indexedTo">): Notes {
-  const { given, ...note } = indexedTo?.note ?? {};
-  const [newUsers = 0, unasked, failedAt] = [note.newUsers, note.unasked, note.failedAt].map(numberOf);
-  return { newUsers, given: stringOf(given), unasked, failedAt };
+  const { given, isUnasked, newUsers, failedAt } = indexedTo?.note ?? {};
+  return {
+    newUsers: numberOf(newUsers) ?? 0,
+    given: stringOf(given),
+    isUnasked: isUnasked === true,
+    failedAt: numberOf(failedAt),
+  };
 }
 
 /** Returns whether a record as it was stored shows, without opening a file, that nothing is due. */
@@ -62,9 +57,9 @@ export function isKnownNotDue(
   { paths, settings, complete, force = false }: MetaOptions,
 ): boolean {
   if (!record || force || !isCurrent(record, session, paths)) return false;
-  const { newUsers, unasked } = readNotes(record);
+  const { newUsers, isUnasked } = readNotes(record);
   const byRules = record.meta?.model === RULES;
-  if (byRules && complete && unasked === undefined) return false;
+  if (byRules && complete && !isUnasked) return false;
   return newUsers < settings.minNewUserMessages || (record.meta !== undefined && !byRules && !complete);
 }
 
@@ -93,8 +88,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
       outcome.name = made.meta.name;
       if (!outcome.error) outcome.status = "indexed";
     }
-    const end = made.reading.end(made.meta);
-    const indexedTo = { ...end, note: { ...end.note, ...made.notes } };
+    const indexedTo = { size: session.size, modified: session.modifiedAt, note: { ...made.notes } };
     saveRecord(paths, { ...record, file: session.file, meta: made.meta ?? record.meta, indexedTo });
   };
   try {
@@ -111,7 +105,6 @@ interface Made {
   /** Undefined where the present one stays. */
   meta: SessionMeta | undefined;
   notes: Notes;
-  reading: MetaReading;
 }
 
 async function makeMeta(
@@ -128,46 +121,41 @@ async function makeMeta(
   const rules = readRules({ ...settings, exclude: currentExclude(options.paths, settings.exclude) });
   const { clean, hasText } = rules;
   const byRules = meta?.model === RULES;
-  const from = { record, leafId, rules };
-  const wantsWhole = force || !meta || isCircumstantial(meta.name);
-  let reading = (wantsWhole ? undefined : readAdded(session, from)) ?? readWhole(session, from);
-  const newUsers = reading.newUsers + (byRules ? (noted.unasked ?? 0) : 0);
+  const results = session.size <= RESULTS_BYTES_MAX;
+  const { entries } = readActiveBranch(session.file, { rules, results, leafId });
+  const fresh = newEntries(entries, meta);
+  const newUsers = countUsers(byRules && noted.isUnasked ? entries : fresh);
   const notes: Notes = { ...noted, newUsers };
   outcome.newUsers = newUsers;
   const isEnough = newUsers >= settings.minNewUserMessages;
   // Until enough was said for a model, rules name the session.
-  const asksModel =
-    complete && (isEnough || force || (byRules && noted.unasked === undefined)) ? complete : undefined;
+  const asksModel = complete && (isEnough || force || (byRules && !noted.isUnasked)) ? complete : undefined;
   // What a model wrote is not replaced by rules because the model is away.
   const mayByRules = !meta || byRules || (isEnough && gaveUp !== undefined);
-  const isDue = asksModel !== undefined || force || (mayByRules && reading.fresh.some(isSpokenOrDone));
-  const made = { meta: undefined, notes, reading };
+  const isDue = asksModel !== undefined || force || (mayByRules && fresh.some(isSpokenOrDone));
+  const made = { meta: undefined, notes };
   if (isDue && meta && !byRules && gaveUp) {
     fail(outcome, gaveUp);
     return made;
   }
-  // What rules made is no beginning for a model to go on from.
-  if (asksModel && byRules && !reading.isWhole) reading = readWhole(session, from);
-  if (!isDue || !reading.entries.some(isSpokenOrDone)) return { ...made, reading };
+  if (!isDue || !entries.some(isSpokenOrDone)) return made;
 
-  const origin = await readOrigin(session, reading, { ...options, rules });
+  const origin = await readOrigin(session, entries, { ...options, rules });
   const asked = { ...options, complete: asksModel };
-  const material = { session, reading, clean, meta, origin, outcome, options: asked };
+  const material = { session, entries, fresh, clean, meta, origin, outcome, options: asked };
   const summary = await summarize(material);
   if (asksModel && !options.signal?.aborted)
     notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
-  if (!summary) return { ...made, reading };
+  if (!summary) return made;
   const titles = readTitles(session);
   // What a rule makes is no better than the host's title; what a model makes is.
   const given = titles.given ?? noted.given ?? (summary.model === RULES ? titles.title : undefined);
   const name = given === undefined || hasText(given) ? summary.name : given;
   // A model that was there and had too little to go by is asked once there is enough.
-  notes.unasked = summary.model === RULES && complete && !asksModel ? newUsers : undefined;
-  notes.newUsers = notes.unasked ?? 0;
-  const { entries } = reading;
+  notes.isUnasked = summary.model === RULES && complete !== undefined && !asksModel;
+  notes.newUsers = notes.isUnasked ? newUsers : 0;
   return {
     notes,
-    reading,
     meta: assembled(session, { ...summary, name: clean(name) }, { entries, meta, now: now() }),
   };
 }
@@ -178,13 +166,13 @@ async function makeMeta(
  */
 async function readOrigin(
   { agent, file, machine }: Session,
-  reading: MetaReading,
+  entries: readonly Entry[],
   { paths, settings, dryRun, rules }: MetaOptions & { rules: Rules },
 ): Promise<Summary | undefined> {
   // Another machine's path is a name here.
-  if (agent !== "pi" || machine !== undefined || !reading.isWhole) return undefined;
+  if (agent !== "pi" || machine !== undefined) return undefined;
   const { forkedFrom = "", startedAt } = readHead(file) ?? {};
-  const first = reading.entries.find(({ at }) => at)?.at;
+  const first = entries.find(({ at }) => at)?.at;
   const holdsItsRows = first !== undefined && startedAt !== undefined && first < startedAt;
   const origin = isAbsolute(forkedFrom) && !holdsItsRows ? sessionAt(forkedFrom) : undefined;
   const exclude = currentExclude(paths, settings.exclude);
@@ -234,58 +222,6 @@ function isSystemError(error: unknown): boolean {
 
 /** Tool results name a ticket's title; in a larger transcript they are not looked at. */
 const RESULTS_BYTES_MAX = 32 * 1024 * 1024;
-
-interface ReadingOptions {
-  record: Pick<SessionRecord, "meta" | "indexedTo">;
-  /** The row that the host is at. @default {the file's last} */
-  leafId: string | undefined;
-  rules: Rules;
-}
-
-/** Reads what was appended since; undefined where the whole must be read. */
-function readAdded(
-  session: Session,
-  { record: { indexedTo }, leafId, rules }: ReadingOptions,
-): MetaReading | undefined {
-  if (!indexedTo || leafId !== undefined) return undefined;
-  const appended = readAppended(session, indexedTo, rules);
-  if (!appended) return undefined;
-  const { note } = indexedTo;
-  const known: Cursor = { offset: numberOf(note.offset) ?? 0, line: numberOf(note.line) ?? 0 };
-  const isNext = known.offset === indexedTo.offset;
-  const fresh = isNext ? appended.entries : readActiveBranch(session.file, { rules, from: known }).entries;
-  return {
-    fresh,
-    entries: fresh,
-    isWhole: false,
-    newUsers: countUsers(fresh),
-    end: (made) => progress(session, appended.end, made ? appended.end : known),
-  };
-}
-
-function readWhole(session: Session, { record: { meta }, leafId, rules }: ReadingOptions): MetaReading {
-  const results = session.size <= RESULTS_BYTES_MAX;
-  const { entries } = readActiveBranch(session.file, { rules, results, leafId });
-  const fresh = newEntries(entries, meta);
-  const end = after(entries.at(-1));
-  const known = after(meta ? entries[entries.length - 1 - fresh.length] : undefined);
-  return {
-    fresh,
-    entries,
-    isWhole: true,
-    newUsers: countUsers(fresh),
-    end: (made) => progress(session, end, made ? end : known),
-  };
-}
-
-function after(entry: Entry | undefined): Cursor {
-  return { offset: entry?.end ?? 0, line: entry?.line ?? 0 };
-}
-
-/** The note says up to where the meta knows the transcript. */
-function progress({ file, size, modifiedAt }: Session, end: Cursor, { offset, line }: Cursor): Progress {
-  return { ...placeAt(file, end), size, modified: modifiedAt, note: { offset, line } };
-}
 
 /** Returns the entries after the last one that the meta knows; all when it knows none of this branch. */
 function newEntries(entries: readonly Entry[], meta: SessionMeta | undefined): readonly Entry[] {

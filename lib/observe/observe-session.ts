@@ -11,12 +11,11 @@ import { currentExclude, type PathsWithRules, type Settings } from "../config/co
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
-import { saveObserved, storedRecord } from "../sessions/record.ts";
 import { isExcluded } from "../sessions/sessions.ts";
 import { copyDatabase } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { placeAt, readActiveBranch, readAppended } from "../transcripts/tree.ts";
+import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   appendLedgerFile,
   type Backoff,
@@ -27,10 +26,9 @@ import {
   parseLedgerRecord,
   readBackoff,
   readLedger,
-  readLedgerFile,
   redactLedger,
 } from "./ledger.ts";
-import { foldLedger, type Ledger, type LedgerRecord, uncovered } from "./observations.ts";
+import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
 import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, reobserve } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 
@@ -79,16 +77,12 @@ async function observeOnce(
   const { paths, settings, when, backoff, now = Date.now } = options;
   if (when === "due" && observeSettings(paths, settings.observe).mode !== "buffered")
     return { status: "nothing" };
-  const state = readSessionMemory(session, { ...options, onlyTail: true });
+  const state = readSessionMemory(session, options);
   const memory = foldLedger(state.ledger);
   const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
-  if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) {
-    noteObserved(state, { paths, ledger: state.ledger });
-    return { status: "nothing" };
-  }
+  if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) return { status: "nothing" };
   const context = { ...contextOf(state, options), failures: backoff?.failures, when };
-  const observed = await observe({ ...context, entries: state.entries, isTail: state.isTail });
-  noteObserved(state, { paths, ledger: observed.ledger });
+  const observed = await observe({ ...context, entries: state.entries });
   if (observed.failure !== undefined || backoff) {
     noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: now() });
   }
@@ -206,8 +200,6 @@ export interface SessionMemoryState {
   ledger: Ledger;
   /** Lines of the ledger file that were no records. */
   skipped: number;
-  /** Whether `entries` begin with the first that is not observed. */
-  isTail: boolean;
   settings: ObserveSettings;
 }
 
@@ -216,8 +208,6 @@ interface ReadingOptions {
   settings: Settings;
   /** The row that the host is at, where that may be another than the file's last. */
   leafId?: string | undefined;
-  /** Whether what is not observed is enough, where its beginning is known. @default {false} */
-  onlyTail?: boolean;
 }
 
 /** Of larger transcripts only the ends of results are held, so that gigabytes of output fit into memory. */
@@ -226,11 +216,10 @@ const LARGE_BYTES = 128 * 1024 * 1024;
 /** Reads a session and its ledger, without the texts that config.json keeps out. */
 export function readSessionMemory(
   session: Session,
-  { paths, settings, leafId, onlyTail = false }: ReadingOptions,
+  { paths, settings, leafId }: ReadingOptions,
 ): SessionMemoryState {
   const rules = readRules({ ...settings, exclude: currentExclude(paths, settings.exclude) });
-  const tail = onlyTail ? readTail(session, { paths, rules }) : undefined;
-  const entries = tail ?? readConversation(session, { leafId, rules });
+  const entries = readConversation(session, { leafId, rules });
   const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
   // pi's own file still holds what config.json excludes: it is left out here.
   const shown = rules.hasPatterns
@@ -238,7 +227,7 @@ export function readSessionMemory(
     : stored;
   const ledger = redactLedger(shown, settings.redact.extra);
   const observing = observeSettings(paths, settings.observe);
-  return { session, entries, ledger, skipped, isTail: tail !== undefined, settings: observing };
+  return { session, entries, ledger, skipped, settings: observing };
 }
 
 function readConversation(
@@ -248,46 +237,4 @@ function readConversation(
   if (file === "") return []; // the host deleted it, the ledger is left
   const results = statSync(file).size > LARGE_BYTES ? "ends" : true;
   return readActiveBranch(file, { rules, results, leafId }).entries;
-}
-
-/**
- * Reads what is not observed; undefined where the whole must be read. pi's ledger is part of the transcript, which is read
- * for it.
- */
-function readTail(
-  session: Session,
-  { paths, rules }: { paths: PathsWithRules; rules: Rules },
-): Entry[] | undefined {
-  const observed = session.agent === "pi" ? undefined : storedRecord(paths, session)?.observedTo;
-  if (!observed) return undefined;
-  const { coversTo } = foldLedger(readLedgerFile(ledgerFile(paths, session.id)).records);
-  // Somebody else may have observed it, or begun anew.
-  return observed.note.coversTo === coversTo ? readAppended(session, observed, rules)?.entries : undefined;
-}
-
-/** Saves where what is not observed begins. */
-function noteObserved(
-  { session, entries }: SessionMemoryState,
-  { paths, ledger }: { paths: PathsWithRules; ledger: Ledger },
-): void {
-  const last = entries.at(-1);
-  if (!last || session.agent === "pi") return;
-  const memory = foldLedger(ledger);
-  const first = beginningOf(uncovered(entries, memory), entries);
-  const from = first ? { offset: first.offset, line: first.line - 1 } : { offset: last.end, line: last.line };
-  const { size, modifiedAt: modified } = session;
-  const note = { coversTo: memory.coversTo };
-  saveObserved(paths, session, { ...placeAt(session.file, from), size, modified, note });
-}
-
-/** Returns the first entry to read again: what is left may begin with a result whose call is observed. */
-function beginningOf(left: readonly Entry[], entries: readonly Entry[]): Entry | undefined {
-  const [first] = left;
-  if (!first) return undefined;
-  const results = new Set(left.flatMap(({ kind, callId }) => (kind === "result" && callId ? [callId] : [])));
-  return entries.find(
-    (entry) =>
-      entry === first ||
-      (entry.tool !== undefined && entry.callId !== undefined && results.has(entry.callId)),
-  );
 }

@@ -51,8 +51,8 @@ interface ObserveOptions extends ObserveContext {
   entries: readonly Entry[];
   /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
   when?: "due" | "all" | undefined;
-  /** Whether `entries` are a part alone: those from the first that is not observed on, or those to be replaced. @default {false} */
-  isTail?: boolean | undefined;
+  /** Whether `entries` are a part alone: those to be replaced. @default {false} */
+  isPart?: boolean | undefined;
   /** @default no limit */
   maxSteps?: number | undefined;
   /** Called before each step with the entries covered and to cover. */
@@ -93,7 +93,7 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
     add(record);
   };
   // A part says nothing of the other rows.
-  if (!options.isTail) for (const record of branchRecords(memory, entries)) await put(record);
+  if (!options.isPart) for (const record of branchRecords(memory, entries)) await put(record);
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
   const pending = uncovered(older, memory);

@@ -247,7 +247,7 @@ export async function compactionSummary(options: CompactionOptions) {
   const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
   const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
     const signal = complete ? AbortSignal.any(signals) : options.signal;
-    const part = { ...options, entries: replaced, isTail: true, when: "all" as const };
+    const part = { ...options, entries: replaced, isPart: true, when: "all" as const };
     ledger = (await observe({ ...part, ledger, complete, signal, maxSteps })).ledger;
   };
   const limit = options.timeoutMs === undefined ? undefined : AbortSignal.timeout(options.timeoutMs);

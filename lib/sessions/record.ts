@@ -1,6 +1,6 @@
 /**
  * The one record of each session, in state.db: its transcript, its host's title, its name and summary as its meta file has
- * them, and how far it was read for these. Meta files are its export; one that somebody else wrote is read into it and wins.
+ * them, and the state in which it was read for these. Meta files are its export; one that somebody else wrote is read into it and wins.
  *
  * Derived: without state.db it is made again from transcripts and meta files.
  */
@@ -25,7 +25,7 @@ import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Agent, Cursor, Session } from "../transcripts/session.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
 import { agentByPlace, cleanName, metaFile, metaFiles, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
@@ -40,21 +40,17 @@ export interface SessionRecord {
   meta: SessionMeta | undefined;
   /** Why an existing meta file cannot be used. */
   problem?: string | undefined;
-  /** How far the transcript was read for name and summary. */
+  /** The transcript as it was read for name and summary. */
   indexedTo: Progress | undefined;
-  observedTo: Progress | undefined;
   /** The transcript and the meta file as they were when title and meta were read or written. */
   titleState: string;
   metaState: string;
 }
 
-/** How far a transcript was read: no text of it is kept here. */
-export interface Progress extends Cursor {
-  /** The file's size and time at that moment. */
+/** The size and time of a transcript when it was read: no text of it is kept here. */
+export interface Progress {
   size: number;
   modified: string;
-  /** Of the file's bytes before the cursor. */
-  hash: string;
   /** The reader's own. */
   note: JsonRecord;
 }
@@ -72,17 +68,9 @@ export function isCurrent(
 
 type Identity = Pick<Session, "agent" | "id" | "file"> & Pick<TranscriptFile, "hasFolder">;
 
-/** Returns a session's record as it was stored. */
-export function storedRecord(
-  paths: Pick<PathsWithRules, "state">,
-  session: Identity,
-): SessionRecord | undefined {
-  return withState(paths, (store) => find(store, session));
-}
-
 /** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
 export function readRecord(paths: PathsWithRules, session: Identity): SessionRecord {
-  const stored = storedRecord(paths, session) ?? newRecord(session);
+  const stored = withState(paths, (store) => find(store, session)) ?? newRecord(session);
   return withMeta(session, stored, startReading(paths));
 }
 
@@ -127,13 +115,6 @@ export function saveRecord(paths: PathsWithRules, record: SessionRecord): void {
   const reader = startReading(paths);
   const saved = { ...record, metaState: metaState(record, reader) };
   withState(paths, (store) => save(store, [saved], reader.paths));
-}
-
-export function saveObserved(paths: PathsWithRules, session: Identity, observedTo: Progress): void {
-  withState(paths, (store) => {
-    const stored = find(store, session) ?? newRecord(session);
-    save(store, [{ ...stored, observedTo }], startReading(paths).paths);
-  });
 }
 
 export interface NamedSession extends Identity {
@@ -316,7 +297,7 @@ function fileState(file: string): string {
 }
 
 function newRecord({ agent, id, file }: Identity): SessionRecord {
-  const nothing = { title: undefined, meta: undefined, indexedTo: undefined, observedTo: undefined };
+  const nothing = { title: undefined, meta: undefined, indexedTo: undefined };
   return { agent, id, file, titleState: "", metaState: "", ...nothing };
 }
 
@@ -331,15 +312,13 @@ function allRecords({ db }: Store): SessionRecord[] {
 
 function save({ db }: Store, records: readonly SessionRecord[], paths: PathsWithRules): void {
   if (records.length === 0 || db.readOnly !== undefined) return;
-  const insert = db.prepare("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const insert = db.prepare("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
   const json = (value: object | undefined) => (value ? JSON.stringify(value) : null);
   db.transaction(() => {
     // Asked under the lock: whoever forgets something writes config.json first, then takes it out of here.
     if (!isExclusionCurrent(paths)) return;
-    for (const { agent, id, file, title, titleState, meta, metaState, ...read } of records) {
-      const progress = [json(read.indexedTo), json(read.observedTo)];
-      insert.run(agent, id, file, title ?? null, titleState, json(meta), metaState, ...progress);
-    }
+    for (const { agent, id, file, title, titleState, meta, metaState, indexedTo } of records)
+      insert.run(agent, id, file, title ?? null, titleState, json(meta), metaState, json(indexedTo));
   });
 }
 
@@ -364,7 +343,6 @@ function toRecord(row: SqlRow): SessionRecord {
     meta: parsed<SessionMeta>(row.meta),
     metaState: String(row.meta_state),
     indexedTo: parsed<Progress>(row.indexed_to),
-    observedTo: parsed<Progress>(row.observed_to),
   };
 }
 

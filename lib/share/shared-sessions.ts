@@ -218,7 +218,7 @@ export async function sharedMemory(
     session: asSession(shared),
     ledger: redactLedger(sharedLedger(shared, files), settings.redact.extra),
     settings: observeSettings(paths, settings.observe),
-    ...{ entries: [], skipped: 0, isTail: false },
+    ...{ entries: [], skipped: 0 },
   };
 }
 

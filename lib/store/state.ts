@@ -68,7 +68,7 @@ CREATE TABLE written_files (
 ) STRICT;
 CREATE INDEX written_files_session ON written_files(session_id);
 
--- each session: its transcript, what it is called, and how far it was read; lib/sessions/record.ts
+-- each session: its transcript, what it is called, and the state in which it was read; lib/sessions/record.ts
 CREATE TABLE sessions (
   agent TEXT NOT NULL,
   id TEXT NOT NULL,
@@ -81,9 +81,8 @@ CREATE TABLE sessions (
   meta TEXT,
   -- the meta file, as it was when it was read or written
   meta_state TEXT NOT NULL,
-  -- how far the transcript was read to name and describe it, and to observe it: JSON
+  -- the transcript as it was read to name and describe it: JSON
   indexed_to TEXT,
-  observed_to TEXT,
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
 

@@ -6,16 +6,13 @@
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
-import { hashBefore, rowsForward, withFile } from "./jsonl.ts";
-import type { Rules } from "./rules.ts";
-import type { Agent, Cursor, Entry, LineSpan, Session } from "./session.ts";
+import { rowsForward, withFile } from "./jsonl.ts";
+import type { Agent, Entry, LineSpan } from "./session.ts";
 import { type ReadOptions, type ReadProgress, readEntries } from "./transcript.ts";
 
 interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
   /** The row that the conversation is at, where that is known. */
   leafId?: string | undefined;
-  /** Where to begin, at a place from which on the branch is the active one. @default the start */
-  from?: Cursor | undefined;
 }
 
 /**
@@ -170,39 +167,4 @@ export function branchWatch(agent: Agent): (record: JsonRecord) => boolean {
     last = id;
     return branches;
   };
-}
-
-/** A place in a transcript, just past a complete line, and the hash of what lies before it. */
-interface Place extends Cursor {
-  hash: string;
-}
-
-export function placeAt(file: string, { offset, line }: Cursor): Place {
-  return { offset, line, hash: hashBefore(file, offset) };
-}
-
-/** Rows before the place are searched this far back for those that the conversation may go on from. */
-const BACK_BYTES = 32 * 1024;
-
-/**
- * Returns the entries after a place, tool results included, and where they end; undefined where the whole transcript must be
- * read: the file was replaced, or its conversation goes on from an earlier row.
- */
-export function readAppended(
-  { file, size, agent }: Session,
-  { hash, ...from }: Place,
-  rules: Rules,
-): { entries: Entry[]; end: Cursor } | undefined {
-  // An excluded prompt before the place takes its answer with it.
-  if (rules.hasPatterns || size < from.offset || hashBefore(file, from.offset) !== hash) return undefined;
-  const branches = branchWatch(agent);
-  const isBranched = withFile(file, (descriptor) =>
-    Iterator.from(rowsForward(descriptor, formatOf(agent), Math.max(0, from.offset - BACK_BYTES)))
-      .filter(({ terminated }) => terminated)
-      .some(({ records, offset }) => records.filter(branches).length > 0 && offset >= from.offset),
-  );
-  if (isBranched) return undefined;
-  const progress: ReadProgress = { ...from, skipped: 0 };
-  const entries = [...readEntries(file, { rules, from, results: true, progress })];
-  return { entries, end: { offset: progress.offset, line: progress.line } };
 }
