@@ -13,7 +13,6 @@ import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config
 import { findTranscripts } from "../lib/sessions/places.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { isExcluded, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
-import type { Store } from "../lib/store/store.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
@@ -75,32 +74,29 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
   // Nothing was said, or the session is excluded.
   if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
   if (asked.save && settings.notes.onClear) await perform("save", () => save(asked, session, config));
-  let store: Store | undefined; // the other jobs work without it
-  try {
-    await perform("index", async () => {
-      const { openIndex } = await import("../lib/index/freshness.ts");
-      store = await openIndex(paths.database, settings);
-      await index(session, store, config);
-    });
-    if (asked["index-only"]) return;
-    await perform("observe", () => observe(session, config));
-    await perform("meta", () => makeMeta(session, config));
-    const opened = store;
-    if (opened && settings.llm) await perform("topics", () => refineTopicsOf(session, opened, config));
-  } finally {
-    store?.close();
-  }
+  await perform("index", () => index(session, config));
+  if (asked["index-only"]) return;
+  await perform("observe", () => observe(session, config));
+  await perform("meta", () => makeMeta(session, config));
 }
 
 /** Indexes the session and its subagents, full text and vectors. */
-async function index(session: Session, store: Store, config: Config): Promise<void> {
-  const { embedSessions, findFailure } = await import("../lib/index/index-run.ts");
+async function index(session: Session, config: Config): Promise<void> {
+  const [{ openIndex }, { embedSessions, findFailure }] = await Promise.all([
+    import("../lib/index/freshness.ts"),
+    import("../lib/index/index-run.ts"),
+  ]);
   const family = listSessions(config.paths, { subagents: true, excluded: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
   const sessions = family.length > 0 ? family : [session];
-  const failure = findFailure(await embedSessions({ store, config, sessions, isComplete: false }));
-  if (failure) throw failure;
+  const store = await openIndex(config.paths.database, config.settings);
+  try {
+    const failure = findFailure(await embedSessions({ store, config, sessions, isComplete: false }));
+    if (failure) throw failure;
+  } finally {
+    store.close();
+  }
 }
 
 async function observe(session: Session, config: Config): Promise<void> {
@@ -112,26 +108,6 @@ async function observe(session: Session, config: Config): Promise<void> {
   if (!observeSettings(paths, settings.observe).auto) return;
   const complete = await model(config);
   await observeSession(session, { paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
-}
-
-/** Calls the model at most once a turn, and only with a full batch. */
-async function refineTopicsOf(session: Session, store: Store, config: Config): Promise<void> {
-  const complete = await model(config);
-  if (!complete) return;
-  const [{ refineTopics }, { redactor }, { tryLock }] = await Promise.all([
-    import("../lib/index/paid-work.ts"),
-    import("../lib/redact/redact.ts"),
-    import("../lib/base/locks.ts"),
-  ]);
-  const release = tryLock(join(config.paths.home, "topics.lock"));
-  if (!release) return;
-  try {
-    const redact = redactor(config.settings.redact.extra);
-    const { stopped } = await refineTopics({ store, complete, redact, session: session.id, maxCalls: 1 });
-    if (stopped && stopped.type !== "BUDGET_EXCEEDED") throw stopped;
-  } finally {
-    release();
-  }
 }
 
 async function makeMeta(session: Session, config: Config): Promise<void> {

@@ -7,7 +7,6 @@ import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
@@ -124,30 +123,3 @@ test("when a session begins, those that were there before are indexed and named,
   expect(metrics.totalSessions).toBe(5);
   expect(await begin()).toBe(0);
 });
-
-test("with an llm a turn refines topics in one call, once it is full, and pays for no chunk twice", async () => {
-  using home = temporaryHome({ OPENAI_API_KEY: "sk-test" });
-  const server = await startFakeOpenAI();
-  const isTopics = (body: { messages: { content: string }[] }) => JSON.stringify(body).includes("<chunk");
-  server.script(({ body }) =>
-    isTopics(body)
-      ? JSON.stringify({
-          topics: Array.from({ length: 20 }, (_, i) => ({ chunk: i + 1, tags: ["growth plan"] })),
-        })
-      : "{}",
-  );
-  const llm = { baseUrl: server.baseUrl, model: "fake" };
-  home.configure({ llm, observe: { auto: false }, minNewUserMessages: 1000 });
-  const file = writeClaude(home, { id: ID, rows: "" });
-  const session = writer(home, file);
-  for (let turn = 0; turn < 25; turn++) session.append(0);
-  const topicCalls = () => server.chats().filter(({ body }) => isTopics(body)).length;
-  await follow(home, file);
-  expect(topicCalls()).toBe(1);
-  session.append(0);
-  await follow(home, file);
-  expect(topicCalls()).toBe(1);
-  const { stdout } = await runScript("search", ["--topics"], { env: home.env });
-  expect(stdout).toContain("growth plan");
-  await server.close();
-}, 30_000);

@@ -248,10 +248,6 @@ interface TopicOptions {
   store: Store;
   complete: CompleteJson;
   redact: (text: string) => string;
-  /** Only this session's chunks, and only in full batches: a session that goes on changes its last ones. @default all */
-  session?: string | undefined;
-  /** Calls at most. @default no limit */
-  maxCalls?: number | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
@@ -276,14 +272,14 @@ interface Untagged {
 
 /** Refines the topics of every chunk that no model has seen. */
 export async function refineTopics(options: TopicOptions): Promise<TopicReport> {
-  const { store, session, signal, maxCalls = Number.POSITIVE_INFINITY } = options;
+  const { store, signal } = options;
   const report: TopicReport = { refined: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
   const total = countUntagged(store);
   let after = 0;
-  for (let calls = 0; calls < maxCalls && !signal?.aborted; calls++) {
-    const batch = untaggedChunks(store, { after, session });
+  while (!signal?.aborted) {
+    const batch = untaggedChunks(store, after);
     const last = batch.at(-1);
-    if (!last || (session !== undefined && batch.length < CHUNKS_PER_CALL)) break;
+    if (!last) break;
     after = last.id;
     try {
       await refineBatch(options, batch, report);
@@ -345,16 +341,10 @@ function cleanTopics(tags: readonly string[], redact: (text: string) => string):
 const UNTAGGED =
   "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
 
-function untaggedChunks(
-  store: Store,
-  { after, session }: { after: number; session: string | undefined },
-): Untagged[] {
+function untaggedChunks(store: Store, after: number): Untagged[] {
   return store.db
-    .prepare(
-      `SELECT id, content_hash, content ${UNTAGGED} AND id > ?1 AND (?2 IS NULL OR session_id = ?2)
-       ORDER BY id LIMIT ?3`,
-    )
-    .all(after, session ?? null, CHUNKS_PER_CALL)
+    .prepare(`SELECT id, content_hash, content ${UNTAGGED} AND id > ? ORDER BY id LIMIT ?`)
+    .all(after, CHUNKS_PER_CALL)
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
