@@ -18,9 +18,8 @@ import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript } from "../lib/cli.ts";
 import type { Config, PathsWithRules } from "../lib/config/config.ts";
-import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers, pagesToWrite, writePage } from "../lib/health/health.ts";
-import { suggestQuestions } from "../lib/naming/own-questions.ts";
+import { suggestQuestion } from "../lib/naming/own-questions.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
@@ -101,7 +100,8 @@ interface Report {
   pages: string[];
   /** Null where nothing was indexed. */
   sessions: number | null;
-  questions: string[];
+  /** Something to ask, of the user's own history. */
+  question: string | null;
   /** Files of ours outside the state folder that were removed, and those that stay because somebody changed them. */
   removed: string[];
   keptFiles: string[];
@@ -110,7 +110,7 @@ interface Report {
 /** A host's command that takes longer hangs. */
 const COMMAND_TIMEOUT_MS = 60_000;
 /** What the first answer may take of a screen. */
-const ANSWER_CHARS = 1200;
+const ANSWER_CHARS = "1200";
 
 const SCRIPT = {
   usage: USAGE,
@@ -146,7 +146,7 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
     commands,
-    ...{ pages: [], sessions: null, questions: [], removed: [], keptFiles: [] },
+    ...{ pages: [], sessions: null, question: null, removed: [], keptFiles: [] },
   };
   const work = { config, values, cwd, say, report };
   if (remove) await takeOut(work);
@@ -184,38 +184,15 @@ async function putIn(work: Work, pages: ReturnType<typeof pagesToWrite>): Promis
     runCommands(work);
     for (const page of pages) writePage(page, config.paths);
   }
-  await offerClaude(work);
   await indexAndName(work);
   const found = hosts.filter(({ program }) => program !== null).map(({ name }) => name);
   const wired = found.filter((name) => commands.every(({ host, ok }) => host !== name || ok));
-  const installed = installedProgram(config.env);
-  const done = [
-    ...(wired.length > 0 ? [`Installed from ${ROOT} in ${wired.join(", ")}`] : []),
-    ...(found.length === 0 ? ["Installed in no agent: none was found on PATH"] : []),
-    ...(installed.length > 0 ? [`Installed on this machine: ${installed.join(", ")}`] : []),
-    ...(wired.length + installed.length > 0 ? ["To undo: session-memory setup --remove"] : []),
-  ];
-  if (done.length > 0) say("", ...done);
+  say("", wired.length > 0 ? `Installed from ${ROOT} in ${wired.join(", ")}` : "Installed in no agent");
+  if (wired.length > 0) say("To undo: session-memory setup --remove");
+  if (!config.settings.llm && found.includes("Claude Code")) say(...NO_MODEL);
   if (steps.length > 0 && !isAllowed)
     note("installed into no agent: session-memory setup --yes does what is listed above");
 }
-
-/** At a terminal, offers to ask Claude Code for names and observations where no model is configured. */
-async function offerClaude({ report, config: { settings, paths }, say }: Work): Promise<void> {
-  const claude = report.hosts.find(({ name }) => name === "Claude Code");
-  if (!claude?.program || settings.llm || !process.stdin.isTTY || !process.stderr.isTTY) return;
-  say(...OFFER);
-  if (!(await confirm("Ask Claude Code?"))) return;
-  await setAskedHost(paths.config, true);
-  say(`${paths.config} says so now: {"llm": {"command": "claude"}}`);
-}
-
-const OFFER = [
-  "",
-  "Names and observations are made by rule, and no question to a session is answered. Claude Code can do it without a key:",
-  "`claude -p`, its small model, no tools, no hooks, no transcript. The redacted text of your sessions would go to Anthropic by",
-  "your own account, in the background and by commands, at most 30 times a day.",
-];
 
 /** Takes out of the agents, and of other folders, what was put there. */
 async function takeOut(work: Work): Promise<void> {
@@ -228,15 +205,13 @@ async function takeOut(work: Work): Promise<void> {
   if (isNothing) say("nothing to remove: no agent found here has session-memory");
   say(...listOf("To run:", commands.map(shown)));
   say(...listOf("To remove:", removed));
-  say(...whatStays(config, changed));
+  say(...whatStays(paths, changed));
   if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
   runCommands(work);
   removeWritten(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
   for (const file of own) removeOwnFolder(file, paths);
-  if (existsSync(paths.config) && (await setAskedHost(paths.config, false)))
-    say(`taken out of ${paths.config}: "llm", as it was written`);
   Object.assign(report, { removed, keptFiles: changed });
 }
 
@@ -288,6 +263,10 @@ function receivers({ settings, paths, env }: Config, commands: Report["commands"
 
 const SENDS =
   "Indexing and naming send texts where config.json says: session-memory embed --dry-run shows what";
+const NO_MODEL = [
+  'Names and observations are made by rule. With "llm": {"command": "claude"} in config.json Claude Code makes them, which',
+  "sends the redacted text of your sessions to Anthropic by your own account",
+];
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
 
@@ -337,12 +316,11 @@ async function indexAndName({ config, values, cwd, say, report }: Work): Promise
   for (const name of ["embed", "index-meta"]) if (start(name, [], "ignore") !== 0) process.exitCode = 1;
   report.sessions = await countIndexed(config.paths);
   say("", `${counted(report.sessions, "session")} can be searched now`);
-  report.questions = await suggestQuestions(config, cwd);
-  const [first] = report.questions;
-  if (first === undefined || json) return;
-  const commands = report.questions.map((question) => `  session-memory search ${quoted(question)}`);
-  say("Questions of your own history:", ...commands, "", "The first one's answer:");
-  start("search", ["--limit", "1", "--max-chars", String(ANSWER_CHARS), "--quiet", first], "inherit");
+  const question = await suggestQuestion(config, cwd);
+  if (question === undefined) return;
+  report.question = question;
+  say("A question of your own history:", `  session-memory search ${quoted(question)}`, "");
+  if (!json) start("search", ["--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", question], "inherit");
 }
 
 /** Returns how many sessions a search looks through. */
@@ -360,32 +338,15 @@ async function countIndexed({ database }: PathsWithRules): Promise<number> {
   }
 }
 
-/** Where Bun and npm keep what they fetched, in the user's home. */
-const CACHES = [
-  [".bun/install/cache", "bun pm cache rm"],
-  [".npm/_cacache", "npm cache clean --force"],
-] as const;
-
-/** Lists what the user may delete, or take back, by hand. */
-function whatStays({ paths, env }: Config, changed: readonly string[]): string[] {
+/** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */
+function whatStays(paths: PathsWithRules, changed: readonly string[]): string[] {
   const copies = join(paths.claude, "plugins", "cache", "session-memory");
-  const caches = CACHES.map(([folder, clear]) => [join(env.HOME ?? "", folder), clear] as const);
   const hub = publishedAt(paths);
-  const isClone = !ROOT.startsWith(installFolder(env));
   return listOf("What stays:", [
     ...(existsSync(paths.home) ? [`${paths.home}: index, names, notes, observations and config.json`] : []),
     ...changed.map((file) => `${file}: changed since we wrote it`),
-    ...(hub === undefined
-      ? []
-      : [`what was shared at ${hub}: before you delete anything, session-memory share --leave`]),
+    ...(hub ? [`what was shared at ${hub}: before you delete anything, session-memory share --leave`] : []),
     ...(existsSync(copies) ? [`${copies}: Claude Code's copy of the plugin`] : []),
-    ...caches.flatMap(([folder, clear]) =>
-      existsSync(folder)
-        ? [`${folder}: packages that were fetched, not ours alone (${clear} empties it)`]
-        : [],
-    ),
-    "the agents' own transcripts, which are never written to",
-    ...(isClone ? [`${ROOT}: the program itself`] : []),
   ]);
 }
 

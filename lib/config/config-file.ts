@@ -1,4 +1,4 @@
-/** Changes config.json, without its schema: the `exclude` block, and whether Claude Code is asked. */
+/** Changes the `exclude` block of config.json, without its schema. */
 
 import { existsSync, realpathSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
@@ -49,48 +49,12 @@ type Change = (
   present: readonly unknown[],
 ) => { changed: string[]; next: readonly unknown[] };
 
-/** What `setup` writes where the user lets Claude Code be asked. */
-const ASKED_HOST = { command: "claude" };
-
-/**
- * Lets Claude Code be asked, where no model is configured, or takes that out as it was written; returns whether the file
- * changed.
- *
- * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
- */
-export async function setAskedHost(config: string, isAsked: boolean): Promise<boolean> {
-  return await changeConfig(config, (settings) => {
-    const { llm, ...others } = settings;
-    if (isAsked)
-      return {
-        next: llm === undefined ? { ...settings, llm: ASKED_HOST } : settings,
-        result: llm === undefined,
-      };
-    const isOurs = JSON.stringify(llm) === JSON.stringify(ASKED_HOST);
-    return { next: isOurs ? others : settings, result: isOurs };
-  });
-}
-
-type Json = Record<string, unknown>;
-
-/** Replaces the file's settings by others, where they are others. */
-async function changeConfig<T>(
-  config: string,
-  change: (settings: Json) => { next: Json; result: T },
-): Promise<T> {
+async function changeExclude(config: string, change: Change, dryRun = false): Promise<Exclude> {
   // The file may be a link into somebody's dotfiles: what it leads to is replaced.
   const file = existsSync(config) ? realpathSync(config) : config;
   const { withLock } = await import("../base/locks.ts");
   return await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
     const settings = parseConfig(config, readIfExists(file) ?? "{}");
-    const { next, result } = change(settings);
-    if (next !== settings) replaceFile(file, `${JSON.stringify(next, null, 2)}\n`);
-    return result;
-  });
-}
-
-async function changeExclude(config: string, change: Change, dryRun = false): Promise<Exclude> {
-  return await changeConfig(config, (settings) => {
     const present = isRecord(settings.exclude) ? settings.exclude : {};
     const all: Exclude = { sessions: [], projects: [], patterns: [] };
     const exclude: Record<string, unknown> = { ...present };
@@ -99,8 +63,9 @@ async function changeExclude(config: string, change: Change, dryRun = false): Pr
       all[key] = changed;
       if (changed.length > 0) exclude[key] = next;
     }
-    const isChanged = !dryRun && EXCLUDE_KEYS.some((key) => all[key].length > 0);
-    return { next: isChanged ? { ...settings, exclude } : settings, result: all };
+    const isChanged = EXCLUDE_KEYS.some((key) => all[key].length > 0);
+    if (isChanged && !dryRun) replaceFile(file, `${JSON.stringify({ ...settings, exclude }, null, 2)}\n`);
+    return all;
   });
 }
 

@@ -1,4 +1,4 @@
-/** Questions about the user's own work that a search answers well, to begin with: asked once, or about a file changed. */
+/** A question about the user's own work that a search answers well, to begin with: asked once, or about a file changed. */
 
 import { folderName } from "../base/text.ts";
 import type { Config, PathsWithRules } from "../config/config.ts";
@@ -11,11 +11,10 @@ import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { isCircumstantial } from "./meta-words.ts";
 
-const QUESTIONS = 3;
 /** Whole transcripts are read, while the user waits: of so many sessions, and none larger than this. */
 const SESSIONS_MAX = 50;
 const BYTES_MAX = 32 * 1024 * 1024;
-/** At most this many searches are made to find questions that have an answer. */
+/** At most this many searches are made to find a question that has an answer. */
 const TRIES = 12;
 /** A question that a stranger to the session understands: it asks for a fact, and points at nothing on a screen. */
 const ASKS =
@@ -26,11 +25,11 @@ const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
 const COMMON = /^(?:readme|changelog|index|main|mod|package|__init__)\b/i;
 const IS_CODE = /\.(?!(?:mdx?|txt|json|lock|toml|ya?ml)$)\w+$/i;
 
-/** Returns at most three questions, from the newest sessions of the current directory's project, then from all others. */
-export async function suggestQuestions(
+/** Returns a question, from the newest sessions of the current directory's project, else from all others. */
+export async function suggestQuestion(
   { paths, settings, ...config }: Config,
   cwd: string,
-): Promise<string[]> {
+): Promise<string | undefined> {
   // By words alone: nothing is sent for a suggestion.
   const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
   const here = listByLastRow(paths, { project: cwd, cwd });
@@ -38,23 +37,20 @@ export async function suggestQuestions(
   const sessions = [...new Map([...here, ...all].map((each) => [each.id, each])).values()]
     .filter(({ size }) => size <= BYTES_MAX)
     .slice(0, SESSIONS_MAX);
-  const questions: string[] = [];
   for (const asks of [questionsOf, questionOfName]) {
     let tries = 0;
-    for (const session of questions.length > 0 ? [] : sessions) {
+    for (const session of sessions) {
       for (const query of asks(session, paths)) {
-        if (questions.length === QUESTIONS || ++tries > TRIES) return questions;
+        if (++tries > TRIES) return undefined;
         const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
         const [best] = results;
         // What was asked alone is no answer.
         const isAnswered = best?.lines.some(({ who }) => who !== "user");
-        if (!isAnswered || best?.strength !== "strong" || best.session_id !== session.id) continue;
-        if (!questions.includes(query)) questions.push(query);
-        break;
+        if (isAnswered && best?.strength === "strong" && best.session_id === session.id) return query;
       }
     }
   }
-  return questions;
+  return undefined;
 }
 
 /** Returns what may be asked of a session in which nothing else can. */
