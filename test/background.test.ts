@@ -7,7 +7,7 @@ import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, write, writeClaude } from "./support/home.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
