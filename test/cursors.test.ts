@@ -123,7 +123,11 @@ test("flipped, spliced and torn bytes throw nothing, and what can be read is tol
       claudeUser({ text: `d${i}`, at: secondsAgo(60), cwd: home.project }),
     );
     const file = writeClaude(home, { id, rows: "" });
-    writeFileSync(file, damage(Buffer.from(jsonl(...rows)), random));
+    // The last row stays whole: it says how old the session is.
+    const last = Buffer.from(
+      `\n${jsonl(claudeUser({ text: "last", at: secondsAgo(60), cwd: home.project }))}`,
+    );
+    writeFileSync(file, Buffer.concat([damage(Buffer.from(jsonl(...rows)), random), last]));
     // A flipped digit can make a row old, and a splice can repeat one.
     const users = [...readEntries(file)].filter(
       ({ at, kind }) => kind === "user" && (at ?? "9") > secondsAgo(3590),
