@@ -36,10 +36,10 @@ const NEWS: HookOutput = {
   },
 };
 
-/** The marks are set after the callback has returned. */
+/** The marks are set right after the callback has returned. */
 async function ask(home: TemporaryHome, options = {}, given: unknown = input(home), context = {}) {
   const output = await userPromptSubmit({ env: home.env, ...options })(given, undefined, context);
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise((resolve) => setImmediate(resolve));
   return output;
 }
 

@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findProgram, findRuntime, startDetached } from "../lib/base/runtime.ts";
+import { eventually } from "./support/eventually.ts";
 import { write } from "./support/home.ts";
 import { BUN_PATH, ROOT } from "./support/run.ts";
 
@@ -14,11 +15,6 @@ function machine() {
     cpSync(join(ROOT, file), join(root, file), { recursive: true });
   const env = { PATH: BUN_PATH, HOME: join(path, "user") };
   return { path, root, env, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
-}
-
-async function appears(file: string): Promise<string> {
-  for (let i = 0; i < 200 && !existsSync(file); i++) await Bun.sleep(25);
-  return readFileSync(file, "utf8");
 }
 
 test("findRuntime() names what the starter finds, and nothing where it finds nothing", () => {
@@ -44,7 +40,7 @@ test("startDetached() starts a program that sees the off switch, outlives its ca
     `import { existsSync, renameSync, writeFileSync } from "node:fs";
     const { SESSION_MEMORY_DISABLE, GIVEN } = process.env;
     const seen = { SESSION_MEMORY_DISABLE, GIVEN, args: process.argv.slice(2), cwd: process.cwd() };
-    for (let i = 0; i < 400 && !existsSync(${JSON.stringify(go)}); i++) await Bun.sleep(25);
+    for (let i = 0; i < 800 && !existsSync(${JSON.stringify(go)}); i++) await Bun.sleep(25);
     writeFileSync(${JSON.stringify(proof)} + ".part", JSON.stringify(seen));
     renameSync(${JSON.stringify(proof)} + ".part", ${JSON.stringify(proof)});`,
   );
@@ -57,7 +53,8 @@ test("startDetached() starts a program that sees the off switch, outlives its ca
   expect(await Bun.spawn([process.execPath, join(place.path, "ask.ts")]).exited).toBe(0);
   expect(existsSync(proof)).toBe(false);
   write(go, "");
-  expect(JSON.parse(await appears(proof))).toEqual({
+  await eventually("what the program saw", () => existsSync(proof));
+  expect(JSON.parse(readFileSync(proof, "utf8"))).toEqual({
     SESSION_MEMORY_DISABLE: "1",
     GIVEN: "yes",
     args: ["--session", "a b"],

@@ -209,12 +209,17 @@ describe("a project folder's preload, path maps, .env and packages run and steer
     }
   });
 
-  test.each(["in a clone", "under the project's node_modules"])(
-    "for a package %s",
-    async (where) => {
+  test.each([
+    ["every command, in a clone", "root", "clone"],
+    ["a script, a hook and a job, in a clone", "sub-folder", "clone"],
+    ["a script, a hook and a job, under the project's node_modules", "root", "node_modules"],
+    ["a script, a hook and a job, under the project's node_modules", "sub-folder", "node_modules"],
+  ])(
+    "for %s, started from its %s",
+    async (what, from, where) => {
       using place = temporaryHome();
       const { proof, folders } = hostile(place);
-      const root = where === "in a clone" ? ROOT : join(place.project, "node_modules", "session-memory");
+      const root = where === "clone" ? ROOT : join(place.project, "node_modules", "session-memory");
       if (root !== ROOT) {
         for (const name of PACKAGE) cpSync(join(ROOT, name), join(root, name), { recursive: true });
         symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
@@ -225,21 +230,21 @@ describe("a project folder's preload, path maps, .env and packages run and steer
         ...{ session_id: "11111111-2222-4333-8444-555555555555", transcript_path: file },
         ...{ cwd: place.project, prompt: "as in @@last", source: "startup" },
       });
+      const names = what.startsWith("every")
+        ? ["--version", ...HOOKS, ...SCRIPTS.filter((name) => name !== "search")]
+        : ["user-prompt-submit"];
       const entries = [
-        ...SCRIPTS.map((name) => [name, ...(name === "search" ? ["hello"] : [])]),
-        ...HOOKS.map((name) => [name]),
+        ...names.map((name) => [name]),
+        ["search", "hello"],
         ["background", "--session", "x", "--file", file, "--cwd", place.project],
-        ["--version"],
       ];
-      for (const cwd of folders) {
-        for (const entry of entries) {
-          const env = { ...place.env, PATH: BUN_PATH };
-          const { stderr } = await runCommand(["/bin/sh", join(root, "bin", "session-memory"), ...entry], {
-            ...{ cwd, env, stdin },
-          });
-          const ran = existsSync(proof) ? readFileSync(proof, "utf8") : "";
-          expect([entry, ran, stderr.includes("ignored from")]).toEqual([entry, "", false]);
-        }
+      const cwd = folders[from === "root" ? 0 : 1] ?? "";
+      const env = { ...place.env, PATH: BUN_PATH };
+      for (const entry of entries) {
+        const command = ["/bin/sh", join(root, "bin", "session-memory"), ...entry];
+        const { stderr } = await runCommand(command, { cwd, env, stdin });
+        const ran = existsSync(proof) ? readFileSync(proof, "utf8") : "";
+        expect([entry, ran, stderr.includes("ignored from")]).toEqual([entry, "", false]);
       }
     },
     60_000,

@@ -14,10 +14,10 @@ import { dirname, join } from "node:path";
 import { z } from "zod";
 import { loadConfig } from "../../lib/config/config.ts";
 import { configuredModel } from "../../lib/model/configured-model.ts";
+import { eventually } from "../support/eventually.ts";
 import { ROOT, runScript } from "../support/run.ts";
 import { type ClaudeHome, claudeHome, runClaude, textOf, transcriptOf } from "./claude.ts";
 import { FAILING, FINDING, layDeploy, TOLD } from "./deploy.ts";
-import { eventually } from "./eventually.ts";
 import {
   asksForSummary,
   type FakeAnthropic,

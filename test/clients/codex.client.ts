@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { eventually } from "../support/eventually.ts";
 import { ROOT, runCommand, runScript } from "../support/run.ts";
 import { textOf } from "./claude.ts";
 import { FAILING, FINDING, layDeploy, TOLD } from "./deploy.ts";
-import { eventually } from "./eventually.ts";
 import {
   type FakeResponses,
   type ResponsesReply,

@@ -15,10 +15,10 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { claudeUser } from "../support/claude.ts";
+import { eventually } from "../support/eventually.ts";
 import { jsonl } from "../support/rows.ts";
 import { ROOT, runCommand } from "../support/run.ts";
 import { claudeHome, runClaude, textOf } from "./claude.ts";
-import { eventually } from "./eventually.ts";
 import { startFakeAnthropic } from "./fake-anthropic.ts";
 import { CLIENTS, installed } from "./install.ts";
 

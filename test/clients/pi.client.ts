@@ -3,9 +3,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { eventually } from "../support/eventually.ts";
 import { runScript } from "../support/run.ts";
 import { FAILING, FINDING, layDeploy, TOLD } from "./deploy.ts";
-import { eventually } from "./eventually.ts";
 import { type Answer, type ChatReply, type FakeChat, startFakeChat } from "./fake-chat.ts";
 import { foreignLines, HOSTILE, QUOTED } from "./hostile.ts";
 import { CLIENTS, installed, unpackedPi } from "./install.ts";
