@@ -126,11 +126,9 @@ describe("deedsIn() of Claude Code", () => {
     expect(read?.result).not.toContain("zebra");
   });
 
-  test("keeps of binary output that it was binary, and copes with a huge one", () => {
-    const binary = bash("cat a.png", "\ufffdPNG\0\ufffd\ufffd\u0001".repeat(500));
-    const [first, second] = deeds(binary, bash("yes", "y\n".repeat(3_000_000)));
-    expect(first?.result).toBe("[binary]");
-    expect(second?.result?.length).toBeLessThanOrEqual(300);
+  test("copes with a huge output", () => {
+    const [deed] = deeds(bash("yes", "y\n".repeat(3_000_000)));
+    expect(deed?.result?.length).toBeLessThanOrEqual(300);
   });
 });
 

@@ -8,7 +8,7 @@ import { shortHash } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { RawEntry, Results } from "./format.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
-import { deedKind, defineLazy, onlyChanges } from "./tool-call.ts";
+import { deedKind, onlyChanges } from "./tool-call.ts";
 
 interface CallOptions {
   /** The session's directory. */
@@ -55,15 +55,13 @@ export function callCheck({
   results,
   callsBefore,
 }: CallOptions): (raw: RawEntry) => Entry | undefined {
-  // By a number, and one of each tool: what stays among garbage keeps a block of memory alive.
   const calls = new Map<number, Call>();
-  const ordinary = new Map<string, Call>();
   const take = ({ callId, workdir = cwd }: RawEntry, tool: ToolCall) => {
     const isOurs = isOwnCall(tool, workdir);
     if (callId === undefined) return isOurs;
-    const isSpecial = isOurs || tool.action === "other";
-    const call = isSpecial ? { tool: withoutInput(tool), isOurs } : ordinaryCall(ordinary, tool);
-    calls.set(shortHash(callId), call);
+    const { name, action } = tool;
+    const target = action === "other" ? tool.target : "";
+    calls.set(shortHash(callId), { tool: { name, target, action, paths: [] }, isOurs });
     if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
     return isOurs;
   };
@@ -100,17 +98,6 @@ function resultEnds(entry: Entry, isOutput: boolean): Entry {
   return entry;
 }
 
-/** Returns what is held of any call of a tool whose result says all by itself. */
-function ordinaryCall(known: Map<string, Call>, { name, action }: ToolCall): Call {
-  let call = known.get(name);
-  if (!call) {
-    if (known.size >= CALLS_HELD) known.clear();
-    call = { tool: { name, target: "", action, paths: [] }, isOurs: false };
-    known.set(name, call);
-  }
-  return call;
-}
-
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
 function isOwnCall({ name, action, input, target }: ToolCall, cwd: string): boolean {
   return OWN_TOOLS.test(name) || (action === "run" && isOwnCommand(input ?? target, cwd));
@@ -122,16 +109,9 @@ export function isOwnCommand(command: string, cwd: string): boolean {
 }
 
 function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
-  const brief = withoutInput(tool);
-  entry.tool = brief;
-  if (!results || !Object.hasOwn(tool, "input")) return entry;
-  const kept = () => {
-    const { input = "" } = tool;
-    return results === "ends" ? keepEnds(input, { head: HEAD_CHARS }) : input;
-  };
-  // A diff is worked out only where the host kept none; what else is held would keep the whole input in memory.
-  if (tool.action === "edit") defineLazy(brief, "input", kept);
-  else brief.input = kept();
+  const { input = "" } = tool;
+  if (!results) entry.tool = withoutInput(tool);
+  else if (results === "ends") entry.tool = { ...tool, input: keepEnds(input, { head: HEAD_CHARS }) };
   return entry;
 }
 
@@ -269,18 +249,11 @@ function keptInput(tool: ToolCall, { kind, patch }: { kind: DeedKind; patch: str
 
 function keptResult(whole: string, { kind, outcome }: Pick<Deed, "kind" | "outcome">): string {
   const text = whole.trim();
-  if (isBinary(text)) return "[binary]";
   const hasFailed = outcome === "failed";
   if (text.length <= (hasFailed ? 2 * FAILED_MAX : DONE_MAX)) return text;
   const head = hasFailed ? [cutHead(text, FAILED_MAX)] : [];
   const tail = cutTail(text, hasFailed ? FAILED_MAX : DONE_MAX);
   return [...head, ...(kind === "command" ? keptErrors(text, ...head, tail) : []), tail].join("\n");
-}
-
-/** Bytes that were no text are replaced by the host, many of them by this mark. */
-function isBinary(text: string): boolean {
-  const start = text.slice(0, 2000);
-  return (start.match(/[\ufffd\0]/g)?.length ?? 0) > start.length * 0.05;
 }
 
 /** Shortens a text to `max` UTF-16 units without splitting a character, marked with an ellipsis. */

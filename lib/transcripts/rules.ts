@@ -9,7 +9,6 @@ import type { Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
 import type { Entry, ToolCall } from "./session.ts";
-import { defineLazy } from "./tool-call.ts";
 
 export interface Rules extends Exclusion {
   /** Redacts a text: by our rules and by `redact.extra`. */
@@ -56,6 +55,7 @@ function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
   const { line, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
+  let changes: string | undefined;
   const entry: Entry = {
     line,
     offset,
@@ -71,9 +71,13 @@ function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
     contextTokens,
     isError,
     state,
+    get patch() {
+      changes ??= patch === undefined ? undefined : clean(patch);
+      return changes;
+    },
   };
   if (tool) entry.tool = tool;
-  return patch === undefined ? entry : defineLazy(entry, "patch", () => clean(patch));
+  return entry;
 }
 
 function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {

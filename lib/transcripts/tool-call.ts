@@ -1,6 +1,15 @@
 /** Reads what a tool call does and to what, and its whole input as text: a command, a diff, a written file, the arguments. */
 
-import { arrayOf, isRecord, type JsonRecord, jsonOf, numberOf, stringOf, stringsOf } from "../base/json.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  jsonOf,
+  numberOf,
+  recordOf,
+  stringOf,
+  stringsOf,
+} from "../base/json.ts";
 import type { DeedKind, ToolAction, ToolCall } from "./session.ts";
 
 /** The argument that says what a call is about, the most telling name first. */
@@ -44,30 +53,18 @@ const ACTIONS: [ToolAction, RegExp][] = [
 /** Describes a tool call: its action and target, with the whole input where that is wanted. */
 export function toolCall(name: string, input: unknown, whole = false): ToolCall {
   const call = briefCall(name, input);
-  const text = () => inputText(name, call.action, input);
-  if (whole && call.action === "edit") return defineLazy(call, "input", text);
   // A command is needed whole to recognise one of ours.
-  if (whole || call.action === "run") call.input = text();
+  if (whole || call.action === "run") call.input = inputText(name, call.action, input);
   return call;
 }
 
 function briefCall(name: string, input: unknown): ToolCall {
   const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
   if (name === "apply_patch") {
-    const patch =
-      typeof input === "string"
-        ? input
-        : isRecord(input)
-          ? (stringOf(input.input) ?? stringOf(input.patchText) ?? "")
-          : "";
+    const { input: text, patchText } = recordOf(input);
+    const patch = stringOf(input) ?? stringOf(text) ?? stringOf(patchText) ?? "";
     const paths = patchedPaths(patch);
     return { name, target: paths.join(" ") || collapseBlanks(patch), action: "edit", paths };
-  }
-  if (isRecord(input) && name === "AskUserQuestion") {
-    const asked = arrayOf(input.questions).map((each) =>
-      isRecord(each) ? (stringOf(each.question) ?? "") : "",
-    );
-    return { name, target: collapseBlanks(asked.join(" ")), action, paths: [] };
   }
   if (!isRecord(input))
     return { name, target: collapseBlanks(typeof input === "string" ? input : ""), action, paths: [] };
@@ -160,27 +157,17 @@ function argumentsText(input: JsonRecord): string {
     .join("\n");
 }
 
-/** Defines a property that is computed once, when it is first read. */
-export function defineLazy<T extends object, K extends keyof T>(object: T, key: K, compute: () => T[K]): T {
-  let known: { value: T[K] } | undefined;
-  const get = () => {
-    known ??= { value: compute() };
-    return known.value;
-  };
-  return Object.defineProperty(object, key, { get, enumerable: true, configurable: true });
-}
-
-/** Larger changes are shown as all removed, then all added: the table below grows with both sides. */
-const CELLS_MAX = 250_000;
-
-/** Compares two texts: returns the removed and added lines, and the kept ones between two changes. */
+/** Writes a replacement as one hunk: the lines that both texts begin and end with are kept, those between are changed. */
 function diffLines(before: string, after: string): string[] {
   const [old, now] = [splitLines(before), splitLines(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start++;
   let end = 0;
   while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end++;
-  return changedLines(old.slice(start, old.length - end), now.slice(start, now.length - end));
+  return [
+    ...old.slice(start, old.length - end).map((line) => `-${line}`),
+    ...now.slice(start, now.length - end).map((line) => `+${line}`),
+  ];
 }
 
 /** Returns a unified diff from its first changed hunk on; undefined when it changes nothing. */
@@ -220,36 +207,6 @@ export function onlyChanges(diff: string): string {
 
 function splitLines(text: string): string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
-}
-
-/** Compares two lists of lines by their longest common subsequence. */
-function changedLines(old: readonly string[], now: readonly string[]): string[] {
-  const width = now.length + 1;
-  if (old.length * now.length > CELLS_MAX)
-    return [...old.map((line) => `-${line}`), ...now.map((line) => `+${line}`)];
-  const common = new Uint16Array((old.length + 1) * width);
-  for (let i = old.length - 1; i >= 0; i--) {
-    for (let j = now.length - 1; j >= 0; j--) {
-      common[i * width + j] =
-        old[i] === now[j]
-          ? (common[(i + 1) * width + j + 1] ?? 0) + 1
-          : Math.max(common[(i + 1) * width + j] ?? 0, common[i * width + j + 1] ?? 0);
-    }
-  }
-  const lines: string[] = [];
-  let [i, j] = [0, 0];
-  while (i < old.length || j < now.length) {
-    if (i < old.length && j < now.length && old[i] === now[j]) {
-      lines.push(` ${old[i++]}`);
-      j++;
-    } else if (
-      i < old.length &&
-      (j === now.length || (common[(i + 1) * width + j] ?? 0) >= (common[i * width + j + 1] ?? 0))
-    ) {
-      lines.push(`-${old[i++]}`);
-    } else lines.push(`+${now[j++]}`);
-  }
-  return lines;
 }
 
 /** Characters of a command line that hold a commit's subject, and of that. */
