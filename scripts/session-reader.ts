@@ -53,7 +53,7 @@ import {
   type LogStyle,
   pickSteps,
   type Step,
-  type StepFilter,
+  type StepRequest,
   stepJson,
 } from "../lib/transcripts/steps.ts";
 import { readLastSteps, readStepsAt } from "../lib/transcripts/transcript.ts";
@@ -133,11 +133,7 @@ export function readSessionLog(options: {
 }
 
 /** A request. */
-interface Request {
-  lines: LineRange | undefined;
-  around: number | undefined;
-  count: number;
-  filter: StepFilter;
+interface Request extends StepRequest {
   style: Pick<LogStyle, "timezone" | "full" | "tools" | "participants">;
   maxChars: number;
 }
@@ -232,6 +228,8 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
     return void show({ resume }, [resume]);
   }
   request.lines ??= "shared" in found ? found.shared.lines : found.lines;
+  if (request.around !== undefined && !request.lines)
+    throw usageError("Cannot use --around without a line", "add --line 118");
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
   const log = "shared" in found ? readSharedLog(found.shared, request, run) : readLog(found, request, run);
   const { session, id, steps, skipped, from } = log;
@@ -245,16 +243,15 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   }
   const head = sessionHeader(session, rules);
   const maxChars = request.maxChars - countPoints([head]);
-  const { filter, lines: range } = request;
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
     const most = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
-    const asked = { cwd: session.cwd, maxChars: most, fromStart: filter.since !== undefined };
+    const asked = { cwd: session.cwd, maxChars: most, fromStart: request.filter.since !== undefined };
     return void show(undefined, [head, ...outline(steps, { ...style, ...asked })]);
   }
   const texts = steps.map((step) => formatStep(step, style));
   const lines = steps.map(({ entry }) => entry.line);
-  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, range, id, words: filter.words })]);
+  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, asked: request.lines?.from, id })]);
 }
 
 function isFiltered({ speaker, grep, since, until }: Values): boolean {

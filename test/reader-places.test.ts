@@ -87,8 +87,8 @@ describe("session-reader", () => {
     const beyond = await read(`${SHORT}:99`);
     expect({ stdout: beyond.stdout, exitCode: beyond.exitCode }).toEqual({ stdout: "", exitCode: 1 });
     expect(beyond.stderr).toStartWith("error: NOT_FOUND: Cannot show line 99: ");
-    for (const wrong of ["0", "x", "7-3", "3-", "-3"]) {
-      expect((await read(SHORT, "--line", wrong)).exitCode).toBe(2);
+    for (const wrong of ["--line 0", "--line x", "--line 7-3", "--line 3-", "--line -3", "--around 3"]) {
+      expect((await read(SHORT, ...wrong.split(" "))).exitCode).toBe(2);
     }
   });
 

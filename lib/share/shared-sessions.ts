@@ -14,7 +14,7 @@ import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { hasReplica, type Store, withShared } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { pickSteps, type Step } from "../transcripts/steps.ts";
+import { pickSteps, type Step, type StepRequest } from "../transcripts/steps.ts";
 
 /** A session that someone else shares. */
 export interface FoundShared {
@@ -250,7 +250,7 @@ function sharedLedger({ observations: text = "", reference }: FoundShared, files
 /** Returns the steps that are asked for: the last ones, or those at some lines with a few beside them. */
 export function readSharedSteps(
   shared: FoundShared,
-  asked: Parameters<typeof pickSteps>[1],
+  asked: StepRequest,
   paths: Pick<PathsWithRules, "shared">,
 ): Step[] {
   return pickSteps(readAllSharedSteps(shared, paths), asked);

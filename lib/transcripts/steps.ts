@@ -1,6 +1,6 @@
 /** Formats a conversation as steps, each a message or a tool call with its result, as text and as JSON. */
 
-import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
+import { countPoints, cutLine, type Line, type Part } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
@@ -62,21 +62,17 @@ export function isWanted(
   return words.every((word) => text.includes(word));
 }
 
+/** Which steps of a session are read. */
+export interface StepRequest {
+  lines: { from: number; to: number; isRange: boolean } | undefined;
+  around: number | undefined;
+  /** Of the last ones, where no lines are asked for. */
+  count: number;
+  filter: StepFilter;
+}
+
 /** Picks the last wanted steps, or those on some lines with as many more on both sides. */
-export function pickSteps(
-  steps: readonly Step[],
-  {
-    lines,
-    around,
-    count,
-    filter,
-  }: {
-    lines: { from: number; to: number; isRange: boolean } | undefined;
-    around: number | undefined;
-    count: number;
-    filter: StepFilter;
-  },
-): Step[] {
+export function pickSteps(steps: readonly Step[], { lines, around, count, filter }: StepRequest): Step[] {
   const wanted = steps.filter((step) => isWanted(step, filter));
   if (!lines) return wanted.slice(-count);
   const first = wanted.findIndex(({ entry }) => entry.line >= lines.from);
@@ -147,10 +143,6 @@ const TOOL_LINE_MAX = 160;
 const INSIDE_MAX = 4000;
 /** A step cut shorter than this says nothing. */
 const CUT_MIN = 40;
-/** Of each of several steps so much is shown at least. */
-const EXCERPT_MIN = 200;
-/** Room for the line that says what is left out. */
-const LEFT_OUT_MAX = 120;
 
 /** Formats a step: line, time, text. Continuation lines are indented, so no text can forge another step. */
 export function formatStep(step: Step, style: LogStyle): Line {
@@ -221,26 +213,22 @@ interface Fit {
   maxChars: number;
   /** The steps' lines. */
   lines: readonly number[];
-  /** The lines that were asked for. @default the newest steps are kept */
-  range: { from: number; to: number } | undefined;
+  /** The first line that was asked for. @default the newest steps are kept */
+  asked: number | undefined;
   /** The session as a place names it. */
   id: string;
-  /** The words that were searched: steps that do not all fit are cut to what is around these. */
-  words: readonly string[];
 }
 
 /**
- * Returns the formatted steps that fit, in order, and a line that says what is left out: the newest; or where steps were
- * asked for those from the first of them on, then the nearest before and after.
+ * Returns the formatted steps that fit, in order, and a line that says what is left out: the newest; or where a line was
+ * asked for, those from it on, then those before it.
  */
-export function fitSteps(whole: readonly Line[], { maxChars, lines, range, id, words }: Fit): Line[] {
-  if (countPoints(whole) <= maxChars) return [...whole];
-  const share = Math.max(EXCERPT_MIN, Math.floor((maxChars - LEFT_OUT_MAX) / whole.length));
-  const steps = words.length === 0 ? whole : whole.map((step) => shortenStep(step, words, share));
+export function fitSteps(steps: readonly Line[], { maxChars, lines, asked, id }: Fit): Line[] {
+  if (countPoints(steps) <= maxChars) return [...steps];
   const end = steps.length - 1;
-  const place = (from: number, to: number) => `${id}:${lines[from]}-${lines[to]}`;
+  const place = (from: number, to: number) => (from > to ? [] : [`${id}:${lines[from]}-${lines[to]}`]);
   const leftOut = (from: number, to: number): Line => {
-    const places = [...(from > 0 ? [place(0, from - 1)] : []), ...(to < end ? [place(to + 1, end)] : [])];
+    const places = [...place(0, from - 1), ...place(to + 1, end)];
     const count = counted(from + end - to, "entry", "entries");
     const text =
       places.length === 0
@@ -248,42 +236,24 @@ export function fitSteps(whole: readonly Line[], { maxChars, lines, range, id, w
         : `[${count} left out; go on with ${places.join(" or ")}]`;
     return { kind: "text", parts: [["faint", text]] };
   };
-  const asked = range ? lines.findIndex((line) => line >= range.from) : -1;
-  const first = asked === -1 ? end : asked;
-  const last = Math.max(first, range ? lines.findLastIndex((line) => line <= range.to) : first);
-  let left = maxChars - countPoints([asked === -1 ? leftOut(end, end) : leftOut(steps.length, -1)]);
-  let [from, to] = [first, first - 1];
-  const take = (at: number) => {
+  const found = asked === undefined ? -1 : lines.findIndex((line) => line >= asked);
+  const first = found === -1 ? end : found;
+  let left = maxChars - countPoints([found === -1 ? leftOut(end, end) : leftOut(steps.length, -1)]);
+  const fits = (at: number) => {
     const step = steps[at];
-    const length = step ? countPoints([step]) : Number.POSITIVE_INFINITY;
-    if (length > left) return false;
-    left -= length;
-    return true;
+    const rest = step ? left - countPoints([step]) : -1;
+    if (rest >= 0) left = rest;
+    return rest >= 0;
   };
-  while (to < last && take(to + 1)) to++;
+  let [from, to] = [first, first - 1];
+  while (fits(to + 1)) to++;
   const cut = steps[first];
-  if (to < first) {
-    return cut && left >= CUT_MIN && (asked !== -1 || words.length > 0)
+  if (to < first)
+    return cut && found !== -1 && left >= CUT_MIN
       ? [cutLine(cut, left - 1), leftOut(first, first)]
       : [leftOut(steps.length, end)];
-  }
-  while (to >= last) {
-    const isBefore = take(from - 1);
-    if (isBefore) from--;
-    const isAfter = take(to + 1);
-    if (isAfter) to++;
-    if (!isBefore && !isAfter) break;
-  }
+  while (fits(from - 1)) from--;
   return [...steps.slice(from, to + 1), leftOut(from, to)];
-}
-
-/** Returns of a step its first row and the rows that hold the words, in at most `max` code points. */
-function shortenStep(step: Line, words: readonly string[], max: number): Line {
-  if (countPoints([step]) <= max) return step;
-  const rows = plainText(step).split("\n");
-  const isKept = rows.map((row, i) => i === 0 || words.some((word) => row.toLowerCase().includes(word)));
-  const kept = rows.flatMap((row, i) => (isKept[i] ? [row] : isKept[i - 1] ? ["  …"] : []));
-  return cutLine({ kind: step.kind, parts: [kept.join("\n")] }, max - 1);
 }
 
 /** Converts a step to JSON. */
