@@ -82,7 +82,7 @@ export function runScript<T extends Options>(
     if (!needsNoConfig) warnOfState(reading.home);
     const config = { ...loaded, paths: readsAnyVolute ? await readingVolute(reading, cwd) : reading };
     await updateCopies(config.paths).catch((error) => warn(describeError(error)));
-    if (!json) await useTerminal(args, loaded.settings);
+    if (!json) await useTerminal(args);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
     const asking = { paths: config.paths, cwd, current: config.currentSession, remark: note };
@@ -240,16 +240,13 @@ function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">):
 let dress: ((line: Line) => string) | undefined;
 
 /** Formats all further output for a person, if a terminal shows it. Otherwise nothing of this is loaded. */
-async function useTerminal(args: readonly string[], settings: Config["settings"]): Promise<void> {
+async function useTerminal(args: readonly string[]): Promise<void> {
   if (!isTerminal(STDOUT)) return;
   const [{ dresser, painter }, { wordsToMark }] = await Promise.all([
     import("./base/terminal.ts"),
     import("./language/words.ts"),
   ]);
-  const paint = painter(process.env);
-  const { timezone } = settings;
-  const columns = process.stdout.columns || undefined; // 0 where nobody set a size
-  dress = dresser({ paint, now: new Date(), timezone, words: wordsToMark(args), columns });
+  dress = dresser(painter(process.env), wordsToMark(args));
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */

@@ -268,9 +268,8 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>, timezone: s
   const since = values.since === undefined ? "" : timeFlag("--since", values.since, timezone).toISOString();
   const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
   if (sessions.length === 0) note("no sessions found");
-  const columns = process.stdout.columns || 80;
-  const terminal = isTerminal() ? { home: config.env.HOME ?? "", columns } : undefined;
-  const style = { rules, timezone, resume: values.resume, terminal };
+  const columns = isTerminal() ? process.stdout.columns || 80 : undefined;
+  const style = { rules, timezone, resume: values.resume, columns };
   show({ sessions: sessions.map((each) => listedJson(each, style)) }, listingLines(sessions, style));
 }
 

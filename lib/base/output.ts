@@ -77,10 +77,9 @@ export type PartKind =
   | "bad"
   | "faint";
 
-/** A part of a line; of a time also its instant, since a terminal says times as people do. */
-export type Part = string | readonly [kind: PartKind, text: string, instant?: string];
+export type Part = string | readonly [kind: PartKind, text: string];
 
-/** A line: the head of a `result`, a `row` that hangs where a terminal breaks it, or `text`. Parts can hold line breaks. */
+/** A line: the head of a `result`, before which a terminal has a blank one, a `row`, or `text`. Parts can hold line breaks. */
 export interface Line {
   kind: "result" | "row" | "text";
   parts: readonly Part[];

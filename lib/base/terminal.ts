@@ -1,10 +1,6 @@
-/**
- * Formats lines for a person at a terminal: colours by meaning, widths in columns, times as people say them. When output
- * is piped, or `NO_COLOR` is set, nothing is coloured.
- */
+/** Formats lines for a person at a terminal: colours by meaning, widths in columns. What is piped is left as it is. */
 
 import type { Line, Part, PartKind } from "./output.ts";
-import { formatLocal, localTime } from "./time.ts";
 
 /** What can be painted: of a `said` part only the words that were asked for, as `match`. */
 type Painted = Exclude<PartKind, "said"> | "match";
@@ -24,9 +20,6 @@ const CODES: Record<Painted, [on: number, off: number]> = {
   bad: [31, 39],
   faint: [2, 22],
 };
-
-/** Columns by which the rest of a broken line is indented. */
-const HANGING = 2;
 
 /** Returns how to paint, or to leave text as it is. https://no-color.org: any value but the empty one turns colours off. */
 export function painter(env: Record<string, string | undefined>): Paint {
@@ -68,22 +61,6 @@ export function fitColumns(text: string, columns: number): string {
   return `${fitted}…${" ".repeat(Math.max(0, columns - used - 1))}`;
 }
 
-/** Breaks a line between words where a terminal would break it within one; what follows is indented. */
-function wrapColumns(line: string, { columns, indent }: { columns: number; indent: number }): string {
-  if (columns <= 0 || columnsOf(line) <= columns) return line; // a terminal whose size nobody set says 0
-  let [wrapped, used] = ["", 0];
-  for (const part of line.split(/(?<=\S)(?= )/)) {
-    const word = part.trimStart();
-    const [width, bare] = [columnsOf(part), columnsOf(word)];
-    // A word longer than a line goes on where it begins: the terminal breaks it anyway.
-    const breaks = used + width > columns && indent + bare <= columns;
-    wrapped += breaks ? `\n${" ".repeat(indent)}${word}` : part;
-    used = breaks ? indent + bare : used + width;
-    while (used > columns) used -= columns;
-  }
-  return wrapped;
-}
-
 /** Lines up rows of cells by filling each up to the next column; the last cell of a row keeps its length. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
   const widths: number[] = [];
@@ -97,19 +74,6 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
   );
 }
 
-/** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
-export function sayTime(time: Date, { now, timezone }: { now: Date; timezone: string }): string {
-  const [then, today] = [localTime(time, timezone), localTime(now, timezone)];
-  const midnight = ({ year, month, day }: typeof then) => Date.UTC(year, month - 1, day);
-  const days = (midnight(today) - midnight(then)) / DAY_MS;
-  const clock = formatLocal(time.toISOString(), timezone).slice(11, 16);
-  if (days === 0 || days === 1) return `${days === 0 ? "today" : "yesterday"} ${clock}`;
-  return `${then.day} ${MONTHS[then.month - 1]}${then.year === today.year ? "" : ` ${then.year}`}`;
-}
-
-const DAY_MS = 86_400_000;
-const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
-
 /** East Asian Wide and Fullwidth (UAX 11) and what terminals draw as emoji. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{1fa70}-\u{1faff}\u{20000}-\u{3fffd}]/u;
@@ -121,34 +85,18 @@ function columnsOfOne(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-interface DressOptions {
-  paint: Paint;
-  now: Date;
-  timezone: string;
-  /** Words that are marked in what was said and done. */
-  words: readonly string[];
-  /** Of the terminal: results and rows are broken between words there. @default {Number.POSITIVE_INFINITY} */
-  columns?: number | undefined;
-}
-
-/** Returns a function that dresses one printed line after the other. */
-export function dresser(options: DressOptions): (line: Line) => string {
-  const { columns = Number.POSITIVE_INFINITY } = options;
+/** Returns a function that paints one line after the other, with a blank one between results, and marks words in what was said. */
+export function dresser(paint: Paint, words: readonly string[]): (line: Line) => string {
   let isFirst = true;
   return ({ kind, parts }) => {
     const gap = kind === "result" && !isFirst ? "\n" : "";
     isFirst = false;
-    const dressed = parts.map((part) => dressPart(part, options)).join("");
-    if (kind === "text") return dressed;
-    const indent = (/^ */.exec(dressed)?.[0].length ?? 0) + HANGING;
-    const wrapped = dressed.split("\n").map((each) => wrapColumns(each, { columns, indent }));
-    return gap + wrapped.join("\n");
+    return gap + parts.map((part) => dressPart(part, paint, words)).join("");
   };
 }
 
-function dressPart(part: Part, { paint, now, timezone, words }: DressOptions): string {
+function dressPart(part: Part, paint: Paint, words: readonly string[]): string {
   if (typeof part === "string") return part;
-  const [kind, text, instant] = part;
-  if (kind === "said") return highlight(text, words, paint);
-  return paint(kind, instant === undefined ? text : sayTime(new Date(instant), { now, timezone }));
+  const [kind, text] = part;
+  return kind === "said" ? highlight(text, words, paint) : paint(kind, text);
 }

@@ -9,8 +9,8 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { entriesOf, namesIn } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import type { Line } from "../base/output.ts";
-import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
-import { onMachine, quoted, shortId } from "../base/text.ts";
+import { alignColumns, columnsOf, fitColumns } from "../base/terminal.ts";
+import { folderName, onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -53,10 +53,7 @@ export function firstWords(file: string, rules: Rules): string | undefined {
 }
 
 const TITLE_MAX = 80; // a line with its columns
-/** Columns of a name and of a folder at a terminal, and the width below which folders are short and sizes left out. */
-const [NAME_MIN, FOLDER_MAX, FOLDER_NARROW, NARROW] = [16, 28, 16, 100];
-/** A longer id, of a user's own, is cut where the cut one still means one of those listed. */
-const ID_MIN = 13;
+const NAME_MIN = 16; // columns at a narrow terminal, which breaks such rows
 const HEADER_TITLE_MAX = 160; // a header has a line of its own
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
@@ -78,16 +75,17 @@ interface ListStyle {
   /** IANA name. */
   timezone: string;
   resume: boolean;
-  terminal: { home: string; columns: number } | undefined;
+  /** Columns of the terminal. */
+  columns: number | undefined;
 }
 
 export function listingLines(sessions: readonly Session[], style: ListStyle): Line[] {
-  const { terminal, timezone, rules } = style;
+  const { columns, rules } = style;
   const cells = sessions.map((session) => listingCells(session, style));
-  const dates = sessions.map(({ updatedAt }) => new Date(updatedAt));
-  const rows = terminal
-    ? listingColumns(cells, { ...terminal, dates, timezone })
-    : cells.map((each): Line => ({ kind: "text", parts: [each.filter(Boolean).join(" · ")] }));
+  const rows =
+    columns === undefined
+      ? cells.map((each): Line => ({ kind: "text", parts: [each.filter(Boolean).join(" · ")] }))
+      : listingColumns(cells, columns);
   return rows.flatMap((row, i) => {
     const resume = style.resume ? resumeLine(sessions[i] as Session, rules) : undefined;
     return resume === undefined ? [row] : [row, { kind: "text", parts: [`   ${resume}`] }];
@@ -99,52 +97,18 @@ export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, 
   return resume ? { ...listed, resume: resumeLine(session, rules) ?? null } : listed;
 }
 
-/** Returns the cells in columns of the terminal's width: times as people say them, `~` for home, the names as long as there is room. */
-export function listingColumns(
-  rows: readonly string[][],
-  { dates, home, timezone, columns }: { dates: Date[]; home: string; timezone: string; columns: number },
-): Line[] {
-  const now = new Date();
-  const isNarrow = columns < NARROW;
-  const ids = rows.map(([, , id = ""]) => id);
-  const cells = rows.map(([, title = "", whole = "", agent = "", folder = "", size = ""], i) => {
-    const id = isNarrow ? shortenId(whole, ids) : whole;
-    const path = home !== "" && folder.startsWith(`${home}/`) ? `~${folder.slice(home.length)}` : folder;
-    const max = isNarrow ? FOLDER_NARROW : FOLDER_MAX;
-    const shown = cutColumns(columnsOf(path) <= max ? path : `…/${path.split("/").at(-1)}`, max);
-    return [
-      sayTime(dates[i] ?? now, { now, timezone }),
-      title,
-      id,
-      agent,
-      shown,
-      ...(isNarrow ? [] : [size]),
-    ];
-  });
-  const bare = alignColumns(cells.map(([time = "", , ...rest]) => [time, ...rest]));
-  const room = columns - Math.max(0, ...bare.map((row) => columnsOf(row.join("")))) - 3;
-  const width = Math.max(NAME_MIN, room);
+/** Returns the cells in columns: of folders their last part, of names as much as the terminal's width leaves. */
+export function listingColumns(rows: readonly string[][], columns: number): Line[] {
+  const short = rows.map((row) => row.with(4, folderName(row[4] ?? "")));
+  const others = alignColumns(short.map((row) => row.with(1, "")));
+  const room = Math.max(NAME_MIN, columns - Math.max(...others.map((row) => columnsOf(row.join("")))));
   const aligned = alignColumns(
-    cells.map(([time = "", title = "", ...rest]) => [time, cutColumns(title, width), ...rest]),
+    short.map((row) => row.with(1, fitColumns(row[1] ?? "", Math.min(room, columnsOf(row[1] ?? ""))))),
   );
   return aligned.map(([time = "", title = "", id = "", ...rest]) => ({
     kind: "text",
     parts: [["time", time], ["name", title], ["faint", id], rest.join("")],
   }));
-}
-
-/** Returns the shortest beginning of an id that no other of the ids has; of another machine's the whole. */
-function shortenId(id: string, ids: readonly string[]): string {
-  if (id.includes("@")) return id;
-  for (let length = ID_MIN; length < id.length; length++) {
-    const beginning = id.slice(0, length);
-    if (ids.every((other) => other === id || !other.startsWith(beginning))) return beginning;
-  }
-  return id;
-}
-
-function cutColumns(text: string, columns: number): string {
-  return fitColumns(text, Math.min(columns, columnsOf(text)));
 }
 
 /** Returns the command that resumes a session in its host, as a line to print. */
