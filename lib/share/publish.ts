@@ -9,7 +9,7 @@ import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
-import { batchesBy, type Hub, type HubRow } from "./hub.ts";
+import { batchesBy, type Hub } from "./hub.ts";
 import { HUB_MIGRATIONS, otherVersion } from "./hub-schema.ts";
 import {
   type LocalSession,
@@ -69,29 +69,25 @@ export async function greetHub(
 ): Promise<void> {
   const [row = {}] = await hub.query(
     `SELECT (SELECT value FROM session_memory.facts WHERE name = 'hub') AS hub,
-       (SELECT value FROM session_memory.facts WHERE name = 'version') AS version, o.seq, o.machine,
-       (SELECT count(*) FROM session_memory.sessions WHERE origin = $1 AND owner = current_user) AS count
+       (SELECT value FROM session_memory.facts WHERE name = 'version') AS version, o.seq, o.machine
      FROM (SELECT 1) AS one LEFT JOIN session_memory.origins o ON o.id = $1`,
     [origin],
   );
   if (Number(row.version) !== HUB_MIGRATIONS.length) throw otherVersion("use", hub, Number(row.version));
   const isSameHub = readShareFact(state, "hub") === row.hub;
   const notedSeq = isSameHub ? Number(readShareFact(state, "seq") ?? 0) : 0;
-  const seq = row.seq === null ? undefined : Number(row.seq);
-  if (seq === undefined || seq < notedSeq || row.machine !== machine) {
-    // A hub restored from a backup: readers have seen higher numbers, and would take new ones for old.
-    await hub.query(
-      `INSERT INTO session_memory.origins AS o (id, machine, seq) VALUES ($1, $2, $3)
-       ON CONFLICT (id) DO UPDATE SET machine = excluded.machine, seq = greatest(o.seq, excluded.seq)`,
-      [origin, machine, notedSeq],
-    );
-  }
-  if (isSameHub && seq === notedSeq && String(row.count) === readShareFact(state, "count")) return;
+  if (isSameHub && Number(row.seq) === notedSeq && row.machine === machine) return;
+  // A hub restored from a backup: readers have seen higher numbers, and would take new ones for old.
+  const [own] = await hub.query(
+    `INSERT INTO session_memory.origins AS o (id, machine, seq) VALUES ($1, $2, $3)
+     ON CONFLICT (id) DO UPDATE SET machine = excluded.machine, seq = greatest(o.seq, excluded.seq) RETURNING seq`,
+    [origin, machine, notedSeq],
+  );
   state.db.transaction(() => {
     state.db.exec("DELETE FROM share_published");
     writeShareFact(state, "hub", String(row.hub));
     writeShareFact(state, "label", hub.label);
-    if (!isSameHub) writeShareFact(state, "seq", undefined);
+    writeShareFact(state, "seq", String(own?.seq));
     writeShareFact(state, "rules", undefined);
   });
 }
@@ -119,15 +115,17 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   const weigh = ({ chunks }: OutgoingSession) => chunks.length + SESSION_WEIGHT;
   for (const batch of batchesBy(prepared, { max: BATCH_CHUNKS, weigh })) {
     if (signal?.aborted) break;
-    const { sessions, chunks } = await publishSessions(hub, batch, origin);
+    const { seq, sessions, chunks } = await publishSessions(hub, batch, origin);
     report.sessions += sessions;
     report.chunks += chunks;
     const sent = batch.map(({ session }) => session);
-    notePublished(state, sent);
+    state.db.transaction(() => {
+      notePublished(state, sent);
+      writeShareFact(state, "seq", String(seq));
+    });
     done += sent.reduce((sum, session) => sum + session.chunks, 0);
     options.onProgress?.(done, total);
   }
-  if (due.length > 0 || withdrawn > 0) await noteHub(hub, options);
   return report;
 }
 
@@ -140,19 +138,6 @@ export function dueSessions(
   return localSessions(store, { config, exclusion }).filter(
     (session) => notes.get(keyOf(session))?.signature !== session.signature,
   );
-}
-
-/** Records the hub's counters; if they differ at the next run, so do its rows. */
-async function noteHub(hub: Hub, { state, origin }: PublishOptions): Promise<void> {
-  const [row] = await hub.query(
-    `SELECT seq, (SELECT count(*) FROM session_memory.sessions WHERE origin = $1 AND owner = current_user) AS count
-     FROM session_memory.origins WHERE id = $1`,
-    [origin],
-  );
-  state.db.transaction(() => {
-    writeShareFact(state, "seq", String(row?.seq));
-    writeShareFact(state, "count", String(row?.count));
-  });
 }
 
 const KEYS = "jsonb_to_recordset($1::jsonb) AS k(agent text, id text)";
@@ -225,62 +210,26 @@ async function removeSessions(hub: Hub, keys: readonly SessionKey[]): Promise<nu
   return rows.length;
 }
 
-/** A session that the hub has. */
-interface Held {
-  number: number;
-  origin: string;
-  row: HubRow;
-}
-
-type SessionRow = OutgoingSession["row"];
-
-const SESSION_COLUMNS = `agent text, id text, machine text, audience text, project text, parent_id text, name text,
-  folder text, started_at text, updated_at text, lines integer, chunks integer, meta jsonb, observations text`;
-
-/** Publishes some sessions in one transaction, and returns how many were added or changed. */
+/** Publishes some sessions in one transaction, and returns how many were sent, and the number of this change. */
 function publishSessions(
   hub: Hub,
   outgoing: readonly OutgoingSession[],
   origin: string,
-): Promise<{ sessions: number; chunks: number }> {
+): Promise<{ seq: number; sessions: number; chunks: number }> {
   return hub.transaction(async () => {
     // the row's lock makes the order of numbers that of the commits
     const sql = "UPDATE session_memory.origins SET seq = seq + 1 WHERE id = $1 RETURNING seq";
     const [next] = await hub.query(sql, [origin]);
     const seq = Number(next?.seq);
-    const held = await readHubSessions(hub, outgoing);
-    const ours = outgoing
-      .map(({ row, chunks }) => ({ row, chunks, before: held.get(keyOf(row)) }))
-      // a longer one replaces another machine's copy, an equal one never does
-      .filter(
-        ({ row, before }) => !before || before.origin === origin || row.lines > Number(before.row.lines),
-      );
-    const isNew = ours.flatMap(({ row, before }) => (before ? [] : [row]));
-    const added = await addSessions(hub, isNew, { origin, seq });
-    const hashes = await readHashes(
-      hub,
-      ours.flatMap(({ before }) => before?.number ?? []),
-    );
-    const changes = ours.flatMap(({ row, chunks, before }) => {
-      const number = before?.number ?? added.get(keyOf(row));
-      return number === undefined ? [] : [{ number, row, before, ...difference(chunks, hashes.get(number)) }];
+    const numbers = await putSessions(hub, outgoing, { origin, seq });
+    const hashes = await readHashes(hub, [...numbers.values()]);
+    const changes = outgoing.flatMap(({ row, chunks }) => {
+      const session = numbers.get(keyOf(row));
+      return session === undefined ? [] : [{ session, ...difference(chunks, hashes.get(session)) }];
     });
-    const changed = changes.filter(
-      ({ row, before, put, gone }) =>
-        before && (before.origin !== origin || put.length + gone.length > 0 || !isSame(row, before.row)),
-    );
-    await changeSessions(hub, changed, { origin, seq });
-    const adopted = changed.flatMap(({ number, before }) => (before?.origin === origin ? [] : [number]));
-    if (adopted.length > 0) {
-      // with another origin's number on their chunks, readers would miss them
-      await hub.query("UPDATE session_memory.chunks SET seq = $2::bigint WHERE session = ANY($1::bigint[])", [
-        adopted,
-        seq,
-      ]);
-    }
-    const puts = changes.flatMap(({ number, put }) => put.map((chunk) => ({ session: number, ...chunk })));
+    const puts = changes.flatMap(({ session, put }) => put.map((chunk) => ({ session, ...chunk })));
     await putChunks(hub, puts, seq);
-    const gone = changes.flatMap(({ number, gone }) => gone.map((idx) => ({ session: number, idx })));
+    const gone = changes.flatMap(({ session, gone }) => gone.map((idx) => ({ session, idx })));
     if (gone.length > 0) {
       // their rows stay, so that readers learn that they are gone
       await hub.query(
@@ -290,66 +239,48 @@ function publishSessions(
         [JSON.stringify(gone), seq],
       );
     }
-    return { sessions: added.size + changed.length, chunks: puts.length + gone.length };
+    return { seq, sessions: numbers.size, chunks: puts.length + gone.length };
   });
 }
 
-/** Returns the sessions that the hub has, locked in one order so that an owner's machines cannot block each other. */
-async function readHubSessions(hub: Hub, outgoing: readonly OutgoingSession[]): Promise<Map<string, Held>> {
-  const rows = await hub.query(
-    `SELECT s.* FROM session_memory.sessions s JOIN ${KEYS} ON s.agent = k.agent AND s.id = k.id
-     WHERE s.owner = current_user ORDER BY s.agent, s.id FOR UPDATE OF s`,
-    [JSON.stringify(outgoing.map(({ row: { agent, id } }) => ({ agent, id })))],
-  );
-  return new Map(
-    rows.map((row) => [
-      `${row.agent} ${row.id}`,
-      { number: Number(row.number), origin: String(row.origin), row },
-    ]),
-  );
-}
+/** The columns of a session that is sent, with their types. */
+const COLUMNS: Record<keyof OutgoingSession["row"], string> = {
+  ...{ agent: "text", id: "text", machine: "text", audience: "text", project: "text", parent_id: "text" },
+  ...{ name: "text", folder: "text", started_at: "text", updated_at: "text", lines: "integer" },
+  ...{ chunks: "integer", meta: "jsonb", observations: "text" },
+};
+const NAMES = Object.keys(COLUMNS);
+const TYPED = Object.entries(COLUMNS).map(([name, type]) => `${name} ${type}`);
 
-function isSame(row: SessionRow, before: HubRow): boolean {
-  return Object.entries(row).every(([column, value]) => stable(value) === stable(before[column] ?? null));
-}
-
-/** Serializes with sorted keys, as jsonb stores them. */
-function stable(value: unknown): string {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return JSON.stringify(value);
-  return JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-async function addSessions(
+/**
+ * Adds or replaces the rows of sessions, and returns the hub's number of each. A longer one replaces the copy of another
+ * machine, an equal one never does and has no number here.
+ */
+async function putSessions(
   hub: Hub,
-  rows: readonly SessionRow[],
+  outgoing: readonly OutgoingSession[],
   { origin, seq }: { origin: string; seq: number },
 ): Promise<Map<string, number>> {
-  if (rows.length === 0) return new Map();
-  const added = await hub.query(
-    `INSERT INTO session_memory.sessions (origin, seq, agent, id, machine, audience, project, parent_id, name, folder,
-       started_at, updated_at, lines, chunks, meta, observations)
-     SELECT $2::uuid, $3::bigint, r.* FROM jsonb_to_recordset($1::jsonb) AS r(${SESSION_COLUMNS})
-     ON CONFLICT DO NOTHING RETURNING number, agent, id`,
-    [JSON.stringify(rows), origin, seq],
-  );
-  return new Map(added.map((row) => [`${row.agent} ${row.id}`, Number(row.number)]));
-}
-
-async function changeSessions(
-  hub: Hub,
-  changed: readonly { number: number; row: SessionRow }[],
-  { origin, seq }: { origin: string; seq: number },
-): Promise<void> {
-  if (changed.length === 0) return;
-  const rows = changed.map(({ number, row }) => ({ number, ...row }));
+  const rows = JSON.stringify(outgoing.map(({ row }) => row));
+  // locked in one order, so that an owner's machines cannot block each other
   await hub.query(
-    `UPDATE session_memory.sessions s SET origin = $2::uuid, seq = $3::bigint, machine = r.machine,
-       audience = r.audience, project = r.project, parent_id = r.parent_id, name = r.name, folder = r.folder,
-       started_at = r.started_at, updated_at = r.updated_at, lines = r.lines, chunks = r.chunks, meta = r.meta,
-       observations = r.observations
-     FROM jsonb_to_recordset($1::jsonb) AS r(number bigint, ${SESSION_COLUMNS}) WHERE s.number = r.number`,
-    [JSON.stringify(rows), origin, seq],
+    `WITH held AS MATERIALIZED (
+       SELECT s.number, s.origin <> $2 AND s.lines < k.lines AS is_shorter
+       FROM session_memory.sessions s
+       JOIN jsonb_to_recordset($1::jsonb) AS k(agent text, id text, lines integer) ON s.agent = k.agent AND s.id = k.id
+       WHERE s.owner = current_user ORDER BY s.agent, s.id FOR UPDATE OF s)
+     DELETE FROM session_memory.sessions WHERE number IN (SELECT number FROM held WHERE is_shorter)`,
+    [rows, origin],
   );
+  const put = await hub.query(
+    `INSERT INTO session_memory.sessions AS s (origin, seq, ${NAMES.join(", ")})
+     SELECT $2::uuid, $3::bigint, r.* FROM jsonb_to_recordset($1::jsonb) AS r(${TYPED.join(", ")}) ORDER BY agent, id
+     ON CONFLICT (owner, agent, id) DO UPDATE SET seq = excluded.seq,
+       ${NAMES.map((name) => `${name} = excluded.${name}`).join(", ")}
+     WHERE s.origin = excluded.origin RETURNING number, agent, id`,
+    [rows, origin, seq],
+  );
+  return new Map(put.map((row) => [`${row.agent} ${row.id}`, Number(row.number)]));
 }
 
 async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<number, Map<number, string>>> {

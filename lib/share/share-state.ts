@@ -29,7 +29,6 @@ type FactName =
   | "hub"
   | "label"
   | "seq"
-  | "count"
   | "rules"
   | "last_publish"
   | "last_pull"
