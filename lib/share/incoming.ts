@@ -206,7 +206,6 @@ async function fetchBatch(
   replica.db.transaction(() => {
     for (const { shared, session } of described) writeSession(replica, shared, session);
   });
-  const indexes = new Map(batch.map(({ storedId }) => [storedId, new Set<number>()]));
   let count = 0;
   const put = (row: HubRow) => {
     const storedId = byNumber.get(Number(row.session))?.storedId ?? "";
@@ -215,17 +214,13 @@ async function fetchBatch(
     const isOut = exclusion.hasText(`${chunk.contextContent}\n${chunk.tools}`);
     if (isOut || !incoming.hash) return rows.remove(storedId, chunk.index);
     rows.put({ ...incoming, deeds: deeds.filter((deed) => !holdsText(deed, exclusion.hasText)) });
-    indexes.get(storedId)?.add(chunk.index);
   };
   for await (const page of gathered(pagesOf(hub, batch), WRITE)) {
     replica.db.transaction(() => page.forEach(put));
     count += page.length;
   }
   replica.db.transaction(() => {
-    for (const { shared, session } of described) {
-      if (shared.heldSeq === 0) rows.keep(shared.storedId, indexes.get(shared.storedId) ?? new Set());
-      finishSession(replica, shared, session);
-    }
+    for (const { shared, session } of described) finishSession(replica, shared, session);
   });
   return count;
 }
@@ -294,9 +289,7 @@ type ReplicaRows = ReturnType<typeof replicaRows>;
 function replicaRows(replica: Store, gone: Set<string>) {
   const { db } = replica;
   const [add, addDeeds] = [chunkAdder(replica), deedAdder(replica)];
-  const find = db.prepare(
-    "SELECT id, content_hash FROM session_chunks WHERE session_id = ? AND chunk_index = ?",
-  );
+  const find = db.prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index = ?");
   const lastDeed = db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds");
   const numberOf = db.prepare("SELECT number FROM sessions WHERE id = ?");
   const noteDeeds = db.prepare(
@@ -309,17 +302,11 @@ function replicaRows(replica: Store, gone: Set<string>) {
     dropNotes.run(storedId, idx);
     removeChunk(replica, Number(id));
   };
-  const removeForGood = (storedId: string, idx: number, id: unknown) => {
-    if (!gone.has(storedId)) markErase(replica);
-    gone.add(storedId);
-    removeRows(storedId, idx, id);
-  };
   return {
-    /** Puts a chunk with its deeds in place of the one at its index; one that is the same stays. */
+    /** Puts a chunk with its deeds in place of the one at its index. */
     put({ chunk, place, hash, deeds }: IncomingChunk): void {
       const { sessionId, index } = chunk;
       const before = find.get(sessionId, index);
-      if (before && isSame(before.content_hash, hash)) return;
       if (before) removeRows(sessionId, index, before.id);
       add(chunk, place, hash);
       if (deeds.length === 0) return;
@@ -329,20 +316,12 @@ function replicaRows(replica: Store, gone: Set<string>) {
     },
     remove(storedId: string, idx: number): void {
       const row = find.get(storedId, idx);
-      if (row) removeForGood(storedId, idx, row.id);
-    },
-    /** Removes the chunks of a session whose indexes are not among these. */
-    keep(storedId: string, indexes: ReadonlySet<number>): void {
-      const rows = db.prepare("SELECT id, chunk_index FROM session_chunks WHERE session_id = ?");
-      for (const { id, chunk_index } of rows.all(storedId)) {
-        if (!indexes.has(Number(chunk_index))) removeForGood(storedId, Number(chunk_index), id);
-      }
+      if (!row) return;
+      if (!gone.has(storedId)) markErase(replica);
+      gone.add(storedId);
+      removeRows(storedId, idx, row.id);
     },
   };
-}
-
-function isSame(before: unknown, hash: Uint8Array | undefined): boolean {
-  return before instanceof Uint8Array && hash !== undefined && Buffer.compare(before, hash) === 0;
 }
 
 function writeSession({ db }: Store, shared: SharedSession, session: IncomingSession): void {

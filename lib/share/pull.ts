@@ -10,13 +10,12 @@
 import { sharedNewsFile } from "../activity/look.ts";
 import type { SharedNews } from "../activity/updates.ts";
 import { replaceFile } from "../base/files.ts";
-import { shortHash } from "../base/text.ts";
 import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
-import { readFact, type Store, writeFact } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
 import { fetchSessions, toListed } from "./incoming.ts";
@@ -56,7 +55,6 @@ const DAY_MS = 86_400_000;
 /** Brings the replica up to date. */
 export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> {
   return hub.transaction(async () => {
-    rereadIfRulesChanged(options);
     const removed = await updateList(hub, options);
     const { wanted, dropped } = plan(options);
     for (const { storedId } of dropped) {
@@ -67,22 +65,6 @@ export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> 
     const chunks = await fetchSessions(hub, wanted, options);
     return { sessions: wanted.length, chunks, removed: removed + dropped.length };
   }, "ISOLATION LEVEL REPEATABLE READ READ ONLY");
-}
-
-/** Marks all sessions to be read again when other rules let them in. */
-function rereadIfRulesChanged({ replica, config }: PullOptions): void {
-  const { exclude, redact } = config.settings;
-  const rules = shortHash(JSON.stringify([exclude, redact.extra])).toString(36);
-  const before = readFact(replica, "share_rules");
-  if (before === rules) return;
-  replica.db.transaction(() => {
-    if (before !== undefined) {
-      replica.db.exec(
-        "UPDATE shared_sessions SET held_seq = 0; UPDATE session_chunks SET content_hash = x''",
-      );
-    }
-    writeFact(replica, "share_rules", rules);
-  });
 }
 
 type Scope = ReturnType<typeof readScope>;

@@ -5,13 +5,14 @@
  */
 
 import { remove } from "../base/files.ts";
-import type { Paths } from "../config/config.ts";
+import { shortHash } from "../base/text.ts";
+import type { Paths, Settings } from "../config/config.ts";
 import { countRows, eraseFreed, forgetRows } from "../index/forget-rows.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { removeSession } from "../index/session-rows.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
-import { hasReplica, openStore, pulledAgain, type Store } from "../store/store.ts";
+import { hasReplica, openStore, pulledAgain, readFact, type Store, writeFact } from "../store/store.ts";
 
 /** A session of the hub, as far as it is known here. */
 export interface SharedSession {
@@ -79,6 +80,9 @@ CREATE TABLE IF NOT EXISTS shared_feeds (
 
 type ReplicaPaths = Pick<Paths, "shared">;
 
+/** A digest of the rules under which the replica was filled. */
+const RULES_FACT = "share_rules";
+
 /** Opens the replica for writing, created as needed. */
 export function openReplica({ shared }: ReplicaPaths): Store {
   const store = openStore(shared, { carry: pulledAgain });
@@ -86,6 +90,23 @@ export function openReplica({ shared }: ReplicaPaths): Store {
   // Written in bulk: pages that change often stay in memory and go into the file once.
   store.db.exec("PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 20000; PRAGMA cache_size = -65536");
   return store;
+}
+
+/** Opens the replica for a pull; what came in under other rules is deleted, to be pulled again as a whole. */
+export function openForPull(
+  paths: ReplicaPaths,
+  { redact, exclude }: Pick<Settings, "redact" | "exclude">,
+): Store {
+  const rules = shortHash(JSON.stringify([exclude, redact.extra])).toString(36);
+  let replica = openReplica(paths);
+  const before = readFact(replica, RULES_FACT);
+  if (before !== undefined && before !== rules) {
+    replica.close();
+    removeReplica(paths);
+    replica = openReplica(paths);
+  }
+  writeFact(replica, RULES_FACT, rules);
+  return replica;
 }
 
 /** Runs work on the replica; undefined where there is none. */
@@ -132,30 +153,22 @@ export function writeFeeds(replica: Store, feeds: readonly Feed[]): void {
   for (const { project, origin, seq, count, sum } of feeds) insert.run(project, origin, seq, count, sum);
 }
 
-/** Records a session that the hub has; one that was replaced is read again from its start. */
+/** Records a session that the hub has; one that was replaced there, or is an older one again, is read from its start. */
 export function noteShared(replica: Store, session: Omit<SharedSession, "heldSeq">): void {
   const { db } = replica;
-  const key = [session.owner, session.agent, session.id] as const;
+  const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks } = session;
   const before = db
-    .prepare(
-      "SELECT stored_id, number, origin, seq FROM shared_sessions WHERE owner = ? AND agent = ? AND id = ?",
-    )
-    .get(...key);
-  if (before && before.stored_id !== session.storedId) removeShared(replica, String(before.stored_id));
-  const isAnother =
-    before !== undefined && (before.number !== session.number || before.origin !== session.origin);
+    .prepare("SELECT stored_id, number, seq FROM shared_sessions WHERE owner = ? AND agent = ? AND id = ?")
+    .get(owner, agent, id);
+  if (before && (before.stored_id !== storedId || before.number !== number || seq < Number(before.seq))) {
+    removeShared(replica, String(before.stored_id));
+  }
   db.prepare(
     `INSERT INTO shared_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (owner, agent, id) DO UPDATE SET number = excluded.number, origin = excluded.origin,
-       project = excluded.project, seq = excluded.seq, updated_at = excluded.updated_at, chunks = excluded.chunks,
-       held_seq = iif(? OR excluded.seq < held_seq, 0, held_seq)`,
-  ).run(
-    session.storedId,
-    ...[session.owner, session.machine, session.agent, session.id],
-    ...[session.number, session.origin, session.project, session.seq, session.updatedAt, session.chunks],
-    isAnother ? 1 : 0,
-  );
+     ON CONFLICT (owner, agent, id) DO UPDATE SET project = excluded.project, seq = excluded.seq,
+       updated_at = excluded.updated_at, chunks = excluded.chunks`,
+  ).run(storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks);
 }
 
 /** Removes a session and its contents. */

@@ -17,7 +17,7 @@ import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
 import { type PullReport, pullShared, writeSharedNews } from "./pull.ts";
-import { openReplica, readShared, removeReplica, withReplica } from "./replica.ts";
+import { openForPull, readShared, removeReplica, withReplica } from "./replica.ts";
 import {
   hubId,
   keyOf,
@@ -144,7 +144,7 @@ async function exchange(
       }
       if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
       const receiving = progress("chunks received");
-      const pulled = await closing(openReplica(paths), async (replica) => {
+      const pulled = await closing(openForPull(paths, settings), async (replica) => {
         const own = ownKeys(store);
         const gone = new Set<string>();
         const report = await pullShared(hub, { ...common, replica, own, gone, onProgress: receiving.update });
