@@ -14,8 +14,8 @@ export interface PendingChunk {
   id: number;
   hash: Uint8Array;
   contextContent: string;
-  /** See `noteFailures`. */
-  mark: number;
+  /** The day since 1970 on which the server refused its text; 0: never. */
+  refusedOn: number;
 }
 
 /** The way to query vectors: `vec0` for candidates by their bits, `scan` over the exact ones; or the reason for neither. */
@@ -50,10 +50,10 @@ export function useEmbedder(store: Store, embedding: EmbeddingConfig): number {
   });
 }
 
-/** Returns up to `limit` chunks with an id above `after` that have no vector of this embedder and a lower mark. */
+/** Returns up to `limit` chunks above the id `after` without a vector of this embedder, not refused since a day. */
 export function pendingChunks(
   { db }: Store,
-  { embedder, after, limit, below }: { embedder: number; after: number; limit: number; below: number },
+  { embedder, after, limit, before }: { embedder: number; after: number; limit: number; before: number },
 ): PendingChunk[] {
   const select = db.prepare(
     `SELECT id, content_hash, context_content, embedding_failures FROM session_chunks
@@ -62,12 +62,12 @@ export function pendingChunks(
   // one query for each embedder, since the index has no "other than"
   const others = db.prepare("SELECT id FROM embedders WHERE id <> ?").all(embedder);
   return [null, ...others.map(({ id }) => Number(id))]
-    .flatMap((other) => select.all(other, after, below, limit))
+    .flatMap((other) => select.all(other, after, before, limit))
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
       contextContent: String(row.context_content),
-      mark: Number(row.embedding_failures),
+      refusedOn: Number(row.embedding_failures),
     }))
     .sort((a, b) => a.id - b.id)
     .slice(0, limit);
@@ -128,20 +128,11 @@ export function putVector(
   else writeFact(store, TABLE_FACT, undefined);
 }
 
-/** Marks chunks that could not be embedded; of two marks the higher one stays. */
-export function noteFailures({ db }: Store, chunks: readonly PendingChunk[], mark: number): void {
-  const note = db.prepare(
-    "UPDATE session_chunks SET embedding_failures = max(embedding_failures, ?) WHERE id = ?",
-  );
+/** Notes that the server refused the chunks' texts on a day. */
+export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day: number): void {
+  const note = db.prepare("UPDATE session_chunks SET embedding_failures = ? WHERE id = ?");
   db.transaction(() => {
-    for (const { id } of chunks) note.run(mark, id);
-  });
-}
-
-/** Lowers higher marks to this one, so that their chunks are tried again. */
-export function resetFailures({ db }: Store, mark: number): void {
-  db.prepare("UPDATE session_chunks SET embedding_failures = $mark WHERE embedding_failures > $mark").run({
-    mark,
+    for (const { id } of chunks) note.run(day, id);
   });
 }
 

@@ -10,15 +10,14 @@ import type { EmbeddingConfig } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
 import type { Embedded } from "../model/llm.ts";
-import { forgottenSoFar, isStillThere, readFact, type Store, writeFact } from "../store/store.ts";
+import { forgottenSoFar, isStillThere, type Store } from "../store/store.ts";
 import {
   countPending,
   knownVector,
-  noteFailures,
+  noteRefused,
   type PendingChunk,
   pendingChunks,
   putVector,
-  resetFailures,
   useEmbedder,
   vectorBytes,
 } from "./chunk-vectors.ts";
@@ -28,7 +27,7 @@ interface EmbeddingOptions {
   store: Store;
   embedding: EmbeddingConfig;
   embed: EmbedTexts;
-  /** True if chunks that the server refused are tried again. @default {false} */
+  /** True if chunks that the server refused today are tried again too. @default {false} */
   all?: boolean | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((done: number, total: number) => void) | undefined;
@@ -62,20 +61,14 @@ const RETRIES = 3;
 const FAILED_BATCHES_MAX = 2;
 /** A server that refused so many texts one by one and took none refuses them for another reason than their words. */
 const REFUSED_TEXTS_MAX = 3;
-/** The mark of a chunk whose batch failed: every run tries it again. */
-const FAILED = 1;
-/** The mark of a chunk whose text the server refused before, and is asked again. */
-const ASKED_AGAIN = 2;
-/** The mark of a chunk whose text the server refused: it is left alone for a day, or until a run with --all. */
-const REFUSED = 3;
-/** When the server refused the first of the texts that are left alone. */
-const REFUSED_FACT = "texts_refused";
 const DAY_MS = 86_400_000;
 /** Statuses with which a server refuses one of the texts. */
 const TEXT_REFUSED = [400, 413, 422];
 
 interface EmbeddingRun extends EmbeddingOptions {
   embedder: number;
+  /** The day of the run, since 1970: a chunk whose text was refused is left alone for the rest of it. */
+  today: number;
   /** The state of forgetting in the index when this run began. */
   forgotten: string | undefined;
   report: EmbeddingReport;
@@ -91,22 +84,22 @@ interface EmbeddingRun extends EmbeddingOptions {
 /** Gives every chunk its vector, as far as the server answers and the budget goes. */
 export async function embedChunks(options: EmbeddingOptions): Promise<EmbeddingReport> {
   const { store, embedding } = options;
-  retryRefused(options);
   const embedder = useEmbedder(store, embedding);
   const report: EmbeddingReport = { embedded: 0, reused: 0, left: 0, tokens: 0, usd: 0, stopped: undefined };
   const forgotten = forgottenSoFar(store);
   const total = countPending(store, embedder);
-  const run = { ...options, embedder, forgotten, report, failedBatches: 0, refused: [] };
+  const today = Math.floor(Date.now() / DAY_MS);
+  const run = { ...options, embedder, today, forgotten, report, failedBatches: 0, refused: [] };
   await embedPending(run, (done) => options.onProgress?.(done, total));
   report.left = countPending(store, embedder);
   return report;
 }
 
 async function embedPending(run: EmbeddingRun, onProgress: (done: number) => void): Promise<void> {
-  const { store, embedder, report, signal } = run;
+  const { store, embedder, today, all, report, signal } = run;
   let after = 0;
   while (!signal?.aborted && report.stopped === undefined) {
-    const batch = pendingChunks(store, { embedder, after, limit: BATCH, below: REFUSED });
+    const batch = pendingChunks(store, { embedder, after, limit: BATCH, before: all ? today + 1 : today });
     const last = batch.at(-1);
     if (!last) break;
     after = last.id;
@@ -115,20 +108,8 @@ async function embedPending(run: EmbeddingRun, onProgress: (done: number) => voi
     onProgress(report.embedded);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  if (run.refused.length > 0 && report.stopped === undefined) leaveRefused(run);
+  if (report.stopped === undefined) noteRefused(store, run.refused, today);
   report.stopped ??= hasTakenNone(run) ? (run.failure ?? run.lostBatch) : run.lostBatch;
-}
-
-function retryRefused({ store, all }: EmbeddingOptions): void {
-  const refusedAt = Date.parse(readFact(store, REFUSED_FACT) ?? "");
-  if (!all && !(Date.now() - refusedAt > DAY_MS)) return;
-  resetFailures(store, all ? 0 : ASKED_AGAIN);
-  writeFact(store, REFUSED_FACT, undefined);
-}
-
-function leaveRefused({ store, refused }: EmbeddingRun): void {
-  noteFailures(store, refused, REFUSED);
-  if (readFact(store, REFUSED_FACT) === undefined) writeFact(store, REFUSED_FACT, new Date().toISOString());
 }
 
 function hasTakenNone({ report: { embedded, reused } }: EmbeddingRun): boolean {
@@ -167,7 +148,7 @@ async function embedBatch(run: EmbeddingRun, groups: readonly PendingChunk[][]):
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
     if (run.signal?.aborted) return;
-    if (!isTextRefused(error)) return noteFailedBatch(run, groups.flat(), error);
+    if (!isTextRefused(error)) return noteFailedBatch(run, error);
     if (groups.length === 1) return refuseText(run, groups.flat(), error);
     const half = groups.length >> 1;
     await embedBatch(run, groups.slice(0, half));
@@ -226,9 +207,8 @@ function isTextRefused({ details }: SessionMemoryError): boolean {
 }
 
 /** Ends the run on a lasting failure (key, dimensions, budget); leaves the batch for a later run on any other. */
-function noteFailedBatch(run: EmbeddingRun, batch: readonly PendingChunk[], error: SessionMemoryError): void {
+function noteFailedBatch(run: EmbeddingRun, error: SessionMemoryError): void {
   if (isTransient(error)) {
-    noteFailures(run.store, batch, FAILED);
     run.lostBatch = error;
     if (++run.failedBatches < FAILED_BATCHES_MAX) return;
   }
@@ -237,8 +217,8 @@ function noteFailedBatch(run: EmbeddingRun, batch: readonly PendingChunk[], erro
 
 function refuseText(run: EmbeddingRun, chunks: readonly PendingChunk[], error: SessionMemoryError): void {
   run.refused.push(...chunks);
-  // A text that is refused once more is no news: it neither ends a run nor makes it fail.
-  const isNews = ({ mark }: PendingChunk) => mark < ASKED_AGAIN;
+  // A text that is refused on another day is no news: it neither ends a run nor makes it fail.
+  const isNews = ({ refusedOn }: PendingChunk) => run.all || refusedOn === 0;
   if (!chunks.some(isNews)) return;
   run.failure = error;
   if (hasTakenNone(run) && run.refused.filter(isNews).length >= REFUSED_TEXTS_MAX) run.report.stopped = error;

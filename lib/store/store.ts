@@ -183,6 +183,7 @@ CREATE TABLE session_chunks (
   exchange_line INTEGER NOT NULL,
   content_hash BLOB NOT NULL,
   embedder INTEGER REFERENCES embedders(id),
+  -- the day since 1970 on which the server refused its text
   embedding_failures INTEGER NOT NULL DEFAULT 0,
   content TEXT NOT NULL,
   context_content TEXT NOT NULL,
