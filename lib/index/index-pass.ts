@@ -16,6 +16,7 @@ import type { Cursor, Entry, Exchange, Session } from "../transcripts/session.ts
 import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
+import { removeDeeds } from "./deeds.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -30,7 +31,6 @@ import {
   type deedAdder,
   removeChunk,
   removeChunks,
-  removeDeeds,
   type StoredChunk,
   storedChunks,
 } from "./session-rows.ts";

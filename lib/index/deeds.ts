@@ -1,0 +1,84 @@
+/** Deeds as the index holds them: tool calls with their outcomes, read and removed. */
+
+import type { SqlRow } from "../store/sqlite.ts";
+import type { Store } from "../store/store.ts";
+import type { Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
+
+/** A deed as the index holds it. */
+export interface StoredDeed extends Omit<Deed, "at"> {
+  id: number;
+  /** Number of the session. */
+  session: number;
+  /** Line of the first row of its exchange. */
+  exchangeLine: number;
+  /** The deed's time, or the nearest that is known. */
+  timestamp: string;
+}
+
+/** The lines of calls in a session: after one line, up to and including another. */
+interface CallLines {
+  after: number;
+  to: number;
+}
+
+const ALL_LINES: CallLines = { after: -1, to: Number.MAX_SAFE_INTEGER };
+
+/** Removes the deeds of a session: all, or those whose calls are on these lines. */
+export function removeDeeds(store: Store, session: number, { after, to } = ALL_LINES): void {
+  const rows = store.db
+    .prepare("SELECT id FROM deeds WHERE session = ? AND line > ? AND line <= ?")
+    .all(session, after, to);
+  for (const { id } of rows) removeDeed(store, Number(id));
+}
+
+/** Removes the deeds that contain a text. */
+export function removeDeedsWith(store: Store, hasText: (text: string) => boolean): void {
+  const ids: number[] = [];
+  const rows = store.db.prepare("SELECT id, target, paths, input, result FROM deeds");
+  for (const { id, ...texts } of rows.iterate()) {
+    if (Object.values(texts).some((text) => text !== null && hasText(String(text)))) ids.push(Number(id));
+  }
+  for (const id of ids) removeDeed(store, id);
+}
+
+/** Removes a deed with its full text and its error lines. */
+export function removeDeed({ db }: Store, id: number): void {
+  db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
+  db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
+  db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
+}
+
+/** The columns of a deed, for `deedFrom`. */
+export const DEED_COLUMNS =
+  "d.id, d.session, d.line, d.result_line, d.exchange_line, d.timestamp, d.kind, d.tool, d.target, d.paths, d.input, d.outcome, d.result";
+
+/** Converts a row of `DEED_COLUMNS` to a deed. */
+export function deedFrom(row: SqlRow): StoredDeed {
+  const target = String(row.target);
+  const paths = row.paths === null ? target : String(row.paths);
+  return {
+    id: Number(row.id),
+    session: Number(row.session),
+    line: Number(row.line),
+    resultLine: row.result_line === null ? undefined : Number(row.result_line),
+    exchangeLine: Number(row.exchange_line),
+    timestamp: String(row.timestamp),
+    kind: row.kind as DeedKind,
+    tool: String(row.tool),
+    target,
+    paths: paths === "" ? [] : paths.split("\n"),
+    input: String(row.input),
+    outcome: row.outcome as DeedOutcome,
+    result: String(row.result),
+  };
+}
+
+/** Reads the deeds of a session in order: all, or those whose calls are on these lines. */
+export function readDeeds(store: Store, session: number, { after, to } = ALL_LINES): StoredDeed[] {
+  return store.db
+    .prepare(
+      `SELECT ${DEED_COLUMNS} FROM deeds d WHERE d.session = ? AND d.line > ? AND d.line <= ? ORDER BY d.line, d.id`,
+    )
+    .all(session, after, to)
+    .map(deedFrom);
+}
