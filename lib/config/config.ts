@@ -125,7 +125,6 @@ export function readHookSettings(config: string): Settings | undefined {
   const settings = defaultSettings();
   const text = readIfExists(config);
   if (text === undefined) return settings;
-  settings.exclude.forgotten = forgottenFile(config);
   let file: unknown;
   try {
     file = parseJson(text);
@@ -133,45 +132,29 @@ export function readHookSettings(config: string): Settings | undefined {
     return undefined;
   }
   if (!isRecord(file)) return undefined;
-  const { activity, exclude, redact, transcripts = [] } = file;
-  const volute = stringList(file.volute);
-  const isListed = Array.isArray(transcripts) && transcripts.every(isSyncedFolder);
-  if (!volute || !isListed) return undefined;
-  settings.transcripts = transcripts;
-  settings.volute = volute;
-  if (activity !== undefined) {
-    if (!isRecord(activity)) return undefined;
-    const { scope, maxChars, welcome, seenBefore } = { ...settings.activity, ...activity };
-    if (scope !== "project" && scope !== "all") return undefined;
-    if (typeof maxChars !== "number" || !Number.isInteger(maxChars) || maxChars < 1) return undefined;
-    if (typeof welcome !== "boolean" || typeof seenBefore !== "boolean") return undefined;
-    settings.activity = { scope, maxChars, welcome, seenBefore };
-  }
-  if (exclude !== undefined) {
-    if (!isRecord(exclude)) return undefined;
-    for (const key of EXCLUDE_KEYS) {
-      const list = stringList(exclude[key]);
-      if (!list) return undefined;
-      settings.exclude[key] = list;
-    }
-  }
-  if (redact !== undefined) {
-    const extra = isRecord(redact) ? stringList(redact.extra) : undefined;
-    if (!extra) return undefined;
-    settings.redact = { extra };
-  }
-  return settings;
+  const { activity, exclude, redact, volute } = settings;
+  const read = fillInAlike(file, { activity, exclude, redact, volute });
+  const { transcripts = [] } = file;
+  if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
+  if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 1) return undefined;
+  read.exclude.forgotten = forgottenFile(config);
+  return Object.assign(settings, read, { transcripts });
+}
+
+/** Returns the usual value with what is given in its place, key by key; undefined where that is of another type. */
+function fillInAlike<T>(given: unknown, usual: T): T | undefined {
+  if (given === undefined) return usual;
+  const isList = Array.isArray(given) && given.every((item) => typeof item === "string");
+  if (Array.isArray(usual)) return isList ? (given as T) : undefined;
+  if (!isRecord(usual)) return typeof given === typeof usual ? (given as T) : undefined;
+  if (!isRecord(given)) return undefined;
+  const read = Object.entries(usual).map(([key, value]) => [key, fillInAlike(given[key], value)] as const);
+  return read.some(([, value]) => value === undefined) ? undefined : (Object.fromEntries(read) as T);
 }
 
 function isSyncedFolder(value: unknown): value is SyncedFolder {
   if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
   return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);
-}
-
-function stringList(value: unknown): string[] | undefined {
-  if (value === undefined) return [];
-  if (!Array.isArray(value) || value.some((item) => typeof item !== "string")) return undefined;
-  return value;
 }
 
 /** Returns the paths that the environment determines. */

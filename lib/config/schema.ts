@@ -3,92 +3,8 @@
 import { basename } from "node:path";
 import { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
-import { parseJson, recordOf } from "../base/json.ts";
+import { isRecord, type JsonRecord, parseJson, recordOf } from "../base/json.ts";
 import { editDistance, MACHINE_NAME, truncate } from "../base/text.ts";
-
-export interface LlmConfig {
-  baseUrl?: string | undefined;
-  apiKeyEnv: string;
-  model: string;
-  dailyBudgetUsd: number;
-  timeoutMs: number;
-  /** USD per million tokens. */
-  prices: Record<string, { input: number; output: number }>;
-  /** The command line of a program that answers in place of a server; `["claude"]` stands for a complete one. */
-  command?: readonly string[] | undefined;
-  /** The most calls of the program a day. */
-  dailyCalls?: number | undefined;
-}
-
-export interface EmbeddingConfig {
-  baseUrl?: string | undefined;
-  apiKeyEnv: string;
-  model: string;
-  dimensions: number;
-}
-
-/** Shared memory: which projects go to which hub, and who may read them. */
-export interface ShareConfig {
-  /** The variable that holds the hub's URL. */
-  urlEnv: string;
-  /** The certificate authority of the hub's certificate. */
-  caFile?: string | undefined;
-  /** The name of this machine. @default its host name */
-  machine?: string | undefined;
-  /** The role that may read a project, by its normalised origin URL; `*` matches any characters. */
-  projects: Record<string, string>;
-  /** Sessions idle for longer are not pulled. */
-  days: number;
-  /** Chunks that the replica holds at most, the newest. */
-  maxChunks: number;
-}
-
-/** A folder of transcripts from another machine. */
-export interface SyncedFolder {
-  path: string;
-  machine: string;
-}
-
-export interface Settings {
-  llm?: LlmConfig | undefined;
-  share?: ShareConfig | undefined;
-  transcripts: SyncedFolder[];
-  embedding?: EmbeddingConfig | undefined;
-  participants: { user: string; assistant: string };
-  /** IANA name. */
-  timezone: string;
-  commandName: string;
-  statusKey: string;
-  minNewUserMessages: number;
-  notificationAutoClearMs: number;
-  modelKeys: string[];
-  activity: { scope: "project" | "all"; maxChars: number; welcome: boolean; seenBefore: boolean };
-  observe: {
-    /** In pi: the session's own model (`active`), another as `provider/model`, or `none`. */
-    model: string;
-    dailyBudgetUsd: number;
-    timeoutMs: number;
-    mode: "buffered" | "blocking";
-    auto: boolean;
-    observerTokens: number;
-    reflectorTokens: number;
-    retainTokens: number;
-    stepTokens: number;
-    rules: boolean;
-  };
-  /** Automatic notes: where they go (by default into the state folder), and whether clearing a session writes one. */
-  notes: { dir?: string | undefined; onClear: boolean };
-  redact: { extra: string[] };
-  exclude: {
-    sessions: string[];
-    projects: string[];
-    patterns: string[];
-    /** The file with the rows of forgotten sessions, beside config.json. */
-    forgotten?: string | undefined;
-  };
-  /** Folders whose own `.volute` transcripts hooks and the index may read. */
-  volute: string[];
-}
 
 /** The most characters of the file that an error message repeats. */
 const FOUND_MAX_CHARS = 200;
@@ -116,98 +32,117 @@ const ownVariable = z.string().regex(/^SESSION_MEMORY_\w+$/, {
   error: "expected a variable named SESSION_MEMORY_…",
 });
 
-/** The keys of an object in config.json, with a schema or the keys below each. */
-interface Keys {
-  [key: string]: z.ZodType | Keys;
-}
-
-const LLM: Keys = {
+const LLM = z.strictObject({
   baseUrl: z.url().optional(),
   apiKeyEnv: word,
   model: word,
   dailyBudgetUsd: usd,
   timeoutMs: positive,
+  /** USD per million tokens. */
   prices: z.record(z.string(), z.strictObject({ input: usd, output: usd })),
-};
+});
 const LLM_DEFAULTS = { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} };
 
-const COMMAND: Keys = {
+/** A program that answers in place of a server. */
+const PROGRAM = z.strictObject({
+  /** Its command line; `["claude"]` stands for a complete one. */
   command: z.union([word.transform((name) => [name]), z.array(z.string()).min(1)], {
     error: 'expected "claude" or a command line as a list of words',
   }),
   timeoutMs: positive,
+  /** The most calls of it a day. */
   dailyCalls: positive,
-};
+});
 /** A subscription has limits, too. Thirty calls name about thirty sessions. */
-const COMMAND_DEFAULTS = { timeoutMs: 60_000, dailyCalls: 30 };
+const PROGRAM_DEFAULTS = { timeoutMs: 60_000, dailyCalls: 30 };
 
-const EMBEDDING: Keys = {
+const EMBEDDING = z.strictObject({
   baseUrl: z.url().optional(),
   apiKeyEnv: word,
   model: word,
   // sqlite-vec's bit vectors are whole bytes
   dimensions: positive.max(8192).multipleOf(8),
-};
+});
 const EMBEDDING_DEFAULTS = {
   apiKeyEnv: "OPENAI_API_KEY",
   model: "text-embedding-3-small",
   dimensions: 1536,
 };
 
-const SHARE: Keys = {
+/** Shared memory: which projects go to which hub, and who may read them. */
+const SHARE = z.strictObject({
+  /** The variable that holds the hub's URL. */
   urlEnv: ownVariable,
+  /** The certificate authority of the hub's certificate. */
   caFile: word.optional(),
+  /** The name of this machine. @default its host name */
   machine: machine.optional(),
+  /** The role that may read a project, by its normalised origin URL; `*` matches any characters. */
   projects: z.record(word, word.max(63)),
+  /** Sessions idle for longer are not pulled. */
   days: positive,
+  /** Chunks that the replica holds at most, the newest. */
   maxChunks: positive,
-};
+});
 const SHARE_DEFAULTS = { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 };
 
-function schema(defaults: Settings, isCommand = false) {
-  const keys: Keys = {
-    llm: (isCommand ? strict(COMMAND, COMMAND_DEFAULTS) : strict(LLM, LLM_DEFAULTS)).optional(),
-    embedding: strict(EMBEDDING, EMBEDDING_DEFAULTS).optional(),
-    share: strict(SHARE, SHARE_DEFAULTS).optional(),
-    transcripts: z.array(z.strictObject({ path: word, machine })),
-    participants: { user: word, assistant: word },
-    timezone,
-    commandName,
-    statusKey: word,
-    minNewUserMessages: positive,
-    notificationAutoClearMs: count,
-    modelKeys: z.array(modelKey),
-    activity: { scope: z.enum(["project", "all"]), maxChars: positive, welcome: flag, seenBefore: flag },
-    observe: {
-      model: observer,
-      dailyBudgetUsd: usd,
-      timeoutMs: positive,
-      mode: z.enum(["buffered", "blocking"]),
-      auto: flag,
-      observerTokens: positive,
-      reflectorTokens: positive,
-      retainTokens: count,
-      stepTokens: positive,
-      rules: flag,
-    },
-    notes: { dir: word.optional(), onClear: flag },
-    redact: { extra: z.array(pattern) },
-    exclude: { sessions: z.array(z.string()), projects: z.array(z.string()), patterns: z.array(pattern) },
-    volute: z.array(word),
-  };
-  return strict(keys, { ...defaults });
-}
+/** A folder of transcripts from another machine. */
+const SYNCED = z.strictObject({ path: word, machine });
 
-/** Returns a schema that accepts only these keys, and lets those with a default be left out. */
-function strict(keys: Keys, defaults: Record<string, unknown>): z.ZodType {
-  const shape = Object.entries(keys).map(([key, type]) => {
-    const usual = defaults[key];
-    if (!(type instanceof z.ZodType)) {
-      return [key, strict(type, usual as Record<string, unknown>).prefault({})] as const;
-    }
-    return [key, usual === undefined ? type : type.default(usual)] as const;
-  });
-  return z.strictObject(Object.fromEntries(shape));
+/** Every key, as it is once the defaults are filled in. */
+const SETTINGS = z.strictObject({
+  llm: LLM.optional(),
+  embedding: EMBEDDING.optional(),
+  share: SHARE.optional(),
+  transcripts: z.array(SYNCED),
+  participants: z.strictObject({ user: word, assistant: word }),
+  timezone,
+  commandName,
+  statusKey: word,
+  minNewUserMessages: positive,
+  notificationAutoClearMs: count,
+  modelKeys: z.array(modelKey),
+  activity: z.strictObject({
+    scope: z.enum(["project", "all"]),
+    maxChars: positive,
+    welcome: flag,
+    seenBefore: flag,
+  }),
+  observe: z.strictObject({
+    /** In pi: the session's own model (`active`), another as `provider/model`, or `none`. */
+    model: observer,
+    dailyBudgetUsd: usd,
+    timeoutMs: positive,
+    mode: z.enum(["buffered", "blocking"]),
+    auto: flag,
+    observerTokens: positive,
+    reflectorTokens: positive,
+    retainTokens: count,
+    stepTokens: positive,
+    rules: flag,
+  }),
+  /** Automatic notes: where they go (by default into the state folder), and whether clearing a session writes one. */
+  notes: z.strictObject({ dir: word.optional(), onClear: flag }),
+  redact: z.strictObject({ extra: z.array(pattern) }),
+  exclude: z.strictObject({
+    sessions: z.array(z.string()),
+    projects: z.array(z.string()),
+    patterns: z.array(pattern),
+  }),
+  /** Folders whose own `.volute` transcripts hooks and the index may read. */
+  volute: z.array(word),
+});
+
+type Read = z.infer<typeof SETTINGS>;
+export type LlmConfig = z.infer<typeof LLM> &
+  Partial<Pick<z.infer<typeof PROGRAM>, "command" | "dailyCalls">>;
+export type EmbeddingConfig = z.infer<typeof EMBEDDING>;
+export type ShareConfig = z.infer<typeof SHARE>;
+export type SyncedFolder = z.infer<typeof SYNCED>;
+export interface Settings extends Omit<Read, "llm" | "exclude"> {
+  llm?: LlmConfig | undefined;
+  /** With the file of the rows of forgotten sessions, beside config.json. */
+  exclude: Read["exclude"] & { forgotten?: string | undefined };
 }
 
 /**
@@ -222,8 +157,16 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   } catch (cause) {
     throw invalid(file, "it is not JSON", "correct the syntax or delete the file", cause);
   }
-  const expected = schema(defaults, recordOf(recordOf(value).llm).command !== undefined);
-  const parsed = expected.safeParse(value);
+  const given = recordOf(value);
+  const isProgram = recordOf(given.llm).command !== undefined;
+  const expected = isProgram ? SETTINGS.extend({ llm: PROGRAM }) : SETTINGS;
+  const blocks = {
+    ...(given.llm !== undefined && { llm: isProgram ? PROGRAM_DEFAULTS : LLM_DEFAULTS }),
+    ...(given.embedding !== undefined && { embedding: EMBEDDING_DEFAULTS }),
+    ...(given.share !== undefined && { share: SHARE_DEFAULTS }),
+  };
+  const whole = fillIn(value, { ...defaults, ...blocks });
+  const parsed = expected.safeParse(whole);
   if (parsed.success) return withCommand(parsed.data as Settings);
   const { issues } = parsed.error;
   // A misspelt key is reported as missing, too: naming it helps more.
@@ -231,7 +174,7 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   const path = (issue?.path ?? []).map(String);
   if (issue?.code === "unrecognized_keys") throw unknownKey(file, path, issue.keys[0] ?? "", expected);
   const found = JSON.stringify(
-    path.reduce<unknown>((v, key) => (v as Record<string, unknown>)?.[key], value),
+    path.reduce<unknown>((v, key) => (v as Record<string, unknown>)?.[key], whole),
   );
   const what = path.length > 0 ? `key "${path.join(".")}": found ` : "found ";
   const message = (issue?.message ?? "").replace(/^Invalid input: /, "");
@@ -240,6 +183,16 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
     `${what}${truncate(found ?? "nothing", FOUND_MAX_CHARS)}, ${message}`,
     path.length > 0 ? "edit that key" : "write a JSON object",
   );
+}
+
+/** Fills in what blocks leave out. What is no block is left to the schema. */
+function fillIn(value: unknown, defaults: JsonRecord): unknown {
+  if (!isRecord(value)) return value;
+  const given = Object.entries(value).map(([key, each]) => {
+    const usual = defaults[key];
+    return [key, isRecord(usual) ? fillIn(each, usual) : each];
+  });
+  return { ...defaults, ...Object.fromEntries(given) };
 }
 
 /** Completes the `llm` block of a program: it needs no key, and its calls cost nothing under a subscription. */
@@ -254,43 +207,25 @@ function withCommand(settings: Settings): Settings {
   };
 }
 
-function unknownKey(file: string, path: string[], unknown: string, expected: unknown): SessionMemoryError {
-  const known = keysAt(expected, path);
+function unknownKey(file: string, path: string[], unknown: string, expected: z.ZodType): SessionMemoryError {
+  const known = settingKeys(path, expected);
   const nearest = known.toSorted((a, b) => editDistance(a, unknown) - editDistance(b, unknown))[0];
   const key = truncate([...path, unknown].join("."), FOUND_MAX_CHARS);
-  return invalid(
-    file,
-    `unknown key "${key}"`,
-    nearest ? `did you mean "${[...path, nearest].join(".")}"?` : "",
-  );
+  const hint = nearest ? `did you mean "${[...path, nearest].join(".")}"?` : "remove that key";
+  return invalid(file, `unknown key "${key}"`, hint);
 }
 
 function invalid(file: string, what: string, hint: string, cause?: unknown): SessionMemoryError {
-  return new SessionMemoryError("CONFIG_INVALID", `Cannot use "${file}": ${what}`, {
-    hint: hint || "remove that key",
-    cause,
-  });
+  return new SessionMemoryError("CONFIG_INVALID", `Cannot use "${file}": ${what}`, { hint, cause });
 }
 
 /** Returns the keys that config.json may have below a key; at its top without one. */
-export function settingKeys(defaults: Settings, ...path: string[]): string[] {
-  return keysAt(schema(defaults), path);
-}
-
-/** The parts of a zod schema that hold nested schemas. */
-interface Nested {
-  _zod?: { def?: { innerType?: Nested; element?: Nested; valueType?: Nested } };
-  shape?: Record<string, Nested>;
-}
-
-function keysAt(expected: unknown, path: readonly string[]): string[] {
-  const { shape, _zod } = expected as Nested;
-  const { innerType, element, valueType } = _zod?.def ?? {};
-  if (innerType) return keysAt(innerType, path);
-  const [key, ...rest] = path;
-  if (key === undefined) return Object.keys(shape ?? {});
-  const next = shape?.[key] ?? element ?? valueType;
-  return next ? keysAt(next, rest) : [];
+export function settingKeys([key, ...rest]: readonly string[], expected: unknown = SETTINGS): string[] {
+  const block = expected instanceof z.ZodOptional ? expected.unwrap() : expected;
+  if (key === undefined) return block instanceof z.ZodObject ? Object.keys(block.shape) : [];
+  if (block instanceof z.ZodObject) return settingKeys(rest, block.shape[key]);
+  if (block instanceof z.ZodArray) return settingKeys(rest, block.element);
+  return block instanceof z.ZodRecord ? settingKeys(rest, block.valueType) : [];
 }
 
 function isPattern(text: string): boolean {

@@ -258,18 +258,20 @@ export async function undoExclusion(
     entry === what ||
     (key === "projects" && entry === project) ||
     (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
-  const removed = await removeExclusions(paths.config, isChosen, { dryRun });
-  if (EXCLUDE_KEYS.every((key) => removed[key].length === 0)) throw notExcluded(what, paths);
-  if (dryRun) return removed;
+  const { exclude } = readHookSettings(paths.config) ?? defaultSettings();
+  const chosen = (key: ExcludeKey) => exclude[key].filter((entry) => isChosen(key, entry));
+  const found = { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
+  if (EXCLUDE_KEYS.every((key) => found[key].length === 0)) throw notExcluded(what, exclude);
+  if (dryRun) return found;
+  const removed = await removeExclusions(paths.config, found);
   const entries = [...removed.sessions, ...removed.projects];
   readmitForgotten(paths, entries);
   await dropForgottenRows(forgottenFile(paths.config), entries);
   return removed;
 }
 
-function notExcluded(what: string, { config }: PathsWithRules): SessionMemoryError {
-  const { exclude } = readHookSettings(config) ?? defaultSettings();
-  const all = [...exclude.sessions, ...exclude.projects, ...exclude.patterns];
+function notExcluded(what: string, { sessions, projects, patterns }: Exclude): SessionMemoryError {
+  const all = [...sessions, ...projects, ...patterns];
   const shown = all.slice(-SHOWN_MAX).map((entry) => oneLine(redact(entry), SHOWN_CHARS));
   return new SessionMemoryError(
     "NOT_FOUND",
