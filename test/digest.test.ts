@@ -52,19 +52,6 @@ test("renderDigest() counts one thing and several in the right words, and leaves
   ]);
 });
 
-test("renderDigest() says the first words once where the name only quotes them", () => {
-  const id = "11111111-aaaa-4aaa-8aaa-000000000001";
-  const line = (name: string, firstUser: string | null, of = id) =>
-    renderDigest([activity(name, { id: of, firstUser })], { maxChars: 500 })?.split("\n")[1];
-  const name = '"deploy it" in shop on 2026-11-22';
-  expect(line(name, "deploy it")).toBe('- 11111111 (3m ago, 2 messages): "deploy it"');
-  expect(line('"deploy it and then…" on 2026-11-22', "deploy it and then go")).toStartWith("- 11111111 (");
-  expect(line(name, "and now?")).toBe(
-    `- "'deploy it' in shop on 2026-11-22" (3m ago, 2 messages): "and now?"`,
-  );
-  expect(line(`${name} (alice@desk)`, "deploy it", `alice@desk:${id}`)).toStartWith(`- "'deploy it' in shop`);
-});
-
 const THREE = ["one", "two", "three"].map((name) =>
   activity(name, { firstUser: `question of ${name}`, lastAssistant: `answer to ${name}` }),
 );

@@ -1,6 +1,6 @@
 /** Counts what other sessions did, and renders the digest: a few lines within a number of characters. Pure. */
 
-import { counted, FOREIGN_LABEL, quote, quoteName, shortId } from "../base/text.ts";
+import { counted, FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Agent, Entry } from "../transcripts/session.ts";
 
@@ -138,19 +138,12 @@ function groupLine(group: readonly Activity[], withLastText: boolean): string {
 }
 
 function sessionLine(activity: Activity, withLastText: boolean): string {
-  const { ageSeconds, messages, firstUser, lastAssistant } = activity;
+  const { name, ageSeconds, messages, firstUser, lastAssistant } = activity;
   const asked = firstUser === null ? "" : `: ${quote(firstUser)}`;
   const outcome = [whatWasDone(activity)];
   if (withLastText && lastAssistant !== null) outcome.push(quote(lastAssistant));
   const done = outcome.filter(Boolean).join("; ");
-  return `- ${quoteName(nameIn(activity))} (${formatAge(ageSeconds)} ago, ${counted(messages, "message")})${asked}${done && ` -> ${done}`}`;
-}
-
-/** Returns the name, or the id in place of one that only quotes the first words, which follow anyway. */
-function nameIn({ id, name, firstUser }: Activity): string {
-  const words = /^"([^"]+?)…?" (?:in|on) /.exec(name)?.[1];
-  const isShared = id.includes(":");
-  return words !== undefined && !isShared && firstUser?.includes(words) ? shortId(id) : name;
+  return `- ${quoteName(name)} (${formatAge(ageSeconds)} ago, ${counted(messages, "message")})${asked}${done && ` -> ${done}`}`;
 }
 
 function whatWasDone({ edited, read, ran }: Activity): string {
