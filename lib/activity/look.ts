@@ -84,19 +84,15 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const directory = scope === "project" ? viewer.cwd : undefined;
   const all = findTranscripts(paths, { directory, recent: true, cwd: viewer.cwd });
   const recent: Sighting[] = [];
-  const ids = new Set<string>();
-  const doubled = new Set<string>();
+  const newest = new Map<string | undefined, number>();
   for (const found of all) {
     if (found.file === viewer.file || found.id === viewer.id) {
       look.viewer.file ??= found.file;
       continue;
     }
-    if (found.id !== undefined) {
-      if (ids.has(found.id)) doubled.add(found.id);
-      ids.add(found.id);
-    }
     const stat = statOf(found.file);
     if (!stat || found.ephemeral) continue;
+    if (found.id !== undefined) newest.set(found.id, Math.max(stat.mtimeMs, newest.get(found.id) ?? 0));
     const isRecent = stat.mtimeMs > hour;
     const isNew = isChanged(found, stat);
     // Objects only for the few that matter: hundreds more would cost as much as listing them.
@@ -105,9 +101,8 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     if (isRecent) recent.push(sighting);
     if (isNew) look.changed.push(sighting);
   }
-  // Copies are rare, and comparing each file with all would cost as much as listing them.
-  const isNewest = (sighting: Sighting) =>
-    !doubled.has(sighting.found.id ?? "") || isNewestCopy(sighting, all);
+  // Of a session that was moved, or copied by a sync tool.
+  const isNewest = ({ found, modifiedAt }: Sighting) => modifiedAt >= (newest.get(found.id) ?? 0);
   look.changed = look.changed.filter(isNewest);
   recent.sort((a, b) => b.modifiedAt - a.modifiedAt);
   look.recent = recent
@@ -127,17 +122,6 @@ function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): bo
   const pulled = statOf(sharedNewsFile(paths))?.mtimeMs;
   if (pulled === undefined) return false;
   return pulled > Math.max(statOf(path)?.mtimeMs ?? 0, statOf(ownMarksFile(path))?.mtimeMs ?? 0);
-}
-
-/** Returns whether a file is the newer one of a session that was moved, and gives it the name of either. */
-function isNewestCopy({ found, modifiedAt }: Sighting, all: readonly TranscriptFile[]): boolean {
-  if (!isIdentified(found)) return true;
-  for (const other of all) {
-    if (other === found || other.id !== found.id || other.agent !== found.agent) continue;
-    found.name ??= other.name;
-    if ((statOf(other.file)?.mtimeMs ?? 0) > modifiedAt) return false;
-  }
-  return true;
 }
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
@@ -181,8 +165,6 @@ export interface Mark {
 }
 
 const FILE_NAME_MAX = 200; // file systems take 255 bytes, and we add an ending
-/** The suffix of the file with a viewer's mark of itself. */
-export const OWN_MARKS = ".own";
 
 export type Marks = ReadonlyMap<string, Mark>;
 
@@ -210,7 +192,8 @@ export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
   const self = parseMark(readOwnMarks(path)[viewer]);
   if (self) marks.set(viewer, self);
   for (const [id, value] of Object.entries(isRecord(own) ? own : broken(path, "an entry is not an object"))) {
-    marks.set(id, parseMark(value) ?? broken(path, `the mark of "${id}" has no offset`));
+    const mark = parseMark(value);
+    if (mark) marks.set(id, mark);
   }
   return marks;
 }
@@ -221,9 +204,9 @@ export function readOwnMarks(path: string): Record<string, unknown> {
   return isRecord(own) ? own : {};
 }
 
-/** Returns the file with the viewers' marks of themselves. */
+/** Returns the file with the viewers' marks of themselves, beside their marks of others. */
 export function ownMarksFile(path: string): string {
-  return `${path}${OWN_MARKS}`;
+  return `${path}.own`;
 }
 
 /** Returns whether a file of this size and time may have rows after the mark. Opens nothing. */

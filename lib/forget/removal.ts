@@ -61,7 +61,7 @@ export interface Forgotten {
     observations: number;
     ledgers: number;
     metaFiles: number;
-    /** Cursors of and about the session, and the errors it was informed about. */
+    /** Files with marks of and about the session, and the errors it was informed about. */
     cursors: number;
     notes: string[];
     /** Pages, and overviews that link them. */
@@ -209,8 +209,7 @@ async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean
     reports: forgetReports(forgetting, { paths, dryRun }),
     metas: await forgetMetas(forgetting, { paths, dryRun }),
     ...(await forgetLedgers(forgetting, { paths, dryRun })),
-    cursors:
-      (await forgetMarks(forgetting, { paths, dryRun })) + (await forgetTold(forgetting, { paths, dryRun })),
+    cursors: forgetMarks(forgetting, { paths, dryRun }) + (await forgetTold(forgetting, { paths, dryRun })),
     logLines: forgetInLog(paths.log, forgetting, { places, dryRun }),
     sharedChunks: forgetShared(forgetting, { paths, dryRun }),
   };
