@@ -87,29 +87,6 @@ test("readUpdates() tells what came since, from the cursor on", () => {
   expect(told(home)).toBeNull();
 });
 
-test("readUpdates() out of time tells a short session whole, of a long one a line at least, and goes on there", () => {
-  const [late, early] = [uuidFrom("late"), uuidFrom("early")];
-  const long = claudeState("mode", { note: "z".repeat(70_000) });
-  writeClaude(home, { id: early, rows: [...turn(home, 180), ...turn(home, 90, "and then?"), long] });
-  writeClaude(home, { id: late, rows: turn(home, 60, "later") });
-  const deadline = Date.now() - 1;
-  const parts: string[] = [];
-  for (let text = told(home, { deadline }); text !== null; text = told(home, { deadline })) {
-    parts.push(...text.split("\n").slice(1));
-  }
-  const pieces = (id: string, words: string) => [
-    `- ${id.slice(0, 8)} (1 message): "${words}"`,
-    `- ${id.slice(0, 8)} (0 messages) -> updated src/deploy.ts`,
-    `- ${id.slice(0, 8)} (0 messages) -> ran 1 command`,
-    `- ${id.slice(0, 8)} (1 message) -> "Deployed."`,
-  ];
-  expect(parts.map((part) => part.replace(/\d+m ago, /, ""))).toEqual([
-    `- ${late.slice(0, 8)} (2 messages): "later" -> updated src/deploy.ts, ran 1 command; "Deployed."`,
-    ...pieces(early, "how do I deploy this?"),
-    ...pieces(early, "and then?"),
-  ]);
-});
-
 test("readUpdates() out of time reads a living session first, and tells no old rows of one that was copied here", () => {
   const old = [...turn(home, 9000), claudeState("mode", { note: "z".repeat(70_000) }), ...turn(home, 8000)];
   const living = writeClaude(home, { id: OTHER, rows: turn(home, 180) });

@@ -5,7 +5,7 @@
  * per session are held in memory.
  */
 
-import { readSync, type Stats, statSync } from "node:fs";
+import { type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -14,7 +14,7 @@ import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
 import { type Advance, isMarkValid, markAt, markAtEnd } from "./cursors.ts";
-import { type ActivityStats, addEntry, emptyStats, isNews } from "./digest.ts";
+import { type ActivityStats, addEntry, emptyStats } from "./digest.ts";
 import type { Mark, Marks } from "./look.ts";
 
 /** The activity of one session since the viewer last looked. */
@@ -80,7 +80,7 @@ export function readActivities(
   const readings: PendingRead[] = [];
   for (const session of sessions) {
     if (readings.length > 0 && Date.now() > half) break;
-    readings.push(...attempt(session, () => prepare(session, options, isOver)));
+    readings.push(...attempt(session, () => prepare(session, options)));
   }
   // Histories that were just copied here wait, so that they take no time from what is new; originals come before their
   // forks, which begin with the same rows.
@@ -88,8 +88,7 @@ export function readActivities(
     (a, b) =>
       Number(a.isOld) - Number(b.isOld) ||
       compareText(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
-      a.stat.birthtimeMs - b.stat.birthtimeMs ||
-      a.session.size - b.session.size,
+      a.stat.birthtimeMs - b.stat.birthtimeMs,
   );
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
   const activities = readings.flatMap((reading, index) => {
@@ -120,7 +119,7 @@ export function readOwnEdits(
   const head = readHead(file);
   if (!head) return edits;
   const isSeen = mark !== undefined && isMarkValid(file, mark);
-  const from = isSeen ? mark.offset : offsetSince(file, since, { head });
+  const from = isSeen ? mark.offset : offsetSince(file, since);
   for (const { at, tool } of readEntries(file, { rules, head, from: { offset: from, line: 0 } })) {
     if (tool?.action !== "edit" || (!isSeen && at !== undefined && at < since)) continue;
     for (const path of tool.paths) edits.set(resolvePath(path), at);
@@ -131,7 +130,6 @@ export function readOwnEdits(
 function prepare(
   session: Session,
   { marks, since, firstLookSince, lookedSince }: ReadingOptions,
-  isOver: () => boolean,
 ): PendingRead | undefined {
   const head = readHead(session.file);
   if (!head) return undefined;
@@ -146,7 +144,7 @@ function prepare(
     lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
   const after = since ?? (wasThere ? lookedSince : firstLookSince);
   const isOld = session.updatedAt < after;
-  const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after, { head, isOver });
+  const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after);
   return { ...common, offset, after, isOld };
 }
 
@@ -158,7 +156,7 @@ function read(
   const isCopy =
     offset > 0 && mark
       ? () => false
-      : copiesIn({ file: session.file, head, offset, after, isOver }, originals);
+      : copiesIn({ file: session.file, head, offset, after }, originals, isOver);
   const stats = emptyStats();
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // for rows without a time
@@ -170,132 +168,86 @@ function read(
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
     addEntry(stats, entry);
   }
-  // Files that were only read are reported with the edits that follow; after a deadline none may follow.
-  if (isOver() && !isNews(stats)) stats.read.clear();
   stats.latest ??= at;
   const next = markAt(session.file, progress.offset);
   const now = statSync(session.file);
-  const isSame =
-    now.ino === stat.ino &&
-    (now.mtimeMs === stat.mtimeMs ||
-      (now.size >= progress.offset && (!mark || offset === 0 || isMarkValid(session.file, mark))));
+  const isSame = now.ino === stat.ino && now.size >= stat.size;
   const advance = isSame ? { id: session.id, file: session.file, mark: next } : undefined;
   return { session, stats, advance, skipped: progress.skipped };
 }
+
+/** A turn or two, which take milliseconds to read. */
+const WHOLE_BYTES = 64 * 1024;
 
 function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
 
-/** A turn or two, which take milliseconds to read. */
-const WHOLE_BYTES = 64 * 1024;
-
 /** Each probe reaches back four times as far as the one before. */
 const PROBE_BYTES = 256 * 1024;
 
 /** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
-function offsetSince(
-  file: string,
-  since: string | undefined,
-  reading: Partial<Pick<Part, "head" | "isOver">>,
-): number {
+function offsetSince(file: string, since: string | undefined): number {
   if (since === undefined) return 0;
   const { size } = statSync(file);
   for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
     const offset = nextLineStart(file, size - reach);
-    const at = firstTime(file, offset, reading);
-    if (at !== undefined && at < since) return offset;
+    const from = { offset, line: 0 };
+    for (const { at } of readEntries(file, { rules: ownRules(), from })) {
+      if (at !== undefined && at < since) return offset;
+      if (at !== undefined) break;
+    }
   }
   return 0;
 }
 
 function nextLineStart(file: string, position: number): number {
   return withFile(file, (descriptor) => {
-    for (const { end } of linesForward(descriptor, { from: position })) return end;
-    return position;
+    const [line] = linesForward(descriptor, { from: position }).take(1);
+    return line?.end ?? position;
   });
 }
 
-function firstTime(
-  file: string,
-  offset: number,
-  reading: Partial<Pick<Part, "head" | "isOver">>,
-): string | undefined {
-  for (const { at } of readEntries(file, { rules: ownRules(), ...reading, from: { offset, line: 0 } }))
-    if (at !== undefined) return at;
-  return undefined;
-}
-
 /** The part of a transcript to check. */
-interface Part {
-  file: string;
-  head: Head;
-  offset: number;
-  /** ISO time: older rows are ignored. */
-  after: string | undefined;
-  /** Returns whether the time is up. What was not compared by then counts as new. */
-  isOver: () => boolean;
-}
-
-const BLOCK_BYTES = 1024 * 1024; // a turn is some 100 KB; one read is enough
+type Part = Pick<PendingRead, "head" | "offset" | "after"> & { file: string };
 
 /**
  * Returns a predicate for entries that one of the sources also holds. A fork begins with its copies, so a source that does
- * not contain the bytes of the first id need not be compared.
+ * not contain the first id need not be compared. What was not compared in time counts as new.
  */
-function copiesIn(part: Part, sources: readonly string[]): (entry: Entry) => boolean {
-  const { head, isOver } = part;
+function copiesIn(
+  { file, head, offset, after }: Part,
+  sources: readonly string[],
+  isOver: () => boolean,
+): (entry: Entry) => boolean {
   // pi dates a fork's header and copies older entries below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
-  const id = firstId(part);
-  const copied = new Set<string>();
-  for (const source of id === undefined ? [] : sources) {
+  const rules = ownRules();
+  const isNew = ({ at }: Entry) => after === undefined || at === undefined || at >= after;
+  const first = readEntries(file, { rules, head, from: { offset, line: 0 }, isOver }).find(
+    (entry) => entry.id !== undefined && isNew(entry),
+  );
+  const copied = new Set<string | undefined>();
+  for (const source of first?.id === undefined ? [] : sources) {
     if (isOver()) break;
     try {
-      if (!containsText(source, id ?? "", part)) continue;
-      for (const key of keysOf(source, part)) copied.add(key);
+      const from = { offset: offsetSince(source, after), line: 0 };
+      if (!holdsText(source, first?.id ?? "", from.offset)) continue;
+      for (const entry of readEntries(source, { rules, from, isOver })) copied.add(entryKey(entry));
     } catch (error) {
       // Hosts name a session's file before they create it, and delete old ones.
       if (!hasCode(error, "ENOENT")) throw error;
     }
   }
-  return (entry) => {
-    if (born !== undefined && entry.at !== undefined && entry.at < born) return true;
-    const key = copied.size > 0 ? entryKey(entry) : undefined;
-    return key !== undefined && copied.has(key);
-  };
+  copied.delete(undefined);
+  return (entry) =>
+    (born !== undefined && entry.at !== undefined && entry.at < born) ||
+    (copied.size > 0 && copied.has(entryKey(entry)));
 }
 
-function firstId({ file, head, offset, after, isOver }: Part): string | undefined {
-  for (const { id, at } of readEntries(file, {
-    rules: ownRules(),
-    head,
-    from: { offset, line: 0 },
-    isOver,
-  })) {
-    if (id !== undefined && (after === undefined || at === undefined || at >= after)) return id;
-  }
-  return undefined;
-}
-
-function* keysOf(file: string, { after, isOver }: Part): Generator<string> {
-  const from = { offset: offsetSince(file, after, { isOver }), line: 0 };
-  for (const entry of readEntries(file, { rules: ownRules(), from, isOver })) {
-    const key = entryKey(entry);
-    if (key !== undefined) yield key;
-  }
-}
-
-function containsText(file: string, text: string, { after, isOver }: Part): boolean {
-  const start = offsetSince(file, after, { isOver });
-  return withFile(file, (descriptor, size) => {
-    // No more than the file needs: a megabyte of fresh memory takes longer than reading a small one.
-    const buffer = Buffer.allocUnsafe(Math.max(text.length, Math.min(BLOCK_BYTES, size - start + 1)));
-    for (let position = start; ; position += buffer.length - text.length) {
-      const read = readSync(descriptor, buffer, 0, buffer.length, position);
-      if (buffer.subarray(0, read).includes(text)) return true;
-      if (read < buffer.length) return false;
-    }
-  });
+function holdsText(file: string, text: string, from: number): boolean {
+  return withFile(file, (descriptor) =>
+    linesForward(descriptor, { from }).some(({ bytes }) => bytes?.includes(text) === true),
+  );
 }

@@ -139,7 +139,6 @@ export function readUpdates(options: UpdateOptions): Updates {
 export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
   const rules = readRules(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
-  const topOf = worktreeTops();
   const { viewer, now, marks } = view;
   const { activities, problems } = readActivities(view.sessions, {
     marks,
@@ -160,8 +159,8 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
           rules.needsProject ? { ...session, project: session.cwd && projectKey(session.cwd) } : session,
         ),
     )
-    .map((did) => toNews(withoutName(did, rules), { now, show, topOf }));
-  const top = topOf(viewer.cwd) ?? viewer.cwd;
+    .map((did) => toNews(did, { now, show, rules }));
+  const top = projectDirectories(viewer.cwd)[0] ?? viewer.cwd;
   const shared = (view.shared ?? [])
     .filter((news) => isNew(news, { marks, now }) && !isSharedOut(news, rules))
     .map((news) => fromShared(news, { marks, now, show, top }));
@@ -197,13 +196,6 @@ function isSharedOut(
   return rules.hasSession({ id, ...known }) || rules.hasSession({ id: id.replace(/^[^:]*:/, ""), ...known });
 }
 
-/** Drops a name that is excluded. */
-function withoutName(did: SessionActivity, { hasText }: Rules): SessionActivity {
-  const { session } = did;
-  const isHidden = session.name !== undefined && hasText(session.name);
-  return isHidden ? { ...did, session: { ...session, name: undefined } } : did;
-}
-
 /** Sessions that have only read files so far are reported later, with what they do then. */
 function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly News[]): boolean {
   const advances = activities.flatMap(({ stats, advance }) =>
@@ -214,18 +206,19 @@ function markSeen(view: View, activities: readonly SessionActivity[], shared: re
 
 function toNews(
   { session, stats, advance }: SessionActivity,
-  { now, show, topOf }: { now: number; show: Show; topOf: (cwd: string) => string | undefined },
+  { now, show, rules }: { now: number; show: Show; rules: Rules },
 ): News {
+  const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
   const latest = stats.latest ?? session.updatedAt;
   const here = directoryHere(session);
-  const top = here === undefined ? undefined : topOf(here);
+  const top = here === undefined ? undefined : projectDirectories(here)[0];
   const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
   const shown = (path: string) => show(within(absolute(path), [top, session.cwd]), PATH_MAX);
   const said = (text: string | undefined) => (text === undefined ? null : show(text, TEXT_MAX));
   const edited = [...new Set([...stats.edited.keys()].map(absolute))];
   const activity: Activity = {
     id: session.id,
-    name: show(onMachine(session.name ?? shortId(session.id), session), NAME_MAX),
+    name: show(onMachine(called ?? shortId(session.id), session), NAME_MAX),
     agent: session.agent,
     ageSeconds: secondsSince(latest, now),
     messages: stats.messages,
@@ -235,7 +228,7 @@ function toNews(
     read: [...new Set([...stats.read].map(shown))],
     ran: stats.ran,
   };
-  return { activity, isNamed: session.name !== undefined, edited, latest, advance };
+  return { activity, isNamed: called !== undefined, edited, latest, advance };
 }
 
 /** Reads the news of those who share, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
@@ -271,15 +264,6 @@ function fromShared(
     edited: edited.map((path) => resolve(top, path)),
     latest,
     advance: { id, file: "", mark: { offset: messages, fingerprint: "shared" } },
-  };
-}
-
-/** Looks up the top of a directory's worktree, once per directory. */
-function worktreeTops(): (cwd: string) => string | undefined {
-  const known = new Map<string, string | undefined>();
-  return (cwd) => {
-    if (!known.has(cwd)) known.set(cwd, projectDirectories(cwd)[0]);
-    return known.get(cwd);
   };
 }
 
