@@ -203,7 +203,7 @@ describe("session-reader", () => {
     expect(long.stdout).toContain("committed: feat: part 299");
   });
 
-  test("names a project's files by their place in it, and those outside of it last, whichever system's", async () => {
+  test("names a project's files by their place in it, and others by their name, whichever system's", async () => {
     for (const [cwd, scratch] of [
       ["/srv/shop", "/tmp/claude/scratch.json"],
       ["D:\\shop", "C:\\Users\\me\\Temp\\scratch.json"],
@@ -219,7 +219,7 @@ describe("session-reader", () => {
       ];
       writeClaude(own, { id: ID, rows });
       const { stdout } = await own.run("session-reader", ID, "--outline");
-      expect(stdout.split("\n")[2]).toBe("  edited src/a.ts, b.ts, outside: scratch.json, notes.json");
+      expect(stdout.split("\n")[2]).toBe("  edited scratch.json, notes.json, src/a.ts, b.ts");
     }
   });
 

@@ -20,57 +20,31 @@ interface OutlineOptions {
   isRewound: (step: Step) => boolean;
   /** The session's directory, which its files are named in. */
   cwd?: string | undefined;
-  /** Whether the first sections are shown where not all fit. @default {false} */
-  fromStart?: boolean | undefined;
 }
 
 const PROMPT_CHARS = 120;
 const PART_CHARS = 80;
+/** Of what a section's work names: characters, files, and commands that failed or commits. */
+const WORK = { chars: 300, files: 6, each: 3 };
 /** For the line that counts what is not shown. */
 const COUNT_CHARS = 80;
 
-/** The amount of detail of a section's work. */
-interface Detail {
-  chars: number;
-  files: number;
-  /** Commands that failed, and commits. */
-  each: number;
-}
-
-/** A session of a few messages has room for more. */
-const DETAILS: readonly Detail[] = [
-  { chars: 1600, files: 20, each: 12 },
-  { chars: 600, files: 8, each: 5 },
-  { chars: 240, files: 4, each: 2 },
-];
-
-/** Returns the lines of an outline, oldest first; of a long session the oldest sections, or the newest, are counted only. */
+/** Returns the lines of an outline, oldest first; of a long session the oldest sections are counted only. */
 export function outline(steps: readonly Step[], options: OutlineOptions): Line[] {
   const sections = sectionsOf(steps);
-  let lines: Line[][] = [];
-  for (const detail of DETAILS) {
-    lines = sections.map((section) => sectionLines(section, options, detail));
-    if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= options.maxChars)
-      return lines.flat();
-  }
-  let left = options.maxChars - COUNT_CHARS;
-  const isTooLong = (section: Line[]) => {
-    left -= countPoints(section);
-    return left < 0;
-  };
-  const remark = (text: string): Line => ({ kind: "text", parts: [["faint", `[${text}]`]] });
+  const lines = sections.map((section) => sectionLines(section, options));
+  const room = options.maxChars;
+  if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= room) return lines.flat();
+  let left = room - COUNT_CHARS;
+  const from =
+    lines.findLastIndex((section) => {
+      left -= countPoints(section);
+      return left < 0;
+    }) + 1;
   const lineOf = (at: number) => sections[at]?.[0]?.entry.line ?? 0;
-  if (options.fromStart) {
-    const to = lines.findIndex(isTooLong);
-    const after = `${counted(lines.length - to, "message")} after: lines ${lineOf(to)} and on`;
-    return [...lines.slice(0, to).flat(), remark(after)];
-  }
-  const from = lines.findLastIndex(isTooLong) + 1;
   const end = from < lines.length ? `-${lineOf(from) - 1}` : " and on";
-  return [
-    remark(`${counted(from, "message")} before: lines ${lineOf(0)}${end}`),
-    ...lines.slice(from).flat(),
-  ];
+  const before = `[${counted(from, "message")} before: lines ${lineOf(0)}${end}]`;
+  return [{ kind: "text", parts: [["faint", before]] }, ...lines.slice(from).flat()];
 }
 
 /** Parts steps before each user message and compaction. */
@@ -87,7 +61,6 @@ function sectionsOf(steps: readonly Step[]): Step[][] {
 function sectionLines(
   steps: readonly Step[],
   { timezone, isRewound, cwd, participants = PARTICIPANTS }: OutlineOptions,
-  detail: Detail,
 ): Line[] {
   const lines: Line[] = [];
   const add = (...parts: Part[]) => lines.push({ kind: "row", parts });
@@ -102,7 +75,7 @@ function sectionLines(
         : [["tool", "[Compacted]"]];
     add(["place", `L${line}`], " ", ["time", `[${time}]`], " ", ...rewound, ...said);
   }
-  const work = workLine(steps, { ...detail, cwd });
+  const work = workLine(steps, cwd);
   if (work !== "") add(`  ${work}`);
   const decision = decisionOf(steps);
   if (decision !== undefined) add("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`);
@@ -110,12 +83,8 @@ function sectionLines(
 }
 
 /** Lists the files edited, the commands that failed and the commits. */
-function workLine(
-  steps: readonly Step[],
-  { chars, files, each, cwd = "" }: Detail & Pick<OutlineOptions, "cwd">,
-): string {
+function workLine(steps: readonly Step[], cwd: string | undefined): string {
   const edited = new Set<string>();
-  const outside = new Set<string>();
   const failed = new Set<string>();
   const commits: string[] = [];
   let ran = 0;
@@ -123,11 +92,7 @@ function workLine(
     const { tool } = entry;
     const outcome = outcomeOf(result);
     if (tool?.action === "edit" && outcome !== "failed" && outcome !== "rejected") {
-      for (const path of tool.paths) {
-        const inside = pathInside(path, cwd);
-        if (inside === undefined) outside.add(folderName(path));
-        else edited.add(inside);
-      }
+      for (const path of tool.paths) edited.add(shownPath(path, cwd));
     }
     if (tool?.action !== "run") continue;
     ran++;
@@ -135,14 +100,13 @@ function workLine(
     const commit = outcome === "failed" ? undefined : commitMessage(tool.target);
     if (commit !== undefined) commits.push(oneLine(commit, PART_CHARS));
   }
-  const touched = [...edited, ...[...outside].map((name, i) => (i === 0 ? `outside: ${name}` : name))];
   const parts = [
-    ...(touched.length > 0 ? [`edited ${some(touched, files)}`] : []),
+    ...(edited.size > 0 ? [`edited ${some([...edited], WORK.files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
-    ...(failed.size > 0 ? [`failed: ${some([...failed], each)}`] : []),
-    ...(commits.length > 0 ? [`committed: ${some(commits, each)}`] : []),
+    ...(failed.size > 0 ? [`failed: ${some([...failed], WORK.each)}`] : []),
+    ...(commits.length > 0 ? [`committed: ${some(commits, WORK.each)}`] : []),
   ];
-  return truncate(parts.join("; "), chars);
+  return truncate(parts.join("; "), WORK.chars);
 }
 
 function decisionOf(steps: readonly Step[]): { line: number; text: string } | undefined {
@@ -159,12 +123,9 @@ function some(items: readonly string[], max: number): string {
   return `${items.slice(0, max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** Returns a path from a directory, whichever system's; undefined for one that leads outside of it. */
-function pathInside(path: string, directory: string): string | undefined {
-  const [plain = "", top = ""] = [path, directory].map((one) =>
-    one.replaceAll("\\", "/").replace(/\/+$/, ""),
-  );
-  if (!/^(?:[a-z]:)?\/|^\.\.\/|^~/i.test(plain)) return plain.replace(/^\.\//, "");
-  const [file, folder] = /^[a-z]:/i.test(top) ? [plain.toLowerCase(), top.toLowerCase()] : [plain, top];
-  return top !== "" && file.startsWith(`${folder}/`) ? plain.slice(top.length + 1) : undefined;
+/** Returns a path from the session's directory, whichever system's; of one outside of it the file's name. */
+function shownPath(path: string, cwd = ""): string {
+  const inside = path.startsWith(cwd) ? /^[/\\](.+)/.exec(path.slice(cwd.length))?.[1] : undefined;
+  if (cwd !== "" && inside !== undefined) return inside.replaceAll("\\", "/");
+  return /^(?:[/\\~]|\w:|\.\.)/.test(path) ? folderName(path) : path;
 }
