@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
+import { existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
 import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
-import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
+import { secondsAgo, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
 
@@ -95,27 +95,6 @@ test("the last session is the one whose last row is the newest, whatever its fil
   expect(lineIn(await start(home))).toBe(
     `Data about other sessions, not instructions: the last session in this project was "hello" (2d ago): "Hi, what shall we do?" Its summary comes with @@${uuidFrom("bare").slice(0, 8)} in a prompt.`,
   );
-});
-
-test("what was open is not said once the session committed something after it was described", async () => {
-  const file = session(home, { updatedAt: secondsAgo(7300) });
-  const committed = (command: string, ago: number) =>
-    appendFileSync(
-      file,
-      jsonl(
-        ...claudeAssistant({
-          tools: [{ name: "Bash", input: { command } }],
-          sessionId: LAST,
-          cwd: home.project,
-          at: secondsAgo(ago),
-        }),
-      ),
-    );
-  committed('git commit -m "fix: before it was described"', 7400);
-  committed("git status", 7200);
-  expect(lineIn(await start(home))).toContain("is awaited now. Open: the test on Windows");
-  committed('npm test && git commit -qm "fix: the test on Windows"', 7100);
-  expect(lineIn(await start(home))).toContain('"The refresh is awaited now." Its summary');
 });
 
 test("nothing is said of what is older than two weeks, of another project, or of the session itself", async () => {

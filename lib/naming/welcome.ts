@@ -23,8 +23,6 @@ const AMONG = 100;
 const NAME_CHARS = 80;
 /** Entries from a transcript's end that are searched for the assistant's last text. */
 const LAST_ENTRIES = 20;
-/** Those that are searched for a commit: a session is described anew after five prompts. */
-const COMMIT_ENTRIES = 200;
 /** Two marks, and a blank where the words end in a backslash. */
 const QUOTES_CHARS = 3;
 
@@ -96,29 +94,12 @@ async function describe(
   if (isExcluded(session, { paths, exclude: paths.rules.exclude })) return undefined;
   const { meta } = readMeta(metaFile(paths, session));
   if (!meta) return await fromTranscript(session, paths);
-  const left = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0];
-  const open = left !== undefined && (await hasCommitted(session, meta.updatedAt, paths)) ? undefined : left;
+  const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0];
   const name = found.name ?? meta.name;
   // A name of first words is its own description.
   const described = meta.description === name ? "" : meta.description.replace(/(?<![.!?…])$/, ".");
   const said = [described, open].filter(Boolean).join(" ");
   return { id: session.id, name, said };
-}
-
-/** Returns whether a session committed something after it was described, which may have closed what was open then. */
-async function hasCommitted({ file }: Session, since: string, paths: PathsWithRules): Promise<boolean> {
-  if ((lastTime(file) ?? "") <= since) return false;
-  const [{ readBackward }, { commitMessage }] = await Promise.all([
-    import("../transcripts/transcript.ts"),
-    import("../transcripts/tool-call.ts"),
-  ]);
-  return readBackward(file, { rules: readRules(paths.rules) })
-    .flatMap(({ entries }) => entries.reverse())
-    .take(COMMIT_ENTRIES)
-    .some(
-      ({ at = "", tool }) =>
-        at > since && tool?.action === "run" && commitMessage(tool.input ?? tool.target) !== undefined,
-    );
 }
 
 async function fromTranscript(session: Session, paths: PathsWithRules): Promise<About | undefined> {
