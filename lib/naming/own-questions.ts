@@ -1,6 +1,5 @@
-/** A question about the user's own work that a search answers well, to begin with: asked once, or about a file changed. */
+/** A question about the user's own work that a search answers well, to begin with: asked once, or what came of a session. */
 
-import { folderName } from "../base/text.ts";
 import type { Config, PathsWithRules } from "../config/config.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
@@ -21,9 +20,6 @@ const ASKS =
   /^(?:(?:so|and|but|ok(?:ay)?),? )?(?:why|how|where|when|which|what|who|does|did|do|is|are|was|would|should)\b.*[?？]$/i;
 const POINTS = /\b(?:this|that|these|those|it|they|them|here|there|you|now)\b/i;
 const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
-/** Names that every project has: of those nobody asks why they changed. */
-const COMMON = /^(?:readme|changelog|index|main|mod|package|__init__)\b/i;
-const IS_CODE = /\.(?!(?:mdx?|txt|json|lock|toml|ya?ml)$)\w+$/i;
 
 /** Returns a question, from the newest sessions of the current directory's project, else from all others. */
 export async function suggestQuestion(
@@ -32,49 +28,31 @@ export async function suggestQuestion(
 ): Promise<string | undefined> {
   // By words alone: nothing is sent for a suggestion.
   const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
-  const here = listByLastRow(paths, { project: cwd, cwd });
-  const all = listByLastRow(paths);
-  const sessions = [...new Map([...here, ...all].map((each) => [each.id, each])).values()]
-    .filter(({ size }) => size <= BYTES_MAX)
-    .slice(0, SESSIONS_MAX);
-  for (const asks of [questionsOf, questionOfName]) {
-    let tries = 0;
-    for (const session of sessions) {
-      for (const query of asks(session, paths)) {
-        if (++tries > TRIES) return undefined;
-        const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
-        const [best] = results;
-        // What was asked alone is no answer.
-        const isAnswered = best?.lines.some(({ who }) => who !== "user");
-        if (isAnswered && best?.strength === "strong" && best.session_id === session.id) return query;
-      }
-    }
+  const all = [...listByLastRow(paths, { project: cwd, cwd }), ...listByLastRow(paths)];
+  const sessions = [...new Map(all.map((each) => [each.id, each])).values()].filter(
+    ({ size }) => size <= BYTES_MAX,
+  );
+  let tries = 0;
+  for (const session of sessions.slice(0, SESSIONS_MAX)) {
+    const query = questionOf(session, paths);
+    if (query === undefined) continue;
+    if (++tries > TRIES) return undefined;
+    const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
+    const [best] = results;
+    // What was asked alone is no answer.
+    const isAnswered = best?.lines.some(({ who }) => who !== "user");
+    if (isAnswered && best?.strength === "strong" && best.session_id === session.id) return query;
   }
   return undefined;
 }
 
-/** Returns what may be asked of a session in which nothing else can. */
-function questionOfName({ name }: Session): string[] {
-  return name === undefined || isCircumstantial(name) ? [] : [`what came of "${name}"?`];
-}
-
-/** Returns what the user asked in a session last, and what one may ask about the file that was changed most in it. */
-function questionsOf({ file, cwd = "" }: Session, paths: PathsWithRules): string[] {
+/** Returns what the user asked in a session last, else what one may ask about it by its name. */
+function questionOf({ file, name }: Session, paths: PathsWithRules): string | undefined {
   let asked: string | undefined;
-  const changes = new Map<string, number>();
-  for (const { kind, text, tool } of readEntries(file, { rules: readRules(paths.rules) })) {
+  for (const { kind, text } of readEntries(file, { rules: readRules(paths.rules) }))
     if (kind === "user") asked = sentences(spokenText(text)).findLast(isQuestion) ?? asked;
-    if (tool?.action !== "edit") continue;
-    const own = tool.paths.filter((path) => path.startsWith(cwd) || !/^(?:[/\\]|\w:)/.test(path));
-    for (const name of own.map(folderName)) changes.set(name, (changes.get(name) ?? 0) + 1);
-  }
-  const [changed] = [...changes.keys()]
-    .filter((name) => !COMMON.test(name))
-    .toSorted(
-      (a, b) =>
-        Number(IS_CODE.test(b)) - Number(IS_CODE.test(a)) || (changes.get(b) ?? 0) - (changes.get(a) ?? 0),
-    );
-  return [...(asked ? [asked] : []), ...(changed ? [`why did we change ${changed}?`] : [])];
+  const byName = name === undefined || isCircumstantial(name) ? undefined : `what came of "${name}"?`;
+  return asked ?? byName;
 }
 
 function isQuestion(sentence: string): boolean {
