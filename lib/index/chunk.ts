@@ -292,34 +292,13 @@ export function headerWords({ content, contextContent }: Pick<Chunk, "content" |
 function formatMoment(iso: string | undefined, timezone: string): string {
   const time = iso === undefined ? Number.NaN : Date.parse(iso);
   if (Number.isNaN(time)) return "an unknown date";
-  const local = new Date(time + zoneOffset(time, timezone));
-  const hour = local.getUTCHours();
-  const minute = String(local.getUTCMinutes()).padStart(2, "0");
-  const clock = `${hour % 12 || 12}:${minute} ${hour < 12 ? "AM" : "PM"}`;
-  const day = `${MONTHS[local.getUTCMonth()]} ${local.getUTCDate()}, ${local.getUTCFullYear()}`;
-  return `${day} at ${clock} ${zoneName(timezone)}`;
+  const { year, month, day, hour, minute } = localTime(new Date(time), timezone);
+  const clock = `${hour % 12 || 12}:${String(minute).padStart(2, "0")} ${hour < 12 ? "AM" : "PM"}`;
+  return `${MONTHS[month - 1]} ${day}, ${year} at ${clock} ${zoneName(timezone)}`;
 }
 
 /** Names a zone: `Australia/Melbourne` → Melbourne time; `UTC` stays. */
 function zoneName(timezone: string): string {
   const city = timezone.slice(timezone.lastIndexOf("/") + 1);
   return city === timezone ? timezone : `${city.replaceAll("_", " ")} time`;
-}
-
-const QUARTER_MS = 15 * 60_000;
-const offsets = new Map<string, number>();
-
-/** Returns a zone's offset from UTC, which changes at a quarter of an hour at most: asking the calendar is slow. */
-function zoneOffset(time: number, timezone: string): number {
-  if (timezone === "UTC") return 0;
-  const quarter = Math.floor(time / QUARTER_MS) * QUARTER_MS;
-  const key = `${quarter} ${timezone}`;
-  let offset = offsets.get(key);
-  if (offset === undefined) {
-    const { year, month, day, hour, minute } = localTime(new Date(quarter), timezone);
-    offset = Date.UTC(year, month - 1, day, hour, minute) - quarter;
-    if (offsets.size > 10_000) offsets.clear();
-    offsets.set(key, offset);
-  }
-  return offset;
 }
