@@ -116,7 +116,6 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
   const pass = startPass(input, options);
   for (const exchange of exchanges(readNew(pass))) {
     if (pass.isCut && !exchange.closed) break; // what follows was not read
-    if (pass.lastLine < 0 && isReplaced(pass, exchange)) freeRows(pass.state, options);
     moveTo(pass, exchange);
     if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
       savePart(pass);
@@ -194,12 +193,6 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
 function freeRows({ id }: IndexedSession, { store }: PassOptions): void {
   releaseRows(store, [id]);
   forgetProgress(store, sessionsWithCopies(store, id));
-}
-
-/** Returns whether a file was replaced before its first cursor, where no hash shows it but its first row does. */
-function isReplaced({ isNew, isFromStart, state, store }: Pass, { entries: [first] }: Exchange): boolean {
-  if (isNew || isFromStart || state.cursor.offset > 0) return false;
-  return first !== undefined && isKnown(store, first) === false;
 }
 
 /** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */
@@ -361,13 +354,6 @@ export function rowClaimer({ db }: Store) {
       return isTaken;
     });
   };
-}
-
-/** Returns whether any session has a row; undefined when its host gives rows no id. */
-export function isKnown({ db }: Store, entry: Entry): boolean | undefined {
-  const key = entryKey(entry);
-  if (key === undefined) return undefined;
-  return db.prepare("SELECT 1 FROM row_keys WHERE key = ?").get(shortHash(key)) !== undefined;
 }
 
 /** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
