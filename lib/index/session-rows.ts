@@ -76,13 +76,12 @@ export function chunkPutter(store: Store) {
   return (chunk: Chunk, place: ChunkPlace): boolean => {
     const { before } = place;
     const hash = contentHash(chunk.contextContent);
-    if (before && before.hash === Buffer.from(hash).toString("hex")) {
-      if (before.place !== listPlace(chunk, place).join(" ")) moveChunk(store, before.id, chunk, place);
-      return false;
-    }
+    const isKnown = before?.hash === Buffer.from(hash).toString("hex");
+    if (isKnown && before.place === describePlace(chunk, place)) return false;
+    // its vector waits in the cache for the chunk that has the same words
     if (before) removeChunk(store, before.id);
     add(chunk, place, hash);
-    return true;
+    return !isKnown;
   };
 }
 
@@ -153,21 +152,10 @@ export function storedChunks(store: Store, sessionId: string, index: number): Ma
   );
 }
 
-function listPlace(chunk: Chunk, { exchangeLine }: ChunkPlace): (string | number)[] {
+function describePlace(chunk: Chunk, { exchangeLine }: ChunkPlace): string {
   const { firstLine, lastLine, entryIds, tools } = chunk;
-  return [firstLine, lastLine, exchangeLine, JSON.stringify(entryIds), writeRowLines(chunk.rows), tools];
-}
-
-/** Gives a chunk whose words are the same its new lines and tool calls; it keeps its vector. */
-function moveChunk(store: Store, id: number, chunk: Chunk, place: ChunkPlace): void {
-  store.db
-    .prepare(
-      `UPDATE session_chunks SET first_line = ?, last_line = ?, exchange_line = ?, entry_ids = ?, row_lines = ?,
-         tools = ?
-       WHERE id = ?`,
-    )
-    .run(...listPlace(chunk, place), id);
-  replaceFullText(store, id);
+  const ids = JSON.stringify(entryIds);
+  return [firstLine, lastLine, exchangeLine, ids, writeRowLines(chunk.rows), tools].join(" ");
 }
 
 function writeRowLines(rows: Chunk["rows"]): string {
