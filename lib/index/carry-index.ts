@@ -9,9 +9,10 @@ import { copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Chunk } from "../transcripts/session.ts";
+import { cleanMessages } from "./chunk-messages.ts";
 import { deedFrom } from "./deeds.ts";
 import { hostId } from "./index-state.ts";
-import { chunkAdder, cleanMessages, deedAdder } from "./session-rows.ts";
+import { chunkAdder, deedAdder } from "./session-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {

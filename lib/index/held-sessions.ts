@@ -7,16 +7,15 @@ import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { LineRange } from "../sessions/references.ts";
-import type { SqlRow } from "../store/sqlite.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
+import { joinPieces, splitMessages } from "./chunk-messages.ts";
 import { readDeeds, type StoredDeed } from "./deeds.ts";
 import { ensureIndex } from "./freshness.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
-import { readRowLines } from "./session-rows.ts";
 
 /** A session in the index, by the host's id. */
 export interface HeldSession extends SessionRow {
@@ -38,10 +37,6 @@ export function heldSessions(store: Store): HeldSession[] {
     }));
 }
 
-/** An overlap between pieces of one long message is looked for within these numbers of characters. */
-const OVERLAP_MIN = 16;
-const OVERLAP_MAX = 600;
-const LABEL = /^(User|Assistant): /;
 const ACTIONS: Record<string, ToolAction> = {
   command: "run",
   edit: "edit",
@@ -59,36 +54,20 @@ export function storedSteps(store: Store, sessionId: string): Step[] {
 }
 
 function storedMessages(store: Store, sessionId: string): Entry[] {
-  const rows = store.db
-    .prepare(
-      `SELECT timestamp, first_line, content, row_lines FROM session_chunks WHERE session_id = ? ORDER BY chunk_index`,
-    )
-    .all(sessionId);
+  const chunks = store.db.prepare(
+    "SELECT timestamp, first_line, content, row_lines FROM session_chunks WHERE session_id = ? ORDER BY chunk_index",
+  );
   const messages: Entry[] = [];
-  for (const piece of rows.flatMap(splitMessages)) {
-    const last = messages.at(-1);
-    if (last?.line === piece.line && last.kind === piece.kind) last.text = joined(last.text, piece.text);
-    else messages.push(piece);
+  for (const { timestamp, first_line, content, row_lines } of chunks.all(sessionId)) {
+    const chunk = { content: String(content), rowLines: String(row_lines), firstLine: Number(first_line) };
+    for (const { line, who: kind, text } of splitMessages(chunk)) {
+      const last = messages.at(-1);
+      if (last?.line === line && last.kind === kind) {
+        last.text = joinPieces(last.text, text) ?? `${last.text}\n${text}`;
+      } else messages.push({ line, offset: 0, end: 0, kind, text, at: String(timestamp) });
+    }
   }
   return messages;
-}
-
-/** Returns the messages of a chunk, or the pieces of them that are in it. */
-function splitMessages(row: SqlRow): Entry[] {
-  const content = String(row.content);
-  const places = readRowLines(String(row.row_lines));
-  return places.map(({ start, line }, at) => {
-    const text = content.slice(start, places[at + 1]?.start).trimEnd();
-    const kind = text.startsWith("User: ") ? "user" : "assistant";
-    return { line, offset: 0, end: 0, kind, text: text.replace(LABEL, ""), at: String(row.timestamp) };
-  });
-}
-
-function joined(text: string, next: string): string {
-  for (let length = Math.min(OVERLAP_MAX, next.length, text.length); length >= OVERLAP_MIN; length--) {
-    if (text.endsWith(next.slice(0, length))) return text + next.slice(length);
-  }
-  return `${text}\n${next}`;
 }
 
 function toStep({ line, timestamp, kind, tool, target, paths, input, outcome, result }: StoredDeed): Step {

@@ -6,6 +6,7 @@ import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
+import { writeRowLines } from "./chunk-messages.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { removeDeeds } from "./deeds.ts";
 import { updateRewound } from "./index-state.ts";
@@ -156,33 +157,6 @@ function describePlace(chunk: Chunk, { exchangeLine }: ChunkPlace): string {
   const { firstLine, lastLine, entryIds, tools } = chunk;
   const ids = JSON.stringify(entryIds);
   return [firstLine, lastLine, exchangeLine, ids, writeRowLines(chunk.rows), tools].join(" ");
-}
-
-function writeRowLines(rows: Chunk["rows"]): string {
-  return rows.map(({ start, line }) => `${start}:${line}`).join(" ");
-}
-
-/** Reads where the messages of a chunk begin and on which lines they are: `0:118 340:121`. */
-export function readRowLines(text: string): Chunk["rows"] {
-  return [...text.matchAll(/(\d+):(\d+)/g)].map(([, start, line]) => ({
-    start: Number(start),
-    line: Number(line),
-  }));
-}
-
-/** Cleans each message of a chunk by itself, and corrects where each begins. */
-export function cleanMessages(
-  { content, rowLines }: { content: string; rowLines: string },
-  clean: (text: string) => string,
-): Pick<Chunk, "content" | "rows"> & { rowLines: string } {
-  const places = readRowLines(rowLines);
-  let cleaned = clean(content.slice(0, places[0]?.start ?? content.length));
-  const rows = places.map(({ start, line }, at) => {
-    const begin = cleaned.length;
-    cleaned += clean(content.slice(start, places[at + 1]?.start));
-    return { start: begin, line };
-  });
-  return { content: cleaned, rows, rowLines: writeRowLines(rows) };
 }
 
 function replaceFullText({ db }: Store, id: number): void {

@@ -1,12 +1,13 @@
 /** A find: a place in a session where something was done, described in a few words, with the rows that show it. */
 
 import { truncate } from "../base/text.ts";
+import { splitMessages } from "../index/chunk-messages.ts";
 import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deeds.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
-import { cutMiddle, type Row, relativeTo, splitChunk } from "./rows.ts";
+import { cutMiddle, type Row, relativeTo } from "./rows.ts";
 
 export interface Find {
   session: SessionRow;
@@ -156,7 +157,7 @@ export function messagesWithin(
 /** Returns the messages of a chunk, each on one line. */
 function messageLines({ content, row_lines, first_line }: SqlRow): Row[] {
   const chunk = { content: String(content), rowLines: String(row_lines), firstLine: Number(first_line) };
-  return splitChunk(chunk, true).map(({ line, who, text }) => {
+  return splitMessages(chunk).map(({ line, who, text }) => {
     return { line, who, text: text.replace(/\s+/g, " ").trim() };
   });
 }

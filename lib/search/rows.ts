@@ -1,6 +1,7 @@
 /** Reads the rows to print of a part of a session from the index: what was said and done, on which line, in which exchange. */
 
 import { formatLocal } from "../base/time.ts";
+import { joinPieces, splitMessages } from "../index/chunk-messages.ts";
 import { readDeeds, type StoredDeed } from "../index/deeds.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -70,10 +71,6 @@ export function withHolding(
   return [...rows.slice(0, first), ...new Map(holdingRows.map((row) => [row.line, row])).values(), ...others];
 }
 
-/** Characters that a piece of a long message repeats of the one before. */
-const OVERLAP_MIN = 16;
-const OVERLAP_MAX = 600;
-
 /** Returns the messages of chunks given in order; the pieces of a long message are one row. */
 export function messagesOf(
   chunks: readonly ChunkRow[],
@@ -81,7 +78,8 @@ export function messagesOf(
 ): PassageRow[] {
   const rows: PassageRow[] = [];
   for (const chunk of chunks) {
-    for (const row of splitChunk(chunk, isInside(chunk))) {
+    for (const message of splitMessages(chunk)) {
+      const row = { ...message, isInside: isInside(chunk) };
       const before = rows.at(-1);
       const joined =
         before?.line === row.line && before.who === row.who ? joinPieces(before.text, row.text) : undefined;
@@ -110,36 +108,6 @@ export function oncePerRow(sessionId: string, taken: Set<string>): (row: Row) =>
     taken.add(key);
     return true;
   };
-}
-
-const ROW_LINES = /^\d+:\d+(?: \d+:\d+)*$/;
-
-/** Returns the messages of a chunk, or the pieces of them that are in it. */
-export function splitChunk(
-  { content, rowLines, firstLine }: Pick<ChunkRow, "content" | "rowLines" | "firstLine">,
-  isInside: boolean,
-): PassageRow[] {
-  // what a damaged file left may be anything
-  const places = (ROW_LINES.test(rowLines) ? rowLines : `0:${firstLine}`)
-    .split(" ")
-    .map((place) => place.split(":").map(Number) as [start: number, line: number]);
-  return places.map(([start, line], i) => {
-    const said = content.slice(start, places[i + 1] ? (places[i + 1]?.[0] ?? 0) - 1 : undefined);
-    return {
-      line,
-      who: said.startsWith("User: ") ? "user" : "assistant",
-      text: said.slice(said.indexOf(": ") + 2),
-      isInside,
-    };
-  });
-}
-
-/** Joins two pieces of one message without the repeated text; undefined when nothing is repeated. */
-function joinPieces(text: string, piece: string): string | undefined {
-  for (let length = Math.min(OVERLAP_MAX, piece.length, text.length); length >= OVERLAP_MIN; length--) {
-    if (text.endsWith(piece.slice(0, length))) return text + piece.slice(length);
-  }
-  return undefined;
 }
 
 /** Of an exchange before or after a result, so many chunks from its start and the last are shown. */
