@@ -40,13 +40,6 @@ const readable: [string, string][] = [
   ["a brace in a string", `x ${JSON.stringify({ ...good, tags: ['a "}" b'] })} y`],
   ["an empty object before it", `{} ${json}`],
   ["a small example before it", `For example {"name":"ab"} but really ${json}`],
-  ["a tool call with an object", JSON.stringify({ name: "answer", arguments: good })],
-  ["a tool call with a string", JSON.stringify({ name: "answer", arguments: json })],
-  [
-    "an API's tool call",
-    JSON.stringify({ tool_calls: [{ type: "function", function: { name: "f", arguments: json } }] }),
-  ],
-  ["tool-call tags", `<tool_call>\n{"name": "answer", "arguments": ${json}}\n</tool_call>`],
   ["in a list", `[${json}]`],
   ["50 KB of prose before it", `${"Let me think about that. ".repeat(2100)}${json}`],
   ["extra keys", JSON.stringify({ ...good, reasoning: "because" })],
@@ -62,7 +55,7 @@ const unreadable: [string, string, string][] = [
   ["cut in the middle", '{"name": "fix login", "ta', "there is no JSON object in it"],
   ["a wrong type", '{"name": 7, "tags": []}', "name: Invalid input: expected string, received number"],
   ["a missing key", '{"name": "fix login"}', "tags: Invalid input: expected array, received undefined"],
-  ["a list of words", '["fix", "login"]', "the answer: Invalid input: expected object, received array"],
+  ["a list of words", '["fix", "login"]', "there is no JSON object in it"],
 ];
 
 test.each(unreadable)("an answer is refused with the reason: %s", async (_, text, wrong) => {

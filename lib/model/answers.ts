@@ -1,10 +1,11 @@
 /**
- * Reads what models answer: the JSON that passes a schema, found inside fences, prose or a tool call and requested again with
+ * Reads what models answer: the JSON that passes a schema, found inside fences or prose and requested again with
  * what was wrong, at most twice. Sends nothing itself.
  */
 
 import type { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
+import { parseRecord } from "../base/json.ts";
 
 /** Requests in all: the first and two re-prompts. */
 const ATTEMPTS = 3;
@@ -12,7 +13,7 @@ export const DEFAULT_MAX_TOKENS = 1500;
 /** An invalid answer is sent back to the model up to this length. */
 const SHOWN_ANSWER_CHARS = 4000;
 /** A hostile answer may have a brace at each byte; a usual one has its object near the start. */
-const MAX_OBJECT_STARTS = 40;
+const STARTS_MAX = 40;
 
 export interface ChatMessage {
   role: "system" | "user" | "assistant";
@@ -111,68 +112,14 @@ function readAnswer<T>(text: string, schema: z.ZodType<T>): { value: T } | { wro
   return { wrong: wrong ?? (text.trim() === "" ? "it is empty" : "there is no JSON object in it") };
 }
 
-/** Yields the values in a text that may be the answer, likeliest first. */
+/** Yields the objects that end with a text's last brace, the outermost first: prose and a fence may be around the answer. */
 function* candidates(text: string): Generator<unknown> {
-  const whole = parse(text);
-  if (whole !== undefined) {
-    yield* unwrapped(whole);
-    return;
-  }
-  for (const object of objectTexts(text).toSorted((a, b) => b.length - a.length)) {
-    const value = parse(object);
-    if (value !== undefined) yield* unwrapped(value);
-  }
-}
-
-/** Yields a value and the payload of a tool-call shape around it: `{name, arguments}`, `{tool_calls: [{function: …}]}`. */
-function* unwrapped(value: unknown, depth = 0): Generator<unknown> {
-  yield value;
-  if (depth > 3 || typeof value !== "object" || value === null) return;
-  const inner = Array.isArray(value)
-    ? value.slice(0, 3)
-    : ["arguments", "parameters", "input", "function", "tool_calls", "result", "answer", "response"].map(
-        (key) => (value as Record<string, unknown>)[key],
-      );
-  for (const part of inner) {
-    const parsed = typeof part === "string" ? parse(part) : part;
-    if (typeof parsed === "object" && parsed !== null) yield* unwrapped(parsed, depth + 1);
-  }
-}
-
-/** Returns the outermost balanced `{…}` pieces of a text. */
-function objectTexts(text: string): string[] {
-  const found: string[] = [];
+  const end = text.lastIndexOf("}") + 1;
   let from = text.indexOf("{");
-  for (let starts = 0; from !== -1 && starts < MAX_OBJECT_STARTS; starts++) {
-    const end = objectEnd(text, from);
-    if (end !== undefined) found.push(text.slice(from, end));
-    from = text.indexOf("{", end ?? from + 1);
-  }
-  return found;
-}
-
-function objectEnd(text: string, start: number): number | undefined {
-  let depth = 0;
-  let quoted = false;
-  for (let i = start; i < text.length; i++) {
-    const character = text[i];
-    if (quoted) {
-      if (character === "\\") i++;
-      else if (character === '"') quoted = false;
-    } else if (character === '"') quoted = true;
-    else if (character === "{") depth++;
-    else if (character === "}" && --depth === 0) return i + 1;
-  }
-  return undefined;
-}
-
-function parse(text: string): unknown {
-  const trimmed = text.trim();
-  if (!/^[[{]/.test(trimmed)) return undefined;
-  try {
-    return JSON.parse(trimmed);
-  } catch {
-    return undefined; // not JSON: one candidate less
+  for (let starts = 0; from !== -1 && starts < STARTS_MAX; starts++) {
+    const value = parseRecord(text.slice(from, end));
+    if (value) yield value;
+    from = text.indexOf("{", from + 1);
   }
 }
 

@@ -10,7 +10,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { basename, delimiter, isAbsolute, join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { numberOf, parseJson, recordOf, stringOf } from "../base/json.ts";
+import { numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { findProgram } from "../base/runtime.ts";
 import type { Config, Environment, LlmConfig } from "../config/config.ts";
@@ -221,7 +221,7 @@ async function run(
     });
     if (reason !== "") throw failed(reason, signal?.aborted ? "aborted" : "timeout");
     if (code === 0) return streams.stdout;
-    const said = stringOf(recordOf(tryParse(streams.stdout)).result) ?? streams.stderr;
+    const said = stringOf(parseRecord(streams.stdout)?.result) ?? streams.stderr;
     throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
   } finally {
     clearTimeout(timer);
@@ -233,19 +233,11 @@ async function run(
 
 /** Reads an answer: the `result` of a JSON object that has one, with what it says of tokens and cost, else the text itself. */
 function readOutput(output: string): { text: string; input?: unknown; output?: unknown; usd?: unknown } {
-  const { result, is_error: isError, usage, total_cost_usd: usd } = recordOf(tryParse(output));
+  const { result, is_error: isError, usage, total_cost_usd: usd } = parseRecord(output) ?? {};
   if (typeof result !== "string") return { text: output.trim() };
   if (isError === true) throw failed(`it answered ${firstLine(result)}`, "status");
   const { input_tokens: input, output_tokens: written } = recordOf(usage);
   return { text: result, input, ...(numberOf(written) === undefined ? {} : { output: written }), usd };
-}
-
-function tryParse(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function firstLine(text: string): string {

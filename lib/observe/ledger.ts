@@ -10,7 +10,7 @@ import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "
 import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
-import { arrayOf, isRecord, numberOf, parseRecord, scrub, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, numberOf, parseRecord, scrub, stringOf, stringsOf } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
@@ -120,21 +120,21 @@ export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   const { kind, files } = value;
   const text = (key: string) => stringOf(value[key]) ?? "";
   if (kind === "dropped") {
-    return { kind, ids: value.ids === "all" ? "all" : strings(value.ids), reason: text("reason") };
+    return { kind, ids: value.ids === "all" ? "all" : stringsOf(value.ids), reason: text("reason") };
   }
   const observations = arrayOf(value.observations).flatMap((item) => parseObservation(item) ?? []);
   const [by, focus, coversToId] = [text("by"), text("focus"), text("coversToId")];
   if (kind === "reflected") {
     const basis = { basis: text("basis"), tokens: numberOf(value.tokens) ?? 0 };
-    const dropped = strings(value.dropped);
+    const dropped = stringsOf(value.dropped);
     return { kind, observations, dropped, ...basis, by, ...(focus ? { focus } : {}) };
   }
   const coversTo = numberOf(value.coversTo);
   if (kind !== "observed" || coversTo === undefined) return undefined;
   const record: ObservedRecord = { kind, observations, coversTo, covers: text("covers"), by };
   if (coversToId) record.coversToId = coversToId;
-  if (Array.isArray(value.closes)) record.closes = strings(value.closes);
-  if (isRecord(files)) record.files = { read: strings(files.read), modified: strings(files.modified) };
+  if (Array.isArray(value.closes)) record.closes = stringsOf(value.closes);
+  if (isRecord(files)) record.files = { read: stringsOf(files.read), modified: stringsOf(files.modified) };
   return record;
 }
 
@@ -150,12 +150,8 @@ function parseObservation(value: unknown): Observation | undefined {
     if (own) observation[key] = own;
   }
   for (const key of ["thread", "rule"] as const) if (value[key] === true) observation[key] = true;
-  if (Array.isArray(value.sourceIds)) observation.sourceIds = strings(value.sourceIds);
+  if (Array.isArray(value.sourceIds)) observation.sourceIds = stringsOf(value.sourceIds);
   return observation;
-}
-
-function strings(value: unknown): string[] {
-  return arrayOf(value).filter((item) => typeof item === "string");
 }
 
 /**
