@@ -4,7 +4,7 @@
  * hold what it quotes.
  */
 
-import { foldText, isFunctionWord, splitJoined } from "../language/words.ts";
+import { isFunctionWord, splitJoined } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 
 /** Shares of the limit where not all fits, given out in this order; what one leaves over goes to the end of the conversation. */
@@ -145,7 +145,6 @@ function wholeText(bytes: Buffer): string {
 const ENTRY_CHARS = 20_000;
 /** The words before and after carry over: an answer seldom repeats its question. */
 const NEIGHBOUR = 0.3;
-const LITERAL = 2;
 /** Tool results are long and match everything. */
 const RESULT_WEIGHT = 0.6;
 
@@ -158,29 +157,22 @@ export async function relevanceTo(
     import("../search/query.ts"),
     import("../search/rank.ts"),
   ]);
-  const [{ terms, literals } = { terms: [], literals: [] }] = readQuestions([question]);
-  const held = entries.map(() => new Set<string>());
-  const texts = entries.map(searchedText);
-  findStems(
-    terms.map(({ stem }) => stem),
-    texts.map((text) => [text, splitJoined(text)]),
-    (stem, i) => held[i]?.add(stem),
-  );
-  const weights = terms.map(({ stem, weight }) => {
-    const holders = held.filter((stems) => stems.has(stem)).length;
-    return [stem, weight * inverseFrequency(entries.length, holders)] as const;
-  });
-  const own = held.map((stems) =>
-    weights.reduce((sum, [stem, worth]) => sum + (stems.has(stem) ? worth : 0), 0),
-  );
-  const scores = new Map<Entry, number>();
-  for (const [i, entry] of entries.entries()) {
-    const isResult = entry.kind === "result";
-    const beside = own[i] || !isResult ? NEIGHBOUR * Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0) : 0;
-    const text = foldText(texts[i] ?? "");
-    const named = literals.filter((literal) => text.includes(literal)).length;
-    scores.set(entry, ((own[i] ?? 0) + beside + LITERAL * named) * (isResult ? RESULT_WEIGHT : 1));
+  const [{ terms } = { terms: [] }] = readQuestions([question]);
+  const holders = new Map(terms.map(({ stem }) => [stem, new Set<number>()]));
+  const texts = entries.map(searchedText).map((text) => [text, splitJoined(text)]);
+  findStems([...holders.keys()], texts, (stem, i) => holders.get(stem)?.add(i));
+  const own = entries.map(() => 0);
+  for (const { stem, weight } of terms) {
+    const found = holders.get(stem) ?? new Set();
+    const worth = weight * inverseFrequency(entries.length, found.size);
+    for (const i of found) own[i] = (own[i] ?? 0) + worth;
   }
+  const scores = new Map(
+    entries.map((entry, i) => {
+      const beside = NEIGHBOUR * Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0);
+      return [entry, ((own[i] ?? 0) + beside) * (entry.kind === "result" ? RESULT_WEIGHT : 1)];
+    }),
+  );
   return (entry) => scores.get(entry) ?? 0;
 }
 
@@ -195,12 +187,6 @@ export interface Citation {
   excerpt: string;
 }
 
-/** A shorter excerpt occurs in many lines by chance: it must be whole words that say something. */
-const EXCERPT_MIN_CHARS = 8;
-/** A letter or digit of a writing system that puts spaces between words. */
-const LETTER = "(?![\\u3040-\\u9fff\\uac00-\\ud7a3])[\\p{L}\\p{N}]";
-const LETTER_FIRST = new RegExp(`^${LETTER}`, "u");
-const LETTER_LAST = new RegExp(`${LETTER}$`, "u");
 const LOWERED: Record<Confidence, Confidence> = { high: "medium", medium: "low", low: "low" };
 
 /**
@@ -228,14 +214,10 @@ export function checkCitations(
   return { citations, confidence: dropped > 0 ? LOWERED[confidence] : confidence, notes };
 }
 
+/** Words that every line has cite nothing, unless they are the whole line. */
 function standsIn(text: string, wanted: string): boolean {
-  if (wanted === "") return false;
-  if (wanted.length >= EXCERPT_MIN_CHARS || text === wanted) return text.includes(wanted);
-  if (wanted.split(" ").every(isFunctionWord)) return false;
-  const literal = wanted.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-  const before = LETTER_FIRST.test(wanted) ? `(?<!${LETTER})` : "";
-  const after = LETTER_LAST.test(wanted) ? `(?!${LETTER})` : "";
-  return new RegExp(before + literal + after, "u").test(text);
+  if (wanted === "" || text === wanted) return wanted !== "";
+  return text.includes(wanted) && !wanted.split(" ").every(isFunctionWord);
 }
 
 /** Returns the text of each transcript line, with white space folded. */
