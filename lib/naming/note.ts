@@ -75,32 +75,18 @@ export function writeNote(folder: string, name: string, text: string): { path: s
   }
 }
 
-/** A conversation is named by its first and last entries. */
-const HEAD = 1000;
-const TAIL = 1000;
-
-interface ConversationEnd {
-  /** User and assistant messages with text, at most as many as asked for. */
-  messages: Entry[];
-  /** The first and last entries of all kinds. */
-  entries: Entry[];
-}
-
 /**
- * Reads a transcript's last `count` messages, with their lines.
+ * Reads a transcript's entries, and of these the last `count` messages.
  *
  * @throws {SessionMemoryError} `NOT_FOUND` when it is gone, `PARSE_ERROR` when it cannot be read.
  */
-export function readEnd(file: string, { count, rules }: { count: number; rules: Rules }): ConversationEnd {
-  const head: Entry[] = [];
-  const tail: Entry[] = [];
-  const messages: Entry[] = [];
+export function readEnd(
+  file: string,
+  { count, rules }: { count: number; rules: Rules },
+): { entries: Entry[]; messages: Entry[] } {
   try {
-    for (const entry of readEntries(file, { rules, unterminated: "accept" })) {
-      if (head.length < HEAD) head.push(entry);
-      else pushWithin(tail, entry, TAIL);
-      if (isMessage(entry)) pushWithin(messages, entry, count);
-    }
+    const entries = [...readEntries(file, { rules, unterminated: "accept" })];
+    return { entries, messages: entries.filter(isMessage).slice(-count) };
   } catch (cause) {
     if (hasCode(cause, "ENOENT")) {
       throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": the transcript is gone`, {
@@ -113,13 +99,6 @@ export function readEnd(file: string, { count, rules }: { count: number; rules: 
       cause,
     });
   }
-  return { entries: [...head, ...tail.slice(-TAIL)], messages: messages.slice(-count) };
-}
-
-/** Adds to a list of which the last `count` are wanted, and lets go of the others now and then. */
-function pushWithin(entries: Entry[], entry: Entry, count: number): void {
-  entries.push(entry);
-  if (entries.length >= 2 * count + 100) entries.splice(0, entries.length - count);
 }
 
 function isMessage({ kind, text }: Entry): boolean {
@@ -222,17 +201,8 @@ export function sanitizeSlug(raw: string): string {
   if (words.length <= SLUG_MAX) return words;
   const cut = words.slice(0, SLUG_MAX + 1);
   const end = cut.lastIndexOf("-");
-  return (end >= SLUG_CUT_MIN ? cut.slice(0, end) : wholeCharacters(cut)).replace(/-+$/, "");
-}
-
-/** Returns the first characters of a text that fit, a letter never parted from its marks. */
-function wholeCharacters(text: string): string {
-  let fitting = "";
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    if (fitting.length + segment.length > SLUG_MAX) break;
-    fitting += segment;
-  }
-  return fitting;
+  const whole = end >= SLUG_CUT_MIN ? cut.slice(0, end) : cut.slice(0, SLUG_MAX);
+  return whole.replace(/[-\uD800-\uDBFF]+$/, "");
 }
 
 /** Returns the time of day, `HHMM`, for when there is nothing better. */
@@ -281,7 +251,7 @@ async function askForSlug(
     const prompt = slugPrompt(clean(content).slice(0, CONTENT_MAX).toWellFormed());
     const asked = { feature: "slug", maxTokens: ANSWER_TOKENS };
     const answer = await send([{ role: "user", content: prompt }], asked);
-    const slug = sanitizeSlug(answerLine(clean(answer.text)));
+    const slug = sanitizeSlug(clean(answer.text));
     if (slug === "") throw new RangeError("the answer is empty");
     return slug;
   } catch (error) {
@@ -309,11 +279,4 @@ async function slugSender({ provider, apiKey, baseUrl, model, timeoutMs, spend, 
   };
   const ledger = spend ?? openSpendLedger(resolvePaths(process.env).home, defaultSettings());
   return chatSender({ config, env: { apiKey }, spend: ledger, redact: clean }, SLUG_TEMPERATURE);
-}
-
-/** Returns the slug's line of an answer that may come in a fence, in quotes or after `Slug:`. */
-function answerLine(answer: string): string {
-  const lines = answer.split("\n").map((line) => line.trim());
-  const line = lines.find((line) => line !== "" && !line.startsWith("```")) ?? "";
-  return line.replace(/^[\s"'`*]*(?:slug)\s*[:=]\s*/i, "");
 }
