@@ -180,26 +180,6 @@ test("nothing in a failing tool's output is the user's word", async () => {
   expect(linesOf(observationsOf(records)).join("\n")).not.toContain("publish");
 });
 
-test("a branch's summary brings its lines back once, a host's own summary only where nothing else is known", async () => {
-  const ours =
-    "## Observations\n\n- 🔴 (09:00) User: keep the API stable [abc123]\n- 🟢 (09:01) Edited x [abc124]";
-  expect(await linesFor([["summary", ours]])).toEqual(["- 🔴 (10:02) Before: User: keep the API stable"]);
-  expect(await linesFor([["summary", "They fixed the login."]])).toEqual([
-    "- 🟡 (10:02) Before, as summarised: They fixed the login.",
-  ]);
-  const entries = conversation([
-    ["user", "hi"],
-    ["summary", "They said hi."],
-  ]);
-  const records: LedgerRecord[] = [];
-  await observe(observing(entries.slice(0, 1), { records }));
-  await observe(observing(entries, { records }));
-  expect(observationsOf(records)).toHaveLength(1);
-  const once: LedgerRecord[] = [];
-  await observe(observing(entries, { records: once }));
-  expect(observationsOf(once)).toHaveLength(1);
-});
-
 test.each([
   ["forbids", "please don't edit the lock file"],
   ["decides", "let's use tabs rather than spaces"],

@@ -23,14 +23,11 @@ import { type Step, stepsOf } from "../transcripts/steps.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 import { DONE, type Draft, excerpt, type Memory, openThreads, type StepNotes } from "./observations.ts";
 
-/**
- * Characters kept of each text. A message of up to `verbatim` is kept whole, a longer one by its beginning and end (`long`). A
- * host's summary keeps more, since nothing else is left of what it says.
- */
-const CHARS = { verbatim: 300, long: 330, offer: 200, answer: 80, rule: 200, summary: 1500, command: 80 };
+/** Characters kept of each text. A message of up to `verbatim` is kept whole, a longer one by its beginning and end (`long`). */
+const CHARS = { verbatim: 300, long: 330, offer: 200, answer: 80, rule: 200, command: 80 };
 const CAUSE_CHARS = { min: 20, max: 240 };
 /** How many notes of each kind are kept of one message or stretch of work, the last ones; and steps after a failure. */
-const MOST = { rules: 3, lines: 30, notes: 3, files: 6, steps: 4 };
+const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
 const READ_CHARS = { command: 4000, output: 20_000 };
 
@@ -59,9 +56,7 @@ export function observeByRule(entries: readonly Entry[], { memory, clean, earlie
       drafts.push(...said);
       answer = undefined;
     }
-    const isLost = memory.observations.length === 0 && drafts.length === 0;
-    const summaries = part.flatMap((entry) => summaryDrafts(entry, { memory, clean, isLost }));
-    drafts.push(...[...summaries, ...workNotes(part, clean)].toSorted(byLine));
+    drafts.push(...workNotes(part, clean).toSorted(byLine));
     if (part.some(({ kind }) => kind !== "user")) answer = lastWords(part) ?? "";
   }
   return {
@@ -140,31 +135,6 @@ function pendingOffer(text: string): string | undefined {
   const before = sentences(text.slice(0, text.lastIndexOf(question))).at(-1);
   return before === undefined ? question : `${before} ${question}`;
 }
-
-/** Returns what a summary adds to the ledger: our own lines of an abandoned branch, or what a host says of lost history. */
-function summaryDrafts(
-  entry: Entry,
-  { memory, clean, isLost }: { memory: Memory; clean: Clean; isLost: boolean },
-): Draft[] {
-  const { kind, text } = entry;
-  if (kind !== "summary") return [];
-  const ours = [...text.matchAll(/^- (🔴|🟡) (?:\(\d\d:\d\d\) )?(.+) \[(\w{6})\]$/gmu)];
-  const lost = ours.filter(([, , , id = ""]) => !memory.history.has(id)).slice(0, MOST.lines);
-  if (lost.length > 0) {
-    return lost.map(([, mark, words = ""]) =>
-      draftAt(entry, mark === "🔴" ? "red" : "yellow", `Before: ${clean(words)}`),
-    );
-  }
-  const isOfBranch = text.startsWith("The user explored a different conversation branch"); // pi's words
-  if (!(isLost || isOfBranch) || text.includes("## Observations")) return [];
-  const body = /^\s*(?:<summary>|summary(?: of that exploration)?:)\s*$([\s\S]+)/im.exec(text)?.[1] ?? text;
-  const history = excerpt(clean(body.replace(INSTRUCTIONS, "")), CHARS.summary);
-  return [draftAt(entry, "yellow", `Before, as summarised: ${history}`)];
-}
-
-/** What a host's summary says to the model that continues. */
-const INSTRUCTIONS =
-  /\n(?:<\/summary>|If you need specific details from before compaction|(?:Please )?continue the conversation from where)[\s\S]*$/i;
 
 /** A command that failed, the first time since it last passed. */
 interface Failure {
