@@ -7,14 +7,7 @@ import { openStore } from "../lib/store/store.ts";
 import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
 import { claudeAssistant, claudeCompaction, claudeUser } from "./support/claude.ts";
 import { FIXTURES } from "./support/fixtures.ts";
-import {
-  homePerTest,
-  layFixtures,
-  type TemporaryHome,
-  temporaryHome,
-  writeClaude,
-  writeMeta,
-} from "./support/home.ts";
+import { homePerTest, layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -349,18 +342,4 @@ describe("what was done", () => {
     );
     expect(results.length).toBeGreaterThan(0);
   });
-});
-
-test("the context of a hit places it in its session's discussion", async () => {
-  const turns = Array.from({ length: 12 }, (_, i): [string, string] => [
-    `step ${i}: ${"the growth plan and its channels ".repeat(20)}`,
-    i === 11 ? "The newsletter goes out on Tuesdays." : `done with step ${i}. ${"more about it ".repeat(60)}`,
-  ]);
-  talk(home, ID, turns);
-  writeMeta(home, { sessionId: ID, name: "Growth strategy" });
-  const answer = await sessionSearch(
-    { query: ["when does the newsletter go out"] },
-    { config: configOf(home) },
-  );
-  expect(answer.results[0]?.context).toStartWith('late in a longer discussion about "Growth strategy": ');
 });

@@ -230,6 +230,37 @@ export function readChunkRange(
     .map((row) => toChunkRow(store, row));
 }
 
+/** Returns the chunks of a session's exchanges whose first rows are on some lines. */
+export function readExchanges(
+  store: Store,
+  sessionId: string,
+  [from, to]: readonly [number, number],
+): ChunkRow[] {
+  return store.db
+    .prepare(
+      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c
+       WHERE c.session_id = $sessionId AND c.exchange_line BETWEEN $from AND $to ORDER BY c.chunk_index`,
+    )
+    .all({ sessionId, from, to })
+    .map((row) => toChunkRow(store, row));
+}
+
+/** Returns up to `count` exchanges before or after a chunk's own, in order. */
+export function readExchangesBeside(
+  { store, sessionId, exchangeLine }: ChunkRow,
+  { count, step }: { count: number; step: -1 | 1 },
+): ChunkRow[][] {
+  const [beside, order] = step === 1 ? [">", "ASC"] : ["<", "DESC"];
+  const lines = store.db
+    .prepare(
+      `SELECT DISTINCT exchange_line AS line FROM session_chunks
+       WHERE session_id = $sessionId AND exchange_line ${beside} $exchangeLine ORDER BY line ${order} LIMIT $count`,
+    )
+    .all({ sessionId, exchangeLine, count })
+    .map(({ line }) => Number(line));
+  return lines.sort((a, b) => a - b).map((line) => readExchanges(store, sessionId, [line, line]));
+}
+
 /** Returns the first chunks of a session that reach beyond a line. */
 export function readChunksAfter(
   store: Store,

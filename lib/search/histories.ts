@@ -1,29 +1,31 @@
 /** Finds what was done about a file, an error or a command, or at a time, as lines to print and as JSON. */
 
-import {
-  countPoints,
-  cutLine,
-  joinFacts,
-  type Line,
-  linesWithin,
-  type Part,
-  plainText,
-} from "../base/output.ts";
+import { countPoints, cutLine, joinFacts, type Line, type Part, plainText } from "../base/output.ts";
 import { counted, folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import { readDeeds, type StoredDeed } from "../index/deeds.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
 import { gist, replyOf } from "../language/speech.ts";
-import { type Store, sharedBy } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";
-import { isSourceGone } from "./corpus.ts";
 import { commandOrTarget, isChange } from "./endings.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
 import { deedRow, type Find, type FindScope, messagesWithin } from "./finds.ts";
-import { alsoPlaces, LIMIT_MAX, rangeOf, result, rowParts, timePart } from "./print.ts";
+import {
+  alsoLines,
+  type Block,
+  fit,
+  LIMIT_MAX,
+  rangeOf,
+  result,
+  row,
+  rowParts,
+  sessionFields,
+  timePart,
+} from "./print.ts";
 import { markRewound, type Row, withHolding } from "./rows.ts";
 
 interface FindStyle {
@@ -47,41 +49,31 @@ interface FindStyle {
 const NAME_MAX = 44;
 const PROJECT_MAX = 24;
 const ROW_CHARS = 300;
-const ALSO_MAX = 6;
 const LINE_CHARS = 160;
 
-interface Block {
-  head: Line;
-  rows: Line[];
-  also: Line[];
-}
-
-/** Prints finds: rows go first, from the last find on, then what else there is, so that as many as can are named. */
+/** Prints finds with their rows, as far as these fit. */
 export function printFinds(finds: readonly Find[], style: FindStyle): Line[] {
   const blocks = finds.map((find, i): Block => {
-    const also = alsoPlaces(find.also, ALSO_MAX);
-    const rows = find.rows.map(
-      (row): Line => ({ kind: "row", parts: ["   ", ...rowParts(row, style.participants)] }),
+    const head = cutLine(result(i, headFacts(find, style)), LINE_CHARS);
+    if (style.isBrief) return { head, rows: [], rest: [] };
+    const rows = find.rows.map((line) =>
+      cutLine(row("   ", ...rowParts(line, style.participants)), ROW_CHARS),
     );
-    return {
-      head: cutLine(result(i, headFacts(find, style)), LINE_CHARS),
-      rows: style.isBrief ? [] : rows.map((row) => cutLine(row, ROW_CHARS)),
-      also: also === "" || style.isBrief ? [] : [{ kind: "text", parts: [["faint", `   ${also}`]] }],
-    };
+    return { head, rows, rest: alsoLines(find.also) };
   });
-  return fitBlocks(blocks, style);
+  return fitFinds(blocks, style);
 }
 
 /** Prints one line for each distinct command, with where it ran last. */
 export function printCommands(finds: readonly Find[], style: FindStyle): Line[] {
   const blocks = finds.map((find, i): Block => {
-    const [row] = find.rows;
+    const [run] = find.rows;
     const place: Part = ["name", placeOf(find, style)];
-    const facts = joinFacts([row?.tool, find.summary, timePart(find.timestamp, style.timezone), place]);
-    const said: Part[] = row?.text ? [": ", ["said", row.text]] : [];
-    return { head: cutLine(result(i, [...facts, ...said]), LINE_CHARS), rows: [], also: [] };
+    const facts = joinFacts([run?.tool, find.summary, timePart(find.timestamp, style.timezone), place]);
+    const said: Part[] = run?.text ? [": ", ["said", run.text]] : [];
+    return { head: cutLine(result(i, [...facts, ...said]), LINE_CHARS), rows: [], rest: [] };
   });
-  return fitBlocks(blocks, style);
+  return fitFinds(blocks, style);
 }
 
 function headFacts(find: Find, style: FindStyle): Part[] {
@@ -105,56 +97,19 @@ function placeOf({ session, firstLine, lastLine }: Find, { shortId }: FindStyle)
   return `${shortId(session)}:${rangeOf(firstLine, lastLine)}`;
 }
 
-/** Leaves out what does not fit; a last line counts that, and the finds beyond the limit, with the flags that show all. */
-function fitBlocks(blocks: Block[], { maxChars, total = blocks.length }: FindStyle): Line[] {
-  const lines = () => blocks.flatMap(({ head, rows, also }) => [head, ...rows, ...also]);
-  const [whole, count] = [countPoints(lines()), lines().length];
-  const flags = [
-    ...(total > blocks.length && blocks.length < LIMIT_MAX ? [`--limit ${Math.min(total, LIMIT_MAX)}`] : []),
-    ...(whole > maxChars ? [`--max-chars ${roundedUp((whole * total) / blocks.length)}`] : []),
-  ];
-  const note = (): Line[] => {
-    const finds = total - blocks.length;
-    const left = count - lines().length;
-    const cut = finds > 0 ? `${finds} more` : left > 0 ? `${counted(left, "line")} left out` : "";
-    return cut === ""
-      ? []
-      : [{ kind: "text", parts: [["faint", [cut, flags.join(" ")].filter(Boolean).join(": ")]] }];
-  };
-  const isOver = () => countPoints([...lines(), ...note()]) > maxChars;
-  for (const keep of [3, 2, 1, 0]) {
-    for (const block of blocks.slice(1).toReversed()) {
-      while (isOver() && block.rows.length > keep) dropRow(block);
-    }
-  }
-  for (const block of blocks.toReversed()) while (isOver() && block.also.length > 0) block.also.pop();
-  const [first] = blocks;
-  while (first && isOver() && first.rows.length > 0) dropRow(first);
-  while (isOver() && blocks.length > 1) blocks.pop();
-  return isOver() ? linesWithin(lines(), maxChars) : [...lines(), ...note()];
-}
-
-function roundedUp(chars: number): number {
-  return Math.ceil(chars / 500) * 500;
-}
-
-/** Drops a row between the first, which says what, and the last, which says how it ended. */
-function dropRow({ rows }: Block): void {
-  if (rows.length > 2) rows.splice(1, 1);
-  else rows.pop();
+/** Fits finds into their code points; a last line counts those beyond the limit. */
+function fitFinds(blocks: Block[], { maxChars, total = blocks.length }: FindStyle): Line[] {
+  const more = total - blocks.length;
+  const hint = blocks.length < LIMIT_MAX ? `: --limit ${Math.min(total, LIMIT_MAX)}` : "";
+  const note: Line[] = more > 0 ? [{ kind: "text", parts: [["faint", `… ${more} more${hint}`]] }] : [];
+  return [...fit(blocks, maxChars - countPoints(note)), ...note];
 }
 
 /** Converts a find to one of the results of `--json`. */
 export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" | "nameOf">) {
   const { session, timestamp, summary, rows, also, firstLine, lastLine } = find;
-  const name = nameOf(session);
-  const project = projectOf(session);
-  const from = sharedBy(session);
   return {
-    session_id: from?.id ?? session.id,
-    name: name === undefined ? null : clean(name),
-    agent: session.agent,
-    project: project === undefined ? null : clean(project),
+    ...sessionFields(session, { name: nameOf(session), clean }),
     timestamp,
     topics: [],
     speakers: [...new Set(rows.flatMap(({ who }) => (who === "tool" ? [] : [who])))],
@@ -170,11 +125,8 @@ export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" 
     before: [],
     after: [],
     also_in: [],
-    ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
-    file: from ? session.id : session.file,
     first_line: firstLine,
     last_line: lastLine,
-    source_gone: from ? session.sourceGone : isSourceGone(session),
   };
 }
 

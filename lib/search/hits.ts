@@ -1,7 +1,6 @@
 /** Finds the hits of a search: passages with the rows that answer, how strong each is, and where else they are spoken of. */
 
 import { countPoints } from "../base/output.ts";
-import { folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
@@ -10,7 +9,7 @@ import { oneLine } from "../redact/redact.ts";
 import { type Store, sharedBy } from "../store/store.ts";
 import { type ChunkRow, parseSpeakers, parseTopics, sessionsWithCopy } from "./candidates.ts";
 import { byBestSentence, type Choice, type ChosenRow, chooseRows, readChoices } from "./choose.ts";
-import { isSourceGone, uniquePrefix } from "./corpus.ts";
+import { uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
   chunksAround,
@@ -30,6 +29,7 @@ import {
   type Hit,
   headOf,
   nowhereLines,
+  sessionFields,
   wholeRow,
 } from "./print.ts";
 import { isKept, type Term, wholeTerms } from "./query.ts";
@@ -71,7 +71,6 @@ interface Found {
 const WITHOUT_MAX = 3;
 /** Passages that are measured; those behind them are weak. */
 const MEASURED = 30;
-const NAME_MAX = 60;
 /** An explanation gives positions up to this one. */
 const RANKS_SHOWN = 100;
 
@@ -192,12 +191,8 @@ function toFoundHit(
   const name = nameOf(session);
   const from = sharedBy(session);
   const copies = sessionsWithCopy(row.store, session.id, row.timestamp);
-  const folder = folderName(session.project ?? session.cwd ?? "");
   const hit: Hit = {
-    session_id: from?.id ?? session.id,
-    name: name === undefined ? null : truncate(clean(name).replace(/\s+/g, " ").trim(), NAME_MAX),
-    agent: session.agent,
-    project: folder ? clean(folder) : null,
+    ...sessionFields(session, { name, clean }),
     timestamp: row.timestamp,
     topics: [...new Set(chunks.flatMap(parseTopics))],
     speakers: [...new Set(chunks.flatMap(parseSpeakers))],
@@ -208,14 +203,13 @@ function toFoundHit(
     lines: [],
     also,
     content: clean(joinChunks(chunks)),
-    context: clean(name === undefined ? headerContext(row) : placeInSession(row, name)),
+    context: clean(
+      name === undefined ? subjectOf(row) : `in a discussion about "${name}": ${subjectOf(row)}`,
+    ),
     ...exchangesAround(row, { count: around, clean, timezone: options.timezone }),
     also_in: copies.map(({ id }) => id),
-    ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
-    file: from ? session.id : session.file,
     first_line: passage.first.firstLine,
     last_line: passage.last.lastLine,
-    source_gone: from ? session.sourceGone : isSourceGone(session),
     ...(explain ? { explain: explainBest(passage.best, found, options.meaning) } : {}),
   };
   const names = copies.map((copy) => nameOf(copy) ?? copy.id);
@@ -224,25 +218,6 @@ function toFoundHit(
   const machine = options.machineOf?.(session);
   const place = machine === undefined ? shortId : `${shortId}@${machine}`;
   return { hit, shortId: place, copies: names.map(clean) };
-}
-
-/** Short sessions have no early and late. */
-const LONG_CHUNKS = 8;
-
-/** Describes the exchange's place in its discussion, in one sentence. */
-function placeInSession(
-  { store, sessionId, index, contextContent, content }: ChunkRow,
-  name: string,
-): string {
-  const said = headerContext({ contextContent, content });
-  const last = store.db
-    .prepare("SELECT max(chunk_index) AS last FROM session_chunks WHERE session_id = ?")
-    .get(sessionId);
-  const count = Number(last?.last ?? 0) + 1;
-  if (count < LONG_CHUNKS) return `in a discussion about "${name}": ${said}`;
-  const share = index / count;
-  const when = share < 0.25 ? "early in" : share < 0.75 ? "midway through" : "late in";
-  return `${when} a longer discussion about "${name}": ${said}`;
 }
 
 function explainBest(
@@ -264,7 +239,7 @@ function explainBest(
 }
 
 /** Returns the subject of a chunk's exchange, as the last line of its header has it. */
-function headerContext({ content, contextContent }: Pick<ChunkRow, "content" | "contextContent">): string {
+function subjectOf({ content, contextContent }: ChunkRow): string {
   const header = contextContent.slice(0, contextContent.length - content.length);
   return /^\[Context: (.*)\]$/m.exec(header)?.[1] ?? "";
 }

@@ -3,14 +3,19 @@
 import { countPoints } from "../base/output.ts";
 import type { StoredDeed } from "../index/deeds.ts";
 import { splitJoined } from "../language/words.ts";
-import { type ChunkFilter, type ChunkRow, keepMatching, readChunkRange } from "./candidates.ts";
+import {
+  type ChunkFilter,
+  type ChunkRow,
+  keepMatching,
+  readChunkRange,
+  readExchanges,
+} from "./candidates.ts";
 import { wholeRow } from "./print.ts";
 import { findStems, type Question, type Term } from "./query.ts";
 import type { RankedChunk, Retrieved } from "./retrieval.ts";
 import {
   deedRowsOf,
   deedText,
-  exchangeOf,
   markRewound,
   messagesOf,
   type PassageRow,
@@ -147,8 +152,8 @@ export function exchangeRows(
   }: { clean: (text: string) => string; isWanted: (row: Row) => boolean; maxChars: number },
 ): { rows: Row[]; length: number } {
   const { store, sessionId } = passage.first;
-  const [from, to] = [exchangeOf(passage.first)[0], exchangeOf(passage.last).at(-1)];
-  const chunks = readChunkRange(store, sessionId, [(from as ChunkRow).index, (to as ChunkRow).index]);
+  const lines = [passage.first.exchangeLine, passage.last.exchangeLine] as const;
+  const chunks = readExchanges(store, sessionId, lines);
   const rows = messagesOf(chunks, (chunk) => isWithin(chunk, passage))
     .map((row) => ({ ...row, text: clean(row.text) }))
     .filter(isWanted);

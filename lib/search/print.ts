@@ -1,12 +1,15 @@
 /** Formats hits as lines within a budget of code points: the rows that answer, one line a hit, or one line a session. */
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
-import { counted } from "../base/text.ts";
+import { counted, folderName, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import type { SessionRow } from "../index/index-state.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
+import { sharedBy } from "../store/store.ts";
 import { toolCall } from "../transcripts/tool-call.ts";
+import { isSourceGone } from "./corpus.ts";
 import type { Row } from "./rows.ts";
 
 /** One result, as `--json` prints it. */
@@ -42,6 +45,24 @@ export interface Hit {
   last_line: number;
   source_gone: boolean;
   explain?: Explanation;
+}
+
+/** Returns what the JSON of a result says of its session. */
+export function sessionFields(
+  session: SessionRow,
+  { name, clean }: { name: string | undefined; clean: (text: string) => string },
+): Pick<Hit, "session_id" | "name" | "agent" | "project" | "from" | "file" | "source_gone"> {
+  const from = sharedBy(session);
+  const folder = folderName(session.project ?? session.cwd ?? "");
+  return {
+    session_id: from?.id ?? session.id,
+    name: name === undefined ? null : truncate(clean(name).replace(/\s+/g, " ").trim(), JSON_NAME_MAX),
+    agent: session.agent,
+    project: folder ? clean(folder) : null,
+    ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
+    file: from ? session.id : session.file,
+    source_gone: from ? session.sourceGone : isSourceGone(session),
+  };
 }
 
 /** A hit with what is printed of it beside its JSON. */
@@ -83,6 +104,7 @@ export const LIMIT_MAX = 100;
 /** Places named after a hit at most; JSON holds all. */
 const ALSO_MAX = 5;
 const NAME_MAX = 44;
+const JSON_NAME_MAX = 60;
 const PROJECT_MAX = 24;
 const COPIES_MAX = 3;
 /** Code points of an exchange before or after a hit. */
@@ -156,7 +178,7 @@ export function wholeRow(line: Row, participants?: Participants): Line {
   return row("   ", ...rowParts({ ...line, text }, participants));
 }
 
-function row(...parts: Part[]): Line {
+export function row(...parts: Part[]): Line {
   return { kind: "row", parts };
 }
 
@@ -289,19 +311,24 @@ export function rowParts(
   return [...start, " ", by, ...(text.trim() === "" ? [] : ([" ", ["said", text.trimEnd()]] as Part[]))];
 }
 
-interface Block {
+/** A result with its rows and the lines below them. */
+export interface Block {
   head: Line;
   rows: Line[];
   rest: Line[];
 }
 
-/** Leaves out rows from the last hit's end on, then the lines below the rows, then first rows, until all fits. */
-function fit(blocks: Block[], maxChars: number): Line[] {
+/**
+ * Leaves out rows from the last block on, between the first, which says what, and the last, which says how it ended; then the
+ * lines below the rows, then all rows, until all fits.
+ */
+export function fit(blocks: Block[], maxChars: number): Line[] {
   const lines = () => blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]);
   const isOver = () => countPoints(lines()) > maxChars;
-  for (const block of blocks.toReversed()) while (isOver() && block.rows.length > 1) block.rows.pop();
-  for (const block of blocks.toReversed()) while (isOver() && block.rest.length > 0) block.rest.pop();
-  for (const block of blocks.toReversed()) while (isOver() && block.rows.length > 0) block.rows.pop();
+  for (const { rows } of blocks.toReversed())
+    while (isOver() && rows.length > 1) rows.splice(Math.max(1, rows.length - 2), 1);
+  for (const { rest } of blocks.toReversed()) while (isOver() && rest.length > 0) rest.pop();
+  for (const { rows } of blocks.toReversed()) while (isOver() && rows.length > 0) rows.pop();
   return linesWithin(lines(), maxChars);
 }
 
@@ -339,9 +366,7 @@ function bestParts(
 
 /** Lists other places in the session, copies of it, and why it was found. */
 export function footLines({ hit, copies }: FoundHit): Line[] {
-  const foot = (text: string): Line => ({ kind: "text", parts: [["faint", `   ${text}`]] });
-  const also = alsoPlaces(hit.also, ALSO_MAX);
-  const rest = also === "" ? [] : [foot(also)];
+  const rest = alsoLines(hit.also);
   if (copies.length > 0) {
     const named = copies.slice(0, COPIES_MAX).map((name) => oneLine(name, NAME_MAX));
     rest.push(foot(`copied in ${named.join(", ")}`));
@@ -350,11 +375,16 @@ export function footLines({ hit, copies }: FoundHit): Line[] {
   return rest;
 }
 
-/** Names other places of a session, at most so many. */
-export function alsoPlaces(places: readonly (readonly [number, number])[], max: number): string {
-  if (places.length === 0) return "";
-  const more = places.length > max ? [`${places.length - max} more`] : [];
-  return `also ${[...places.slice(0, max).map(([from, to]) => rangeOf(from, to)), ...more].join(", ")}`;
+/** Names other places of a session on a line, where there are any. */
+export function alsoLines(places: readonly (readonly [number, number])[]): Line[] {
+  if (places.length === 0) return [];
+  const more = places.length > ALSO_MAX ? [`${places.length - ALSO_MAX} more`] : [];
+  const named = [...places.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to)), ...more];
+  return [foot(`also ${named.join(", ")}`)];
+}
+
+function foot(text: string): Line {
+  return { kind: "text", parts: [["faint", `   ${text}`]] };
 }
 
 function formatExplanation({ ranks, nearest, coverage, timely }: Explanation): string {

@@ -6,7 +6,7 @@ import { readDeeds, type StoredDeed } from "../index/deeds.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import { type ChunkRow, readChunkRange, readChunksAfter } from "./candidates.ts";
+import { type ChunkRow, readChunksAfter, readExchangesBeside } from "./candidates.ts";
 
 /** Something said or done, as it is printed. */
 export interface Row {
@@ -123,51 +123,11 @@ export function exchangesAround(
   }: { count: number; clean: (text: string) => string; timezone: string | undefined },
 ): { before: string[]; after: string[] } {
   const beside = (step: -1 | 1) =>
-    exchangesBeside(row, { count, step }).map((chunks) => {
+    readExchangesBeside(row, { count, step }).map((chunks) => {
       const time = formatLocal(chunks[0]?.timestamp ?? "", timezone).slice(0, 16);
       return `${time} ${clean(shortenExchange(chunks))}`;
     });
   return count > 0 ? { before: beside(-1), after: beside(1) } : { before: [], after: [] };
-}
-
-/** Returns the chunks of the exchange that a chunk is a part of. */
-export function exchangeOf(row: ChunkRow): ChunkRow[] {
-  const [before, after] = [sameExchange(row, -1), sameExchange(row, 1)];
-  return [...before.reverse(), row, ...after];
-}
-
-function sameExchange(row: ChunkRow, step: -1 | 1): ChunkRow[] {
-  const chunks: ChunkRow[] = [];
-  for (
-    let next = chunkBeside(row, step);
-    next?.exchangeLine === row.exchangeLine;
-    next = chunkBeside(next, step)
-  ) {
-    chunks.push(next);
-  }
-  return chunks;
-}
-
-/** Returns up to `count` exchanges before or after a chunk's own, in order. */
-function exchangesBeside(row: ChunkRow, { count, step }: { count: number; step: -1 | 1 }): ChunkRow[][] {
-  const found: ChunkRow[][] = [];
-  for (let from: ChunkRow | undefined = edgeOf(row, step); found.length < count; ) {
-    const next = chunkBeside(from, step);
-    if (next === undefined) break;
-    const exchange = exchangeOf(next);
-    found.push(exchange);
-    from = exchange.at(step === 1 ? -1 : 0) as ChunkRow;
-  }
-  return step === 1 ? found : found.reverse();
-}
-
-/** Returns the last chunk of a chunk's exchange, or the first. */
-function edgeOf(row: ChunkRow, step: -1 | 1): ChunkRow {
-  return exchangeOf(row).at(step === 1 ? -1 : 0) as ChunkRow;
-}
-
-function chunkBeside({ store, sessionId, index }: ChunkRow, step: -1 | 1): ChunkRow | undefined {
-  return readChunkRange(store, sessionId, [index + step, index + step])[0];
 }
 
 function shortenExchange(chunks: readonly ChunkRow[]): string {

@@ -6,7 +6,7 @@ import { folderName } from "../base/text.ts";
 import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
-import { type Store, sharedBy } from "../store/store.ts";
+import { SHARED_FILE, type Store, sharedBy } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
@@ -56,7 +56,6 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
     hasAction: filters.has_action,
     session: session === undefined ? undefined : await sessionId(session, context),
     projects: project === undefined ? undefined : await projectsMeant(project, { store, shared }),
-    among: config.paths.transcripts.length > 0 ? givenSessions({ store, shared }, config) : undefined,
     caller: config.currentSession,
   };
 }
@@ -86,11 +85,6 @@ function toIso(text: string | undefined, edge: "start" | "end", { settings }: Co
   throw new SessionMemoryError("USAGE", what, { hint: 'try 2026-02-03, "14 July" or 7d' });
 }
 
-/** Returns the sessions of given transcripts, and all that others share. */
-function givenSessions({ store, shared }: Stores, { paths }: Config): string[] {
-  return [...sessionsWithin(store, paths.transcripts), ...(shared ? sessionIds(shared) : [])];
-}
-
 /** Resolves a session, which only an index may know: its transcript was deleted since, or is another's. */
 async function sessionId(
   reference: string,
@@ -110,39 +104,21 @@ async function sessionId(
     });
     return idOfFile(store, file) ?? id;
   } catch (error) {
-    const gone = findGoneSession(store, reference) ?? (shared && findSharedSession(shared, reference));
-    if (gone !== undefined) return gone;
+    const known = listOf({ store, shared }).flatMap((each) => findSession(each, reference));
+    if (known.length === 1) return known[0] as string;
     throw error;
   }
 }
 
-/** Returns the session that a reference names among those whose transcript is gone, when it is one. */
-function findGoneSession(store: Store, reference: string): string | undefined {
-  const found = store.db
-    .prepare(
-      `SELECT id FROM sessions WHERE source_gone = 1
-         AND (lower(name) = lower($reference) OR (length($reference) >= 4 AND instr(id, $reference) = 1))`,
-    )
-    .all({ reference });
-  return found.length === 1 ? String(found[0]?.id) : undefined;
-}
-
-/** Finds the session of the replica that a reference names: by id there, host's id or its start, or name. */
-function findSharedSession(replica: Store, reference: string): string | undefined {
-  const found = replica.db
-    .prepare(
-      `SELECT id FROM sessions WHERE id = $reference OR lower(name) = lower($reference)
-         OR (length($reference) >= 4 AND (instr(id, $reference) = 1 OR instr(id, ':' || $reference) > 0))`,
-    )
-    .all({ reference });
-  return found.length === 1 ? String(found[0]?.id) : undefined;
-}
-
-/** Returns the ids of all sessions of a store. */
-function sessionIds(store: Store): string[] {
+/** Finds the sessions whose transcript is gone, or another's, by their id, the host's id or its start, or the name. */
+function findSession(store: Store, reference: string): string[] {
   return store.db
-    .prepare("SELECT id FROM sessions")
-    .all()
+    .prepare(
+      `SELECT id FROM sessions WHERE (source_gone = 1 OR file LIKE $shared)
+         AND (lower(name) = lower($reference)
+           OR (length($reference) >= 4 AND (instr(id, $reference) = 1 OR instr(id, ':' || $reference) > 0)))`,
+    )
+    .all({ reference, shared: `${SHARED_FILE}%` })
     .map(({ id }) => String(id));
 }
 
@@ -150,17 +126,6 @@ function sessionIds(store: Store): string[] {
 function idOfFile(store: Store, file: string): string | undefined {
   const row = store.db.prepare("SELECT id FROM sessions WHERE file = $file").get({ file });
   return row && String(row.id);
-}
-
-/** Returns the sessions whose transcripts are these files or lie in these folders. */
-function sessionsWithin(store: Store, paths: readonly string[]): string[] {
-  const isWithin = (file: string) =>
-    paths.some((path) => file === path || file.startsWith(`${path.replace(/\/$/, "")}/`));
-  return store.db
-    .prepare("SELECT id, file FROM sessions")
-    .all()
-    .filter(({ file }) => isWithin(String(file)))
-    .map(({ id }) => String(id));
 }
 
 /** The user's own index and the replica of what others share, where that is searched too. */

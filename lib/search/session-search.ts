@@ -136,9 +136,6 @@ function maySave({ paths }: Config, { index = true }: SearchResources): boolean 
   return index && whyUnwritable(paths.home) === undefined;
 }
 
-/** Topics that are listed however rare they are. */
-const FEW_TOPICS = 20;
-
 /** A topic, with the number of chunks that speak of it and of sessions that they are in. */
 interface TopicCount {
   topic: string;
@@ -146,7 +143,7 @@ interface TopicCount {
   sessions: number;
 }
 
-/** Returns the topics there are, most frequent first; beside many others one of a single chunk says nothing. */
+/** Returns the topics there are, most frequent first. */
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
 ): Promise<{ topics: TopicCount[]; lines: Line[] }> {
@@ -166,7 +163,6 @@ export async function sessionTopics(
          GROUP BY value ORDER BY chunks DESC, topic`,
       )
       .all({ none: NO_TOPIC, subagents: subagents ? 1 : 0 })
-      .filter(({ chunks }, at) => at < FEW_TOPICS || Number(chunks) > 1)
       .map((row): TopicCount => {
         return { topic: String(row.topic), chunks: Number(row.chunks), sessions: Number(row.sessions) };
       });
