@@ -99,8 +99,9 @@ function resultEnds(entry: Entry, isOutput: boolean): Entry {
 }
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
-function isOwnCall({ name, action, input, target }: ToolCall, cwd: string): boolean {
-  return OWN_TOOLS.test(name) || (action === "run" && isOwnCommand(input ?? target, cwd));
+function isOwnCall(tool: ToolCall, cwd: string): boolean {
+  // the input of an edit is worked out when it is read
+  return OWN_TOOLS.test(tool.name) || (tool.action === "run" && isOwnCommand(tool.input ?? tool.target, cwd));
 }
 
 /** Returns whether a command line names our bin or a script of ours. */
@@ -236,15 +237,15 @@ export function outcomeOf(result: Entry | undefined): DeedOutcome {
 }
 
 /** Returns a command's first line as its target; the rest is in the input. */
-function firstLine({ action, target, input }: ToolCall): string {
-  if (action !== "run" || input === undefined) return target;
-  return input.trim().split("\n", 1)[0] ?? target;
+function firstLine(tool: ToolCall): string {
+  if (tool.action !== "run") return tool.target;
+  return tool.input?.trim().split("\n", 1)[0] ?? tool.target;
 }
 
 function keptInput(tool: ToolCall, { kind, patch }: { kind: DeedKind; patch: string | undefined }): string {
-  const input = tool.input ?? tool.target;
-  if (kind === "edit") return cutHead(onlyChanges(patch ?? input) || input, INPUT_MAX.edit);
-  return cutHead(input, tool.name === "ExitPlanMode" ? PLAN_MAX : INPUT_MAX[kind]);
+  const input = () => tool.input ?? tool.target;
+  if (kind === "edit") return cutHead(onlyChanges(patch ?? input()) || input(), INPUT_MAX.edit);
+  return cutHead(input(), tool.name === "ExitPlanMode" ? PLAN_MAX : INPUT_MAX[kind]);
 }
 
 function keptResult(whole: string, { kind, outcome }: Pick<Deed, "kind" | "outcome">): string {
