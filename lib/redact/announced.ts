@@ -213,16 +213,16 @@ export const [TOKEN, SECRET, PASSWORD] = [1, 2, 3];
 const ENDINGS: [level: number, endings: string][] = [
   [
     PASSWORD,
-    "pass(?:word|wd|wort|phrase|code|e)?|pwd|pw|psk|kennwort|senha|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|pepper|rootpw|securestring",
+    "pass(?:word|wd|wort|phrase|code|e)?|pwd|pw|psk|kennwort|senh?a|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|pepper|rootpw|securestring",
   ],
   [SECRET, "secrets?(?:_?id)?|credentials?|creds|mnemonic|geheimnis|segredo|secreto"],
   [TOKEN, "token|key|auth(?:orization|n)?|bearer|basic|sig(?:nature)?|clave|wallet|seed|salt"],
   [0, "(?:sess(?:ion)?(?:[_-]?id)?|sid)(?==)"],
 ];
 const NAME_ENDS = `(?:${ENDINGS.map(([, endings]) => endings).join("|")})(?![a-z])`;
-/** Names beyond ASCII, looked for only in texts that are. */
+/** Names beyond ASCII, looked for only in texts with such letters. */
 const FOREIGN_NAMES =
-  /contrase(?:ñ|n)a|hasło|şifre|lösenord|jelszó|пароль|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|كلمة (?:المرور|السر)|סיסמה|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
+  /contraseña|hasło|şifre|lösenord|jelszó|пароль|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|كلمة (?:المرور|السر)|סיסמה|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
 const LEVELS = ENDINGS.map(
   ([level, endings]) => [level, new RegExp(`^(?:${endings.replace("(?==)", "")})$`, "i")] as const,
 );
@@ -387,7 +387,10 @@ export function findAnnounced(text: string, words: readonly number[], found: Fou
     inRow = 0;
     from = end;
   }
-  if (!BEYOND_ASCII.test(text)) return;
+}
+
+/** Reports the secrets that names beyond ASCII announce. */
+export function findForeign(text: string, found: Found): void {
   for (const { index, 0: name } of text.matchAll(FOREIGN_NAMES)) findValue(text, index, name, found);
 }
 

@@ -76,8 +76,8 @@ interface Format {
   rest: RegExp | undefined;
 }
 
-/** The formats by the first character of their prefix, those that must fit exactly last. */
-const FORMATS: Format[][] = Array.from({ length: 128 }, () => []);
+/** The formats by the first two characters of their prefix, those that must fit exactly last. */
+const FORMATS = new Map<string, Format[]>();
 for (const issuer of ISSUERS.trim().split(/\s\| |\n/)) {
   const [name = "", ...prefixes] = issuer.split(" ");
   for (const prefix of prefixes) addFormat({ kind: `${name}-token`, prefix, rest: undefined });
@@ -89,17 +89,18 @@ for (const row of EXACT.trim().split("\n")) {
 }
 
 function addFormat(format: Format): void {
-  FORMATS[format.prefix.charCodeAt(0)]?.push(format);
+  const start = format.prefix.slice(0, 2);
+  FORMATS.set(start, [...(FORMATS.get(start) ?? []), format]);
 }
 
 /** Returns all prefixes, for texts made of nothing else. */
 export function listPrefixes(): string[] {
-  return FORMATS.flat().map(({ prefix }) => prefix);
+  return [...FORMATS.values()].flat().map(({ prefix }) => prefix);
 }
 
 /** Reports the secret whose prefix begins a word here, and returns where it ends. */
 export function findFormat(text: string, at: number, found: Found): number {
-  for (const format of FORMATS[text.charCodeAt(at)] ?? []) {
+  for (const format of FORMATS.get(text.slice(at, at + 2)) ?? []) {
     const end = matchFormat(text, at, format);
     if (end === undefined) continue;
     found(format.kind.endsWith("webhook") ? at + format.prefix.length : at, end, format.kind);
@@ -149,6 +150,7 @@ const CARD = /(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-]|-)/g;
 
 /** Reports numbers of payment cards written in groups. */
 export function findCards(text: string, found: Found): void {
+  if (text.search(CARD) === -1) return; // cheaper than a walk over no matches
   for (const { index, 0: match } of text.matchAll(CARD)) {
     if (isLuhn(match.replace(/\D/g, ""))) found(index, index + match.length, "card");
   }
@@ -171,6 +173,8 @@ export interface Scan {
   prefixes: number[];
   /** Runs of characters that tokens consist of, as long as a token is at least. */
   runs: CharacterRun[];
+  /** Whether it has letters beyond ASCII. */
+  isForeign: boolean;
 }
 
 const RUN_MIN = 16;
@@ -202,7 +206,7 @@ function addBeginning(word: string, bit: number): void {
 
 /** Scans a text. */
 export function scan(text: string): Scan {
-  const found: Scan = { words: [], prefixes: [], runs: [] };
+  const found: Scan = { words: [], prefixes: [], runs: [], isForeign: false };
   let trigram = 0;
   let start = 0;
   for (let i = 0; i < text.length; i++) {
@@ -213,6 +217,9 @@ export function scan(text: string): Scan {
     if (begins & WORD) found.words.push(i - 2);
     if (begins & PREFIX && !isInWord(text, i - 3)) found.prefixes.push(i - 2);
     if (code !== 0) continue;
+    // dashes, quotes, arrows and emoji are no letters
+    if (character >= 0xc0 && (character < 0x2000 || (character >= 0x3000 && character < 0xd800)))
+      found.isForeign = true;
     if (i - start >= RUN_MIN) found.runs.push({ start, end: i });
     start = i + 1;
   }

@@ -3,7 +3,7 @@
  * that announces a secret, does it look random by itself?
  */
 
-import { findAnnounced } from "./announced.ts";
+import { findAnnounced, findForeign } from "./announced.ts";
 import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
 import { decode, isBodyLine, isRandom, looksRandom } from "./looks.ts";
 
@@ -22,8 +22,12 @@ const TOKEN = /[A-Za-z0-9+][A-Za-z0-9+/_-]{15,}={0,2}/g;
 /** Nearly all long runs of ordinary text are names and paths without a digit. */
 const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
 
+/** `pw=` and four characters. */
+const SHORTEST = 7;
+
 /** Replaces every secret by a marker of its kind. */
 export function replaceSecrets(text: string): string {
+  if (text.length < SHORTEST) return text;
   const seen = scan(text);
   // where nothing is to be judged, no escape hides anything
   const isBare = seen.words.length + seen.prefixes.length + seen.runs.length === 0;
@@ -54,7 +58,7 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function findSecrets(text: string, { words, prefixes, runs }: Scan): Span[] {
+function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
   const blocks = findKeyBlocks(text, found);
@@ -63,6 +67,7 @@ function findSecrets(text: string, { words, prefixes, runs }: Scan): Span[] {
   for (const at of prefixes) if (at >= from) from = findFormat(text, at, found);
   for (const run of tokens) findMiddles(text, run, found);
   findAnnounced(text, words, found);
+  if (isForeign) findForeign(text, found);
   findInAddresses(text, found);
   findCards(text, found);
   findKeyArrays(text, found);
@@ -145,6 +150,7 @@ const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
 
 /** Reports keys written as 64 bytes. */
 function findKeyArrays(text: string, found: Found): void {
+  if (text.search(ARRAY) === -1) return;
   for (const { index, 0: whole, 1: bytes = "" } of text.matchAll(ARRAY)) {
     if (bytes.split(",").every((byte) => Number(byte) < 256))
       found(index + 1, index + whole.length - 1, "private-key");
@@ -162,11 +168,14 @@ export function replaceKeyLines(text: string): string {
 
 /** Returns whether a key is open where a text ends; undefined if the text says nothing of it. */
 export function leavesKeyOpen(text: string): boolean | undefined {
-  const begin = Math.max(text.lastIndexOf("PRIVATE KEY-----"), text.lastIndexOf("PRIVATE KEY BLOCK-----"));
-  const end = text.lastIndexOf("-----END ");
-  if (begin !== -1 || end !== -1) return begin !== -1 && text.lastIndexOf("-----BEGIN ", begin) > end;
-  const last = text.slice(Math.max(0, text.length - 120)).trimEnd();
-  return /(?:^|\n)[^\n]{0,24}[A-Za-z0-9+/]{60,76}$/.test(last) ? true : undefined;
+  if (text.includes("-----")) {
+    const begin = Math.max(text.lastIndexOf("PRIVATE KEY-----"), text.lastIndexOf("PRIVATE KEY BLOCK-----"));
+    const end = text.lastIndexOf("-----END ");
+    if (begin !== -1 || end !== -1) return begin !== -1 && text.lastIndexOf("-----BEGIN ", begin) > end;
+  }
+  const tail = text.slice(-120).trimEnd();
+  const last = tail.slice(tail.lastIndexOf("\n") + 1);
+  return /^.{0,24}[A-Za-z0-9+/]{60,76}$/s.test(last) ? true : undefined;
 }
 
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
@@ -239,7 +248,7 @@ const PGPASS =
 
 /** Reports users and passwords in addresses. */
 function findInAddresses(text: string, found: Found): void {
-  if (text.includes(":543") || text.includes(":*:") || text.includes(":6432:")) {
+  if (/:(?:543|\*:|6432:)/.test(text)) {
     for (const { index, 0: line, 1: password = "" } of text.matchAll(PGPASS))
       found(index + line.length - password.length, index + line.length, "password");
   }
