@@ -35,6 +35,20 @@ const SHARED_FLAGS = {
   json: { type: "boolean", default: false },
 } as const;
 
+/** Returns flags that are on or off. */
+export function switches<N extends string>(...names: N[]): Record<N, { type: "boolean"; default: false }> {
+  return flagsOf(names, { type: "boolean", default: false });
+}
+
+/** Returns flags with a value. */
+export function texts<N extends string>(...names: N[]): Record<N, { type: "string" }> {
+  return flagsOf(names, { type: "string" });
+}
+
+function flagsOf<N extends string, T>(names: readonly N[], option: T): Record<N, T> {
+  return Object.fromEntries(names.map((name) => [name, option])) as Record<N, T>;
+}
+
 interface Script<T extends Options> {
   usage: string;
   /** Its own flags. */

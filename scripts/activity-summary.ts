@@ -12,7 +12,17 @@ import { readUpdates, renderUpdates } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
-import { choiceFlag, integerFlag, note, type Run, runScript, timeFlag, warn } from "../lib/cli.ts";
+import {
+  choiceFlag,
+  integerFlag,
+  note,
+  type Run,
+  runScript,
+  switches,
+  texts,
+  timeFlag,
+  warn,
+} from "../lib/cli.ts";
 import { type Config, defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { withVoluteAt } from "../lib/sessions/volute.ts";
@@ -117,13 +127,7 @@ function currentSession(flag: string | undefined, config: Config, cwd: string): 
 
 const SCRIPT = {
   usage: USAGE,
-  flags: {
-    current: { type: "string" },
-    scope: { type: "string" },
-    "max-chars": { type: "string" },
-    since: { type: "string" },
-    peek: { type: "boolean" },
-  },
+  flags: { ...texts("current", "scope", "max-chars", "since"), ...switches("peek") },
   words: { max: 0 },
 } as const;
 

@@ -19,6 +19,8 @@ import {
   runScript,
   startProgress,
   stopSignal,
+  switches,
+  texts,
   timeFlag,
   warn,
 } from "../lib/cli.ts";
@@ -56,20 +58,12 @@ Examples:
 
 export { embedSessions };
 
-const OFF = { type: "boolean", default: false } as const;
 const SCRIPT = {
   usage: USAGE,
   flags: {
-    new: OFF,
-    all: OFF,
+    ...switches("new", "all", "no-vectors", "topics", "prune", "status", "validate-only", "dry-run"),
+    ...texts("since"),
     session: { type: "string", multiple: true },
-    since: { type: "string" },
-    "no-vectors": OFF,
-    topics: OFF,
-    prune: OFF,
-    status: OFF,
-    "validate-only": OFF,
-    "dry-run": OFF,
   },
   words: { max: 0 },
 } as const;

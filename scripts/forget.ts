@@ -10,7 +10,18 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
-import { confirm, note, print, type Run, runScript, timeFlag, usageError, warn } from "../lib/cli.ts";
+import {
+  confirm,
+  note,
+  print,
+  type Run,
+  runScript,
+  switches,
+  texts,
+  timeFlag,
+  usageError,
+  warn,
+} from "../lib/cli.ts";
 import { expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
 import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
@@ -54,15 +65,10 @@ Examples:
   session-memory forget --project ~/code/secret
 `;
 
-const OFF = { type: "boolean", default: false } as const;
 const FLAGS = {
-  project: { type: "string" },
-  before: { type: "string" },
+  ...texts("project", "before", "undo"),
+  ...switches("dry-run", "yes", "no-exclude"),
   pattern: { type: "string", multiple: true },
-  "dry-run": OFF,
-  undo: { type: "string" },
-  yes: OFF,
-  "no-exclude": OFF,
 } as const;
 
 type Asked = Run<typeof FLAGS>;

@@ -10,7 +10,16 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
-import { note, type Run, refuseTogether, runScript, startProgress, usageError, warn } from "../lib/cli.ts";
+import {
+  note,
+  type Run,
+  refuseTogether,
+  runScript,
+  startProgress,
+  switches,
+  usageError,
+  warn,
+} from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel, noteTaker } from "../lib/model/configured-model.ts";
@@ -83,12 +92,7 @@ export async function makeMetas(
   return outcomes;
 }
 
-const FLAGS = {
-  new: { type: "boolean", default: false },
-  all: { type: "boolean", default: false },
-  force: { type: "boolean", default: false },
-  "dry-run": { type: "boolean", default: false },
-} as const;
+const FLAGS = switches("new", "all", "force", "dry-run");
 
 async function main({ values, words, config, cwd, asking, show }: Run<typeof FLAGS>): Promise<void> {
   refuseTogether(values, "all", "new");

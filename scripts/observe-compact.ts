@@ -17,6 +17,8 @@ import {
   type Run,
   runScript,
   startProgress,
+  switches,
+  texts,
   usageError,
   warn,
 } from "../lib/cli.ts";
@@ -85,19 +87,9 @@ Examples:
 const WAIT_MS = 30_000;
 
 const FLAGS = {
-  observe: { type: "boolean", default: false },
-  reflect: { type: "boolean", default: false },
-  render: { type: "boolean", default: false },
-  status: { type: "boolean", default: false },
-  dump: { type: "boolean", default: false },
-  rebuild: { type: "boolean", default: false },
-  "max-chars": { type: "string" },
-  view: { type: "string" },
-  lines: { type: "string" },
-  mode: { type: "string" },
+  ...switches("observe", "reflect", "render", "status", "dump", "rebuild", "dry-run"),
+  ...texts("max-chars", "view", "lines", "mode", "recall"),
   set: { type: "string", multiple: true },
-  recall: { type: "string" },
-  "dry-run": { type: "boolean", default: false },
 } as const;
 
 type SharedFrom = Pick<FoundShared, "owner" | "machine">;

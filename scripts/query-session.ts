@@ -9,7 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { note, type Run, runScript, usageError } from "../lib/cli.ts";
+import { note, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
 import { resolveOrIndexed } from "../lib/index/held-sessions.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -136,7 +136,7 @@ const NOTHING_SAID: Omit<SessionAnswer, "answer"> = {
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { subagents: { type: "boolean", default: false } },
+  flags: switches("subagents"),
   words: { min: 2, max: 2 },
   readsAnyVolute: true,
 } as const;

@@ -13,7 +13,17 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { replaceFile } from "../lib/base/files.ts";
-import { note, type Run, runScript, startProgress, timeFlag, usageError, warn } from "../lib/cli.ts";
+import {
+  note,
+  type Run,
+  runScript,
+  startProgress,
+  switches,
+  texts,
+  timeFlag,
+  usageError,
+  warn,
+} from "../lib/cli.ts";
 import { expandPath, type PathsWithRules, type Settings } from "../lib/config/config.ts";
 import { type IndexedPlace, resolveOrIndexed } from "../lib/index/held-sessions.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
@@ -64,13 +74,7 @@ Examples:
   session-memory report --project . --since "last week" --out pages
 `;
 
-const FLAGS = {
-  project: { type: "string" },
-  all: { type: "boolean", default: false },
-  since: { type: "string" },
-  out: { type: "string" },
-  open: { type: "boolean", default: false },
-} as const;
+const FLAGS = { ...texts("project", "since", "out"), ...switches("all", "open") };
 
 const OVERVIEW = "index.html";
 /** What shows a file in the user's browser. */

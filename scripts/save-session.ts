@@ -13,7 +13,16 @@ import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { formatLocal } from "../lib/base/time.ts";
-import { integerFlag, type Run, refuseTogether, runScript, usageError, warn } from "../lib/cli.ts";
+import {
+  integerFlag,
+  type Run,
+  refuseTogether,
+  runScript,
+  switches,
+  texts,
+  usageError,
+  warn,
+} from "../lib/cli.ts";
 import {
   type Config,
   defaultSettings,
@@ -189,10 +198,9 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
 const SCRIPT = {
   usage: USAGE,
   flags: {
+    ...texts("messages", "slug"),
+    ...switches("llm-slug"),
     dir: { type: "string", default: "memory" },
-    messages: { type: "string" },
-    slug: { type: "string" },
-    "llm-slug": { type: "boolean", default: false },
   },
   words: { max: 1 },
   readsAnyVolute: true,

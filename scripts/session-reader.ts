@@ -20,6 +20,8 @@ import {
   refuseTogether,
   roleOf,
   runScript,
+  switches,
+  texts,
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
@@ -87,25 +89,9 @@ Examples:
 `;
 
 const FLAGS = {
-  lines: { type: "string" },
-  line: { type: "string" },
-  around: { type: "string" },
-  outline: { type: "boolean", default: false },
-  speaker: { type: "string" },
-  grep: { type: "string" },
-  tools: { type: "boolean", default: false },
-  "no-tools": { type: "boolean", default: false },
-  since: { type: "string" },
-  until: { type: "string" },
-  "max-chars": { type: "string" },
-  utc: { type: "boolean", default: false },
-  full: { type: "boolean", default: false },
-  list: { type: "boolean", default: false },
-  resume: { type: "boolean", default: false },
-  agent: { type: "string" },
-  project: { type: "string" },
+  ...texts("lines", "line", "around", "speaker", "grep", "since", "until", "max-chars", "agent", "project"),
+  ...switches("outline", "tools", "no-tools", "utc", "full", "list", "resume", "subagents"),
   n: { type: "string", short: "n" },
-  subagents: { type: "boolean", default: false },
 } as const;
 
 const SPEAKERS = ["user", "assistant"] as const;

@@ -16,7 +16,7 @@ import { readJson, readText, realPathOf } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
-import { confirm, note, type Run, runScript } from "../lib/cli.ts";
+import { confirm, note, type Run, runScript, switches } from "../lib/cli.ts";
 import type { Config, PathsWithRules } from "../lib/config/config.ts";
 import { describeReceivers, pagesToWrite, writePage } from "../lib/health/health.ts";
 import { suggestQuestion } from "../lib/naming/own-questions.ts";
@@ -114,7 +114,7 @@ const ANSWER_CHARS = "1200";
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { yes: { type: "boolean", default: false }, remove: { type: "boolean", default: false } },
+  flags: switches("yes", "remove"),
   words: { max: 0 },
 } as const;
 

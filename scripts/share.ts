@@ -16,6 +16,8 @@ import {
   runScript,
   startProgress,
   stopSignal,
+  switches,
+  texts,
   usageError,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
@@ -70,17 +72,9 @@ const NOTHING_SHARED: ShareStatus = {
 /** The index is brought up to date first, for at most this long. */
 const INDEX_MS = 60_000;
 
-const OFF = { type: "boolean", default: false } as const;
 const SCRIPT = {
   usage: USAGE,
-  flags: {
-    publish: OFF,
-    pull: OFF,
-    init: { type: "string" },
-    status: OFF,
-    "dry-run": OFF,
-    leave: OFF,
-  },
+  flags: { ...switches("publish", "pull", "status", "dry-run", "leave"), ...texts("init") },
   words: { max: 0 },
 } as const;
 
