@@ -37,7 +37,7 @@ function observed(prompt: string): object {
 async function observingHost(options: PiHostOptions) {
   const home = temporaryHome();
   const host = await piHost(home, options);
-  registerObservations(host.state, host.config);
+  registerObservations(host.state);
   return Object.assign(host, { home, [Symbol.dispose]: () => home.remove() });
 }
 
@@ -59,7 +59,11 @@ function compaction(
 function covers({ file, config, state }: PiHost, leafId?: string) {
   const session = sessionAt(file);
   if (!session) throw new Error("no session");
-  const { ledger } = readSessionMemory(session, { paths: state.paths, settings: config.settings, leafId });
+  const { ledger } = readSessionMemory(session, {
+    paths: state.config.paths,
+    settings: config.settings,
+    leafId,
+  });
   return ledger.flatMap((record) => (record.kind === "observed" ? [record.covers] : []));
 }
 
@@ -116,7 +120,7 @@ test("a model that fails backs off, and pi is not asked to compact early", async
   await host.emit("agent_settled");
   await host.settled();
   expect(host.compactions).toBe(0);
-  expect(readBackoff(host.state.paths, PI_SESSION)).toMatchObject({ failures: 1 });
+  expect(readBackoff(host.state.config.paths, PI_SESSION)).toMatchObject({ failures: 1 });
   const { length } = host.asked;
   host.add([...turn("three"), ...turn("four")]);
   await host.emit("agent_settled");
@@ -143,8 +147,8 @@ test("a failing model is told of in the status line, without the key that it quo
       ),
     ],
   ]);
-  expect(readFileSync(host.state.paths.state).includes(key)).toBe(false);
-  expect(readBackoff(host.state.paths, PI_SESSION)?.reason).toContain("[redacted:");
+  expect(readFileSync(host.state.config.paths.state).includes(key)).toBe(false);
+  expect(readBackoff(host.state.config.paths, PI_SESSION)?.reason).toContain("[redacted:");
 });
 
 test("mode, switch and thresholds set at run time hold from the next turn on", async () => {
@@ -154,7 +158,7 @@ test("mode, switch and thresholds set at run time hold from the next turn on", a
     answer: async (prompt) => observed(prompt),
   });
   const set = (changes: Record<string, string>) =>
-    setObserveSettings(host.state.paths, { settings: host.config.settings.observe, changes });
+    setObserveSettings(host.state.config.paths, { settings: host.config.settings.observe, changes });
   const settle = async () => {
     await host.emit("agent_settled");
     await host.settled();

@@ -273,12 +273,12 @@ function transcript(id: string): string {
 }
 
 async function runPi(): Promise<void> {
-  const { state, config } = host;
-  registerPrompt(state, config);
-  registerMeta(state, config);
-  registerObservations(state, config);
-  registerObservationCommands(state, config);
-  registerTools(state, config);
+  const { state } = host;
+  registerPrompt(state);
+  registerMeta(state);
+  registerObservations(state);
+  registerObservationCommands(state);
+  registerTools(state);
   add("pi prompt", JSON.stringify(await host.emit("before_agent_start", { prompt: `as in @@${TOLD}` })));
   await host.emit("agent_settled");
   await host.settled();

@@ -120,7 +120,7 @@ test("pi's extension goes by the same rule", async () => {
   clone(home);
   const message = async () => {
     const host = await piHost(home, { rows: [piHeader({ cwd: home.project })], config: {} });
-    registerPrompt(host.state, host.config);
+    registerPrompt(host.state);
     return host.emit("before_agent_start", { prompt: "as @@discord says" });
   };
   const unknown = { message: { customType: "session-reference", display: true } };

@@ -65,7 +65,6 @@ export interface PiContext {
   };
   isIdle(): boolean;
   hasPendingMessages?(): boolean;
-  getContextUsage?(): { tokens: number | null } | undefined;
   compact(options?: { onComplete?: () => void; onError?: (error: Error) => void }): void;
 }
 

@@ -22,7 +22,8 @@ const LIMIT_MAX = 20; // a tool result of a page
 type Run = (words: string[], context: PiCommandContext) => Promise<string>;
 
 /** Registers the commands. Each answers with a notification, which is not part of the conversation. */
-export function registerObservationCommands(state: PiState, config: Config): void {
+export function registerObservationCommands(state: PiState): void {
+  const { config } = state;
   const command = (name: string, description: string, run: Run) =>
     state.pi.registerCommand(name, {
       description,
@@ -39,7 +40,7 @@ export function registerObservationCommands(state: PiState, config: Config): voi
         }
       },
     });
-  const current = (context: PiContext) => requireObserving(state, config, context);
+  const current = (context: PiContext) => requireObserving(state, context);
   const queued = async (work: () => Promise<string>) => (await exclusively(state, work)) ?? "";
   const change = async (changes: Record<string, string>) => {
     const { setObserveSettings } = await import("../../lib/observe/ledger.ts");
@@ -115,8 +116,8 @@ export function registerObservationCommands(state: PiState, config: Config): voi
   });
 }
 
-async function requireObserving(state: PiState, config: Config, context: PiContext) {
-  const now = await observing(state, { config, context });
+async function requireObserving(state: PiState, context: PiContext) {
+  const now = await observing(state, context);
   if (now) return now;
   throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
 }
@@ -139,7 +140,8 @@ function autoCompactChanges(words: readonly string[]): Record<string, string> {
 }
 
 /** Registers the tools. */
-export function registerTools(state: PiState, config: Config): void {
+export function registerTools(state: PiState): void {
+  const { config } = state;
   const { settings } = config;
   let queries = 0;
   on(state, "agent_start", () => {
@@ -197,7 +199,7 @@ export function registerTools(state: PiState, config: Config): void {
   });
 
   tool(RECALL, async (input, context) => {
-    const { memory, common } = await requireObserving(state, config, context);
+    const { memory, common } = await requireObserving(state, context);
     const { recallObservation } = await import("../../lib/observe/observe-view.ts");
     const id = stringOf(input.id) ?? "";
     return recallObservation(memory, { ...settings, id, redact: common.redact }).text;

@@ -7,29 +7,29 @@
 
 import { takeLook } from "../../lib/activity/look.ts";
 import { recordOf } from "../../lib/base/json.ts";
-import type { Config } from "../../lib/config/config.ts";
 import { activityOf, answerFailure, referencesIn } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { registerIndexing, registerMeta } from "./indexing.ts";
 import { namingModel, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
-import { on, type PiState, pathsOf, startState } from "./state.ts";
+import { loadState, on, type PiState, pathsOf } from "./state.ts";
 
 export async function register(pi: PiApi): Promise<void> {
-  const state = await startState(pi);
-  if (!state.config) return;
-  registerPrompt(state, state.config);
-  registerFailures(state, state.config);
-  registerIndexing(state, state.config);
-  registerMeta(state, state.config);
-  registerObservations(state, state.config);
-  registerObservationCommands(state, state.config);
-  registerTools(state, state.config);
+  const state = await loadState(pi);
+  if (!state) return;
+  registerPrompt(state);
+  registerFailures(state);
+  registerIndexing(state);
+  registerMeta(state);
+  registerObservations(state);
+  registerObservationCommands(state);
+  registerTools(state);
 }
 
 /** Registers the two messages. pi stores each as an entry of its own and sends it after the user's words. */
-export function registerPrompt(state: PiState, config: Config): void {
+export function registerPrompt(state: PiState): void {
+  const { config } = state;
   const { settings } = config;
   let deliver = () => {};
   on(state, "before_agent_start", async (_, context) => {
@@ -56,7 +56,8 @@ export function registerPrompt(state: PiState, config: Config): void {
 }
 
 /** Registers the message about a command that failed. It comes after the tool's results and leaves them unchanged. */
-export function registerFailures(state: PiState, config: Config): void {
+function registerFailures(state: PiState): void {
+  const { config } = state;
   on(state, "tool_result", async ({ toolName, input, content = [], isError }, context) => {
     const { command } = recordOf(input);
     if (toolName !== "bash" || isError !== true || typeof command !== "string") return;

@@ -19,16 +19,15 @@ const PAUSE_MS = 50; // keys that are typed come first
 const TELEMETRY = "session-index:index";
 /** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;
-/** Rules read the whole session, and one that has hardly grown gets nearly the same summary. */
-const GROWTH_SHARE = 0.05;
 
 /** Registers the indexing after a turn, and the note that `/new` leaves behind. */
-export function registerIndexing(state: PiState, config: Config): void {
+export function registerIndexing(state: PiState): void {
+  const { config } = state;
   let canStart: boolean | undefined;
   afterTurn(state, "indexing", async (context) => {
     canStart ??= findRuntime({ env: withOwnRuntime(config.env), cwd: context.cwd }) !== undefined;
     if (canStart) await startWork(config, context, []);
-    else await indexInSlices(state, config, context);
+    else await indexInSlices(state, context);
   });
   on(state, "session_start", (_, { cwd }) => startBeginning(cwd, config.env));
   on(state, "session_shutdown", async ({ reason }, context) => {
@@ -49,9 +48,10 @@ async function startWork(
 }
 
 /** Indexes the present session in pi's own process, a little at a time. */
-async function indexInSlices(state: PiState, { paths, settings }: Config, context: PiContext): Promise<void> {
+async function indexInSlices({ config, abort }: PiState, context: PiContext): Promise<void> {
   const session = await currentSession(context);
   if (!session) return;
+  const { paths, settings } = config;
   const [{ indexSessions }, { openIndex }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
     import("../../lib/index/freshness.ts"),
@@ -59,7 +59,7 @@ async function indexInSlices(state: PiState, { paths, settings }: Config, contex
   const store = await openIndex(paths.database, settings);
   const slice = { store, sessions: [session], settings, home: paths.home, deadlineMs: SLICE_MS };
   try {
-    for (let left = 1; left > 0 && !state.abort.signal.aborted; ) {
+    for (let left = 1; left > 0 && !abort.signal.aborted; ) {
       const report = await indexSessions(slice);
       left = report.sessions === 0 ? 0 : report.left;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -70,22 +70,19 @@ async function indexInSlices(state: PiState, { paths, settings }: Config, contex
 }
 
 /** Registers the command and the naming after a turn. */
-export function registerMeta(state: PiState, config: Config): void {
-  const { settings } = config;
-  /** The state of each session when it was last read; it is not read again before it has grown enough. */
-  const looks = new Map<string, { users: number; size: number }>();
+export function registerMeta(state: PiState): void {
+  const { settings, paths } = state.config;
+  /** The user messages that each session had when it was last read: reading it holds up pi's terminal. */
+  const known = new Map<string, number>();
   afterTurn(state, "meta", async (context) => {
     const session = await currentSession(context);
     if (!session) return;
     const rows = context.sessionManager.getBranch();
     const users = rows.filter(({ type, message }) => type === "message" && message?.role === "user").length;
-    const { size } = session;
-    const last = looks.get(session.id);
-    const isAsked = !last || users - last.users >= settings.minNewUserMessages;
-    const isGrown = !last || size - last.size > size * GROWTH_SHARE;
-    if (!isAsked && (namingModel(config, context) || !isGrown)) return;
-    const { newUsers = 0 } = await makeMeta(session, { state, config, context, force: false });
-    looks.set(session.id, { users: users - newUsers, size });
+    const last = known.get(session.id);
+    if (last !== undefined && users - last < settings.minNewUserMessages) return;
+    const { newUsers = 0 } = await makeMeta(session, { state, context, force: false });
+    known.set(session.id, users - newUsers);
   });
   state.pi.registerCommand(settings.commandName, {
     description: "Name and summarise this session now",
@@ -93,10 +90,10 @@ export function registerMeta(state: PiState, config: Config): void {
       await context.waitForIdle();
       try {
         const session = await currentSession(context);
-        if (session) await makeMeta(session, { state, config, context, force: true });
+        if (session) await makeMeta(session, { state, context, force: true });
         else context.ui.notify("This session is not kept: there is nothing to index", "warning");
       } catch (error) {
-        await logFailure(config.paths, "pi.meta", error);
+        await logFailure(paths, "pi.meta", error);
         const { redact } = await import("../../lib/redact/redact.ts");
         context.ui.notify(`Cannot index this session: ${redact(describeError(error))}`, "error");
       }
@@ -104,42 +101,42 @@ export function registerMeta(state: PiState, config: Config): void {
   });
 }
 
-interface Making {
-  state: PiState;
-  config: Config;
-  context: PiContext;
-  force: boolean;
-}
-
 /** Makes the session's meta when it is due; reports it in a telemetry entry and in the status line, with the cost. */
-async function makeMeta(session: Session, { state, config, context, force }: Making): Promise<MetaOutcome> {
-  const { paths, settings } = config;
-  const { signal } = state.abort;
-  // After /tree the last row of the file may be of a branch that was left.
-  const leafId = context.sessionManager.getLeafId() ?? undefined;
-  const complete = namingModel(config, context);
+async function makeMeta(
+  session: Session,
+  { state, context, force }: { state: PiState; context: PiContext; force: boolean },
+): Promise<MetaOutcome> {
+  const { config, abort, pi } = state;
   const { indexMeta } = await import("../../lib/naming/session-meta.ts");
-  const restMs = force ? 0 : MODEL_REST_MS;
-  const outcome = await indexMeta(session, { paths, settings, complete, force, restMs, signal, leafId });
+  const outcome = await indexMeta(session, {
+    paths: config.paths,
+    settings: config.settings,
+    complete: namingModel(config, context),
+    force,
+    restMs: force ? 0 : MODEL_REST_MS,
+    signal: abort.signal,
+    // After /tree the last row of the file may be of a branch that was left.
+    leafId: context.sessionManager.getLeafId() ?? undefined,
+  });
   const { status, name, model, usd, usage, error, warning } = outcome;
   if (warning) {
-    await logFailure(paths, "pi.meta", warning);
+    await logFailure(config.paths, "pi.meta", warning);
     context.ui.notify(warning, "warning");
   }
   // The rule-based update after each turn costs nothing and is no news.
   if (status === "not-due" || !(force || usage || error !== undefined)) return outcome;
-  state.pi.appendEntry(TELEMETRY, {
+  pi.appendEntry(TELEMETRY, {
     success: status === "indexed",
     sessionId: session.id,
     // A failed attempt names the model that failed.
     model: error === undefined ? model : (namingModelName(config, context) ?? model),
     timestamp: new Date().toISOString(),
-    ...(usage ? { usage } : {}),
-    ...(error === undefined ? {} : { error }),
+    usage,
+    error,
   });
   const { formatCost } = await import("../../lib/model/spend.ts");
   const cost = usage ? formatCost(usd, usage.input + usage.output) : "$0.0000";
-  const remark = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
-  showStatus(context, remark, { config });
+  const text = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
+  showStatus(state, context, { text });
   return outcome;
 }

@@ -2,14 +2,12 @@
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
 import type { Config, Settings } from "../../lib/config/config.ts";
-import type { CompleteJson, JsonRequest } from "../../lib/model/answers.ts";
+import type { CompleteJson, JsonRequest, SendChat } from "../../lib/model/answers.ts";
 import type { PiContext, PiModel } from "./api.ts";
 
 /** The session's own model, as a `modelKeys` entry and as `observe.model`. */
 const ACTIVE_MODEL = "active";
 const NO_MODEL = "none";
-/** Matches the errors of providers that refused a request before doing any work; 408 and 499 come during it. */
-const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** For names and questions without an `llm` block. */
 const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
@@ -17,12 +15,14 @@ const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 export function namingModel(config: Config, context: PiContext): CompleteJson | undefined {
   const { settings } = config;
   const model = keyedModel(settings, context);
-  if (!model && !settings.llm) return undefined;
-  return lazily(async () => {
-    if (model) return await hostCompleter(model, { config, context, limits: settings.llm ?? NAMING_LIMITS });
+  if (model) return hostCompleter(model, { config, context, limits: settings.llm ?? NAMING_LIMITS });
+  if (!settings.llm) return undefined;
+  return async <T>(request: JsonRequest<T>) => {
     const { configuredModel } = await import("../../lib/model/configured-model.ts");
-    return await configuredModel(config);
-  });
+    const complete = await configuredModel(config);
+    if (!complete) throw new TypeError("Expected a model that can be asked");
+    return await complete(request);
+  };
 }
 
 /** Returns the model that answers while a prompt waits; never a program, which takes seconds to start. */
@@ -41,8 +41,7 @@ export function namingModelName({ settings }: Config, context: PiContext): strin
 export function observingModel(config: Config, context: PiContext): CompleteJson | undefined {
   const { observe } = config.settings;
   const model = observer(observe, context);
-  if (!model) return undefined;
-  return lazily(() => hostCompleter(model, { config, context, limits: observe, purse: "observe" }));
+  return model && hostCompleter(model, { config, context, limits: observe, purse: "observe" });
 }
 
 /** Returns the name of the model that observes. */
@@ -52,19 +51,8 @@ export function observingModelName({ settings }: Config, context: PiContext): st
 }
 
 /** Returns the entries of `modelKeys` that pi does not have. */
-export function missingModels(config: Config | undefined, context: PiContext): string[] {
-  return (config?.settings.modelKeys ?? []).filter((key) => !findModel(key, context));
-}
-
-/** Returns a completer that is made on first use: most prompts need none. */
-function lazily(make: () => Promise<CompleteJson | undefined>): CompleteJson {
-  let made: Promise<CompleteJson | undefined> | undefined;
-  return async <T>(request: JsonRequest<T>) => {
-    made ??= make();
-    const complete = await made;
-    if (!complete) throw new TypeError("Expected a model that can be asked");
-    return await complete(request);
-  };
+export function missingModels({ settings }: Config, context: PiContext): string[] {
+  return settings.modelKeys.filter((key) => !findModel(key, context));
 }
 
 function keyedModel({ modelKeys }: Settings, context: PiContext): PiModel | undefined {
@@ -94,28 +82,24 @@ interface HostCall {
   purse?: "observe" | undefined;
 }
 
-/** Returns a completer that asks a model of pi's. */
-async function hostCompleter(
-  model: PiModel,
-  { config, context, limits, purse }: HostCall,
-): Promise<CompleteJson> {
-  const [{ jsonCompleter }, { openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
-    import("../../lib/model/answers.ts"),
+/** Returns a completer that asks a model of pi's. What it needs is loaded with the first question: most prompts have none. */
+function hostCompleter(model: PiModel, call: HostCall): CompleteJson {
+  return async <T>(request: JsonRequest<T>) => {
+    const { jsonCompleter } = await import("../../lib/model/answers.ts");
+    return await jsonCompleter(await hostSender(model, call))(request);
+  };
+}
+
+async function hostSender(model: PiModel, { config, context, limits, purse }: HostCall): Promise<SendChat> {
+  const [{ openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
     import("../../lib/model/spend.ts"),
     import("../../lib/redact/redact.ts"),
   ]);
   const { settings, paths } = config;
-  const { dailyBudgetUsd, timeoutMs } = limits;
-  const budget = {
-    dailyBudgetUsd,
-    prices: pricesOf(model, settings),
-    apiKeyEnv: "",
-    model: model.id,
-    timeoutMs,
-  };
-  const spend = openSpendLedger(paths.home, { llm: budget, timezone: settings.timezone }, { purse });
+  const llm = { ...limits, prices: pricesOf(model, settings), apiKeyEnv: "", model: model.id };
+  const spend = openSpendLedger(paths.home, { llm, timezone: settings.timezone }, { purse });
   const redact = redactor(settings.redact.extra);
-  return jsonCompleter(async (messages, { feature, maxTokens, signal }) => {
+  return async (messages, { feature, maxTokens, signal }) => {
     const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const reservation = await spend.reserve({
       kind: "chat",
@@ -124,28 +108,26 @@ async function hostCompleter(
       baseUrl: model.baseUrl,
       tokens: { input, output: maxTokens },
     });
-    const limit = withTimeout(timeoutMs, signal);
+    const timeout = AbortSignal.timeout(limits.timeoutMs);
+    const limit = signal ? AbortSignal.any([signal, timeout]) : timeout;
+    const isSystem = ({ role }: { role: string }) => role === "system";
+    const said = messages.filter((message) => !isSystem(message));
     const asked = context.modelRegistry.complete?.(
       model,
       {
         systemPrompt: messages
-          .filter(({ role }) => role === "system")
+          .filter(isSystem)
           .map(({ content }) => content)
           .join("\n\n"),
-        messages: messages
-          .filter(({ role }) => role !== "system")
-          .map(({ role, content }) => piMessage(role, redact(content), model)),
+        messages: said.map(({ role, content }) => piMessage(role, redact(content), model)),
       },
       { maxTokens, signal: limit },
     );
     const reply = await Promise.race([asked, rejectOnAbort(limit)]).catch((error: unknown) => {
       throw answerError(model, redact(describeError(error)));
     });
-    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
-      // A refused request is free; one that failed on the way may be billed, and stays at its estimate.
-      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
+    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted")
       throw answerError(model, redact(reply?.errorMessage ?? "none came"));
-    }
     const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
     const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });
     return {
@@ -155,19 +137,13 @@ async function hostCompleter(
       tokens: paid.tokens,
       usd: reply.usage?.cost?.total ?? paid.usd,
     };
-  });
+  };
 }
 
 /** Returns pi's own price of a model, unless config.json names one. */
 function pricesOf({ id, cost: { input, output } = {} }: PiModel, { llm }: Settings) {
   const own = llm?.prices ?? {};
   return input === undefined || output === undefined ? own : { [id]: { input, output }, ...own };
-}
-
-/** Returns a signal for the caller's abort or the model's timeout, whichever comes first. */
-function withTimeout(timeoutMs: number, signal: AbortSignal | undefined): AbortSignal {
-  const limit = AbortSignal.timeout(timeoutMs);
-  return signal ? AbortSignal.any([signal, limit]) : limit;
 }
 
 /** Rejects when a signal is aborted, since a provider may ignore it. */

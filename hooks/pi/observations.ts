@@ -6,7 +6,7 @@
 
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
-import { type Config, currentExclude } from "../../lib/config/config.ts";
+import { currentExclude } from "../../lib/config/config.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
@@ -17,11 +17,6 @@ import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } 
 /** A token takes at least two bytes of transcript: growth too small for a step or a compaction is not read. */
 const BYTES_PER_TOKEN_MIN = 2;
 
-interface Turn {
-  config: Config;
-  context: PiContext;
-}
-
 /** The result of the last look at a session. */
 interface Look {
   size: number;
@@ -30,54 +25,56 @@ interface Look {
 }
 
 /** Registers the events. */
-export function registerObservations(state: PiState, config: Config): void {
+export function registerObservations(state: PiState): void {
+  const { config } = state;
   const looks = new Map<string, Look>();
   const announced = new Set<string>();
   afterTurn(state, "observe", async (context) => {
-    const settings = await settingsOf(config);
+    const settings = await settingsOf(state);
     if (!settings.auto || settings.mode !== "buffered") return;
     if (!settings.rules && observingModel(config, context) === undefined) return;
     const session = await currentSession(context);
     if (!session) return;
-    announceOnce(announced, { config, context });
+    announceOnce(announced, state, context);
     const { size, raw } = looks.get(session.id) ?? { size: 0, raw: 0 };
     const mayHold = (session.size - size) / BYTES_PER_TOKEN_MIN;
     const threshold = settings.observerTokens + settings.retainTokens;
     if (mayHold < settings.stepTokens && raw + mayHold < threshold) return;
-    const now = await exclusively(state, () => takeSteps(state, { config, context }));
+    const now = await exclusively(state, () => takeSteps(state, context));
     if (now !== undefined) looks.set(session.id, { size: session.size, raw: now });
   });
   on(state, "session_start", async (_, context) => {
     if (!context.hasUI || observingModelName(config, context) === undefined) return;
-    const { auto, mode } = await settingsOf(config);
-    if (auto && mode === "buffered") announceOnce(announced, { config, context });
+    const { auto, mode } = await settingsOf(state);
+    if (auto && mode === "buffered") announceOnce(announced, state, context);
   });
-  on(state, "session_before_compact", (event, context) => compactionOf(state, { config, context, event }));
-  on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { config, context, event }));
+  on(state, "session_before_compact", (event, context) => compactionOf(state, { context, event }));
+  on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { context, event }));
 }
 
-async function settingsOf({ paths, settings }: Config) {
+async function settingsOf({ config: { paths, settings } }: PiState) {
   const { observeSettings } = await import("../../lib/observe/ledger.ts");
   return observeSettings(paths, settings.observe);
 }
 
 /** Announces once per session which model observes and its daily cap, since nobody was asked. */
-function announceOnce(announced: Set<string>, { config, context }: Turn): void {
+function announceOnce(announced: Set<string>, state: PiState, context: PiContext): void {
+  const { config } = state;
   const model = observingModelName(config, context);
   const id = context.sessionManager.getSessionId();
   if (model === undefined || announced.has(id)) return;
   announced.add(id);
   const cap = config.settings.observe.dailyBudgetUsd.toFixed(2);
   const text = `observing with ${model}, at most $${cap} a day; /obs-auto-compact off`;
-  showStatus(context, text, { config, beside: "observer" });
+  showStatus(state, context, { text, beside: "observer" });
 }
 
 /**
  * Observes what is due, reflects, and compacts when enough has accumulated. Returns the number of raw tokens; undefined when
  * it was interrupted and should run again soon.
  */
-async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined> {
-  const now = await observing(state, turn);
+async function takeSteps(state: PiState, context: PiContext): Promise<number | undefined> {
+  const now = await observing(state, context);
   if (!now?.canObserve) return 0;
   const [{ observe }, { reflect }, { isCompactionDue }, { noteAttempt, readBackoff }] = await Promise.all([
     import("../../lib/observe/observe.ts"),
@@ -86,9 +83,9 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
     import("../../lib/observe/ledger.ts"),
   ]);
   const { session, memory, common } = now;
-  const { paths } = turn.config;
+  const { paths } = state.config;
   const backoff = readBackoff(paths, session.id);
-  const raw = await rawInContext(turn.context, memory.entries);
+  const raw = await rawInContext(context, memory.entries);
   if (backoff && Date.now() < backoff.notBefore) return raw;
   const { entries } = memory;
   // A compaction or a command waits for the current step, not for all that are due.
@@ -106,12 +103,11 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
   if (failure !== undefined || backoff) {
     noteAttempt(paths, { sessionId: session.id, failure, now: Date.now() });
   }
-  if (!state.abort.signal.aborted) await showSteps(turn, outcome);
+  if (!state.abort.signal.aborted) await showSteps(state, context, outcome);
   if (shouldStop() || signal.aborted) return undefined;
   await reflect({ ...common, signal, ledger });
   // After a failure a compaction would use pi's own summary, earlier than necessary.
   if (failure !== undefined || shouldStop()) return raw;
-  const { context } = turn;
   // The user may have sent a prompt while the model observed.
   if (isCompactionDue(raw, memory.settings) && context.isIdle() && !context.hasPendingMessages?.())
     context.compact({});
@@ -119,19 +115,21 @@ async function takeSteps(state: PiState, turn: Turn): Promise<number | undefined
 }
 
 async function showSteps(
-  { context, config }: Turn,
+  state: PiState,
+  context: PiContext,
   { failure, steps, observations, tokens, usd }: ObserveOutcome,
 ): Promise<void> {
   if (failure === undefined && steps === 0) return;
   const { formatCost } = await import("../../lib/model/spend.ts");
   const cost = tokens === 0 ? "" : ` (${formatCost(usd, tokens)})`;
   const done = `${counted(observations, "observation")} made${cost}`;
-  const remark = failure === undefined ? done : `observing failed: ${failure}`;
-  showStatus(context, remark, { config, beside: "observations" });
+  const text = failure === undefined ? done : `observing failed: ${failure}`;
+  showStatus(state, context, { text, beside: "observations" });
 }
 
 /** Returns what is needed to observe the current session; undefined when it is not kept or is excluded. */
-export async function observing(state: PiState, { config, context }: Turn) {
+export async function observing(state: PiState, context: PiContext) {
+  const { config } = state;
   const session = await currentSession(context);
   if (!session) return undefined;
   const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { isExcluded }, { redactor }] = await Promise.all([
@@ -175,7 +173,10 @@ function idsOf(rows: readonly PiEntry[]): ReadonlySet<string> {
   return new Set(rows.map(({ id }) => id));
 }
 
-type Compacting = Turn & { event: PiEvent };
+interface Compacting {
+  context: PiContext;
+  event: PiEvent;
+}
 
 /** Returns our compaction; undefined leaves it to pi. */
 async function compactionOf(state: PiState, turn: Compacting) {
@@ -222,15 +223,15 @@ interface Replaced {
  * for what is not observed yet.
  */
 async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replaced }: Replaced) {
-  const { config, context, event } = turn;
-  const { timeoutMs } = await settingsOf(config);
+  const { context, event } = turn;
+  const { timeoutMs } = await settingsOf(state);
   const end = Date.now() + timeoutMs;
   const stopStep = setTimeout(() => state.observer.step?.abort(), timeoutMs / 2);
-  const say = (text: string) => showStatus(context, text, { config, beside: "compaction" });
+  const say = (text: string) => showStatus(state, context, { text, beside: "compaction" });
   if (state.observer.waiting > 0 || state.pending.size > 0) say("compaction: waiting for the observer");
   const work = async () => {
     clearTimeout(stopStep);
-    const now = await observing(state, turn);
+    const now = await observing(state, context);
     const start = leftIds && now?.memory.entries.find(({ id }) => leftIds.has(id));
     if (!now || (leftIds && !start)) return undefined;
     const { compactionSummary } = await import("../../lib/observe/render-observations.ts");

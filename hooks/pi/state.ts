@@ -20,9 +20,7 @@ const SETTLE_MS = 500;
 
 export interface PiState {
   pi: PiApi;
-  /** Undefined when config.json is invalid: the extension then does nothing. */
-  config: Config | undefined;
-  paths: PathsWithRules;
+  config: Config;
   /** Aborts background work when pi ends. */
   abort: AbortController;
   /** Running background work. */
@@ -36,36 +34,36 @@ export interface PiState {
   };
 }
 
-/** Loads the configuration; an invalid one is reported once and turns everything off. */
-export async function startState(pi: PiApi): Promise<PiState> {
+/** Loads the configuration; an invalid one is reported, and undefined turns everything off. */
+export async function loadState(pi: PiApi): Promise<PiState | undefined> {
+  try {
+    return startState(pi, await loadConfig(process.env, process.cwd()));
+  } catch (error) {
+    const problem = describeWithHint(refusalOf(error) ?? error, (hint) => ` (${hint})`);
+    pi.on("session_start", (_, { ui }) => ui.notify(`session-memory does nothing: ${problem}`, "warning"));
+    await logFailure(resolvePaths(process.env), "pi.config", error);
+    return undefined;
+  }
+}
+
+/** Begins the state of an extension with this configuration. */
+export function startState(pi: PiApi, config: Config): PiState {
   const state: PiState = {
     pi,
-    config: undefined,
-    paths: resolvePaths(process.env),
+    config,
     abort: new AbortController(),
     pending: new Set(),
     observer: { idle: Promise.resolve(), waiting: 0, step: undefined },
   };
-  let problem = "";
-  try {
-    state.config = await loadConfig(process.env, process.cwd());
-    state.paths = state.config.paths;
-  } catch (error) {
-    problem = describeWithHint(refusalOf(error) ?? error, (hint) => ` (${hint})`);
-    await logFailure(state.paths, "pi.config", error);
-  }
   on(state, "session_start", async (_, context) => {
-    if (problem) context.ui.notify(`session-memory does nothing: ${problem}`, "warning");
-    for (const key of missingModels(state.config, context)) {
+    for (const key of missingModels(config, context)) {
       context.ui.notify(`session-memory: pi has no model "${key}", which modelKeys names`, "warning");
-      await logFailure(state.paths, "pi.model", `no model ${key}`);
+      await logFailure(config.paths, "pi.model", `no model ${key}`);
     }
   });
-  pi.on("session_shutdown", async () => {
-    if (state.pending.size > 0) {
-      const grace = new Promise((resolve) => setTimeout(resolve, SHUTDOWN_GRACE_MS).unref());
-      await Promise.race([Promise.all(state.pending), grace]);
-    }
+  on(state, "session_shutdown", async () => {
+    const grace = new Promise((resolve) => setTimeout(resolve, SHUTDOWN_GRACE_MS).unref());
+    await Promise.race([Promise.all(state.pending), grace]);
     state.abort.abort();
   });
   return state;
@@ -78,15 +76,15 @@ export function describeWithHint(error: unknown, shown: (hint: string) => string
 
 /** Handles an event so that no failure of ours reaches pi: it is logged instead. */
 export function on(
-  state: PiState,
+  { pi, config }: PiState,
   event: string,
   handler: (event: PiEvent, context: PiContext) => unknown,
 ): void {
-  state.pi.on(event, async (data, context) => {
+  pi.on(event, async (data, context) => {
     try {
       return await handler(data, context);
     } catch (error) {
-      await logFailure(state.paths, `pi.${event}`, error);
+      await logFailure(config.paths, `pi.${event}`, error);
       return undefined;
     }
   });
@@ -105,7 +103,7 @@ export function afterTurn(state: PiState, name: string, work: (context: PiContex
     isRunning = true;
     const running = work(context)
       .catch(async (error: unknown) => {
-        if (!state.abort.signal.aborted) await logFailure(state.paths, `pi.${name}`, error);
+        if (!state.abort.signal.aborted) await logFailure(state.config.paths, `pi.${name}`, error);
       })
       .finally(() => {
         isRunning = false;
@@ -136,8 +134,12 @@ export async function exclusively<T>(
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   observer.idle = before.then(() => left);
   observer.waiting++;
+  const aborted = new Promise<void>((resolve) => {
+    if (signal?.aborted) resolve();
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+  });
   try {
-    await (signal ? Promise.race([before, abortOf(signal)]) : before);
+    await Promise.race([before, aborted]);
   } finally {
     observer.waiting--;
   }
@@ -146,13 +148,6 @@ export async function exclusively<T>(
   } finally {
     leave();
   }
-}
-
-function abortOf(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /** Returns pi's current session; undefined for one that is not kept, or has no file yet. */
@@ -173,9 +168,9 @@ const timers = new Map<string, ReturnType<typeof setTimeout>>();
 
 /** Shows a remark for a limited time, under `statusKey`, or under a key of its own beside it. */
 export function showStatus(
+  { config: { settings } }: PiState,
   context: PiContext,
-  text: string,
-  { config: { settings }, beside }: { config: Config; beside?: string },
+  { text, beside }: { text: string; beside?: string },
 ): void {
   const key = beside === undefined ? settings.statusKey : `${settings.statusKey}-${beside}`;
   context.ui.setStatus(key, text);
@@ -188,7 +183,5 @@ export function showStatus(
       // the session and its status line were replaced meanwhile
     }
   };
-  const timer = setTimeout(clear, settings.notificationAutoClearMs);
-  timer.unref();
-  timers.set(key, timer);
+  timers.set(key, setTimeout(clear, settings.notificationAutoClearMs).unref());
 }

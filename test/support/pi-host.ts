@@ -71,7 +71,7 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     appendEntry: (customType, data) => append(piEntry("custom", { customType, data }, { parentId: leaf })),
   };
   const config = await loadConfig(home.env, home.project);
-  const state = Object.assign(await startState(pi), { config, paths: config.paths });
+  const state = startState(pi, config);
   const asked: string[] = [];
   const model = { id: "fake-1", provider: "fake" };
   const complete = async (
