@@ -11,7 +11,6 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { note, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
-import { resolveOrIndexed } from "../lib/index/held-sessions.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
@@ -23,11 +22,9 @@ import {
   relevanceTo,
   textByLine,
 } from "../lib/naming/conversation.ts";
-import type { ResolveContext } from "../lib/sessions/resolve.ts";
-import { asSession, readAllSharedSteps, resolveAny } from "../lib/share/shared-sessions.ts";
+import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import type { Entry, Session } from "../lib/transcripts/session.ts";
-import type { Step } from "../lib/transcripts/steps.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -75,37 +72,18 @@ export interface SessionAnswer {
   tokens: number;
 }
 
-/** A session to ask, with its conversation where that is not read from a transcript. */
-export interface AskedSession {
-  session: Session;
-  entries?: readonly Entry[] | undefined;
-}
-
-/** Returns the session that a reference means: of this machine, also one whose transcript is gone, or another's. */
-export async function findAsked(reference: string, context: ResolveContext): Promise<AskedSession> {
-  const { paths } = context;
-  const found = await resolveOrIndexed(reference, paths, () => resolveAny(reference, context));
-  if (!("shared" in found)) {
-    return { session: found.session, entries: found.indexed && entriesOf(found.indexed) };
-  }
-  const steps = readAllSharedSteps(found.shared, paths);
-  return { session: asSession(found.shared), entries: entriesOf(steps) };
-}
-
-function entriesOf(steps: readonly Step[]): Entry[] {
-  return steps.flatMap(({ entry, result }) => (result ? [entry, result] : [entry]));
-}
-
 /** Asks the model a question about one session. */
 export async function querySession(
-  { session, entries: held }: AskedSession,
+  { session, steps }: Pick<Place, "session" | "steps">,
   question: string,
   { complete, settings, signal, maxBytes = INPUT_MAX_BYTES }: QueryOptions,
 ): Promise<SessionAnswer> {
   const prompts = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
-  const entries = held ?? readActiveBranch(session.file, { rules, results: true }).entries;
+  const entries = steps
+    ? steps.flatMap(({ entry, result }) => (result ? [entry, result] : [entry]))
+    : readActiveBranch(session.file, { rules, results: true }).entries;
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes, lines: true, relevance });
@@ -145,7 +123,7 @@ async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.f
   const { settings } = config;
   const [reference = "", question = ""] = words;
   if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
-  const asked = await findAsked(reference, { ...asking, subagents: values.subagents });
+  const asked = await findPlace(reference, { ...asking, subagents: values.subagents });
   const complete = await configuredModel(config);
   if (!complete) throw noModel(asked.session, question);
 

@@ -25,7 +25,6 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { expandPath, type PathsWithRules, type Settings } from "../lib/config/config.ts";
-import { type IndexedPlace, resolveOrIndexed } from "../lib/index/held-sessions.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
 import { pageName } from "../lib/report/html.ts";
@@ -39,13 +38,7 @@ import {
 } from "../lib/report/pages.ts";
 import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
-import {
-  asSession,
-  type FoundShared,
-  metaOfShared,
-  readAllSharedSteps,
-  resolveAny,
-} from "../lib/share/shared-sessions.ts";
+import { findPlace, metaOfShared, type Place } from "../lib/share/shared-sessions.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import { EVERY_STEP } from "../lib/transcripts/steps.ts";
@@ -77,12 +70,6 @@ Examples:
 const FLAGS = { ...texts("project", "since", "out"), ...switches("all", "open") };
 
 const OVERVIEW = "index.html";
-/** What shows a file in the user's browser. */
-const OPENERS: Partial<Record<NodeJS.Platform, string[]>> = {
-  darwin: ["open"],
-  win32: ["cmd", "/c", "start", ""],
-};
-
 type ReportRun = Run<typeof FLAGS>;
 
 async function main(run: ReportRun): Promise<void> {
@@ -103,22 +90,14 @@ async function main(run: ReportRun): Promise<void> {
 }
 
 async function reportOne(run: ReportRun, reference: string, options: ReportOptions): Promise<void> {
-  const found = await resolveOrIndexed(reference, options.paths, () => resolveAny(reference, run.asking));
-  const reported =
-    "shared" in found ? readReportedShared(found.shared, options) : readReported(found, options);
+  const found = await findPlace(reference, run.asking);
+  const reported = readReported(found, options);
   const { session, steps } = reported;
   if (steps.length === 0) note("nothing was said yet");
   const file = placeOf(run, pageName(session.id));
   writeSession(reported, file, options);
-  const lines = "shared" in found ? found.shared.lines : found.lines;
-  if (run.values.open) await openInBrowser(file, lines?.from);
+  if (run.values.open) await openInBrowser(file, found.lines?.from);
   run.show({ pages: [{ session: sessionJson(session, options.rules), file }], overview: null }, [file]);
-}
-
-/** What somebody else shares has no observations of its own and no rewound rows. */
-function readReportedShared(shared: FoundShared, { paths }: ReportOptions): ReportedSession {
-  const about = { session: asSession(shared), meta: metaOfShared(shared), memory: undefined };
-  return { ...about, steps: readAllSharedSteps(shared, paths), isRewound: () => false, isCut: false };
 }
 
 /** Returns the file that --out names, or one of this name in the folder that it names. */
@@ -158,9 +137,9 @@ async function reportMany(run: ReportRun, options: ReportOptions): Promise<void>
 
 /** Starts the browser, which outlives this process. */
 async function openInBrowser(file: string, line?: number): Promise<void> {
-  const [command = "", ...args] = OPENERS[process.platform] ?? ["xdg-open"];
+  const command = process.platform === "darwin" ? "open" : "xdg-open";
   const address = `${pathToFileURL(file).href}${line === undefined ? "" : `#L${line}`}`;
-  const child = spawn(command, [...args, address], { detached: true, stdio: "ignore" });
+  const child = spawn(command, [address], { detached: true, stdio: "ignore" });
   const problem = await new Promise<Error | undefined>((resolve) => {
     child.once("spawn", () => resolve(undefined));
     child.once("error", resolve);
@@ -177,19 +156,19 @@ interface ReportOptions extends PageStyle {
   settings: Settings;
 }
 
-/** Reads a session from its transcript, or from the steps that the index has of one that is gone. */
+/** Reads a session, of which others share no observations as records. */
 function readReported(
-  { session, indexed }: Pick<IndexedPlace, "session"> & Partial<Pick<IndexedPlace, "indexed">>,
+  { session, steps: held, shared }: Pick<Place, "session" | "steps" | "shared">,
   { paths, settings, rules }: ReportOptions,
 ): ReportedSession {
-  const { meta } = readMeta(metaFile(paths, session));
-  const file = indexed ? "" : session.file;
-  const { ledger } = readSessionMemory({ ...session, file }, { paths, settings });
-  const memory = ledger.length > 0 ? foldLedger(ledger) : undefined;
-  const steps = indexed ?? readLastSteps(file, { rules, filter: EVERY_STEP, count: STEPS_MAX + 1 }).steps;
-  const spans = indexed ? [] : readRewound(file);
+  const meta = shared ? metaOfShared(shared) : readMeta(metaFile(paths, session)).meta;
+  const file = held ? "" : session.file;
+  const { ledger } = shared ? { ledger: [] } : readSessionMemory({ ...session, file }, { paths, settings });
+  const steps = held ?? readLastSteps(file, { rules, filter: EVERY_STEP, count: STEPS_MAX + 1 }).steps;
+  const spans = held ? [] : readRewound(file);
   return {
-    ...{ session, meta, memory },
+    ...{ session, meta },
+    memory: ledger.length > 0 ? foldLedger(ledger) : undefined,
     steps: steps.slice(-STEPS_MAX),
     isRewound: ({ entry: { line } }) => spans.some(([from, to]) => from <= line && line <= to),
     isCut: steps.length > STEPS_MAX,

@@ -25,13 +25,8 @@ import {
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
-import type { Participants } from "../lib/config/config.ts";
-import {
-  type IndexedPlace,
-  type KnownLines,
-  knownLines,
-  resolveOrIndexed,
-} from "../lib/index/held-sessions.ts";
+import type { Config, Participants } from "../lib/config/config.ts";
+import { type KnownLines, knownLines } from "../lib/index/held-sessions.ts";
 import {
   howToResume,
   listByLastRow,
@@ -41,12 +36,12 @@ import {
   sessionJson,
 } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/references.ts";
-import { asSession, type FoundShared, readSharedSteps, resolveAny } from "../lib/share/shared-sessions.ts";
+import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import { AGENTS } from "../lib/transcripts/hosts.ts";
 import { ownRules, readRules } from "../lib/transcripts/rules.ts";
-import type { Agent, Session } from "../lib/transcripts/session.ts";
+import type { Agent } from "../lib/transcripts/session.ts";
 import {
   AROUND,
   EVERY_STEP,
@@ -155,45 +150,26 @@ function lineFlag(value: string | undefined): LineRange | undefined {
 
 /** What is printed of a session. */
 interface Log {
-  session: Session;
-  /** Its name in the hint to continue. */
-  id: string;
   steps: readonly Step[];
   isRewound: LogStyle["isRewound"];
   skipped: number;
-  /** Whose it is, where another shares it. */
-  from?: { owner: string; machine: string };
 }
 
-function readLog({ session, indexed }: IndexedPlace, request: Request, { config }: Run<typeof FLAGS>): Log {
-  const { paths, settings } = config;
-  const { file, size } = session;
+function readLog({ session, steps: held }: Place, request: Request, { paths, settings }: Config): Log {
   const { lines, around, count, filter } = request;
-  const common = { session, id: onMachine(shortId(session.id), session), skipped: 0 };
-  if (indexed) {
-    note("its transcript is gone: this is what the index holds of it");
-    return { ...common, steps: pickSteps(indexed, request), isRewound: () => false };
-  }
+  if (held) return { steps: pickSteps(held, request), isRewound: () => false, skipped: 0 };
+  const { file, size } = session;
   const rules = readRules(settings);
   // Opening SQLite costs as much as reading a small file whole.
   const known = size > SMALL_BYTES ? knownLines(paths.database, session) : undefined;
   const isRewound = rewoundIn(file, size, known);
-  if (!lines) return { ...common, ...readLastSteps(file, { rules, filter, count, known }), isRewound };
+  if (!lines) return { ...readLastSteps(file, { rules, filter, count, known }), isRewound };
   const { from, to, isRange } = lines;
   const steps = readStepsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
-  if (steps) return { ...common, steps, isRewound };
+  if (steps) return { steps, isRewound, skipped: 0 };
   throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${from}: "${file}" has fewer lines`, {
     hint: "leave out the line to see its end",
   });
-}
-
-/** Reads what somebody else shares, from the replica: it has no rewound and no damaged rows. */
-function readSharedLog(shared: FoundShared, request: Request, { config }: Run<typeof FLAGS>): Log {
-  const { id, owner, machine } = shared;
-  const steps = readSharedSteps(shared, request, config.paths);
-  const place = `${owner}@${machine}:${shortId(id)}`;
-  const from = { owner, machine };
-  return { session: asSession(shared), id: place, steps, isRewound: () => false, skipped: 0, from };
 }
 
 function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["isRewound"] {
@@ -204,39 +180,40 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
   const { values, config, asking, show } = run;
   const rules = readRules(config.settings);
-  const { subagents } = values;
-  const found = await resolveOrIndexed(reference, config.paths, () =>
-    resolveAny(reference, { ...asking, subagents }),
-  );
-  const shared = "shared" in found ? found.shared : undefined;
-  if (!("shared" in found) && values.resume) {
-    const resume = howToResume(found.session, rules);
+  const found = await findPlace(reference, { ...asking, subagents: values.subagents });
+  const { session, shared } = found;
+  if (!shared && values.resume) {
+    const resume = howToResume(session, rules);
     return void show({ resume }, [resume]);
   }
-  request.lines ??= "shared" in found ? found.shared.lines : found.lines;
+  request.lines ??= found.lines;
   if (request.around !== undefined && !request.lines)
     throw usageError("Cannot use --around without a line", "add --line 118");
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
-  const log = "shared" in found ? readSharedLog(found.shared, request, run) : readLog(found, request, run);
-  const { session, id, steps, skipped, from } = log;
+  const { steps, isRewound, skipped } = readLog(found, request, config);
+  if (found.steps && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
-  const style = { ...request.style, isRewound: log.isRewound };
+  const style = { ...request.style, isRewound };
   if (values.json) {
-    const about = sessionJson(session, rules);
-    const shown = from ? { ...about, id: shared?.id, file: null, from } : about;
-    return void show({ session: shown, entries: steps.map((step) => stepJson(step, style)), skipped }, []);
+    const from = shared && { owner: shared.owner, machine: shared.machine };
+    const about = { ...sessionJson(session, rules), ...(shared && { id: shared.id, file: null, from }) };
+    return void show({ session: about, entries: steps.map((step) => stepJson(step, style)), skipped }, []);
   }
   const head = sessionHeader(session, rules);
   const maxChars = request.maxChars - countPoints([head]);
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
-    const most = Math.min(request.maxChars, OUTLINE_CHARS) - countPoints([head]);
-    const lines = outline(steps, { ...style, cwd: session.cwd, maxChars: most });
-    return void show(undefined, [head, ...lines]);
+    const most = Math.min(maxChars, OUTLINE_CHARS - countPoints([head]));
+    const outlined = outline(steps, { ...style, cwd: session.cwd, maxChars: most });
+    return void show(undefined, [head, ...outlined]);
   }
   const texts = steps.map((step) => formatStep(step, style));
   const lines = steps.map(({ entry }) => entry.line);
+  // Its name in the hint to go on.
+  const id = shared
+    ? `${shared.owner}@${shared.machine}:${shortId(shared.id)}`
+    : onMachine(shortId(session.id), session);
   show(undefined, [head, ...fitSteps(texts, { maxChars, lines, asked: request.lines?.from, id })]);
 }
 

@@ -27,10 +27,9 @@ import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
 import { type Candidate, type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
-import type { FoundShared } from "../lib/share/shared-sessions.ts";
+import type { FoundShared, Place } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
-import type { AskedSession } from "./query-session.ts";
 
 const USAGE = `\
 Usage: session-memory session-reference [options] [<text> | -]
@@ -193,7 +192,8 @@ async function linesOf(
       ? undefined
       : await answerTo(
           question,
-          async () => (shared ? (await import("./query-session.ts")).findAsked(name, options) : { session }),
+          async () =>
+            shared ? (await import("../lib/share/shared-sessions.ts")).findPlace(name, options) : { session },
           { ...options, llm },
         );
   const known = shared ? meta : await metaOf(session, options);
@@ -236,7 +236,7 @@ async function metaOf(
 /** Asks the model; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
-  asked: () => Promise<AskedSession>,
+  asked: () => Promise<Pick<Place, "session" | "steps">>,
   { model, llm, settings, signal }: ReferenceOptions & { llm: ReturnType<typeof configuredLlm> },
 ): Promise<AnsweredQuestion> {
   try {

@@ -188,10 +188,13 @@ export function registerTools(state: PiState): void {
       const message = "Cannot ask a session: config.json names no model: neither modelKeys nor llm";
       throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
     }
-    const { findAsked, querySession } = await import("../../scripts/query-session.ts");
+    const [{ querySession }, { findPlace }] = await Promise.all([
+      import("../../scripts/query-session.ts"),
+      import("../../lib/share/shared-sessions.ts"),
+    ]);
     const current = context.sessionManager.getSessionId();
     const reference = stringOf(input.session) ?? stringOf(input.sessionId) ?? "";
-    const found = await findAsked(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
+    const found = await findPlace(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
     const asked = { complete, settings, signal };
     const answered = await querySession(found, stringOf(input.question) ?? "", asked);
     const { answer, confidence, citations, notes } = answered;

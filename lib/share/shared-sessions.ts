@@ -4,7 +4,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
-import { storedSteps } from "../index/held-sessions.ts";
+import { resolveOrIndexed, storedSteps } from "../index/held-sessions.ts";
 import type { Files, Ledger, Observation, Priority } from "../observe/observations.ts";
 import type { SessionMemoryState } from "../observe/observe-session.ts";
 import { oneLine, redact } from "../redact/redact.ts";
@@ -14,7 +14,7 @@ import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { hasReplica, type Store, withShared } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { pickSteps, type Step, type StepRequest } from "../transcripts/steps.ts";
+import type { Step } from "../transcripts/steps.ts";
 
 /** A session that someone else shares. */
 export interface FoundShared {
@@ -154,6 +154,30 @@ export function resolveAny(reference: string, context: ResolveContext): AnySessi
   }
 }
 
+/** What a reference means: a session of this machine or another's, and lines of it. */
+export interface Place {
+  session: Session;
+  lines: LineRange | undefined;
+  /** Its steps, where no transcript here holds them: it is gone, or another's. */
+  steps?: Step[] | undefined;
+  /** What its owner shares of it. */
+  shared?: FoundShared;
+}
+
+/**
+ * Returns what a reference means: a session with a transcript, one that only the index still has, or one that others share.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
+ */
+export async function findPlace(reference: string, context: ResolveContext): Promise<Place> {
+  const { paths } = context;
+  const found = await resolveOrIndexed(reference, paths, () => resolveAny(reference, context));
+  if (!("shared" in found)) return { session: found.session, lines: found.lines, steps: found.indexed };
+  const { shared } = found;
+  const steps = withShared(paths, (replica) => storedSteps(replica, shared.reference)) ?? [];
+  return { session: asSession(shared), lines: shared.lines, steps, shared };
+}
+
 /**
  * Returns the session that a reference means among those of this machine with a transcript or a ledger, or another's.
  *
@@ -245,21 +269,4 @@ function sharedLedger({ observations: text = "", reference }: FoundShared, files
   return observations.length === 0
     ? []
     : [{ kind: "observed", observations, coversTo: 0, covers: "", by: reference, files }];
-}
-
-/** Returns the steps that are asked for: the last ones, or those at some lines with a few beside them. */
-export function readSharedSteps(
-  shared: FoundShared,
-  asked: StepRequest,
-  paths: Pick<PathsWithRules, "shared">,
-): Step[] {
-  return pickSteps(readAllSharedSteps(shared, paths), asked);
-}
-
-/** Returns all steps of a shared session that are here. */
-export function readAllSharedSteps(
-  { reference }: FoundShared,
-  paths: Pick<PathsWithRules, "shared">,
-): Step[] {
-  return withShared(paths, (replica) => storedSteps(replica, reference)) ?? [];
 }
