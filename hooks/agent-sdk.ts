@@ -1,11 +1,15 @@
 /**
- * For programs that run agents through the Agent SDK: adds to each prompt what other sessions did, and what is known of the
- * sessions that the prompt mentions.
+ * For programs that run agents through the Agent SDK: adds what other sessions did, and what is known of the sessions
+ * that the prompt mentions, to each prompt; and at a failing command how earlier sessions ended its error.
  *
- *     query({ prompt, options: { hooks: { UserPromptSubmit: [{ hooks: [userPromptSubmit()] }] } } })
+ *     query({ prompt, options: { hooks: {
+ *       UserPromptSubmit: [{ hooks: [userPromptSubmit()] }],
+ *       PostToolUseFailure: [{ matcher: "Bash|PowerShell", hooks: [postToolUseFailure()] }],
+ *     } } })
  */
 
 import { takeLook } from "../lib/activity/look.ts";
+import { recordOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
   type Environment,
@@ -13,8 +17,8 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
-import { logFailure, readPrompt, requireSettings } from "./hook.ts";
-import { answerPrompt, type Injection, modelOf } from "./prompt-answer.ts";
+import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
+import { answerFailure, answerPrompt, type Injection, modelOf, readFailure } from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
@@ -25,10 +29,12 @@ export interface UserPromptSubmitOptions {
   maxChars?: number;
 }
 
-/** The output of the callback; an empty one changes nothing. */
+/** The output of a callback; an empty one changes nothing. */
 export interface HookOutput {
-  hookSpecificOutput?: { hookEventName: "UserPromptSubmit"; additionalContext: string };
+  hookSpecificOutput?: { hookEventName: Event; additionalContext: string };
 }
+
+type Event = "UserPromptSubmit" | "PostToolUseFailure";
 
 /** An SDK callback: hook input, tool use id, abort signal. */
 export type HookCallback = (
@@ -41,6 +47,25 @@ const HOOK = "agent-sdk";
 
 /** Returns the callback for `hooks.UserPromptSubmit` in the SDK's options. It never rejects. */
 export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCallback {
+  return callback("UserPromptSubmit", options, (input, { env, paths }) =>
+    answer(input, { env, paths, options }),
+  );
+}
+
+/** Returns the callback for `hooks.PostToolUseFailure` in the SDK's options. It never rejects. */
+export function postToolUseFailure(options: Pick<UserPromptSubmitOptions, "env"> = {}): HookCallback {
+  return callback("PostToolUseFailure", options, async (input, { env, paths }) => {
+    const failed = readFailure(recordOf(input));
+    if (!failed) return { text: undefined, delivered() {} };
+    return await answerFailure(failed, requireSettings(paths, { env, transcript: readSession(input).file }));
+  });
+}
+
+function callback(
+  hookEventName: Event,
+  options: Pick<UserPromptSubmitOptions, "env">,
+  work: (input: unknown, call: { env: Environment; paths: PathsWithRules }) => Promise<Injection>,
+): HookCallback {
   return async (input, _toolUseId, context) => {
     const { env, ignored } = trustedEnvironment(options.env ?? process.env, currentDirectory());
     if (env.SESSION_MEMORY_DISABLE === "1") return {};
@@ -48,13 +73,12 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
     try {
       if (ignored.length > 0)
         await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
-      const { text, delivered } = await answer(input, { ...options, env, paths });
+      const { text, delivered } = await work(input, { env, paths });
       // The SDK takes the text within this turn of the event loop, unless the call was aborted.
       setImmediate(() => {
         if (!context?.signal?.aborted) delivered();
       });
-      if (text === undefined) return {};
-      return { hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: text } };
+      return text === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext: text } };
     } catch (error) {
       await logFailure(paths, HOOK, error);
       return {};
@@ -64,15 +88,17 @@ export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCal
 
 async function answer(
   input: unknown,
-  options: UserPromptSubmitOptions & { env: Environment; paths: PathsWithRules },
+  {
+    env,
+    paths: places,
+    options,
+  }: { env: Environment; paths: PathsWithRules; options: UserPromptSubmitOptions },
 ): Promise<Injection> {
   const prompt = readPrompt(input);
   if (!prompt) return { text: undefined, delivered() {} };
-  const { env } = options;
-  const { paths, settings } = requireSettings(options.paths, { env, transcript: prompt.session.file });
-  const { scope = settings.activity.scope, maxChars = settings.activity.maxChars } = options;
+  const { paths, settings: read } = requireSettings(places, { env, transcript: prompt.session.file });
+  const { scope = read.activity.scope, maxChars = read.activity.maxChars } = options;
+  const settings = { ...read, activity: { ...read.activity, scope, maxChars } };
   const look = takeLook({ paths, viewer: prompt.session, scope });
-  const activity = { ...settings.activity, scope, maxChars };
-  const model = modelOf(env, prompt.session);
-  return await answerPrompt(prompt, look, { paths, settings: { ...settings, activity }, model });
+  return await answerPrompt(prompt, look, { paths, settings, model: modelOf(env, prompt.session) });
 }

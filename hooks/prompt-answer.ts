@@ -130,7 +130,7 @@ export function modelOf(env: Environment, { cwd }: Prompt["session"]): Sources["
   };
 }
 
-/** Reads the failure that Claude Code or Codex reports; undefined for what is no command that ran. */
+/** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for what is no command that ran. */
 export function readFailure(input: JsonRecord): Failure | undefined {
   const { id, file, cwd } = readSession(input);
   const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;

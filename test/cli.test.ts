@@ -213,7 +213,7 @@ describe("what the file system refuses", () => {
 
   test("includes packages that are not installed", async () => {
     using own = temporaryHome();
-    for (const folder of ["lib", "scripts"])
+    for (const folder of ["lib", "scripts", "hooks"])
       cpSync(join(ROOT, folder), join(own.root, "clone", folder), { recursive: true });
     mkdirSync(own.paths.home);
     writeFileSync(own.paths.config, "{}");
@@ -224,7 +224,15 @@ describe("what the file system refuses", () => {
       stderr: `error: NOT_FOUND: Cannot load "zod": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
       exitCode: 1,
     });
-  });
+    const hook = join(own.root, "clone", "hooks", "claude", "session-start.ts");
+    const input = { session_id: "x", transcript_path: "x.jsonl", cwd: own.project, source: "resume" };
+    const stdin = JSON.stringify(input);
+    expect(await runCommand([process.execPath, "--no-install", hook], { ...options, stdin })).toEqual({
+      stdout: `{"systemMessage":"session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${join(own.root, "clone")})"}\n`,
+      stderr: "",
+      exitCode: 0,
+    });
+  }, 30_000);
 
   test("includes a current folder that has been removed", async () => {
     const folder = mkdtempSync(join(tmpdir(), "removed-"));

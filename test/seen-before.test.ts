@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { postToolUseFailure } from "../hooks/agent-sdk.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
 import { withState } from "../lib/store/state.ts";
 import { openStore, PULLED_FACT, SHARED_FILE, writeFact } from "../lib/store/store.ts";
@@ -405,6 +406,18 @@ describe("Seen before", () => {
     );
     expect(JSON.parse(await home.ok("health", "--json")).metrics.seenBefore24h).toBe(1);
     expect(readFileSync(home.paths.log, "utf8").match(/"event":"injected".*Seen Before/g)?.length).toBe(1);
+  });
+
+  test("reaches programs of the Agent SDK, whose tool keeps its own result", async () => {
+    using home = await homeWith({ one: turns });
+    const input = { session_id: ME, cwd: "/srv/shop", tool_input: { command: "rtk bun x" }, error: RTK };
+    const output = await postToolUseFailure({ env: home.env })(input);
+    expect(output.hookSpecificOutput).toEqual({
+      hookEventName: "PostToolUseFailure",
+      additionalContext: expect.stringContaining("gone after: ran"),
+    });
+    expect(await postToolUseFailure({ env: home.env })(input)).toEqual({});
+    expect(await postToolUseFailure({ env: home.env })({})).toEqual({});
   });
 
   test("reaches Codex, which reports every call, for those that its transcript says have failed", async () => {

@@ -4,7 +4,9 @@
  * A resumed or forked session has what it was given before: nothing.
  */
 
+import { existsSync } from "node:fs";
 import { logEvent, writeFully } from "../../lib/base/output.ts";
+import { ROOT } from "../../lib/base/runtime.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
 import { type HookCall, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
 
@@ -15,11 +17,23 @@ await runHook("session-start", async (call) => {
   const { id, cwd } = readRecorded(call.input);
   if (call.input.source !== "compact") await startBeginning(cwd, call.env);
   const text = await contextOf(call);
-  if (text === undefined) return;
-  const hookSpecificOutput = { hookEventName: "SessionStart", additionalContext: text };
-  const ok = writeFully(`${JSON.stringify({ hookSpecificOutput })}\n`);
-  logEvent(call.paths.log, { event: "injected", ok, session: id, text });
+  const systemMessage = lackOfPackages(call.paths);
+  if (text === undefined && systemMessage === undefined) return;
+  const hookSpecificOutput = text && { hookEventName: "SessionStart", additionalContext: text };
+  const ok = writeFully(`${JSON.stringify({ systemMessage, hookSpecificOutput })}\n`);
+  if (text !== undefined) logEvent(call.paths.log, { event: "injected", ok, session: id, text });
 });
+
+/** Returns what to run in a clone without the packages that read config.json: what follows would fail unseen. */
+function lackOfPackages({ config }: Paths): string | undefined {
+  if (!existsSync(config)) return undefined;
+  try {
+    import.meta.resolve("zod");
+    return undefined;
+  } catch {
+    return `session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${ROOT})`;
+  }
+}
 
 async function contextOf({ env, input, paths: places }: HookCall): Promise<string | undefined> {
   const session = readRecorded(input);
