@@ -18,8 +18,9 @@ import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript, switches } from "../lib/cli.ts";
 import type { Config, PathsWithRules } from "../lib/config/config.ts";
+import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers, pagesToWrite, writePage } from "../lib/health/health.ts";
-import { suggestQuestion } from "../lib/naming/own-questions.ts";
+import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
@@ -100,8 +101,7 @@ interface Report {
   pages: string[];
   /** Null where nothing was indexed. */
   sessions: number | null;
-  /** Something to ask, of the user's own history. */
-  question: string | null;
+  questions: string[];
   /** Files of ours outside the state folder that were removed, and those that stay because somebody changed them. */
   removed: string[];
   keptFiles: string[];
@@ -146,7 +146,7 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
     commands,
-    ...{ pages: [], sessions: null, question: null, removed: [], keptFiles: [] },
+    ...{ pages: [], sessions: null, questions: [], removed: [], keptFiles: [] },
   };
   const work = { config, values, cwd, say, report };
   if (remove) await takeOut(work);
@@ -184,12 +184,18 @@ async function putIn(work: Work, pages: ReturnType<typeof pagesToWrite>): Promis
     runCommands(work);
     for (const page of pages) writePage(page, config.paths);
   }
+  const canAsk = hosts.some(({ name, program }) => name === "Claude Code" && program !== null);
+  if (canAsk && !config.settings.llm && process.stdin.isTTY) {
+    say(...OFFER);
+    if (await confirm("Ask Claude Code?")) await setAskedHost(config.paths.config, true);
+  }
   await indexAndName(work);
   const found = hosts.filter(({ program }) => program !== null).map(({ name }) => name);
   const wired = found.filter((name) => commands.every(({ host, ok }) => host !== name || ok));
   say("", wired.length > 0 ? `Installed from ${ROOT} in ${wired.join(", ")}` : "Installed in no agent");
-  if (wired.length > 0) say("To undo: session-memory setup --remove");
-  if (!config.settings.llm && found.includes("Claude Code")) say(...NO_MODEL);
+  const installed = installedProgram(config.env);
+  if (installed.length > 0) say(`Installed on this machine: ${installed.join(", ")}`);
+  if (wired.length + installed.length > 0) say("To undo: session-memory setup --remove");
   if (steps.length > 0 && !isAllowed)
     note("installed into no agent: session-memory setup --yes does what is listed above");
 }
@@ -212,6 +218,8 @@ async function takeOut(work: Work): Promise<void> {
   removeWritten(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
   for (const file of own) removeOwnFolder(file, paths);
+  if (existsSync(paths.config) && (await setAskedHost(paths.config, false)))
+    say(`taken out of ${paths.config}: "llm", as it was written`);
   Object.assign(report, { removed, keptFiles: changed });
 }
 
@@ -263,9 +271,11 @@ function receivers({ settings, paths, env }: Config, commands: Report["commands"
 
 const SENDS =
   "Indexing and naming send texts where config.json says: session-memory embed --dry-run shows what";
-const NO_MODEL = [
-  'Names and observations are made by rule. With "llm": {"command": "claude"} in config.json Claude Code makes them, which',
-  "sends the redacted text of your sessions to Anthropic by your own account",
+const OFFER = [
+  "",
+  "Names and observations are made by rule, and no question to a session is answered. Claude Code can do it without a key:",
+  "`claude -p`, its small model, no tools, no hooks, no transcript. The redacted text of your sessions would go to Anthropic by",
+  "your own account, in the background and by commands, at most 30 times a day.",
 ];
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
@@ -316,11 +326,12 @@ async function indexAndName({ config, values, cwd, say, report }: Work): Promise
   for (const name of ["embed", "index-meta"]) if (start(name, [], "ignore") !== 0) process.exitCode = 1;
   report.sessions = await countIndexed(config.paths);
   say("", `${counted(report.sessions, "session")} can be searched now`);
-  const question = await suggestQuestion(config, cwd);
-  if (question === undefined) return;
-  report.question = question;
-  say("A question of your own history:", `  session-memory search ${quoted(question)}`, "");
-  if (!json) start("search", ["--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", question], "inherit");
+  report.questions = await suggestQuestions(config, cwd);
+  const [first] = report.questions;
+  if (first === undefined || json) return;
+  const commands = report.questions.map((question) => `session-memory search ${quoted(question)}`);
+  say(...listOf("Questions of your own history:", commands), "", "The first one's answer:");
+  start("search", ["--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
 }
 
 /** Returns how many sessions a search looks through. */

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { loadConfig } from "../lib/config/config.ts";
+import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
@@ -204,5 +205,20 @@ describe("a program as a model", () => {
     home.configure({ llm });
     const error = await loadConfig(home.env, home.root).catch((error) => error);
     expect(error.message).toContain(message);
+  });
+
+  test("is written into config.json where no model is configured, and taken out only as it was written", async () => {
+    using home = temporaryHome();
+    const { config } = home.paths;
+    const read = () => JSON.parse(readFileSync(config, "utf8"));
+    home.configure({ timezone: "UTC" });
+    expect(await setAskedHost(config, true)).toBe(true);
+    expect(read()).toEqual({ timezone: "UTC", llm: { command: "claude" } });
+    expect(await setAskedHost(config, true)).toBe(false);
+    expect(await setAskedHost(config, false)).toBe(true);
+    expect(read()).toEqual({ timezone: "UTC" });
+    home.configure({ llm: { command: "claude", dailyCalls: 5 } });
+    expect(await setAskedHost(config, false)).toBe(false);
+    expect(read()).toEqual({ llm: { command: "claude", dailyCalls: 5 } });
   });
 });

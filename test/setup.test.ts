@@ -68,9 +68,9 @@ test("setup --yes runs the hosts' commands, indexes and names, and answers a que
   expect(stdout).toContain("Codex: no codex on PATH, 2 sessions since 2025-12-14\n");
   const indexed = JSON.parse(await home.ok("search", "posting", "--json")).index.sessions;
   expect(stdout).toContain(`\n${indexed} sessions can be searched now\n`);
-  const [, answer] = stdout.split(/^A question of your own history:$/m);
+  const [, answer] = stdout.split(/^Questions of your own history:$/m);
   expect(answer).toMatch(
-    /^\n {2}sh \S+\/session-memory search '.+\?'\n\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\n\nInstalled from \S+ in Claude Code\nTo undo: \S+/,
+    /^(?:\n {2}sh \S+\/session-memory search '.+\?'){1,3}\n\nThe first one's answer:\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\n\nInstalled from \S+ in Claude Code\nTo undo: \S+/,
   );
   expect([existsSync(home.paths.database), existsSync(home.paths.meta)]).toEqual([true, true]);
 }, 30_000);
@@ -114,28 +114,27 @@ function writeWork(name: string, { asked, day, cwd = home.project }: Record<stri
   writeClaude(home, { id: sessionId, cwd, rows });
 }
 
-const asked = (stdout: string) => /(?<=^ {2}\S.* search ).*$/m.exec(stdout)?.[0];
+const asked = (stdout: string) => stdout.match(/(?<=^ {2}\S.* search ).*$/gm);
 
-test("setup asks what a person would, of the newest session of the project one stands in, quoted for a shell", async () => {
+test("setup asks what a person would, of the sessions of the project one stands in first, quoted for a shell", async () => {
   writeWork("alpha", { day: "01", asked: "Why is the gateway's retry limit low?" });
   writeWork("gamma", { day: "03", asked: "Why is it?", cwd: "/elsewhere" });
-  const ask = async () => {
-    const env = { ...home.env, PATH: BUN_PATH };
-    return asked((await startScript("setup", ["--yes"], { env, cwd: home.project })).stdout);
-  };
-  const question = await ask();
-  expect(question).toBe("'Why is the gateway'\\''s retry limit low?'");
-  const typed = await runCommand(["sh", "-c", `printf %s ${question}`], { env: home.env });
-  expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
   writeWork("billing", { day: "02", asked: "Can you look at it?" });
-  expect(await ask()).toBe("'what came of \"Have a look at the billing module\"?'");
+  const env = { ...home.env, PATH: BUN_PATH };
+  const questions = asked((await startScript("setup", ["--yes"], { env, cwd: home.project })).stdout);
+  expect(questions?.slice(0, 2)).toEqual([
+    "'what came of \"Have a look at the billing module\"?'",
+    "'Why is the gateway'\\''s retry limit low?'",
+  ]);
+  const typed = await runCommand(["sh", "-c", `printf %s ${questions?.[1]}`], { env: home.env });
+  expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
 });
 
 test("setup asks what came of a session where nothing was asked, and nothing where nothing was said", async () => {
   writeClaude(home, { rows: [claudeUser({ text: "hello" })] });
   const before = await setup("--yes");
   expect(before.stdout).toContain("1 session can be searched now\n");
-  expect([asked(before.stdout), before.exitCode]).toEqual([undefined, 0]);
+  expect([asked(before.stdout), before.exitCode]).toEqual([null, 0]);
   const sessionId = uuidFrom("gateway");
   writeClaude(home, {
     id: sessionId,
@@ -144,7 +143,7 @@ test("setup asks what came of a session where nothing was asked, and nothing whe
       ...claudeAssistant({ text: "The gateway keeps port 8443: its config says so now.", sessionId }),
     ],
   });
-  expect(asked((await setup("--yes")).stdout)).toBe(`'what came of "Keep the gateway on port 8443"?'`);
+  expect(asked((await setup("--yes")).stdout)).toEqual([`'what came of "Keep the gateway on port 8443"?'`]);
 });
 
 test("setup --json prints one document, and the hosts' words as remarks", async () => {
@@ -164,7 +163,7 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
       ],
       pages: [],
       sessions: 0,
-      question: null,
+      questions: [],
       removed: [],
       keptFiles: [],
     },

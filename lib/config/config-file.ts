@@ -1,4 +1,4 @@
-/** Changes the `exclude` block of config.json, without its schema. */
+/** Changes config.json, without its schema: the `exclude` block, and whether Claude Code is asked. */
 
 import { existsSync, realpathSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
@@ -40,21 +40,43 @@ async function changeExclude(
   config: string,
   change: (key: ExcludeKey, present: readonly unknown[]) => { changed: string[]; next: readonly unknown[] },
 ): Promise<Exclude> {
-  // The file may be a link into somebody's dotfiles: what it leads to is replaced.
-  const file = existsSync(config) ? realpathSync(config) : config;
-  const { withLock } = await import("../base/locks.ts");
-  return await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
-    const settings = parseConfig(config, readIfExists(file) ?? "{}");
+  const all: Exclude = { sessions: [], projects: [], patterns: [] };
+  await changeConfig(config, (settings) => {
     const exclude = { ...recordOf(settings.exclude) };
-    const all: Exclude = { sessions: [], projects: [], patterns: [] };
     for (const key of EXCLUDE_KEYS) {
       const { changed, next } = change(key, arrayOf(exclude[key]));
       all[key] = changed;
       if (changed.length > 0) exclude[key] = next;
     }
-    const isChanged = EXCLUDE_KEYS.some((key) => all[key].length > 0);
-    if (isChanged) replaceFile(file, `${JSON.stringify({ ...settings, exclude }, null, 2)}\n`);
-    return all;
+    return EXCLUDE_KEYS.some((key) => all[key].length > 0) ? { ...settings, exclude } : undefined;
+  });
+  return all;
+}
+
+/** What `setup` writes where the user lets Claude Code be asked. */
+const ASKED_HOST = { command: "claude" };
+
+/** Lets Claude Code be asked where no model is configured, or takes that out as it was written. Returns whether it did. */
+export async function setAskedHost(config: string, isAsked: boolean): Promise<boolean> {
+  return await changeConfig(config, ({ llm, ...others }) => {
+    const isOurs = JSON.stringify(llm) === JSON.stringify(ASKED_HOST);
+    if (isAsked) return llm === undefined ? { ...others, llm: ASKED_HOST } : undefined;
+    return isOurs ? others : undefined;
+  });
+}
+
+/** Replaces the file's settings by others, unless there are none. Returns whether it did. */
+async function changeConfig(
+  config: string,
+  change: (settings: Record<string, unknown>) => Record<string, unknown> | undefined,
+): Promise<boolean> {
+  // The file may be a link into somebody's dotfiles: what it leads to is replaced.
+  const file = existsSync(config) ? realpathSync(config) : config;
+  const { withLock } = await import("../base/locks.ts");
+  return await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
+    const next = change(parseConfig(config, readIfExists(file) ?? "{}"));
+    if (next) replaceFile(file, `${JSON.stringify(next, null, 2)}\n`);
+    return next !== undefined;
   });
 }
 

@@ -1,4 +1,4 @@
-/** A question about the user's own work that a search answers well, to begin with: asked once, or what came of a session. */
+/** Questions about the user's own work that a search answers well, to begin with: asked once, or what came of a session. */
 
 import type { Config, PathsWithRules } from "../config/config.ts";
 import { sentences, spokenText } from "../language/speech.ts";
@@ -10,10 +10,11 @@ import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { isCircumstantial } from "./meta-words.ts";
 
+const QUESTIONS = 3;
 /** Whole transcripts are read, while the user waits: of so many sessions, and none larger than this. */
 const SESSIONS_MAX = 50;
 const BYTES_MAX = 32 * 1024 * 1024;
-/** At most this many searches are made to find a question that has an answer. */
+/** At most this many searches are made to find questions that have an answer. */
 const TRIES = 12;
 /** A question that a stranger to the session understands: it asks for a fact, and points at nothing on a screen. */
 const ASKS =
@@ -21,29 +22,30 @@ const ASKS =
 const POINTS = /\b(?:this|that|these|those|it|they|them|here|there|you|now)\b/i;
 const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
 
-/** Returns a question, from the newest sessions of the current directory's project, else from all others. */
-export async function suggestQuestion(
+/** Returns at most three questions, from the newest sessions of the current directory's project, then from all others. */
+export async function suggestQuestions(
   { paths, settings, ...config }: Config,
   cwd: string,
-): Promise<string | undefined> {
+): Promise<string[]> {
   // By words alone: nothing is sent for a suggestion.
   const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
   const all = [...listByLastRow(paths, { project: cwd, cwd }), ...listByLastRow(paths)];
   const sessions = [...new Map(all.map((each) => [each.id, each])).values()].filter(
     ({ size }) => size <= BYTES_MAX,
   );
+  const questions = new Set<string>();
   let tries = 0;
   for (const session of sessions.slice(0, SESSIONS_MAX)) {
     const query = questionOf(session, paths);
     if (query === undefined) continue;
-    if (++tries > TRIES) return undefined;
+    if (questions.size === QUESTIONS || ++tries > TRIES) break;
     const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
     const [best] = results;
     // What was asked alone is no answer.
     const isAnswered = best?.lines.some(({ who }) => who !== "user");
-    if (isAnswered && best?.strength === "strong" && best.session_id === session.id) return query;
+    if (isAnswered && best?.strength === "strong" && best.session_id === session.id) questions.add(query);
   }
-  return undefined;
+  return [...questions];
 }
 
 /** Returns what the user asked in a session last, else what one may ask about it by its name. */
