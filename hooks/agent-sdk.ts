@@ -46,59 +46,50 @@ export type HookCallback = (
 const HOOK = "agent-sdk";
 
 /** Returns the callback for `hooks.UserPromptSubmit` in the SDK's options. It never rejects. */
-export function userPromptSubmit(options: UserPromptSubmitOptions = {}): HookCallback {
-  return callback("UserPromptSubmit", options, (input, { env, paths }) =>
-    answer(input, { env, paths, options }),
-  );
+export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOptions = {}): HookCallback {
+  return callback("UserPromptSubmit", given, async (input, env, places) => {
+    const prompt = readPrompt(input);
+    if (!prompt) return undefined;
+    const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
+    const activity = { ...settings.activity, ...options };
+    const look = takeLook({ paths, viewer: prompt.session, scope: activity.scope });
+    const model = modelOf(env, prompt.session);
+    return await answerPrompt(prompt, look, { paths, settings: { ...settings, activity }, model });
+  });
 }
 
 /** Returns the callback for `hooks.PostToolUseFailure` in the SDK's options. It never rejects. */
-export function postToolUseFailure(options: Pick<UserPromptSubmitOptions, "env"> = {}): HookCallback {
-  return callback("PostToolUseFailure", options, async (input, { env, paths }) => {
+export function postToolUseFailure({ env: given }: { env?: Environment } = {}): HookCallback {
+  return callback("PostToolUseFailure", given, async (input, env, places) => {
     const failed = readFailure(recordOf(input));
-    if (!failed) return { text: undefined, delivered() {} };
-    return await answerFailure(failed, requireSettings(paths, { env, transcript: readSession(input).file }));
+    if (!failed) return undefined;
+    return await answerFailure(failed, requireSettings(places, { env, transcript: readSession(input).file }));
   });
 }
 
 function callback(
   hookEventName: Event,
-  options: Pick<UserPromptSubmitOptions, "env">,
-  work: (input: unknown, call: { env: Environment; paths: PathsWithRules }) => Promise<Injection>,
+  given: Environment = process.env,
+  work: (input: unknown, env: Environment, paths: PathsWithRules) => Promise<Injection | undefined>,
 ): HookCallback {
   return async (input, _toolUseId, context) => {
-    const { env, ignored } = trustedEnvironment(options.env ?? process.env, currentDirectory());
+    const { env, ignored } = trustedEnvironment(given, currentDirectory());
     if (env.SESSION_MEMORY_DISABLE === "1") return {};
     const paths = resolvePaths(env);
     try {
       if (ignored.length > 0)
         await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
-      const { text, delivered } = await work(input, { env, paths });
+      const answer = await work(input, env, paths);
+      if (!answer) return {};
       // The SDK takes the text within this turn of the event loop, unless the call was aborted.
       setImmediate(() => {
-        if (!context?.signal?.aborted) delivered();
+        if (!context?.signal?.aborted) answer.delivered();
       });
+      const { text } = answer;
       return text === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext: text } };
     } catch (error) {
       await logFailure(paths, HOOK, error);
       return {};
     }
   };
-}
-
-async function answer(
-  input: unknown,
-  {
-    env,
-    paths: places,
-    options,
-  }: { env: Environment; paths: PathsWithRules; options: UserPromptSubmitOptions },
-): Promise<Injection> {
-  const prompt = readPrompt(input);
-  if (!prompt) return { text: undefined, delivered() {} };
-  const { paths, settings: read } = requireSettings(places, { env, transcript: prompt.session.file });
-  const { scope = read.activity.scope, maxChars = read.activity.maxChars } = options;
-  const settings = { ...read, activity: { ...read.activity, scope, maxChars } };
-  const look = takeLook({ paths, viewer: prompt.session, scope });
-  return await answerPrompt(prompt, look, { paths, settings, model: modelOf(env, prompt.session) });
 }
