@@ -84,7 +84,7 @@ function carryPaid({ from, to, rules }: Carrying): boolean {
   return areVectors.every(Boolean) && areTopics;
 }
 
-const CHUNK = `id, session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
+const CHUNK = `session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
   exchange_line, content_hash, content, context_content, tools, entry_ids, token_count, row_lines, embedder, embedding`;
 
 function carryChunks({ from, to, rules, ids }: Carrying): boolean {
@@ -92,10 +92,7 @@ function carryChunks({ from, to, rules, ids }: Carrying): boolean {
   const cache = to.prepare(
     "INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)",
   );
-  const seen = new Set<number>();
   const isWhole = eachRow(from, { table: "session_chunks", columns: CHUNK }, (row) => {
-    if (seen.has(Number(row.id))) return;
-    seen.add(Number(row.id));
     const { content_hash = null, embedder = null, embedding = null } = row;
     if (embedder !== null) cache.run(content_hash, embedder, embedding);
     if (!ids.has(String(row.session_id))) return;

@@ -4,7 +4,7 @@
  * beside it until something is forgotten.
  */
 
-import { copyFileSync, existsSync, linkSync, renameSync } from "node:fs";
+import { copyFileSync, existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { namesIn, remove, statOf } from "../base/files.ts";
@@ -38,16 +38,34 @@ export interface Versioned {
  */
 export function openVersioned(path: string, options: Versioned): SqlDatabase {
   // Beside a file that is being replaced, the old one's log would be taken for that of the new one.
-  const isReady = !isMarkedDamaged(path) && !existsSync(lockOf(path));
-  const db = isReady ? openUndamaged(path, options) : undefined;
+  const isReplacing = existsSync(lockOf(path));
+  const db = isReplacing ? undefined : openUndamaged(path, options);
   if (db) return db;
-  replace(path, options);
-  const replaced = openCurrent(path, options);
-  if (replaced) return replaced;
+  if (!options.carry) {
+    const state = isMarkedDamaged(path) ? "it is damaged" : "it is of another version";
+    throw unusable(path, isReplacing ? "another process is carrying it over" : state);
+  }
+  const release = waitForLock(lockOf(path), WAIT_MS);
+  if (!release) {
+    throw new SessionMemoryError("BUSY", `Cannot open "${path}": another process is carrying it over`, {
+      recoverable: true,
+      hint: "run the same command again",
+    });
+  }
+  try {
+    const replaced = openUndamaged(path, options);
+    if (replaced) return replaced;
+    takePlace(path, fillNew(path, options));
+  } finally {
+    release();
+  }
+  const fresh = openCurrent(path, options);
+  if (fresh) return fresh;
   throw unusable(path, "it is of another version again");
 }
 
 function openUndamaged(path: string, options: Versioned): SqlDatabase | undefined {
+  if (isMarkedDamaged(path)) return undefined;
   try {
     return openCurrent(path, options);
   } catch (error) {
@@ -91,36 +109,6 @@ function isEmpty(db: SqlDatabase): boolean {
   return db.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
 }
 
-function replace(path: string, options: Versioned): void {
-  const lock = lockOf(path);
-  const done = () => {
-    if (!isMarkedDamaged(path) && isReplaced(path, options)) return true;
-    if (options.carry) return false;
-    throw unusable(path, isMarkedDamaged(path) ? "it is damaged" : "it is of another version");
-  };
-  // who carries nothing over needs no lock, which a read-only folder could not hold
-  if (!options.carry && !existsSync(lock) && done()) return;
-  const release = waitForLock(lock, options.carry ? WAIT_MS : 0);
-  if (!release && !options.carry) throw unusable(path, "another process is carrying it over");
-  if (!release) {
-    throw new SessionMemoryError("BUSY", `Cannot open "${path}": another process is carrying it over`, {
-      recoverable: true,
-      hint: "run the same command again",
-    });
-  }
-  try {
-    if (!done()) takePlace(path, fillNew(path, options));
-  } finally {
-    release();
-  }
-}
-
-function isReplaced(path: string, options: Versioned): boolean {
-  const db = openCurrent(path, options);
-  db?.close();
-  return db !== undefined;
-}
-
 /** Fills a new database with what is carried over; returns whether all of the old one could be read. */
 function fillNew(path: string, { schema, carry }: Versioned): boolean {
   const fresh = newOf(path);
@@ -160,7 +148,7 @@ function takePlace(path: string, isWhole: boolean): void {
   if (!isWhole && existsSync(path)) {
     const aside = `${path}.damaged-${new Date().toISOString().replace(/[-:]|\.\d+/g, "")}`;
     if (statOf(`${path}-wal`)?.size) renameSync(`${path}-wal`, `${aside}-wal`);
-    link(path, aside);
+    copyFileSync(path, aside);
   }
   // Whoever has the old file open keeps its log; the new one must not meet it.
   for (const part of ["-wal", "-shm"]) remove(path + part);
@@ -170,14 +158,6 @@ function takePlace(path: string, isWhole: boolean): void {
 
 const newOf = (path: string) => `${path}.new`;
 const lockOf = (path: string) => `${path}.carry.lock`;
-
-function link(path: string, other: string): void {
-  try {
-    linkSync(path, other);
-  } catch {
-    copyFileSync(path, other); // a file system without links
-  }
-}
 
 function unusable(path: string, why: string): SessionMemoryError {
   return new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": ${why}`, {
@@ -240,13 +220,14 @@ export function eachRow(
       isWhole = false;
     }
   };
-  for (const order of ["ASC", "DESC"]) {
+  for (const order of ["", "ORDER BY rowid DESC"]) {
     try {
-      const sql = `SELECT ${columns} FROM ${table} ORDER BY ${readKey(table, from)} ${order}`;
+      // an index may be damaged too
+      const sql = `SELECT ${columns} FROM ${table} NOT INDEXED ${order}`;
       for (const row of from.prepare(sql).iterate()) take(row);
       if (isWhole) return true;
     } catch {
-      isWhole = false; // the damage starts here
+      isWhole = false; // the damage starts here, or a small table has no end to start from
     }
   }
   return false;
@@ -261,12 +242,4 @@ function readColumns(table: string, db: SqlDatabase): string[] {
   } catch {
     return []; // its definition cannot be read
   }
-}
-
-/** Returns the table's own row order, which needs no index: an index may be damaged too. */
-function readKey(table: string, db: SqlDatabase): string {
-  const row = db.prepare("SELECT sql FROM sqlite_schema WHERE name = ?").get(table);
-  if (!/WITHOUT ROWID/i.test(String(row?.sql))) return "rowid";
-  const keys = db.prepare("SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk").all(table);
-  return keys.map(({ name }) => String(name)).join(", ");
 }
