@@ -64,8 +64,7 @@ export async function activityOf(look: Look, { paths, settings }: Settled): Prom
       try {
         const ok = updates.commit();
         if (text === undefined && ok) return;
-        const about = updates.report.sessions.map(({ id }) => id);
-        logEvent(paths.log, { event: "injected", ok, session: look.viewer.id, about, text });
+        logEvent(paths.log, { event: "injected", ok, session: look.viewer.id, text });
       } catch (error) {
         void logFailure(paths, "activity", error); // the host has its answer already
       }

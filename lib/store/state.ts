@@ -261,8 +261,8 @@ function hashContent(content: string | Uint8Array): string {
 const ID_MIN_CHARS = 8;
 
 /**
- * Removes lines about forgotten sessions, and the text of lines that record what was injected into other sessions,
- * unless such a line lists other sessions as its subject. Returns how many lines were changed or removed.
+ * Removes lines about forgotten sessions, and the text of every line that records what was injected: it may quote them.
+ * Returns how many lines were changed or removed.
  */
 export function forgetInLog(
   log: string,
@@ -305,14 +305,11 @@ function filtered(lines: readonly string[], rewrite: Rewrite): { kept: string[];
 function linesOfSessions(ids: ReadonlySet<string>, places: readonly string[]): Rewrite {
   const searched = [...[...ids].filter((id) => id.length >= ID_MIN_CHARS), ...places];
   const needles = searched.map((text) => JSON.stringify(text).slice(1, -1));
-  return (line, event) => {
-    if (typeof event.session === "string" && ids.has(event.session)) return undefined;
-    if (typeof event.text === "string") {
-      const { about, text: _, ...rest } = event;
-      const isOfOthers = Array.isArray(about) && !about.some((id) => ids.has(id));
-      return isOfOthers && !needles.some((needle) => line.includes(needle)) ? line : JSON.stringify(rest);
-    }
-    return needles.some((needle) => line.includes(needle)) ? undefined : line;
+  return (line, { text, ...rest }) => {
+    const kept = text === undefined ? line : JSON.stringify(rest);
+    return ids.has(String(rest.session)) || needles.some((needle) => kept.includes(needle))
+      ? undefined
+      : kept;
   };
 }
 
