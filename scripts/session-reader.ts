@@ -205,8 +205,8 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
     const most = Math.min(maxChars, OUTLINE_CHARS - countPoints([head]));
-    const outlined = outline(steps, { ...style, cwd: session.cwd, maxChars: most });
-    return void show(undefined, [head, ...outlined]);
+    const asked = { cwd: session.cwd, maxChars: most, fromStart: request.filter.since !== undefined };
+    return void show(undefined, [head, ...outline(steps, { ...style, ...asked })]);
   }
   const texts = steps.map((step) => formatStep(step, style));
   const lines = steps.map(({ entry }) => entry.line);

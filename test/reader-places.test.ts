@@ -201,6 +201,8 @@ describe("session-reader", () => {
     expect(long.stdout).toMatch(/\n\[2\d\d messages before: lines 1-\d+\]\nL\d+ \[/);
     expect(long.stdout).toContain("request 299");
     expect(long.stdout).toContain("committed: feat: part 299");
+    const since = await own.run("session-reader", ID, "--outline", "--since", "2026-02-03");
+    expect(since.stdout).toMatch(/request 0 [\s\S]+\n\[2\d\d messages after: lines \d+ and on\]\n$/);
   });
 
   test("names a project's files by their place in it, and others by their name, whichever system's", async () => {

@@ -20,6 +20,8 @@ interface OutlineOptions {
   isRewound: (step: Step) => boolean;
   /** The session's directory, which its files are named in. */
   cwd?: string | undefined;
+  /** Whether the first sections are shown where not all fit. @default {false} */
+  fromStart?: boolean | undefined;
 }
 
 const PROMPT_CHARS = 120;
@@ -29,22 +31,29 @@ const WORK = { chars: 300, files: 6, each: 3 };
 /** For the line that counts what is not shown. */
 const COUNT_CHARS = 80;
 
-/** Returns the lines of an outline, oldest first; of a long session the oldest sections are counted only. */
+/** Returns the lines of an outline, oldest first; of a long session the oldest sections, or the newest, are counted only. */
 export function outline(steps: readonly Step[], options: OutlineOptions): Line[] {
   const sections = sectionsOf(steps);
   const lines = sections.map((section) => sectionLines(section, options));
   const room = options.maxChars;
   if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= room) return lines.flat();
   let left = room - COUNT_CHARS;
-  const from =
-    lines.findLastIndex((section) => {
-      left -= countPoints(section);
-      return left < 0;
-    }) + 1;
+  const isTooLong = (section: Line[]) => {
+    left -= countPoints(section);
+    return left < 0;
+  };
   const lineOf = (at: number) => sections[at]?.[0]?.entry.line ?? 0;
+  const remark = (count: number, text: string): Line => ({
+    kind: "text",
+    parts: [["faint", `[${counted(count, "message")} ${text}]`]],
+  });
+  if (options.fromStart) {
+    const to = lines.findIndex(isTooLong);
+    return [...lines.slice(0, to).flat(), remark(lines.length - to, `after: lines ${lineOf(to)} and on`)];
+  }
+  const from = lines.findLastIndex(isTooLong) + 1;
   const end = from < lines.length ? `-${lineOf(from) - 1}` : " and on";
-  const before = `[${counted(from, "message")} before: lines ${lineOf(0)}${end}]`;
-  return [{ kind: "text", parts: [["faint", before]] }, ...lines.slice(from).flat()];
+  return [remark(from, `before: lines ${lineOf(0)}${end}`), ...lines.slice(from).flat()];
 }
 
 /** Parts steps before each user message and compaction. */

@@ -94,7 +94,9 @@ async function describe(
   if (isExcluded(session, { paths, exclude: paths.rules.exclude })) return undefined;
   const { meta } = readMeta(metaFile(paths, session));
   if (!meta) return await fromTranscript(session, paths);
-  const open = /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0];
+  // What it did after it was described may have closed what was open.
+  const isDescribed = (lastTime(session.file) ?? "") <= meta.updatedAt;
+  const open = isDescribed ? /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] : undefined;
   const name = found.name ?? meta.name;
   // A name of first words is its own description.
   const described = meta.description === name ? "" : meta.description.replace(/(?<![.!?…])$/, ".");
