@@ -345,28 +345,3 @@ test("of 40 causes that an agent states among other words nine in ten are observ
     36,
   );
 });
-
-test("a cause that something open rests on is kept, whatever its age and whatever the model leaves out", async () => {
-  const cause = item("cccccc", {
-    text: "upload_queue.ts failed because the lock was never released",
-    sources: [1],
-  });
-  const open = item("oooooo", {
-    priority: "red",
-    thread: true,
-    text: "User: make upload_queue.ts survive a restart",
-  });
-  const rest = Array.from({ length: 60 }, (_, index) =>
-    item(`r${index}`.padEnd(6, "z"), {
-      text: `cache.ts failed because of reason ${index} ${"word ".repeat(10)}`,
-      sources: [index + 2],
-    }),
-  );
-  const ruled = ledgerOf([cause, ...rest, open]);
-  await reflect({ ...context(ruled, { reflectorTokens: 500 }), force: true });
-  expect(foldLedger(ruled).observations).toContainEqual(cause);
-  const asked = ledgerOf([cause, ...rest, open]);
-  const complete = answering({ observations: [{ ids: ["oooooo"], priority: "red", text: open.text }] });
-  await reflect({ ...context(asked), complete, force: true });
-  expect(foldLedger(asked).observations).toEqual([cause, open]);
-});

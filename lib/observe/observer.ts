@@ -71,11 +71,7 @@ export async function askObserver(step: ObservationStep, asking: Asking): Promis
 
 /** Asks to condense the observations: returns which are dropped, and what they are merged into. */
 export async function askReflector(
-  asking: Asking & {
-    focus?: string | undefined;
-    /** Kept word for word whether the answer names them or not. */
-    protectedItems: ReadonlySet<Observation>;
-  },
+  asking: Asking & { focus?: string | undefined },
 ): Promise<Answered<Merged>> {
   const { memory, focus } = asking;
   const open = memory.observations.filter((item) => isOpen(item, memory)).map(({ id }) => id);
@@ -278,11 +274,7 @@ interface Merged {
 /** Judges a reflector's answer. */
 function acceptReflection(
   offered: readonly OfferedReflection[],
-  {
-    memory,
-    clean,
-    protectedItems,
-  }: Pick<Asking, "memory" | "clean"> & { protectedItems: ReadonlySet<Observation> },
+  { memory, clean }: Pick<Asking, "memory" | "clean">,
 ): Merged | { refused: string } {
   const live = new Map(memory.observations.map((observation) => [observation.id, observation]));
   if (offered.length === 0) return { refused: "it kept nothing" };
@@ -295,7 +287,7 @@ function acceptReflection(
   if (unknown.length > 0) return { refused: `it invented the id ${unknown[0]}` };
   const lost = memory.observations.filter((item) => isOpen(item, memory) && !named.has(item.id));
   if (lost.length > 0) return { refused: `it dropped ${lost.length} open 🔴, the first is ${lost[0]?.id}` };
-  const kept = new Set<Observation>(protectedItems);
+  const kept = new Set<Observation>();
   const drafts: Draft[] = [];
   for (const [index, { ids, priority }] of offered.entries()) {
     const merged = [...new Set(ids)].flatMap((id) => live.get(id) ?? []);
@@ -303,10 +295,7 @@ function acceptReflection(
     const given = datesIn(merged.map((item) => `${item.text} ${item.local ?? ""}`).join(" "));
     if ([...datesIn(text)].some((date) => !given.has(date))) return { refused: "it invented a date" };
     // What is open stays word for word, and so does what was not merged with anything.
-    const stays =
-      merged.length <= 1 ||
-      text === "" ||
-      merged.some((item) => isOpen(item, memory) || protectedItems.has(item));
+    const stays = merged.length <= 1 || text === "" || merged.some((item) => isOpen(item, memory));
     if (stays) for (const item of merged) kept.add(item);
     else drafts.push(mergedDraft(merged, { priority, text }));
   }

@@ -63,8 +63,8 @@ export async function reflect(
   if (!asksModel) return outcome;
   const merged = foldLedger(ledger);
   const { askReflector } = await import("./observer.ts");
-  const asking = { memory: merged, complete, redact, clean: redactToLine(context), signal, focus };
-  const answer = await askReflector({ ...asking, protectedItems: causesOfOpen(merged) });
+  const clean = redactToLine(context);
+  const answer = await askReflector({ memory: merged, complete, redact, clean, signal, focus });
   outcome.usd = answer.usd;
   if ("refused" in answer) outcome.note = `the model's reflection ${answer.refused}`;
   else {
@@ -136,22 +136,6 @@ function isCause({ priority, text }: Observation): boolean {
   return priority === "yellow" && (statesCause(text) || text.includes(" failed: "));
 }
 
-/** Returns the causes that something open rests on: they name the same file, error or other rare thing. */
-function causesOfOpen(memory: Memory): Set<Observation> {
-  const open = memory.observations.filter((item) => isOpen(item, memory));
-  const wanted = new Set(open.flatMap(({ text }) => thingsOf(text)));
-  const causes = memory.observations.filter((item) => isCause(item) && !isOpen(item, memory));
-  return new Set(causes.filter(({ text }) => thingsOf(text).some((thing) => wanted.has(thing))));
-}
-
-/** Returns the file names, errors and identifiers in a text. */
-function thingsOf(text: string): string[] {
-  const found = text.match(
-    /[\w-]+\.[a-z]\w{0,5}\b|\b[A-Z]\w*(?:Error|Exception)\b|\bE[A-Z]{3,}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w+\b/g,
-  );
-  return [...new Set(found ?? [])];
-}
-
 /** Drops all but the last of the observations that share a key. */
 function dropEarlier(
   memory: Memory,
@@ -167,18 +151,14 @@ function dropEarlier(
   }
 }
 
-/**
- * Drops the oldest of a priority beyond its share; of the 🟡 causes go last, and those that something open rests on stay. What
- * the focus names goes after all else.
- */
+/** Drops the oldest of a priority beyond its share; causes go after what is no cause, and what the focus names last. */
 function dropExcess(
   memory: Memory,
   { dropped, priority, limit, focus }: ReflectOptions & { dropped: Set<Observation>; priority: Priority },
 ): void {
   const words = (focus ?? "").toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   const isFocused = ({ text }: Observation) => words.some((word) => text.toLowerCase().includes(word));
-  const resting = causesOfOpen(memory);
-  const rank = (item: Observation) => (isFocused(item) ? 0 : resting.has(item) ? 1 : isCause(item) ? 2 : 3);
+  const rank = (item: Observation) => (isFocused(item) ? 0 : isCause(item) ? 1 : 2);
   const mayGo = (item: Observation) =>
     item.priority === priority && !dropped.has(item) && !isOpen(item, memory);
   const candidates = memory.observations.filter(mayGo);
@@ -186,6 +166,6 @@ function dropExcess(
   let room = limit * SHARES[priority];
   for (const [index, observation] of ordered.entries()) {
     room -= observationTokens([observation]);
-    if (room < 0 && index > 0 && !resting.has(observation)) dropped.add(observation);
+    if (room < 0 && index > 0) dropped.add(observation);
   }
 }
