@@ -36,37 +36,28 @@ export interface Asking {
 /** What a model's answer is good for, and its price; null where that is unknown. */
 type Answered<T> = ({ taken: T; by: string } | { refused: string }) & { tokens: number; usd: number | null };
 
-/** Attempts at a usable answer before giving up. */
-const ATTEMPTS = 2;
 /** Tokens of answers: of a step some thirty observations, as more would be an account of it; of a reflection what models write. */
 const ANSWER_TOKENS = { observer: 3000, reflector: 16_000 };
 
-/** Asks for a step's observations, once more where the answer is of no use. */
+/** Asks for a step's observations. */
 export async function askObserver(step: ObservationStep, asking: Asking): Promise<Answered<StepNotes>> {
-  const { memory, clean, signal } = asking;
-  const request = { feature: "observe", system: OBSERVER_SYSTEM, prompt: observerPrompt(memory, step) };
-  const answered = { tokens: 0, usd: 0 as number | null };
-  let refused = "";
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    try {
-      const answer = await ask(
-        { ...request, schema: observerAnswer, maxTokens: ANSWER_TOKENS.observer },
-        asking,
-      );
-      answered.tokens += answer.tokens;
-      answered.usd = answered.usd === null || answer.usd === null ? null : answered.usd + answer.usd;
-      const accepted = acceptObservations(answer.value.observations, { step, memory, clean });
-      if ("drafts" in accepted) {
-        const drafts = withPrompts(accepted.drafts, step, clean);
-        return { taken: { ...accepted, drafts }, by: answer.model, ...answered };
-      }
-      refused = accepted.refused;
-    } catch (error) {
-      refused = asking.redact(describeError(error));
-      if (signal?.aborted || !mayPass(error)) break;
-    }
+  const { memory, clean } = asking;
+  const request = {
+    feature: "observe",
+    system: OBSERVER_SYSTEM,
+    prompt: observerPrompt(memory, step),
+    schema: observerAnswer,
+    maxTokens: ANSWER_TOKENS.observer,
+  };
+  try {
+    const { value, model: by, tokens, usd } = await ask(request, asking);
+    const accepted = acceptObservations(value.observations, { step, memory, clean });
+    if ("refused" in accepted) return { refused: accepted.refused, tokens, usd };
+    const drafts = withPrompts(accepted.drafts, step, clean);
+    return { taken: { ...accepted, drafts }, by, tokens, usd };
+  } catch (error) {
+    return { refused: asking.redact(describeError(error)), tokens: 0, usd: 0 };
   }
-  return { refused, ...answered };
 }
 
 /** Asks to condense the observations: returns which are dropped, and what they are merged into. */
@@ -98,12 +89,6 @@ export async function askReflector(
 
 async function ask<T>({ prompt, ...request }: JsonRequest<T>, { complete, redact, signal }: Asking) {
   return await complete({ ...request, prompt: redact(prompt), signal });
-}
-
-/** Returns whether a second call may succeed: malformed answers were retried already, and budgets and keys stay bad. */
-function mayPass(error: unknown): boolean {
-  if (!(error instanceof SessionMemoryError)) return true;
-  return error.type === "MODEL_FAILED" && error.recoverable && error.details.kind !== "malformed";
 }
 
 /** Adds the user's messages that the model left out. */
