@@ -161,58 +161,30 @@ export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
     .map((row) => toChunkRow(store, row));
 }
 
-/** Returns the chunks of some sessions at some indexes. */
-function readChunksAt(store: Store, wanted: ReadonlyMap<string, Iterable<number>>): ChunkRow[] {
-  const places = [...wanted].flatMap(([sessionId, indexes]) =>
-    Array.from(indexes, (index) => [sessionId, index]),
-  );
-  return store.db
-    .prepare(
-      `SELECT ${CHUNK_COLUMNS} FROM json_each($places) AS place CROSS JOIN session_chunks c
-       ON c.session_id = place.value ->> 0 AND c.chunk_index = place.value ->> 1`,
-    )
-    .all({ places: JSON.stringify(places) })
-    .map((row) => toChunkRow(store, row));
-}
-
-interface NeighbourOptions {
-  /** Ids of the chunks that may be results; those beside the adjoining ones are added. */
-  candidates: ReadonlySet<number>;
-  /** Candidates whose neighbours are candidates too. */
-  adjoining: ReadonlySet<number>;
-  filter: ChunkFilter;
-  /** True if chunks that only lend their words are read too. */
-  isLending: boolean;
-}
-
-/** Returns the candidates with the chunks around them, which lend them words or may be the answer beside them. */
+/**
+ * Returns the candidates and what may be the answer beside the adjoining ones, and in `rows` also the chunks around all of
+ * these, which lend them words.
+ */
 export function readWithNeighbours(
   store: Store,
-  { candidates, adjoining, filter, isLending }: NeighbourOptions,
+  candidates: ReadonlySet<number>,
+  { adjoining, filter }: { adjoining: Iterable<number>; filter: ChunkFilter },
 ): { rows: ChunkRow[]; candidates: Set<ChunkRow> } {
-  const rows = new Map(readChunks(store, [...candidates]).map((row) => [row.id, row]));
-  const wanted = new Map<string, Set<number>>();
-  const beside: ChunkRow[] = [];
-  for (const row of rows.values()) {
-    const indexes = wanted.get(row.sessionId) ?? new Set();
-    wanted.set(row.sessionId, indexes);
-    const reach = (adjoining.has(row.id) ? 1 : 0) + (isLending ? 1 : 0);
-    for (let index = row.index - reach; index <= row.index + reach; index++) indexes.add(index);
-  }
-  for (const row of readChunksAt(store, wanted)) if (!rows.has(row.id)) beside.push(row);
-  const near = beside.filter((row) => isBeside(row, rows, adjoining)).map(({ id }) => id);
-  const kept = new Set([...candidates, ...keepMatching(store, near, filter)]);
-  for (const row of beside) rows.set(row.id, row);
-  const all = [...rows.values()];
-  return { rows: all, candidates: new Set(all.filter(({ id }) => kept.has(id))) };
+  const kept = new Set([...candidates, ...keepMatching(store, idsAround(store, adjoining), filter)]);
+  const rows = readChunks(store, idsAround(store, kept));
+  return { rows, candidates: new Set(rows.filter(({ id }) => kept.has(id))) };
 }
 
-function isBeside(row: ChunkRow, rows: Map<number, ChunkRow>, adjoining: ReadonlySet<number>): boolean {
-  for (const id of adjoining) {
-    const candidate = rows.get(id);
-    if (candidate?.sessionId === row.sessionId && Math.abs(candidate.index - row.index) === 1) return true;
-  }
-  return false;
+/** Returns the ids of chunks and of those before and after them. */
+function idsAround(store: Store, ids: Iterable<number>): number[] {
+  return store.db
+    .prepare(
+      `SELECT DISTINCT c.id FROM json_each($ids) CROSS JOIN session_chunks own ON own.id = value
+       CROSS JOIN session_chunks c ON c.session_id = own.session_id
+         AND c.chunk_index BETWEEN own.chunk_index - 1 AND own.chunk_index + 1`,
+    )
+    .all({ ids: JSON.stringify([...ids]) })
+    .map(({ id }) => Number(id));
 }
 
 /** Returns a session's chunks from one index to another. */

@@ -62,11 +62,11 @@ export function inverseFrequency(total: number, having: number): number {
   return Math.log(1 + (total - having + 0.5) / (having + 0.5));
 }
 
-/** Ranks documents for one phrasing; lending counts what the chunks before and after say. */
+/** Ranks documents for one phrasing. */
 export function rankDocuments(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
-  { averageWords, isLending }: { averageWords: number; isLending: boolean },
+  averageWords: number,
 ): Ranking {
   const size = documents.length;
   const lexical = new Float64Array(size);
@@ -76,8 +76,8 @@ export function rankDocuments(
     const document = documents[i] as RankedDocument;
     if (!document.isCandidate) continue;
     const { counts } = document;
-    const before = isLending ? documents[document.before]?.counts : undefined;
-    const after = isLending ? documents[document.after]?.counts : undefined;
+    const before = documents[document.before]?.counts;
+    const after = documents[document.after]?.counts;
     const length = document.words / averageWords;
     let held = 0;
     let sum = 0;

@@ -97,8 +97,6 @@ interface Search {
   questions: readonly Question[];
   asked: AskedTerms;
   cues: readonly (TimeCues | undefined)[];
-  /** True if neighbours lend their words: one phrasing needs this, several find the same by themselves. */
-  isLending: boolean;
   /** The time that the stores cover, where a phrasing names one. */
   covered: { from: string; to: string };
 }
@@ -114,8 +112,7 @@ export function retrieve(
   const asked = weighTerms(stores, questions, corpus.chunks);
   const cues = questions.map(({ text }) => readTimeCues(text, options));
   const covered = cues.some(Boolean) ? readCoveredTime(stores) : { from: "", to: "" };
-  const isLending = questions.length === 1;
-  const search: Search = { options, questions, asked, cues, isLending, covered };
+  const search: Search = { options, questions, asked, cues, covered };
   const found = stores.map((store) => gather(store, search));
   const rows = found.flatMap((one) => one.rows).sort(byPlace);
   const candidates = new Set(found.flatMap((one) => [...one.candidates]));
@@ -142,7 +139,7 @@ export function retrieve(
     return {
       question,
       cues: cues[i],
-      ranking: rankDocuments(documents, terms, { averageWords, isLending }),
+      ranking: rankDocuments(documents, terms, averageWords),
     };
   });
   const chunks = fuseChunks(rows, { sessions, phrasings, project: options.project });
@@ -180,9 +177,7 @@ function gather(store: Store, search: Search): Gathered {
     for (const one of candidateDeeds(store, search, question)) deeds.set(one.deed.id, one);
   }
   for (const { chunk } of deeds.values()) candidates.add(chunk);
-  const { filter } = options;
-  const { isLending } = search;
-  const read = readWithNeighbours(store, { candidates, adjoining, filter, isLending });
+  const read = readWithNeighbours(store, candidates, { adjoining, filter: options.filter });
   return { store, ...read, deeds: [...deeds.values()] };
 }
 
