@@ -34,8 +34,7 @@ export const NEWLINE = 10; // its byte
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
 /** Starts tried in one damaged line, so that a hostile one costs no more than these many parses. */
 const RECORD_STARTS_MAX = 64;
-/** Hosts write none between the parts of a row. */
-const BLANKS_MAX = 64;
+const BLANKS_MAX = 64; // hosts write none there
 
 /** Opens a file, hands its descriptor to `use`, and closes it. */
 export function withFile<T>(file: string, use: (descriptor: number, size: number) => T): T {
@@ -191,17 +190,9 @@ function recover(text: string): { records: JsonRecord[]; damaged: boolean } {
  * (a subagent's inside a progress row), and those are no rows of the conversation.
  */
 function isNested(text: string, start: number, end: number): boolean {
-  const after = text
-    .slice(end, end + BLANKS_MAX)
-    .trimStart()
-    .charAt(0);
-  if (after === "," || after === "}" || after === "]") return true;
-  const before =
-    text
-      .slice(Math.max(0, start - BLANKS_MAX), start)
-      .trimEnd()
-      .at(-1) ?? "";
-  return after !== "" && /[:,[]/.test(before);
+  const before = text.slice(Math.max(0, start - BLANKS_MAX), start);
+  const after = text.slice(end, end + BLANKS_MAX);
+  return /^\s*[,}\]]/.test(after) || (/[:,[]\s*$/.test(before) && /\S/.test(after));
 }
 
 /** Returns the end (exclusive) of the object that starts at `start`, or -1. */
@@ -273,7 +264,7 @@ export interface ParsedLine extends Omit<Line, "bytes"> {
 }
 
 /** Lines between two states of one message: its tokens and its tool calls are written soon after its words. */
-export const STATES_WITHIN = 16;
+const STATES_WITHIN = 16;
 
 /** Yields the rows of an open file from the byte `from` on. */
 export function rowsForward(descriptor: number, format: Format, from = 0): Iterable<ParsedLine> {

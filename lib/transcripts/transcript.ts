@@ -11,7 +11,7 @@ import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
-import { NEWLINE, readAt, rowsBackward, rowsForward, STATES_WITHIN, withFile } from "./jsonl.ts";
+import { NEWLINE, readAt, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Cursor, Entry } from "./session.ts";
 import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
@@ -57,7 +57,6 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
     const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
     const shown = entryFilter(rules);
-    const written = offset > 0 ? writtenBefore(file, { head, offset }) : undefined;
     for (const row of rowsForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
       if (to !== undefined && row.offset >= to) return;
@@ -66,7 +65,6 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
       for (const record of records) {
         onRecord?.(record);
         for (const raw of readRow(format, record, place, settings)) {
-          if (written?.has(stateKey(format.messageOf?.(record), raw))) continue;
           const entry = checked(raw);
           const clean = entry && shown(entry);
           if (clean) yield clean;
@@ -92,41 +90,17 @@ export function entryKey(entry: Entry): string | undefined {
 }
 
 /** Returns the tool calls on the lines shortly before a byte offset. */
-function callsBefore(file: string, before: { head: Head; offset: number }): RawEntry[] {
-  return entriesBefore(file, before, CALL_LINES_MAX)
-    .map(({ raw }) => raw)
-    .filter(({ tool }) => tool);
-}
-
-/** Returns what was read of messages before a byte offset that rows after it may repeat. */
-function writtenBefore(file: string, before: { head: Head; offset: number }): Set<string> | undefined {
-  const { messageOf } = formatOf(before.head.agent);
-  if (!messageOf) return undefined;
-  const entries = entriesBefore(file, before, STATES_WITHIN);
-  return new Set(entries.map(({ raw, record }) => stateKey(messageOf(record), raw)));
-}
-
-function stateKey(message: string | undefined, { kind, callId, text }: RawEntry): string {
-  return `${message} ${kind} ${callId ?? text}`;
-}
-
-function entriesBefore(
-  file: string,
-  { head, offset }: { head: Head; offset: number },
-  lines: number,
-): { raw: RawEntry; record: JsonRecord }[] {
+function callsBefore(file: string, { head, offset }: { head: Head; offset: number }): RawEntry[] {
   const format = formatOf(head.agent);
   return withFile(file, (descriptor) =>
     Iterator.from(rowsBackward(descriptor, format, offset))
-      .take(lines)
+      .take(CALL_LINES_MAX)
       .flatMap(({ records, offset, end }) =>
         records.flatMap((record) =>
-          readRow(format, record, { line: 0, offset, end }, { head, results: false }).map((raw) => ({
-            raw,
-            record,
-          })),
+          readRow(format, record, { line: 0, offset, end }, { head, results: false }),
         ),
       )
+      .filter(({ tool }) => tool !== undefined)
       .toArray(),
   );
 }
@@ -261,8 +235,6 @@ interface StepOptions {
 
 /** Steps older than what is asked for, one after the other, before no newer one is expected: rows are not always in order. */
 const OLDER_MAX = 500;
-/** How far behind its call a result is waited for. */
-const RESULT_LINES_MAX = 300;
 
 /** Reads the last `count` steps that pass the filter, oldest first. */
 export function readLastSteps(
@@ -340,7 +312,7 @@ function findEnd(
     progress,
   })) {
     const { line, kind, callId } = entry;
-    if (after >= around && line > last && (open.size === 0 || line > last + RESULT_LINES_MAX))
+    if (after >= around && line > last && (open.size === 0 || line > last + CALL_LINES_MAX))
       return entry.offset;
     if (kind === "result") open.delete(callId ?? "");
     else if (line <= to || after < around) {
