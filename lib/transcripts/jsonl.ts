@@ -46,56 +46,47 @@ export function withFile<T>(file: string, use: (descriptor: number, size: number
   }
 }
 
-/** A block that no reader is using: most transcripts are small, and a new block for each would cost as much as reading them. */
-let spare: Buffer | undefined;
-
 /** Yields the lines of an open file from the byte `from` up to its end as it is when reached, read in blocks. */
 export function* linesForward(
   descriptor: number,
   { from = 0, block = FORWARD_BLOCK_BYTES }: { from?: number; block?: number } = {},
 ): Generator<Line> {
-  const whole = spare ?? Buffer.allocUnsafeSlow(FORWARD_BLOCK_BYTES);
-  spare = undefined;
-  let buffer = whole.subarray(0, block);
+  let buffer: Buffer = Buffer.allocUnsafeSlow(block);
   let filled = 0; // bytes of the unfinished line at the front of the buffer
   let offset = from; // file position of buffer[0]
   let skipping = 0; // bytes already dropped of an overlong line
-  try {
-    for (;;) {
-      if (filled === buffer.length) {
-        if (filled >= LINE_MAX_BYTES) {
-          skipping += filled;
-          filled = 0;
-        } else buffer = Buffer.concat([buffer], buffer.length * 2);
-      }
-      const position = offset + skipping + filled;
-      const read = readAt(descriptor, buffer, { at: filled, length: buffer.length - filled, position });
-      if (read === 0) break;
-      const limit = filled + read;
-      const view = buffer.subarray(0, limit);
-      let start = 0;
-      let newline = view.indexOf(NEWLINE, filled);
-      while (newline !== -1) {
-        const bytes = skipping ? undefined : buffer.subarray(start, newline);
-        const first = newline;
-        if (bytes?.length === 0) while (newline + 1 < limit && view[newline + 1] === NEWLINE) newline++;
-        const end = offset + skipping + newline + 1;
-        yield { offset: offset + start, end, bytes, terminated: true, count: newline - first + 1 };
-        offset += skipping;
-        skipping = 0;
-        start = newline + 1;
-        newline = view.indexOf(NEWLINE, start);
-      }
-      buffer.copyWithin(0, start, limit);
-      filled = limit - start;
-      offset += start;
+  for (;;) {
+    if (filled === buffer.length) {
+      if (filled >= LINE_MAX_BYTES) {
+        skipping += filled;
+        filled = 0;
+      } else buffer = Buffer.concat([buffer], buffer.length * 2);
     }
-    if (filled + skipping > 0) {
-      const bytes = skipping ? undefined : buffer.subarray(0, filled);
-      yield { offset, end: offset + skipping + filled, bytes, terminated: false, count: 1 };
+    const position = offset + skipping + filled;
+    const read = readAt(descriptor, buffer, { at: filled, length: buffer.length - filled, position });
+    if (read === 0) break;
+    const limit = filled + read;
+    const view = buffer.subarray(0, limit);
+    let start = 0;
+    let newline = view.indexOf(NEWLINE, filled);
+    while (newline !== -1) {
+      const bytes = skipping ? undefined : buffer.subarray(start, newline);
+      const first = newline;
+      if (bytes?.length === 0) while (newline + 1 < limit && view[newline + 1] === NEWLINE) newline++;
+      const end = offset + skipping + newline + 1;
+      yield { offset: offset + start, end, bytes, terminated: true, count: newline - first + 1 };
+      offset += skipping;
+      skipping = 0;
+      start = newline + 1;
+      newline = view.indexOf(NEWLINE, start);
     }
-  } finally {
-    spare = whole;
+    buffer.copyWithin(0, start, limit);
+    filled = limit - start;
+    offset += start;
+  }
+  if (filled + skipping > 0) {
+    const bytes = skipping ? undefined : buffer.subarray(0, filled);
+    yield { offset, end: offset + skipping + filled, bytes, terminated: false, count: 1 };
   }
 }
 
