@@ -6,18 +6,23 @@ import { describeError } from "../base/errors.ts";
 import { type JsonRecord, recordOf } from "../base/json.ts";
 import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry, readRow } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
-import { linesForward, type ParsedLine, parseLine, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
+import {
+  LINE_MAX_BYTES,
+  linesForward,
+  type ParsedLine,
+  parseLine,
+  rowsBackward,
+  rowsForward,
+  withFile,
+} from "./jsonl.ts";
 import type { Agent } from "./session.ts";
 
 /** Most sessions say all within their first rows. */
 const FIRST_BYTES = 16 * 1024;
-/** Read to detect the agent; enough for every host's header unless its first line is longer. */
+/** Read behind the first line, which alone may be longer, where what matters most is known. */
 const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
 const HEAD_MAX_BYTES = 1024 * 1024;
-/** A file that shows nobody's rows so far is no transcript. */
-const UNKNOWN_MAX_BYTES = 4 * 1024 * 1024;
-const CWD_KEY = '"cwd"';
 /** Formats whose rows are unmistakable; plain takes any line with a role and content. */
 const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).format));
 
@@ -35,30 +40,25 @@ export function headIn(descriptor: number, size: number): Head | undefined {
   const records: JsonRecord[] = [];
   let format: Format | undefined;
   let head: Head | undefined;
-  let parsed = HEAD_BYTES;
-  for (const { bytes, offset, end } of linesForward(descriptor, { block: FIRST_BYTES })) {
+  let isPlain = false;
+  let read: number | undefined;
+  for (const { bytes, offset } of linesForward(descriptor, { block: FIRST_BYTES })) {
+    const isEnough = head ? head.cwd !== undefined : isPlain;
     // A line as of the file's size when it was opened: a file that grows must not be read for ever.
-    if (offset >= size || (!format && offset > UNKNOWN_MAX_BYTES)) break;
-    // The first line alone may be longer: a pasted image, a system prompt.
-    if (offset === 0 && end > HEAD_BYTES) parsed = HEAD_MAX_BYTES;
-    if (offset >= parsed) {
-      if (head?.cwd !== undefined) return head;
-      if (!head && records.some(plain.matches)) break;
-      parsed = parsed < HEAD_MAX_BYTES ? HEAD_MAX_BYTES : Number.POSITIVE_INFINITY;
-    }
-    const isFar = offset >= HEAD_MAX_BYTES;
-    if (!bytes || (isFar && format && !bytes.includes(CWD_KEY))) continue;
+    if (offset >= size || (read ?? 0) >= (isEnough ? HEAD_BYTES : HEAD_MAX_BYTES)) break;
+    read = read === undefined ? 0 : read + (bytes?.length ?? LINE_MAX_BYTES);
     for (const record of parseLine(bytes).records) {
       if (format && head) format.readHead(record, head);
       else {
         records.push(record);
         format = FORMATS.find((host) => host.matches(record));
         head = format && headFrom(format, records);
+        isPlain ||= plain.matches(record);
       }
     }
-    if (head && (isComplete(head) || (isFar && head.cwd !== undefined))) return head;
+    if (head && isComplete(head)) break;
   }
-  return head ?? (records.some(plain.matches) ? headFrom(plain, records) : undefined);
+  return head ?? (isPlain ? headFrom(plain, records) : undefined);
 }
 
 /** Returns the first and the last entry of a transcript, as its host wrote them; none where nothing is said or done. */
