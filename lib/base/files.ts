@@ -277,27 +277,22 @@ function isRunning(pid: number): boolean {
   }
 }
 
-// Sync tools leave copies of `*.jsonl` where two machines changed one file, and keep old versions.
-
-/** An id is the end of a name: OneDrive puts the machine's name behind it, others a mark, a number or a date. */
-const BEHIND_ID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[ ._(~-].*\.jsonl$/;
-/** The marks themselves, for ids of other forms. */
-const MARKS: readonly RegExp[] = [
-  /\.sync-conflict-\d{8}-\d{6}/, // Syncthing
-  /\([^()]*(?:conflicted copy|SFConflict)[^()]*\)/i, // Dropbox, Nextcloud, Seafile
-  /_conflict-\d{8}-\d{6}/, // ownCloud
-  /_Conflict\.jsonl$/, // Synology
-  /\.conflict\d*\.jsonl$/i, // Resilio, rclone
-  / \(\d+\)\.jsonl$/, // Google Drive
-  /~\d{8}-\d{6}\.jsonl$/, // Syncthing's old versions
-  /^~|^\.syncthing\./, // on their way
-];
-const ORDINARY = /^[0-9A-Za-z][\w.-]*$/;
+/**
+ * The name of a copy that a sync tool left where two machines changed one file, or of an old version that it keeps: behind an
+ * id, which ends an own name, a mark, a number or a machine's name; or a tool's own mark.
+ */
+const CONFLICT_COPY = new RegExp(
+  [
+    "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[ ._(~-].*\\.jsonl$",
+    "\\.sync-conflict-\\d{8}-|~\\d{8}-\\d{6}\\.jsonl$|^~|^\\.syncthing\\.", // Syncthing
+    "\\([^()]*(?:conflicted copy|SFConflict)[^()]*\\)", // Dropbox, Nextcloud, Seafile
+    "_conflict-\\d{8}-\\d{6}|\\d_Conflict\\.jsonl$", // ownCloud, Synology
+    "\\.conflict\\d*\\.jsonl$| \\(\\d+\\)\\.jsonl$", // Resilio, rclone, Google Drive
+  ].join("|"),
+  "i",
+);
 
 /** Returns whether a file's name is that of a sync tool's copy, which is no file of its own. */
 export function isConflictCopy(name: string): boolean {
-  if (BEHIND_ID.test(name)) return true;
-  // Nearly every name there is: trying each mark would cost a prompt hook milliseconds.
-  if (ORDINARY.test(name) && !name.includes("onflict")) return false;
-  return MARKS.some((mark) => mark.test(name));
+  return CONFLICT_COPY.test(name);
 }

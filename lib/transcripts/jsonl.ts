@@ -259,42 +259,35 @@ const STATES_WITHIN = 16;
 
 /** Yields the rows of an open file from the byte `from` on. */
 export function rowsForward(descriptor: number, format: Format, from = 0): Iterable<ParsedLine> {
-  const rows = parsed(linesForward(descriptor, { from }));
-  return format.messageOf ? lastStates(rows, format.messageOf, "forward") : rows;
+  return lastStates(linesForward(descriptor, { from }), format, true);
 }
 
 /** Yields the rows of an open file from its end to its start. */
 export function rowsBackward(descriptor: number, format: Format, size: number): Iterable<ParsedLine> {
-  const rows = parsed(linesBackward(descriptor, size));
-  return format.messageOf ? lastStates(rows, format.messageOf, "backward") : rows;
+  return lastStates(linesBackward(descriptor, size), format, false);
 }
 
-function* parsed(lines: Iterable<Line>): Generator<ParsedLine> {
-  for (const { offset, end, terminated, count, bytes } of lines)
-    yield { offset, end, terminated, count, ...parseLine(bytes) };
-}
-
-/** Puts the last state of each message where its first one is, and leaves out the others. */
+/** Parses lines, and puts the last state of each message where its first one is. */
 function* lastStates(
-  rows: Iterable<ParsedLine>,
-  messageOf: NonNullable<Format["messageOf"]>,
-  direction: "forward" | "backward",
+  lines: Iterable<Line>,
+  { messageOf }: Format,
+  isForward: boolean,
 ): Generator<ParsedLine> {
   const held: ParsedLine[] = [];
-  for (const row of rows) {
-    row.records = row.records.flatMap((record) => {
-      const message = messageOf(record);
-      const isOther = (each: JsonRecord) => message !== undefined && messageOf(each) === message;
-      const other = held.find(({ records }) => records.some(isOther));
-      if (!other) return [record];
-      if (direction === "forward") {
-        other.records = other.records.map((each) => (isOther(each) ? record : each));
-        return [];
-      }
-      const last = other.records.find(isOther) ?? record;
-      other.records = other.records.filter((each) => !isOther(each));
-      return [last];
-    });
+  for (const { offset, end, terminated, count, bytes } of lines) {
+    const row = { offset, end, terminated, count, ...parseLine(bytes) };
+    if (!messageOf) {
+      yield row;
+      continue;
+    }
+    for (const other of held) {
+      const [earlier, later] = isForward ? [other, row] : [row, other];
+      const states = new Map(later.records.map((record) => [messageOf(record), record]));
+      const begun = new Set(earlier.records.map(messageOf));
+      for (const messages of [states, begun]) messages.delete(undefined);
+      earlier.records = earlier.records.map((record) => states.get(messageOf(record)) ?? record);
+      later.records = later.records.filter((record) => !begun.has(messageOf(record)));
+    }
     held.push(row);
     if (held.length > STATES_WITHIN) yield held.shift() as ParsedLine;
   }
