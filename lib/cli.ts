@@ -260,7 +260,8 @@ async function useTerminal(args: readonly string[]): Promise<void> {
     import("./base/terminal.ts"),
     import("./language/words.ts"),
   ]);
-  dress = dresser(painter(process.env), wordsToMark(args));
+  const columns = process.stdout.columns || Number.POSITIVE_INFINITY; // 0 where nobody set a size
+  dress = dresser({ paint: painter(process.env), words: wordsToMark(args), columns });
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */

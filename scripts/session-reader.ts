@@ -214,7 +214,8 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const id = shared
     ? `${shared.owner}@${shared.machine}:${shortId(shared.id)}`
     : onMachine(shortId(session.id), session);
-  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, asked: request.lines?.from, id })]);
+  const { words } = request.filter;
+  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, asked: request.lines?.from, id, words })]);
 }
 
 function isFiltered({ speaker, grep, since, until }: Values): boolean {

@@ -165,6 +165,20 @@ describe("session-reader", () => {
     }
   });
 
+  test("prints of what was searched the rows that hold the words where not all fits", async () => {
+    const filler = "nothing to see\n".repeat(100);
+    using own = temporaryHome();
+    const output = `${filler}the zebra is here\n${filler}`;
+    writeClaude(own, {
+      id: ID,
+      rows: [claudeUser({ text: "go" }), ...call("Bash", { command: "x" }, output)],
+    });
+    const args = [ID, "--grep", "zebra", "--tools", "--full", "--max-chars", "400"];
+    const { stdout } = await own.run("session-reader", ...args);
+    expect(stdout).toContain("  the zebra is here");
+    expect([...stdout].length).toBeLessThanOrEqual(400);
+  });
+
   test("shows the call whose output is on the lines asked for", async () => {
     using own = temporaryHome();
     const rows = [

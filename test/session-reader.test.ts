@@ -263,14 +263,15 @@ test("--resume of what no host here goes on with is an error, and no id is taken
   expect(resumeCommand({ ...session, id: "x", machine: "desk" })).toBeUndefined();
 });
 
-test("at a terminal a row fits 80 columns: folders are named by their last part", () => {
+test("at a terminal a row fits 80 columns: folders are named by their last part, and sizes left out", () => {
   const row = (name: string, id: string) => [
     ...["2026-02-03 14:31", name, id, "claude"],
-    ...["/home/u/projects/notes", "1 KiB"],
+    ...["/home/u/projects/a-long-folder-name", "1 KiB"],
   ];
   const rows = [row("the name of a session ".repeat(4), "7c41f0b2"), row("短い", "0b2")];
   expect(listingColumns(rows, 80).map(plainText)).toEqual([
-    "2026-02-03 14:31  the name of a session the nam…  7c41f0b2  claude  notes  1 KiB",
-    "2026-02-03 14:31  短い                            0b2       claude  notes  1 KiB",
+    "2026-02-03 14:31  the name of a session the…  7c41f0b2  claude  a-long-folder-n…",
+    "2026-02-03 14:31  短い                        0b2       claude  a-long-folder-n…",
   ]);
+  expect(plainText(listingColumns(rows, 100)[1] ?? "")).toEndWith("  1 KiB");
 });

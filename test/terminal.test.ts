@@ -9,7 +9,8 @@ test("painter() asks NO_COLOR and TERM", () => {
 });
 
 test("dresser() paints parts by meaning, with a blank line between results", () => {
-  const dress = dresser((meaning, text) => `<${meaning}>${text}</>`, ["deploy"]);
+  const paint = (meaning: string, text: string) => `<${meaning}>${text}</>`;
+  const dress = dresser({ paint, words: ["deploy"], columns: Number.POSITIVE_INFINITY });
   const result = (...parts: Part[]): Line => ({ kind: "result", parts });
   const time = ["time", "2026-02-12 09:05"] as const;
   const said: Part[] = ["   ", ["place", "L13"], " ", ["user", "User:"], " ", ["said", "I deploy this"]];
@@ -23,5 +24,19 @@ test("dresser() paints parts by meaning, with a blank line between results", () 
     "<name>8463c716:13-36</> · LiveView tests · <time>2026-02-12 09:05</>",
     "   <place>L13</> <user>User:</> I <match>deploy</> this",
     "\n<name>258c7280:9</>",
+  ]);
+});
+
+test("dresser() breaks results and rows between words at the terminal's width, and nothing else", () => {
+  const dress = dresser({ paint: (_, text) => text, words: [], columns: 29 });
+  const lines: Line[] = [
+    { kind: "row", parts: ["   L13 ", ["said", "User: how do I deploy this?"]] },
+    { kind: "result", parts: ["1. 8463c716:13-36 · LiveView tests"] },
+    { kind: "text", parts: ["warning: no hook has run in Claude Code yet"] },
+  ];
+  expect(lines.map(dress)).toEqual([
+    "   L13 User: how do I deploy\n     this?",
+    "\n1. 8463c716:13-36 · LiveView\n  tests",
+    "warning: no hook has run in Claude Code yet",
   ]);
 });

@@ -79,7 +79,7 @@ export type PartKind =
 
 export type Part = string | readonly [kind: PartKind, text: string];
 
-/** A line: the head of a `result`, before which a terminal has a blank one, a `row`, or `text`. Parts can hold line breaks. */
+/** A line: the head of a `result`, a `row` that hangs where a terminal breaks it, or `text`. Parts can hold line breaks. */
 export interface Line {
   kind: "result" | "row" | "text";
   parts: readonly Part[];

@@ -21,6 +21,9 @@ const CODES: Record<Painted, [on: number, off: number]> = {
   faint: [2, 22],
 };
 
+/** Columns by which the rest of a broken line is indented. */
+const HANGING = 2;
+
 /** Returns how to paint, or to leave text as it is. https://no-color.org: any value but the empty one turns colours off. */
 export function painter(env: Record<string, string | undefined>): Paint {
   if (env.NO_COLOR || env.TERM === "dumb") return (_, text) => text;
@@ -61,6 +64,19 @@ export function fitColumns(text: string, columns: number): string {
   return `${fitted}…${" ".repeat(Math.max(0, columns - used - 1))}`;
 }
 
+/** Breaks a line between words where a terminal would break it within one; what follows is indented below it. */
+function wrapColumns(line: string, columns: number): string {
+  const indent = (/^ */.exec(line)?.[0].length ?? 0) + HANGING;
+  let [wrapped, used] = ["", 0];
+  for (const word of line.split(/(?<=\S)(?= )/)) {
+    const width = columnsOf(word);
+    const breaks = used > 0 && used + width > columns;
+    wrapped += breaks ? `\n${" ".repeat(indent)}${word.trimStart()}` : word;
+    used = breaks ? indent + columnsOf(word.trimStart()) : used + width;
+  }
+  return wrapped;
+}
+
 /** Lines up rows of cells by filling each up to the next column; the last cell of a row keeps its length. */
 export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
   const widths: number[] = [];
@@ -85,13 +101,29 @@ function columnsOfOne(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** Returns a function that paints one line after the other, with a blank one between results, and marks words in what was said. */
-export function dresser(paint: Paint, words: readonly string[]): (line: Line) => string {
+interface DressOptions {
+  paint: Paint;
+  /** Words that are marked in what was said and done. */
+  words: readonly string[];
+  /** Of the terminal: results and rows are broken between words there. */
+  columns: number;
+}
+
+/** Returns a function that dresses one line after the other, with a blank one between results. */
+export function dresser({ paint, words, columns }: DressOptions): (line: Line) => string {
   let isFirst = true;
   return ({ kind, parts }) => {
     const gap = kind === "result" && !isFirst ? "\n" : "";
     isFirst = false;
-    return gap + parts.map((part) => dressPart(part, paint, words)).join("");
+    const dressed = parts.map((part) => dressPart(part, paint, words)).join("");
+    if (kind === "text") return dressed;
+    return (
+      gap +
+      dressed
+        .split("\n")
+        .map((line) => wrapColumns(line, columns))
+        .join("\n")
+    );
   };
 }
 

@@ -53,7 +53,8 @@ export function firstWords(file: string, rules: Rules): string | undefined {
 }
 
 const TITLE_MAX = 80; // a line with its columns
-const NAME_MIN = 16; // columns at a narrow terminal, which breaks such rows
+/** Columns of a name and of a folder at a terminal, and the width below which sizes are left out. */
+const [NAME_MIN, FOLDER_MAX, NARROW] = [16, 16, 100];
 const HEADER_TITLE_MAX = 160; // a header has a line of its own
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
@@ -99,16 +100,22 @@ export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, 
 
 /** Returns the cells in columns: of folders their last part, of names as much as the terminal's width leaves. */
 export function listingColumns(rows: readonly string[][], columns: number): Line[] {
-  const short = rows.map((row) => row.with(4, folderName(row[4] ?? "")));
+  const short = rows.map((row) =>
+    row.with(4, cutColumns(folderName(row[4] ?? ""), FOLDER_MAX)).slice(0, columns < NARROW ? 5 : 6),
+  );
   const others = alignColumns(short.map((row) => row.with(1, "")));
-  const room = Math.max(NAME_MIN, columns - Math.max(...others.map((row) => columnsOf(row.join("")))));
+  const room = columns - Math.max(...others.map((row) => columnsOf(row.join(""))));
   const aligned = alignColumns(
-    short.map((row) => row.with(1, fitColumns(row[1] ?? "", Math.min(room, columnsOf(row[1] ?? ""))))),
+    short.map((row) => row.with(1, cutColumns(row[1] ?? "", Math.max(NAME_MIN, room)))),
   );
   return aligned.map(([time = "", title = "", id = "", ...rest]) => ({
     kind: "text",
     parts: [["time", time], ["name", title], ["faint", id], rest.join("")],
   }));
+}
+
+function cutColumns(text: string, columns: number): string {
+  return fitColumns(text, Math.min(columns, columnsOf(text)));
 }
 
 /** Returns the command that resumes a session in its host, as a line to print. */

@@ -1,6 +1,6 @@
 /** Formats a conversation as steps, each a message or a tool call with its result, as text and as JSON. */
 
-import { countPoints, cutLine, type Line, type Part } from "../base/output.ts";
+import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
@@ -143,6 +143,8 @@ const TOOL_LINE_MAX = 160;
 const INSIDE_MAX = 4000;
 /** A step cut shorter than this says nothing. */
 const CUT_MIN = 40;
+/** Of each of several steps so much is shown at least. */
+const EXCERPT_MIN = 200;
 
 /** Formats a step: line, time, text. Continuation lines are indented, so no text can forge another step. */
 export function formatStep(step: Step, style: LogStyle): Line {
@@ -217,14 +219,18 @@ interface Fit {
   asked: number | undefined;
   /** The session as a place names it. */
   id: string;
+  /** The words that were searched: long steps are cut to the rows that hold some. */
+  words: readonly string[];
 }
 
 /**
  * Returns the formatted steps that fit, in order, and a line that says what is left out: the newest; or where a line was
  * asked for, those from it on, then those before it.
  */
-export function fitSteps(steps: readonly Line[], { maxChars, lines, asked, id }: Fit): Line[] {
-  if (countPoints(steps) <= maxChars) return [...steps];
+export function fitSteps(whole: readonly Line[], { maxChars, lines, asked, id, words }: Fit): Line[] {
+  if (countPoints(whole) <= maxChars) return [...whole];
+  const share = Math.max(EXCERPT_MIN, Math.floor(maxChars / whole.length));
+  const steps = words.length === 0 ? whole : whole.map((step) => shortenStep(step, words, share));
   const end = steps.length - 1;
   const place = (from: number, to: number) => (from > to ? [] : [`${id}:${lines[from]}-${lines[to]}`]);
   const leftOut = (from: number, to: number): Line => {
@@ -249,11 +255,19 @@ export function fitSteps(steps: readonly Line[], { maxChars, lines, asked, id }:
   while (fits(to + 1)) to++;
   const cut = steps[first];
   if (to < first)
-    return cut && found !== -1 && left >= CUT_MIN
+    return cut && (found !== -1 || words.length > 0) && left >= CUT_MIN
       ? [cutLine(cut, left - 1), leftOut(first, first)]
       : [leftOut(steps.length, end)];
   while (fits(from - 1)) from--;
   return [...steps.slice(from, to + 1), leftOut(from, to)];
+}
+
+/** Returns of a step its first row and the rows that hold the words, in at most `max` code points. */
+function shortenStep(step: Line, words: readonly string[], max: number): Line {
+  if (countPoints([step]) <= max) return step;
+  const [first = "", ...rows] = plainText(step).split("\n");
+  const holding = rows.filter((row) => words.some((word) => row.toLowerCase().includes(word)));
+  return cutLine({ kind: step.kind, parts: [[first, ...holding].join("\n")] }, max - 1);
 }
 
 /** Converts a step to JSON. */
