@@ -7,10 +7,11 @@ import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } f
 import { piAssistant, piHeader, piLinked, piUser } from "../support/pi.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { jsonl, secondsAgo, uuidFrom } from "../support/rows.ts";
-import { starting } from "../support/run.ts";
+import { scriptPath, starting } from "../support/run.ts";
 import { sentence } from "./corpus.ts";
 import { atMost, type BenchRow, bun, emptyScript, interleaved, timeProcess, times } from "./measure.ts";
 
+const HOOK = "hooks/claude/user-prompt-submit.ts";
 const SESSIONS = 3000;
 const IN_PROJECT = 300;
 
@@ -26,7 +27,7 @@ export async function rows(): Promise<BenchRow[]> {
     prompt: "and now write the release notes",
   };
   const options = { env: home.env, cwd: home.project, stdin: JSON.stringify(input) };
-  const command = starting("hooks/claude/user-prompt-submit.ts");
+  const command = starting(HOOK);
   const hook = async (isNews: boolean) => {
     const { ms, stdout } = await timeProcess(command, options);
     const told = stdout.includes("[Session Activity]");
@@ -47,10 +48,20 @@ export async function rows(): Promise<BenchRow[]> {
     );
 
   await timeProcess(command, options); // sets the cursors
+  const { starter, direct } = await interleaved(
+    {
+      starter: () => hook(false),
+      direct: async () => (await timeProcess(bun(scriptPath(HOOK)), options)).ms,
+    },
+    21,
+  );
   const silent = await measured(false, []);
   const own = await measured(false, [currentFile]); // as between any two prompts of a real session
   const news = await measured(true, inProject.filter((_, index) => index % 50 === 4).slice(0, 5));
   return [
+    atMost("prompt hook through the starter / on Bun directly", starter / direct, 1.3, {
+      detail: times(starter, direct),
+    }),
     ...silentRows("prompt hook, nothing new, 300 of 3,000 sessions / empty Bun", silent),
     ...silentRows("  the same, its own session has gone on", own),
     atMost("prompt hook, news in 5 sessions / empty Bun", news.hook / news.empty, 5, {
