@@ -4,14 +4,13 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HOSTS } from "../../lib/transcripts/hosts.ts";
-import { runCommand, runScript } from "../support/run.ts";
-import { type ChatReply, type ChatRequest, startFakeChat } from "./fake-chat.ts";
-import { startFakeGemini } from "./fake-gemini.ts";
+import { write } from "../support/home.ts";
+import { runCommand } from "../support/run.ts";
+import { clientHome, succeeded } from "./client.ts";
 import { CLIENTS, installed } from "./install.ts";
+import { type Answer, startChat, startGemini } from "./models.ts";
 
 const PROMPT = "Raise the zebra limit in limits.txt to 20";
 const ERROR = "grep: missing.txt: No such file or directory";
@@ -69,11 +68,10 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
   const modules = await installed(client);
 
   describe.skipIf(!modules)(client.name, () => {
-    const root = mkdtempSync(join(tmpdir(), `session-memory-${agent}-`));
-    const [home, project, bin] = [join(root, "home"), join(root, "shop"), join(root, "bin")];
-    const file = join(project, "limits.txt");
-    const env = { HOME: home, PATH: `${bin}:/usr/bin:/bin`, TZ: "UTC", LANG: "C.UTF-8", NO_COLOR: "1" };
-    const answer = ({ tools, results }: Pick<ChatRequest, "tools"> & { results: number }): ChatReply => {
+    const home = clientHome({ NO_COLOR: "1" }, ["node"]);
+    const { project } = home;
+    const file = write(join(project, "limits.txt"), "limit=10\nname=shop\n");
+    const answer: Answer = ({ tools, results }) => {
       if (tools.length === 0) return "Raise the limit"; // a title is asked for
       const { tools: called, names } = driver;
       const shell = (command: string) => ({
@@ -89,37 +87,22 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
       ];
       return steps[results] ?? ANSWER;
     };
-    const model =
-      agent === "gemini"
-        ? startFakeGemini(answer)
-        : startFakeChat(({ tools, messages }) =>
-            answer({ tools, results: messages.filter(({ role }) => role === "tool").length }),
-          );
-    const ours = async (name: string, ...args: string[]) => {
-      const { stdout, stderr, exitCode } = await runScript(name, args, { env, cwd: project });
-      expect([name, args, exitCode, exitCode === 0 ? "" : stderr]).toEqual([name, args, 0, ""]);
-      return stdout;
+    const model = (agent === "gemini" ? startGemini : startChat)(answer);
+    const ours = home.ok.bind(home);
+    const run = async (...args: string[]) => {
+      const env = { ...home.env, ...driver.env(model.url.replace(/\/v1$/, "")) };
+      succeeded(await runCommand([join(modules ?? "", client.file), ...args], { env, cwd: project }));
     };
 
     beforeAll(async () => {
-      for (const folder of [join(home, ".gemini"), join(project, ".git"), bin])
-        mkdirSync(folder, { recursive: true });
-      writeFileSync(file, "limit=10\nname=shop\n");
-      symlinkSync(Bun.which("node") ?? "", join(bin, "node"));
       const settings = { security: { auth: { selectedType: "gemini-api-key" } } };
-      writeFileSync(join(home, ".gemini", "settings.json"), JSON.stringify(settings));
-      const url = model.url.replace(/\/v1$/, "");
-      const command = [join(modules ?? "", client.file), ...driver.args];
-      const { exitCode, stderr } = await runCommand(command, {
-        env: { ...env, ...driver.env(url) },
-        cwd: project,
-      });
-      expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
+      write(join(home.home, ".gemini", "settings.json"), JSON.stringify(settings));
+      await run(...driver.args);
     });
 
     afterAll(() => {
       model.stop();
-      rmSync(root, { recursive: true, force: true });
+      home.remove();
     });
 
     test("what it wrote is read: words, a failed command, an edit as changed lines, and another command", async () => {
@@ -161,13 +144,7 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
       const flags = driver.args.filter(
         (arg, i) => arg.startsWith("--") || driver.args[i - 1] === "--auth-type",
       );
-      const url = model.url.replace(/\/v1$/, "");
-      const command = [join(modules ?? "", client.file), ...prompt, ...resume, ...flags];
-      const { exitCode, stderr } = await runCommand(command, {
-        env: { ...env, ...driver.env(url) },
-        cwd: project,
-      });
-      expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
+      await run(...prompt, ...resume, ...flags);
       const { sessions } = JSON.parse(await ours("session-reader", "--list", "--json"));
       expect(sessions).toHaveLength(1);
       expect(await ours("session-reader", "last", "--lines", "2", "--no-tools")).toContain("User: And now?");

@@ -18,9 +18,9 @@ import { claudeUser } from "../support/claude.ts";
 import { eventually } from "../support/eventually.ts";
 import { jsonl } from "../support/rows.ts";
 import { ROOT, runCommand } from "../support/run.ts";
-import { claudeHome, runClaude, textOf } from "./claude.ts";
-import { startFakeAnthropic } from "./fake-anthropic.ts";
+import { claudeHome, succeeded, textOf } from "./client.ts";
 import { CLIENTS, installed } from "./install.ts";
+import { startAnthropic } from "./models.ts";
 
 const [claude, codex] = await Promise.all([installed(CLIENTS.claude), installed(CLIENTS.codex)]);
 const root = mkdtempSync(join(tmpdir(), "session-memory-install-"));
@@ -47,9 +47,9 @@ beforeAll(() => {
 });
 
 describe.skipIf(!claude)("npm start on a machine without Bun", () => {
-  const model = startFakeAnthropic(() => undefined);
+  const model = startAnthropic();
   const home = claudeHome(model.url);
-  const HOME = home.env.HOME ?? "";
+  const HOME = home.home;
   const bin = join(HOME, ".local", "bin");
   const env = { ...home.env, ...registry, PATH: `${system}:${join(root, "agents")}:${bin}` };
   const binary = join(claude ?? "", CLIENTS.claude.file);
@@ -60,13 +60,7 @@ describe.skipIf(!claude)("npm start on a machine without Bun", () => {
 
   const start = (...args: string[]) => runCommand(["npm", "start", "--silent", ...args], { cwd: clone, env });
   const prompt = async (text: string, ...args: string[]) => {
-    const options = {
-      args: ["-p", text, ...args],
-      env: { PATH: env.PATH },
-      plugin: false,
-      cwd: home.project,
-    };
-    expect(await runClaude(binary, home, options)).toMatchObject({ stderr: "", exitCode: 0 });
+    succeeded(await runCommand([binary, "-p", text, ...args], { env, cwd: home.project }));
     return model.requests.at(-1)?.raw ?? "";
   };
 
@@ -79,7 +73,7 @@ describe.skipIf(!claude)("npm start on a machine without Bun", () => {
       `plugin marketplace add ${HOME}/.local/share/session-memory/package   # Claude Code`,
     );
     expect(stdout).toContain("at least one post a day");
-    expect(existsSync(join(home.config, "plugins"))).toBe(false);
+    expect(existsSync(join(home.paths.claude, "plugins"))).toBe(false);
     const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     const called = await runCommand(["session-memory", "--version"], { cwd: home.project, env });
     expect(called).toEqual({ stdout: `${version}\n`, stderr: "", exitCode: 0 });
@@ -99,22 +93,20 @@ describe.skipIf(!claude)("npm start on a machine without Bun", () => {
   });
 
   test("setup --remove takes all of it back", async () => {
-    const done = await runCommand(["session-memory", "setup", "--remove", "--yes"], {
-      cwd: home.project,
-      env,
-    });
-    expect(done.exitCode).toBe(0);
+    const remove = ["session-memory", "setup", "--remove", "--yes"];
+    succeeded(await runCommand(remove, { cwd: home.project, env }));
     const left = [join(HOME, ".local", "share", "session-memory"), join(bin, "session-memory")];
     expect(left.map((path) => existsSync(path))).toEqual([false, false]);
-    expect(textOf(join(home.config, "plugins", "installed_plugins.json"))).not.toContain("session-memory@");
+    expect(textOf(join(home.paths.claude, "plugins", "installed_plugins.json"))).not.toContain(
+      "session-memory@",
+    );
   });
 });
 
 describe.skipIf(!codex)("Codex's copy of the package has its dependencies, installed by", () => {
   let tarball = "";
   beforeAll(async () => {
-    const { stdout, stderr, exitCode } = await runCommand(["npm", "pack", "--silent"], { cwd: clone });
-    expect([exitCode, exitCode === 0 ? "" : stderr]).toEqual([0, ""]);
+    const stdout = succeeded(await runCommand(["npm", "pack", "--silent"], { cwd: clone }));
     tarball = join(clone, stdout.trim().split("\n").at(-1) ?? "");
   });
 
@@ -127,25 +119,13 @@ describe.skipIf(!codex)("Codex's copy of the package has its dependencies, insta
     mkdirSync(home, { recursive: true });
     const env = { HOME: home, LANG: "C.UTF-8", TZ: "UTC", ...registry };
     const withBun = { ...env, PATH: `${dirname(Bun.which("bun") ?? "")}:${system}` };
-    const done = await runCommand([...install, tarball], {
-      env: { ...withBun, BUN_INSTALL: prefix(name) },
-      cwd: root,
-    });
-    expect([done.exitCode, done.exitCode === 0 ? "" : done.stderr]).toEqual([0, ""]);
-    const command = join(prefix(name), "bin", "session-memory");
-    expect((await runCommand([command, "--version"], { env: withBun, cwd: root })).exitCode).toBe(0);
-    for (const args of [
-      ["marketplace", "add", join(prefix(name), modules, "session-memory")],
-      ["add", "session-memory@session-memory"],
-    ])
-      expect(
-        (
-          await runCommand([join(codex ?? "", CLIENTS.codex.file), "plugin", ...args], {
-            env: withBun,
-            cwd: root,
-          })
-        ).exitCode,
-      ).toBe(0);
+    const run = async (...words: string[]) =>
+      succeeded(await runCommand(words, { env: { ...withBun, BUN_INSTALL: prefix(name) }, cwd: root }));
+    await run(...install, tarball);
+    await run(join(prefix(name), "bin", "session-memory"), "--version");
+    const plugin = (...words: string[]) => run(join(codex ?? "", CLIENTS.codex.file), "plugin", ...words);
+    await plugin("marketplace", "add", join(prefix(name), modules, "session-memory"));
+    await plugin("add", "session-memory@session-memory");
     const cache = join(home, ".codex", "plugins", "cache", "session-memory", "session-memory");
     const [version = ""] = readdirSync(cache);
     const state = join(home, ".session-memory");

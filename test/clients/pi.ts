@@ -1,29 +1,10 @@
-/** Runs the real pi with this repository installed as a package, a home of its own and a model on loopback. */
+/** The real pi with this repository installed as a package, in a home of its own and with a model on loopback. */
 
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT } from "../support/run.ts";
-
-export interface PiHome {
-  root: string;
-  project: string;
-  agent: string;
-  state: string;
-  env: Record<string, string>;
-  /** Writes our config.json. */
-  configure(config: object): void;
-  remove(): void;
-}
+import { write } from "../support/home.ts";
+import { ROOT, runCommand } from "../support/run.ts";
+import { type ClientHome, clientHome, succeeded } from "./client.ts";
 
 export interface PiOptions {
   /** What runs pi: its command line up to pi's own arguments. */
@@ -42,85 +23,44 @@ export interface PiOptions {
 }
 
 /** A fresh home for pi; the package is installed by `pi install`. */
-export async function piHome(options: PiOptions): Promise<PiHome> {
-  const root = mkdtempSync(join(tmpdir(), "session-memory-pi-"));
-  const [home, project, agent, bin, temporary] = ["home", "shop", "agent", "bin", "tmp"].map((name) =>
-    join(root, name),
-  ) as [string, string, string, string, string];
-  for (const folder of [home, join(project, ".git"), agent, bin, temporary])
-    mkdirSync(folder, { recursive: true });
-  writeFileSync(join(project, ".git", "HEAD"), "ref: refs/heads/main\n");
-  const hasBun = options.bun ?? true;
-  if (hasBun) symlinkSync(process.execPath, join(bin, "bun"));
-  else for (const name of ["sh", "bash", "git"]) symlinkSync(join("/usr/bin", name), join(bin, name));
+export async function piHome(options: PiOptions): Promise<ClientHome> {
+  const { bun = true, contextWindow = 128_000, compaction = {}, underModules = false } = options;
+  const home = clientHome(
+    { PI_OFFLINE: "1", PI_SKIP_VERSION_CHECK: "1", PI_TELEMETRY: "0" },
+    bun ? ["bun"] : ["sh", "bash", "git"],
+  );
+  // The machine may have a Bun of its own beside everything else.
+  if (!bun) home.env.PATH = home.bin;
+  // pi keeps there what it has transpiled.
+  home.env.TMPDIR = join(home.root, "tmp");
+  mkdirSync(home.env.TMPDIR);
   const model = {
     id: "fake-1",
     name: "Fake One",
-    contextWindow: options.contextWindow ?? 128_000,
+    contextWindow,
     maxTokens: 4096,
     cost: { input: 1, output: 2, cacheRead: 0.1, cacheWrite: 1.25 },
   };
-  const compat = { supportsDeveloperRole: false, supportsReasoningEffort: false };
   const provider = {
     baseUrl: options.url,
     api: "openai-completions",
     apiKey: "sk-fake",
-    compat,
+    compat: { supportsDeveloperRole: false, supportsReasoningEffort: false },
     models: [model],
   };
-  writeFileSync(join(agent, "models.json"), JSON.stringify({ providers: { fake: provider } }));
-  const settings = { defaultProvider: "fake", defaultModel: "fake-1", compaction: options.compaction ?? {} };
-  writeFileSync(join(agent, "settings.json"), JSON.stringify(settings));
-  const env = {
-    // The machine may have a Bun of its own beside everything else.
-    PATH: hasBun ? `${bin}:/usr/bin:/bin` : bin,
-    HOME: home,
-    // pi keeps there what it has transpiled.
-    TMPDIR: temporary,
-    PI_CODING_AGENT_DIR: agent,
-    PI_OFFLINE: "1",
-    PI_SKIP_VERSION_CHECK: "1",
-    PI_TELEMETRY: "0",
-    TERM: "xterm-256color",
-    LANG: "C.UTF-8",
-    TZ: "UTC",
-  };
-  const state = join(home, ".session-memory");
-  const made: PiHome = {
-    root,
-    project,
-    agent,
-    state,
-    env,
-    configure(config) {
-      mkdirSync(state, { recursive: true });
-      writeFileSync(join(state, "config.json"), JSON.stringify(config));
-    },
-    remove: () => rmSync(root, { recursive: true, force: true }),
-  };
-  const installed = await runPi(options.command, made, [
-    "install",
-    options.underModules ? copyUnderModules(root, options.isBuilt ?? false) : ROOT,
-  ]);
-  if (installed.exitCode !== 0) throw new Error(`Cannot install the package into pi: ${installed.stderr}`);
-  return made;
+  write(join(home.paths.pi, "models.json"), JSON.stringify({ providers: { fake: provider } }));
+  const settings = { defaultProvider: "fake", defaultModel: "fake-1", compaction };
+  write(join(home.paths.pi, "settings.json"), JSON.stringify(settings));
+  const source = underModules ? copyUnderModules(home.root, options.isBuilt ?? false) : ROOT;
+  await runPi(options.command, home, "install", source);
+  return home;
 }
 
 /** The package as an installer would lay it: a copy in a `node_modules`, with its dependencies. */
 function copyUnderModules(root: string, isBuilt: boolean): string {
   const copy = join(root, "node_modules", "session-memory");
-  for (const name of [
-    "package.json",
-    "bin",
-    "bunfig.toml",
-    "tsconfig.json",
-    "hooks",
-    "lib",
-    "scripts",
-    "skills",
-  ]) {
-    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-  }
+  const names = "package.json bin bunfig.toml tsconfig.json hooks lib scripts skills".split(" ");
+  for (const name of names) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
   if (isBuilt) {
     const compiler = join(ROOT, "test", "node_modules", ".bin", "tsc");
@@ -132,34 +72,22 @@ function copyUnderModules(root: string, isBuilt: boolean): string {
   return copy;
 }
 
-/** Runs pi to its end. */
-export async function runPi(command: string[], home: PiHome, args: string[]) {
-  const child = Bun.spawn([...command, ...args], {
-    cwd: home.project,
-    env: home.env,
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [stdout, stderr, exitCode] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { stdout, stderr, exitCode };
+/** Runs pi to its end, which must be a good one, and returns what it printed. */
+export async function runPi(command: string[], home: ClientHome, ...args: string[]): Promise<string> {
+  return succeeded(await runCommand([...command, ...args], { cwd: home.project, env: home.env }));
 }
 
 /** The entries of the newest session of pi. */
-export function sessionEntries(home: PiHome): Record<string, unknown>[] {
-  const folder = join(home.agent, "sessions");
-  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
-    name.endsWith(".jsonl"),
-  );
-  const newest = files.toSorted().at(-1) ?? "";
-  return readFileSync(join(folder, newest), "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+export function sessionEntries(home: ClientHome): Record<string, unknown>[] {
+  const folder = join(home.paths.pi, "sessions");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const newest =
+    files
+      .filter((name) => name.endsWith(".jsonl"))
+      .sort()
+      .at(-1) ?? "";
+  const lines = readFileSync(join(folder, newest), "utf8").trim().split("\n");
+  return lines.map((line) => JSON.parse(line));
 }
 
 /** A pi in RPC mode. */
@@ -180,7 +108,7 @@ export interface PiRpc {
 const WAIT_MS = 30_000;
 
 /** Starts pi in RPC mode. */
-export function startRpc(command: string[], home: PiHome, args: string[] = []): PiRpc {
+export function startRpc(command: string[], home: ClientHome, args: string[] = []): PiRpc {
   const child = Bun.spawn([...command, "--mode", "rpc", ...args], {
     cwd: home.project,
     env: home.env,

@@ -1,4 +1,4 @@
-/** Pages in a headless Chromium, where one is installed: how wide they are and what they look like. */
+/** Pages in a headless Chromium, where one is installed: how wide they are. */
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,8 +15,6 @@ export function hasChromium(): boolean {
 interface Browser {
   /** Shows a page at a width in CSS pixels and returns by how many its content is wider. */
   overflowAt(url: string, width: number): Promise<number>;
-  /** A PNG of the page as last shown. */
-  screenshot(options?: { dark?: boolean; height?: number }): Promise<Buffer>;
   close(): Promise<void>;
 }
 
@@ -57,22 +55,15 @@ export async function startBrowser(): Promise<Browser> {
     return next(id);
   };
   await send("Page.enable");
-  let size = { width: 800, height: 900, deviceScaleFactor: 1, mobile: false };
   return {
     async overflowAt(url, width) {
-      size = { ...size, width };
+      const size = { width, height: 900, deviceScaleFactor: 1, mobile: false };
       await send("Emulation.setDeviceMetricsOverride", size);
       const loaded = next("Page.loadEventFired");
       await send("Page.navigate", { url });
       await loaded;
       const expression = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
       return (await send("Runtime.evaluate", { expression })).result.result.value;
-    },
-    async screenshot({ dark = false, height = 900 } = {}) {
-      await send("Emulation.setDeviceMetricsOverride", { ...size, height });
-      const features = [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }];
-      await send("Emulation.setEmulatedMedia", { features });
-      return Buffer.from((await send("Page.captureScreenshot", { format: "png" })).result.data, "base64");
     },
     async close() {
       socket.close();

@@ -6,8 +6,6 @@ import { nextNumber, type Row, uuidFrom } from "./rows.ts";
 export interface ClaudeContext {
   sessionId?: string;
   cwd?: string;
-  version?: string;
-  gitBranch?: string;
   /** ISO time of the row. */
   at?: string;
   uuid?: string;
@@ -41,9 +39,6 @@ export function claudeAssistant(
     text?: string;
     thinking?: string;
     tools?: ClaudeToolUse[];
-    messageId?: string;
-    model?: string;
-    inputTokens?: number;
   },
 ): Row[] {
   const number = nextNumber();
@@ -56,7 +51,7 @@ export function claudeAssistant(
     const id = tool.id ?? `toolu_${number}_${index}`;
     blocks.push({ type: "tool_use", id, name: tool.name, input: tool.input });
   }
-  const messageId = options.messageId ?? `msg_${number}`;
+  const messageId = `msg_${number}`;
   let parent = options.parentUuid ?? null;
   return blocks.map((block, index) => {
     const uuid =
@@ -67,12 +62,12 @@ export function claudeAssistant(
         id: messageId,
         type: "message",
         role: "assistant",
-        model: options.model ?? "claude-opus-5-5",
+        model: "claude-opus-5-5",
         content: [block],
         stop_reason: options.tools?.length ? "tool_use" : "end_turn",
         stop_sequence: null,
         usage: {
-          input_tokens: options.inputTokens ?? 1000,
+          input_tokens: 1000,
           cache_creation_input_tokens: 200,
           cache_read_input_tokens: 300,
           output_tokens: 42,
@@ -164,7 +159,7 @@ function common(context: ClaudeContext): Row {
     entrypoint: "cli",
     cwd: context.cwd ?? CLAUDE_CWD,
     sessionId: context.sessionId ?? CLAUDE_SESSION,
-    version: context.version ?? VERSION,
-    gitBranch: context.gitBranch ?? "main",
+    version: VERSION,
+    gitBranch: "main",
   };
 }

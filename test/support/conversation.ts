@@ -8,14 +8,12 @@ import {
   type Observation,
   observationLine,
 } from "../../lib/observe/observations.ts";
-import { type observe, redactToLine } from "../../lib/observe/observe.ts";
+import type { observe } from "../../lib/observe/observe.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import type { Entry, ToolAction } from "../../lib/transcripts/session.ts";
 import type { Random } from "./random.ts";
 
 type ObserveOptions = Parameters<typeof observe>[0];
-
-export const CLEAN = redactToLine({ redact });
 
 /** What was said and done, one row each: `["user", "fix it"]`, `["edit", "src/a.ts"]`, `["run", "bun test", "1 fail", true]`. */
 export type Turn =

@@ -1,4 +1,4 @@
-/** Random conversations of any format, every message with a text of its own, for fuzzing and for benchmarks. */
+/** Random conversations of any format, every message with a text of its own. */
 
 import { chain, claudeAssistant, claudeState, claudeSystem, claudeToolResult, claudeUser } from "./claude.ts";
 import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPrompt } from "./codex.ts";
@@ -31,7 +31,7 @@ const WORDS = [
 ];
 
 /** A text no other call gives, ended by its number. */
-export function uniqueText(random: Random, words = random.integer(1, 12)): string {
+function uniqueText(random: Random, words = random.integer(1, 12)): string {
   const parts = Array.from({ length: words }, () => random.pick(WORDS));
   return `${parts.join(" ")} #${nextNumber()}`;
 }

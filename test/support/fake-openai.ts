@@ -12,7 +12,7 @@ import type { AddressInfo } from "node:net";
 /** What the server does with one request. A plain string is the content of a well-formed chat completion. */
 export type Reply =
   | string
-  | { kind: "chat"; content: string | null; usage?: Usage; finish?: string; message?: object }
+  | { kind: "chat"; content: string | null; usage?: Usage; message?: object }
   | { kind: "status"; status: number; body?: unknown; headers?: Record<string, string> }
   | { kind: "raw"; body: string; contentType?: string }
   /** Headers and half of the body, then the connection is gone. */
@@ -177,7 +177,7 @@ function sendChat(
     },
   );
   const message = { role: "assistant", content: reply.content, ...reply.message };
-  const choice = { index: 0, finish_reason: reply.finish ?? "stop" };
+  const choice = { index: 0, finish_reason: "stop" };
   const base = { id: "chatcmpl-fake", created: 0, model: request.body?.model ?? "fake" };
   if (request.body?.stream !== true) {
     const choices = [{ ...choice, message }];

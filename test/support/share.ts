@@ -10,13 +10,10 @@ import { type TemporaryHome, temporaryHome, write, writeClaude } from "./home.ts
 import { turn } from "./index.ts";
 import { type Postgres, startPostgres } from "./postgres.ts";
 import type { Row } from "./rows.ts";
-import { type Finished, runScript } from "./run.ts";
 
 export const PROJECT = "github.com/acme/shop";
 
 export interface Sharer extends TemporaryHome {
-  /** Runs a script of ours as this person. */
-  run(script: string, ...args: string[]): Promise<Finished>;
   /** Runs `share.ts --json` and returns what it prints. */
   share(...args: string[]): Promise<ShareAnswer>;
   configure(config: { share?: Partial<ShareConfig> } & Record<string, unknown>): void;
@@ -29,13 +26,9 @@ interface ShareAnswer {
 }
 
 /** Makes the hub's tables, as its admin does once. */
-export async function initHub(postgres: Pick<Postgres, "url">, role = "hub_users"): Promise<void> {
+export async function initHub(postgres: Pick<Postgres, "url">): Promise<void> {
   using home = temporaryHome({ SESSION_MEMORY_HUB_ADMIN_URL: postgres.url("hub_admin") });
-  const { stderr, exitCode } = await runScript("share", ["--init", role], {
-    env: home.env,
-    cwd: home.project,
-  });
-  if (exitCode !== 0) throw new Error(stderr);
+  await home.ok("share", "--init", "hub_users");
 }
 
 /** A hub for all tests of a block. */
@@ -59,28 +52,18 @@ export function sharer(
     join(home.project, ".git", "config"),
     '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n',
   );
-  const run: Sharer["run"] = (script, ...args) =>
-    runScript(script, args, { env: home.env, cwd: home.project });
-  const configure: Sharer["configure"] = ({ share: changed, ...rest }) =>
-    void write(
-      home.paths.config,
-      JSON.stringify({
-        ...rest,
-        share: { machine, projects: { [PROJECT]: "team_app" }, ...share, ...changed },
-      }),
-    );
-  configure({});
-  return {
-    ...home,
-    run,
-    configure,
-    async share(...args) {
-      const { stdout, stderr, exitCode } = await run("share", "--json", ...args);
-      if (exitCode !== 0) throw new Error(stderr);
-      return JSON.parse(stdout) as ShareAnswer;
+  const sharer: Sharer = Object.assign(home, {
+    configure: ({ share: changed, ...rest }: Parameters<Sharer["configure"]>[0]) => {
+      const projects = { [PROJECT]: "team_app" };
+      write(
+        home.paths.config,
+        JSON.stringify({ ...rest, share: { machine, projects, ...share, ...changed } }),
+      );
     },
-    [Symbol.dispose]: () => home.remove(),
-  };
+    share: async (...args: string[]) => JSON.parse(await home.ok("share", "--json", ...args)) as ShareAnswer,
+  });
+  sharer.configure({});
+  return sharer;
 }
 
 /** Writes a Claude Code session of one question and answer per pair. */
