@@ -27,8 +27,6 @@ export interface TranscriptFile {
   name?: string | undefined;
   /** Whether the session is temporary in Volute. */
   ephemeral?: boolean;
-  /** Whether a folder of its name lies beside it, which may hold a title. @default unknown */
-  hasFolder?: boolean;
   /** The machine that the file is synced from; undefined for this one. */
   machine?: string | undefined;
 }
@@ -131,12 +129,11 @@ function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[
   for (const folder of foldersIn(root, options.directories && matchClaudeFolder(options.directories))) {
     const place = join(root, folder);
     const entries = entriesOf(place);
-    const folders = new Set(entries.map((entry) => (entry.isDirectory() ? entry.name : "")));
     for (const entry of entries) {
       if (isTranscript(entry)) {
         const id = entry.name.slice(0, -SUFFIX.length);
         const file = `${place}${sep}${entry.name}`;
-        if (!isClaudeSubagent(id)) found.push({ file, agent: "claude", id, hasFolder: folders.has(id) });
+        if (!isClaudeSubagent(id)) found.push({ file, agent: "claude", id });
         else if (options.subagents && !isCompactionLog(id)) {
           found.push({ file, agent: "claude", id, subagent: true });
         }

@@ -66,7 +66,7 @@ export function isCurrent(
   return record.metaState === metaState(record, startReading(paths));
 }
 
-type Identity = Pick<Session, "agent" | "id" | "file"> & Pick<TranscriptFile, "hasFolder">;
+type Identity = Pick<Session, "agent" | "id" | "file">;
 
 /** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
 export function readRecord(paths: PathsWithRules, session: Identity): SessionRecord {
@@ -127,7 +127,7 @@ export interface NamedSession extends Identity {
  * transcript is opened only if it changed since; what is read is kept.
  */
 export function namedSessions(paths: PathsWithRules, files: readonly TranscriptFile[]): NamedSession[] {
-  const reader = { ...startReading(paths), metas: new Set(metaFiles(paths)) };
+  const reader = startReading(paths);
   // Neither given files nor names that are excluded belong into the store.
   const isKept = paths.transcripts.length === 0 && paths.rules.seesExcluded !== true;
   try {
@@ -139,75 +139,40 @@ export function namedSessions(paths: PathsWithRules, files: readonly TranscriptF
   return nameAll(files, reader);
 }
 
-/** Returns what all sessions were called when their names were last read. */
-export function namesBefore(paths: PathsWithRules): NamedSession[] {
-  try {
-    return withExistingState(paths, storedNames) ?? [];
-  } catch (error) {
-    if (isStorageError(error)) return [];
-    throw error;
-  }
-}
-
-function nameAll(files: readonly TranscriptFile[], reader: Required<Reader>, store?: Store): NamedSession[] {
-  const known = new Map((store ? storedNames(store) : []).map((stored) => [recordKey(stored), stored]));
+function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store): NamedSession[] {
+  const known = new Map((store ? allRecords(store) : []).map((record) => [recordKey(record), record]));
   const present = new Map<string, Identity>();
-  for (const { agent, id, file, hasFolder = true } of files) {
-    if (agent === undefined || id === undefined) continue;
-    present.set(recordKey({ agent, id }), { agent, id, file, hasFolder });
+  for (const { agent, id, file } of files) {
+    if (agent !== undefined && id !== undefined) present.set(recordKey({ agent, id }), { agent, id, file });
   }
   const changed: SessionRecord[] = [];
-  const named = [...present.values(), ...withoutTranscript(reader, known, present)].map((session) => {
+  const named = [...present.values(), ...withoutTranscript(reader.paths, known, present)].map((session) => {
     const before = known.get(recordKey(session));
-    if (before && isSame(before, session, reader)) return before;
-    const now = refreshed(session, store && find(store, session), reader);
-    changed.push(now);
+    const now = refreshed(session, before, reader);
+    const isSame = before?.titleState === now.titleState && before.metaState === now.metaState;
+    if (!isSame || before.file !== now.file) changed.push(now);
     return { ...session, title: now.title, name: now.meta?.name };
   });
   if (store) save(store, changed, reader.paths);
   return named;
 }
 
-type StoredName = NamedSession & Pick<SessionRecord, "titleState" | "metaState">;
-
-/** Reads what all sessions were called when last read. Reading thousands of whole records takes longer than their files. */
-function storedNames({ db }: Store): StoredName[] {
-  const columns = "agent, id, file, title, title_state, meta ->> 'name' AS name, meta_state";
-  return db
-    .prepare(`SELECT ${columns} FROM sessions`)
-    .all()
-    .map(({ agent, id, file, title, name, title_state, meta_state }) => ({
-      ...{ agent: agent as Agent, id: String(id), file: String(file) },
-      ...{ title: textOf(title), name: textOf(name) },
-      ...{ titleState: String(title_state), metaState: String(meta_state) },
-    }));
-}
-
-function isSame({ file, ...stored }: StoredName, session: Identity, reader: Reader): boolean {
-  return (
-    file === session.file &&
-    stored.titleState === titleState(session, reader) &&
-    stored.metaState === metaState(session, reader)
-  );
-}
-
-/** Returns the sessions of which only a meta file is left, as far as known from their records. */
+/** Returns the sessions of which only a meta file is left; one that no record knows is opened. */
 function withoutTranscript(
-  { paths, metas }: Required<Reader>,
-  known: ReadonlyMap<string, StoredName>,
+  paths: PathsWithRules,
+  known: ReadonlyMap<string, Identity>,
   present: ReadonlyMap<string, Identity>,
 ): Identity[] {
-  const others = new Set(metas);
-  for (const session of present.values()) others.delete(metaFile(paths, session));
-  const gone = [...known.values()].filter(
-    (stored) => !present.has(recordKey(stored)) && others.delete(metaFile(paths, stored)),
-  );
-  const unknown = [...others].flatMap((file): Identity[] => {
-    const { meta } = readMeta(file);
-    if (!meta) return [];
-    return [{ agent: agentByPlace(meta.sessionFile, paths), id: meta.sessionId, file: meta.sessionFile }];
+  const left = new Set(metaFiles(paths));
+  for (const session of present.values()) left.delete(metaFile(paths, session));
+  const byMeta = new Map([...known.values()].map((session) => [metaFile(paths, session), session]));
+  return [...left].flatMap((file) => {
+    const session = byMeta.get(file);
+    if (session) return [session];
+    const { sessionId: id, sessionFile } = readMeta(file).meta ?? {};
+    if (id === undefined || sessionFile === undefined) return [];
+    return [{ agent: agentByPlace(sessionFile, paths), id, file: sessionFile }];
   });
-  return [...gone, ...unknown];
 }
 
 interface Reader {
@@ -215,8 +180,6 @@ interface Reader {
   rules: Rules;
   /** Changes with the rules: what was read under others is read again. */
   version: string;
-  /** The meta files that there are, where they were listed. */
-  metas?: ReadonlySet<string>;
 }
 
 /** Whoever started before something was excluded must not read it now. */
@@ -227,7 +190,7 @@ function startReading(given: PathsWithRules): Reader {
   return { paths, rules: readRules(paths.rules), version };
 }
 
-/** Returns the record as its files are now; the stored one itself where they have not changed. */
+/** Returns the record as its files are now. */
 function refreshed(session: Identity, stored: SessionRecord | undefined, reader: Reader): SessionRecord {
   const record = withMeta(session, stored ?? newRecord(session), reader);
   const state = titleState(session, reader);
@@ -281,14 +244,13 @@ function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionM
 }
 
 /** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */
-function titleState({ agent, file, hasFolder = true }: Identity, { version }: Reader): string {
-  const beside = agent === "claude" && hasFolder ? fileState(claudeTitleFile(file)) : "";
+function titleState({ agent, file }: Identity, { version }: Reader): string {
+  const beside = agent === "claude" ? fileState(claudeTitleFile(file)) : "";
   return `${fileState(file)} ${beside} ${version}`;
 }
 
-function metaState(session: Identity, { paths, version, metas }: Reader): string {
-  const file = metaFile(paths, session);
-  return `${metas?.has(file) === false ? "" : fileState(file)} ${version}`;
+function metaState(session: Identity, { paths, version }: Reader): string {
+  return `${fileState(metaFile(paths, session))} ${version}`;
 }
 
 function fileState(file: string): string {

@@ -16,7 +16,7 @@ import type { Agent, Session } from "../transcripts/session.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { findTranscripts } from "./places.ts";
-import { type NamedSession, namedSessions, nameOf, namesBefore, recordKey } from "./record.ts";
+import { type NamedSession, namedSessions, nameOf, recordKey } from "./record.ts";
 import {
   asPath,
   foldName,
@@ -145,9 +145,13 @@ function named(reference: string, { paths, cwd, subagents = false, exact }: Reso
   const begun = readKnown(withBeginning(wanted, [...there.values()]), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
   const isGiven = paths.transcripts.length > 0 || machine !== undefined;
-  const surely = isGiven ? undefined : calledStill(wanted, there, paths);
-  if (surely) return one(wanted, [surely], paths);
-  const all = withNames(there, namedSessions(paths, [...there.values()].map(pickNewest)));
+  const all = withNames(
+    there,
+    namedSessions(
+      paths,
+      [...there.values()].flatMap(({ files }) => files),
+    ),
+  );
   // Where folders or a machine are given, a meta file alone is of no session there.
   const known = isGiven ? all.filter(({ files }) => files.length > 0) : all;
   const begins = readKnown(withBeginning(wanted, known), paths);
@@ -211,31 +215,6 @@ function withNames(there: ReadonlyMap<string, Known>, named: readonly NamedSessi
     const known = there.get(recordKey({ agent, id })) ?? { agent, id, files: [], names: [] };
     return { ...known, names: [...known.names, ...[name, title].filter((each) => each !== undefined)] };
   });
-}
-
-/**
- * Returns the only session that was called so when names were last read, if it is called so still and no session is new
- * since: of thousands nothing is asked but this one's files.
- */
-function calledStill(
-  wanted: string,
-  there: ReadonlyMap<string, Known>,
-  paths: PathsWithRules,
-): Session | undefined {
-  const before = withNames(there, namesBefore(paths));
-  if (before.filter(({ files }) => files.length > 0).length < there.size) return undefined;
-  const folded = foldName(wanted);
-  const called = before.filter(({ names }) => names.some((name) => foldName(name) === folded));
-  const [session, ...others] = readKnown(called, paths);
-  if (!session || others.length > 0) return undefined;
-  return foldName(nameOf(session, paths) ?? "") === folded ? session : undefined;
-}
-
-function pickNewest({ files }: Known): TranscriptFile {
-  const [first] = files as [TranscriptFile];
-  if (files.length === 1) return first;
-  const newest = newestCopies(files.flatMap((file) => identifySession(file) ?? []))[0];
-  return files.find(({ file }) => file === newest?.file) ?? first;
 }
 
 /** Returns the most similar first, not the newest. */
