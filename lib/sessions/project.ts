@@ -41,14 +41,10 @@ export function sessionProject(
   { keyOf, originAt }: ProjectLookup = { keyOf: projectKey, originAt: readOrigin },
 ): string | undefined {
   const here = directoryHere(place);
-  return originElsewhere(place, originAt) ?? (here === undefined ? place.cwd : keyOf(here));
-}
-
-function originElsewhere(place: Place, originAt: ProjectLookup["originAt"]): string | undefined {
-  if (place.machine === undefined) return undefined;
-  const here = directoryHere(place);
+  const ofPath = here === undefined ? place.cwd : keyOf(here);
+  if (place.machine === undefined) return ofPath;
   const noted = place.remote === undefined ? undefined : normalizeRemote(place.remote);
-  return noted ?? (here === undefined ? undefined : originAt(here));
+  return noted ?? (here === undefined ? undefined : originAt(here)) ?? ofPath;
 }
 
 /** Looks up projects, for callers with few directories and many questions. */
@@ -149,7 +145,9 @@ function findCommonDirectory(top: string): string | undefined {
 function worktreeRepository(own: string, top: string): string | undefined {
   const common = readText(join(own, "commondir")).trim();
   const listed = readText(join(own, "gitdir")).trim();
-  if (common === "" || !leadsTo(top, resolve(own, listed))) return undefined;
+  const gitFile = resolve(own, listed);
+  if (common === "" || basename(gitFile) !== ".git" || realDirectory(dirname(gitFile)) !== top)
+    return undefined;
   const repository = realDirectory(resolve(own, common));
   return dirname(own) === join(repository, "worktrees") ? repository : undefined;
 }
@@ -158,10 +156,6 @@ function worktreeRepository(own: string, top: string): string | undefined {
 function isSubmoduleAt(own: string, top: string): boolean {
   const worktree = /^\s*worktree\s*=\s*(.+)$/m.exec(readText(join(own, "config")))?.[1]?.trim();
   return worktree !== undefined && realDirectory(resolve(own, worktree.replace(/^"(.*)"$/, "$1"))) === top;
-}
-
-function leadsTo(top: string, gitFile: string): boolean {
-  return basename(gitFile) === ".git" && realDirectory(dirname(gitFile)) === top;
 }
 
 function linkedWorktrees({ commonDirectory }: Repository): string[] {
@@ -195,64 +189,22 @@ function remembering<T>(answer: (directory: string) => T): (directory: string) =
 
 /** Their names do not distinguish case. */
 const FOLDS_CASE = new Set(["github.com", "gitlab.com", "bitbucket.org"]);
-/** Names of the same hosts for networks that close port 22, or of their web sites. */
-const ALIASES: Record<string, string> = {
-  "ssh.github.com": "github.com",
-  "www.github.com": "github.com",
-  "altssh.gitlab.com": "gitlab.com",
-  "altssh.bitbucket.org": "bitbucket.org",
-};
-const DEFAULT_PORTS: Record<string, string> = { http: "80", https: "443", git: "9418" };
+/** `https://user@host:443/path`, or `user@host:path`; one letter before the colon is a Windows drive. */
+const ADDRESS =
+  /^(?:(?:git\+)?(?:https?|ssh|git):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]+)(?::\d*)?\/|(?:[^@/\s:]+@)?(\[[^\]]*\]|[^@:/\\\s]{2,}):(?!\/\/))([^?#]*)/i;
 
 /**
  * Returns `host/path` of a repository's address, such as `github.com/acme/shop`; undefined for a path on this machine.
- * User names and passwords are left out: addresses carry tokens.
+ * User names and passwords are left out: addresses carry tokens. So are ports: a server's ssh port is not its web port.
  */
 export function normalizeRemote(address: string): string | undefined {
-  const parts = splitAddress(address.trim());
-  if (!parts) return undefined;
-  const { scheme, port } = parts;
-  const given = parts.host.toLowerCase().replace(/\.$/, "");
-  const host = ALIASES[given] ?? given;
-  const path = repositoryPath(parts.path);
-  if (host === "" || path === "") return undefined;
-  // A server's ssh port is another one than its web port: it says nothing of which server it is.
-  const isUsual = scheme.endsWith("ssh") || port === "" || port === DEFAULT_PORTS[scheme];
-  return `${host}${isUsual ? "" : `:${port}`}/${FOLDS_CASE.has(host) ? path.toLowerCase() : path}`;
-}
-
-interface Parts {
-  scheme: string;
-  host: string;
-  port: string;
-  path: string;
-}
-
-function splitAddress(address: string): Parts | undefined {
-  const url = /^([a-z][a-z0-9+.-]*):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::(\d*))?\/([^?#]*)/i.exec(
-    address,
-  );
-  if (url) {
-    const [, name = "", host = "", port = "", path = ""] = url;
-    const scheme = name.toLowerCase().replace(/^git\+|\+git$/, "");
-    return /^(?:https?|ssh|git)$/.test(scheme) ? { scheme, host, port, path } : undefined;
-  }
-  // `user@host:path`; one letter before the colon is a Windows drive
-  const short = /^(?:[^@/\s:]+@)?(\[[^\]]*\]|[^@:/\\\s]{2,}):(?!\/\/)([^?#]*)$/.exec(address);
-  return short ? { scheme: "ssh", host: short[1] ?? "", port: "", path: short[2] ?? "" } : undefined;
-}
-
-function repositoryPath(path: string): string {
-  const names = decoded(path)
+  const [, ofUrl, short, rest = ""] = ADDRESS.exec(address.trim()) ?? [];
+  const host = (ofUrl ?? short)?.toLowerCase();
+  const path = rest
     .split("/")
-    .filter((name) => name !== "" && name !== ".");
-  return names.join("/").replace(/\.git$/i, "");
-}
-
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path; // a percent sign of its own
-  }
+    .filter(Boolean)
+    .join("/")
+    .replace(/\.git$/i, "");
+  if (!host || path === "") return undefined;
+  return `${host}/${FOLDS_CASE.has(host) ? path.toLowerCase() : path}`;
 }
