@@ -25,24 +25,16 @@ export interface Reference {
 const NAME_MAX_CHARS = 120; // names have at most 80
 const QUESTION_MAX_CHARS = 1000; // a prompt of several pages is no question
 const ANCESTORS_MAX = 9; // one digit
-/** How much text on either side of a reference is examined. */
-const AROUND_CHARS = 1200;
+/** How much text behind a reference is examined. */
+const AFTER_CHARS = 1200;
 
 /**
  * At the start of a line or after white space or an opening mark. A name in quotes is anything on one line; else it
- * begins with a letter or digit and ends on one. Its generation and question follow directly.
+ * begins with a letter or digit and ends on one. Its generation and question follow directly. What is called, as a decorator
+ * is, is no name.
  */
 const REFERENCE =
-  /(?<=^|[\s([{,;“„«—–]|(?<!=)["'])@@(?:"([^"\n]{1,120})"|“([^”\n]{1,120})”|([\p{L}\p{N}](?:[\p{L}\p{N}._-]*[\p{L}\p{N}_])?))(?:~(\d{1,3}))?(?![\p{L}\p{N}@/\\])/gu;
-
-/** What follows a variable in code, never a name in a sentence. */
-const CODE_AFTER = /^\s*(?:[-+*/|&]{0,2}=(?!=)|\+\+|--|<<|=>|==)|^(?:\(|\[|::|\.\w+[(=])/;
-/** Server variables: `SELECT @@version`, `SET @@session.sql_mode`. */
-const SQL_BEFORE = /(?:^|[\s;(])(?:SELECT|SET|PRINT|DECLARE|RETURN|WHERE|IF|WHILE|AND|OR)\s[^\n]*$/;
-const SQL_NAME =
-  /^(?:global|session|identity|rowcount|error|version|trancount|fetch_status|servername|spid|sql_mode)(?:\.|$)/i;
-/** `def x`, `end`, a comment: a line of Ruby or the like beside the variable. */
-const CODE_LINE = /^\s*(?:def|class|module|attr_\w+|return|puts|unless|end)\b|[;{}]\s*$/;
+  /(?<=^|[\s([{,;“„«—–]|(?<!=)["'])@@(?:"([^"\n]{1,120})"|“([^”\n]{1,120})”|([\p{L}\p{N}](?:[\p{L}\p{N}._-]*[\p{L}\p{N}_])?))(?:~(\d{1,3}))?(?!(?:\.[\w.]+)?[\p{L}\p{N}@/\\([]|::)/gu;
 
 /** Returns whether a prompt mentions any session. */
 export function hasReference(prompt: string): boolean {
@@ -56,9 +48,7 @@ export function findReferences(prompt: string): Reference[] {
   const found = new Map<string, Reference>();
   for (const match of text.matchAll(REFERENCE)) {
     const [whole, quoted, curly, bare = ""] = match;
-    const after = text.slice(match.index + whole.length, match.index + whole.length + AROUND_CHARS);
-    const before = text.slice(Math.max(0, match.index - AROUND_CHARS), match.index);
-    if (isCode(before, { name: bare, after })) continue;
+    const after = text.slice(match.index + whole.length, match.index + whole.length + AFTER_CHARS);
     // As it was written: what looks like code inside quotes is part of the name.
     const written = prompt.slice(match.index, match.index + whole.length);
     const inQuotes = quoted ?? curly;
@@ -84,14 +74,6 @@ function withoutCode(prompt: string): string {
     .replace(/(`{1,2})(?!`)[^\n]*?[^`\n]\1(?!`)/g, blank)
     .replace(/^(?: {4,}|\t)(?![-*+•]|\d+[.)]).*$/gm, blank)
     .replace(/^[ +-]?@@+ -\d[^\n]*/gm, blank);
-}
-
-function isCode(before: string, { name, after }: { name: string; after: string }): boolean {
-  const line = before.slice(before.lastIndexOf("\n") + 1);
-  const rest = after.split("\n", 1)[0] ?? "";
-  if (name !== "" && CODE_AFTER.test(rest)) return true;
-  if (SQL_BEFORE.test(line) && SQL_NAME.test(name)) return true;
-  return CODE_LINE.test(`${line}@@${name}${rest}`);
 }
 
 /** Returns the text after `: ` up to the end of the line or the next reference. */
