@@ -12,7 +12,7 @@ import type { Settings } from "../config/config.ts";
 import { currentExclude } from "../config/config.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { isExcluded } from "../sessions/sessions.ts";
-import { titleSince } from "../sessions/titles.ts";
+import { hostTitle } from "../sessions/titles.ts";
 import type { Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -174,7 +174,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     return;
   }
   const head = readHead(session.file);
-  const facts = sessionFacts(run, session, { head, from: known?.cursor.offset ?? 0 });
+  const facts = sessionFacts(run, session, head);
   if (run.rules.hasSession({ id: session.id, ...facts })) {
     if (known) removeSession(store, known);
     return;
@@ -183,16 +183,12 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   yield* runPass({ session, known: state, head, facts }, run);
 }
 
-function sessionFacts(
-  run: Run,
-  session: Session,
-  { head, from }: { head: Head | undefined; from: number },
-): SessionFacts {
+function sessionFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
   const shown = (text: string | undefined) =>
     text === undefined || run.rules.hasText(text) ? undefined : run.rules.clean(text);
   return {
-    name: shown(session.name ?? titleSince(session, from)),
+    name: shown(session.name ?? hostTitle(session)),
     cwd: shown(cwd),
     project: shown(sessionProject({ cwd, remote: head?.remote, machine: session.machine }, run.projects)),
     startedAt: head?.startedAt,

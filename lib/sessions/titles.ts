@@ -12,8 +12,6 @@ import { cleanName } from "./meta.ts";
 
 const END_BYTES = 64 * 1024; // promised: the first and last 64 KiB
 const NEWLINE = 10; // \n
-/** Sessions have a few at most. */
-const SUMMARIES_MAX = 32;
 
 /** Returns the host's title of a session; undefined when it has none. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
@@ -27,37 +25,18 @@ interface Titles {
   given?: string | undefined;
 }
 
-/**
- * Returns the host's title of a session of which what lies before an offset was read; undefined also where nothing after it
- * says one, so that it is as before.
- */
-export function titleSince(
-  session: Pick<Session, "agent" | "file" | "size">,
-  offset: number,
-): string | undefined {
-  const { file, size } = session;
-  const isNew = offset > 0 && size >= offset;
-  if (isNew && !titlesIn(session, () => [readTailBytes(file, Math.min(END_BYTES, size - offset))]).title)
-    return undefined;
-  return hostTitle(session);
-}
-
 /** Reads the titles of a session from the ends of its transcript. */
-export function readTitles(session: Pick<Session, "agent" | "file" | "size">): Titles {
-  return titlesIn(session, () => readEnds(session.file, session.size));
-}
-
-function titlesIn({ agent, file }: Pick<Session, "agent" | "file">, read: () => readonly Buffer[]): Titles {
+export function readTitles({ agent, file, size }: Pick<Session, "agent" | "file" | "size">): Titles {
   try {
     if (agent === "claude") {
-      const kept = keptTitle(claudeTitleFile(file));
-      const parts = read();
-      const given = kept ?? lastTitle(parts, "custom-title", "customTitle");
-      return { given, title: given ?? claudeTitle(parts) };
+      const parts = readEnds(file, size);
+      const given = keptTitle(claudeTitleFile(file)) ?? lastTitle(parts, "custom-title", "customTitle");
+      const title = lastTitle(parts, "agent-name", "agentName") ?? lastTitle(parts, "ai-title", "aiTitle");
+      return { given, title: given ?? title };
     }
     const find = formatOf(agent).title;
     if (!find) return {};
-    const parts = read();
+    const parts = readEnds(file, size);
     const title = cleanName(find(file, (text) => rowsWithText(parts, text)));
     return { title, given: title };
   } catch {
@@ -111,15 +90,6 @@ function timeIn(tail: Buffer): string | undefined {
   return isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]);
 }
 
-/** Returns the client's title, the last one of each kind. */
-function claudeTitle(parts: readonly Buffer[]): string | undefined {
-  return (
-    lastTitle(parts, "agent-name", "agentName") ??
-    lastTitle(parts, "ai-title", "aiTitle") ??
-    ownSummary(parts)
-  );
-}
-
 function lastTitle(parts: readonly Buffer[], type: string, key: string): string | undefined {
   for (const row of rowsWithText(parts, `"${type}"`)) if (row.type === type) return cleanName(row[key]);
   return undefined;
@@ -130,21 +100,6 @@ function keptTitle(file: string): string | undefined {
   const isOwn = lstatSync(dirname(file), { throwIfNoEntry: false })?.isDirectory() === true;
   if (!isOwn || lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
   return cleanName(recordOf(readJson(file)).customTitle);
-}
-
-/** Old versions wrote summaries of other sessions too: one counts when the row it describes is in this file. */
-function ownSummary(parts: readonly Buffer[]): string | undefined {
-  let tried = 0;
-  for (const row of rowsWithText(parts, '"summary"')) {
-    const leaf = row.type === "summary" ? stringOf(row.leafUuid) : undefined;
-    if (leaf === undefined) continue;
-    // Each costs a search through everything read.
-    if (++tried > SUMMARIES_MAX) return undefined;
-    for (const described of rowsWithText(parts, `"${leaf}"`)) {
-      if (described.uuid === leaf) return cleanName(row.summary);
-    }
-  }
-  return undefined;
 }
 
 /** Reads a small file whole, else its complete first and last lines. */
