@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { basename, join, sep } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
 import { fileStem, namesIn, replaceFile } from "../base/files.ts";
-import { isRecord } from "../base/json.ts";
+import { arrayOf, recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -89,24 +89,17 @@ export function writeMeta(file: string, meta: SessionMeta): string {
 }
 
 function readShape(value: unknown): ReadMeta {
-  if (!isRecord(value)) return { meta: undefined, problem: "it is not an object" };
-  const { schemaVersion = META_SCHEMA_VERSION, parentSessionFile, tags = [] } = value;
-  if (schemaVersion !== META_SCHEMA_VERSION) {
-    return { meta: undefined, problem: `its schema version is ${JSON.stringify(schemaVersion)}` };
-  }
-  if (!Array.isArray(tags) || !tags.every((tag) => typeof tag === "string")) {
-    return { meta: undefined, problem: "tags is not a list of texts" };
-  }
-  if (parentSessionFile !== undefined && typeof parentSessionFile !== "string") {
-    return { meta: undefined, problem: "parentSessionFile is not a text" };
-  }
+  const given = recordOf(value);
+  const { schemaVersion = META_SCHEMA_VERSION, parentSessionFile, tags = [] } = given;
   // Another program may have left it with fewer fields.
-  const texts = Object.fromEntries(
-    TEXT_FIELDS.map((field) => [field, value[field] ?? (NEEDED.has(field) ? undefined : "")]),
-  );
-  const wrong = TEXT_FIELDS.find((field) => typeof texts[field] !== "string");
-  if (wrong) return { meta: undefined, problem: `${wrong} is not a text` };
-  const meta = { schemaVersion, parentSessionFile, tags, ...texts } as SessionMeta; // each checked above
+  const texts = TEXT_FIELDS.map((field) => [field, given[field] ?? (NEEDED.has(field) ? undefined : "")]);
+  const isMeta =
+    schemaVersion === META_SCHEMA_VERSION &&
+    ["undefined", "string"].includes(typeof parentSessionFile) &&
+    [...arrayOf(tags), ...texts.map(([, text]) => text)].every((text) => typeof text === "string") &&
+    Array.isArray(tags);
+  if (!isMeta) return { meta: undefined, problem: "it is not a session's meta" };
+  const meta = { schemaVersion, parentSessionFile, tags, ...Object.fromEntries(texts) };
   return { meta, problem: undefined };
 }
 
