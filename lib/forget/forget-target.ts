@@ -48,8 +48,6 @@ interface TargetOptions {
 
 /** The most characters of a name in an error message, which is one line. */
 const TEXT_MAX = 60;
-/** The line range of a place as search prints it: `8463c716:1329-1363`. */
-const PLACE = /:\d+(?:-\d+)?$/;
 
 /**
  * Resolves references to sessions, each with its subagents.
@@ -66,7 +64,15 @@ export function namedTargets(references: readonly string[], options: TargetOptio
 function namedTarget(reference: string, { paths, cwd, current, remark, held }: TargetOptions): Target {
   try {
     return fromSession(
-      resolveSession(reference, { paths, cwd, current, remark, subagents: true, exact: true }),
+      resolveSession(reference, {
+        paths,
+        cwd,
+        current,
+        remark,
+        subagents: true,
+        exact: true,
+        sessionOnly: true,
+      }),
     );
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
@@ -82,7 +88,7 @@ function namedTarget(reference: string, { paths, cwd, current, remark, held }: T
     }
     // Our files are named by id.
     if (isHeldById(reference, paths)) return { id: reference };
-    throw PLACE.test(reference) ? placeError(reference) : error;
+    throw error;
   }
 }
 
@@ -90,13 +96,6 @@ function namedTarget(reference: string, { paths, cwd, current, remark, held }: T
 function isHeldById(id: string, paths: PathsWithRules): boolean {
   const files = [ledgerFile(paths, id), findCursorFile(paths.cursors, id).path];
   return hasMeta(id, paths) || files.some((file) => existsSync(file));
-}
-
-function placeError(reference: string): SessionMemoryError {
-  const shown = reference.slice(0, TEXT_MAX);
-  return new SessionMemoryError("USAGE", `Cannot forget "${shown}": it names lines of a session`, {
-    hint: `name the whole session: ${shown.replace(PLACE, "")}`,
-  });
 }
 
 /** Returns the entry of `exclude.projects` for a project as the user named it. */

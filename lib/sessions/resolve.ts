@@ -6,12 +6,11 @@
  */
 
 import { basename, resolve } from "node:path";
-import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { SessionMemoryError } from "../base/errors.ts";
 import { statOf } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import { readHead } from "../transcripts/head.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
@@ -66,7 +65,7 @@ interface ResolvedPlace {
 }
 
 /**
- * Returns the session that a reference means, described. A place in a session means the session, unless `exact`.
+ * Returns the session that a reference means, described. A place in a session means the session.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
  */
@@ -86,7 +85,7 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
     .replace(/^"(.*)"$/, "$1");
   // No name or path of ours can match this.
   if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
-  const place = context.exact ? undefined : placeIn(wanted);
+  const place = placeIn(wanted);
   if (!place) return { session: resolveWhole(wanted, context), lines: undefined };
   const session = sessionNamed(wanted, { ...context, exact: true });
   if (session) return { session, lines: undefined };
@@ -164,7 +163,10 @@ function named(reference: string, { paths, cwd, subagents = false, exact }: Reso
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
   const path = asPath(wanted, cwd);
-  if (path !== undefined) throw notFound(path, { reason: whyNoTranscript(path) });
+  if (path !== undefined) {
+    const reason = statOf(path) ? "it holds no conversation that is known" : "there is no such file";
+    throw notFound(path, { reason });
+  }
   throw notFound(wanted, { near: nearestTo(wanted, known, paths), paths });
 }
 
@@ -259,20 +261,6 @@ function one(wanted: string, sessions: readonly Session[], paths: PathsWithRules
 function withoutExcluded(sessions: readonly Session[], paths: PathsWithRules): Session[] {
   const { exclude } = paths.rules;
   return sessions.filter((session) => !isExcluded(session, { paths, exclude }));
-}
-
-/** Returns why a file given by its path has no session. */
-function whyNoTranscript(file: string): string {
-  const stat = statOf(file);
-  if (!stat) return "there is no such file";
-  if (!stat.isFile()) return "it is not a file";
-  if (stat.size === 0) return "it is empty";
-  try {
-    readHead(file);
-    return "it holds no conversation that is known";
-  } catch (error) {
-    return describeError(error);
-  }
 }
 
 /** A session in an error's details. */
