@@ -80,7 +80,7 @@ export function readActivities(
   const readings: PendingRead[] = [];
   for (const session of sessions) {
     if (readings.length > 0 && Date.now() > half) break;
-    readings.push(...attempt(session, () => prepare(session, options)));
+    readings.push(...attempt(session, () => prepare(session, options, isOver)));
   }
   // Histories that were just copied here wait, so that they take no time from what is new; originals come before their
   // forks, which begin with the same rows.
@@ -130,6 +130,7 @@ export function readOwnEdits(
 function prepare(
   session: Session,
   { marks, since, firstLookSince, lookedSince }: ReadingOptions,
+  isOver: () => boolean,
 ): PendingRead | undefined {
   const head = readHead(session.file);
   if (!head) return undefined;
@@ -144,7 +145,7 @@ function prepare(
     lookedSince !== undefined && (head.startedAt ?? "") < lookedSince && lookedSince < firstLookSince;
   const after = since ?? (wasThere ? lookedSince : firstLookSince);
   const isOld = session.updatedAt < after;
-  const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after);
+  const offset = isOld ? markAtEnd(session.file).offset : offsetSince(session.file, after, isOver);
   return { ...common, offset, after, isOld };
 }
 
@@ -188,13 +189,13 @@ function compareText(a: string, b: string): number {
 const PROBE_BYTES = 256 * 1024;
 
 /** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
-function offsetSince(file: string, since: string | undefined): number {
+function offsetSince(file: string, since: string | undefined, isOver?: () => boolean): number {
   if (since === undefined) return 0;
   const { size } = statSync(file);
   for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
     const offset = nextLineStart(file, size - reach);
     const from = { offset, line: 0 };
-    for (const { at } of readEntries(file, { rules: ownRules(), from })) {
+    for (const { at } of readEntries(file, { rules: ownRules(), from, isOver })) {
       if (at !== undefined && at < since) return offset;
       if (at !== undefined) break;
     }
@@ -232,7 +233,7 @@ function copiesIn(
   for (const source of first?.id === undefined ? [] : sources) {
     if (isOver()) break;
     try {
-      const from = { offset: offsetSince(source, after), line: 0 };
+      const from = { offset: offsetSince(source, after, isOver), line: 0 };
       if (!holdsText(source, first?.id ?? "", from.offset)) continue;
       for (const entry of readEntries(source, { rules, from, isOver })) copied.add(entryKey(entry));
     } catch (error) {
