@@ -66,8 +66,7 @@ test("UserPromptSubmit hands over what is new, logs it, and says it once", async
   other(home);
   expect(await prompt(home)).toEqual(NEWS);
   const { additionalContext } = JSON.parse(NEWS.stdout).hookSpecificOutput;
-  const about = [OTHER];
-  expect(log(home)).toEqual([{ event: "injected", ok: true, session: ME, about, text: additionalContext }]);
+  expect(log(home)).toEqual([{ event: "injected", ok: true, session: ME, text: additionalContext }]);
   expect(await prompt(home)).toEqual(SILENCE);
   expect(log(home).length).toBe(1);
 });
