@@ -33,15 +33,15 @@ scheduling: schedule calendar meeting cron reminder appointment
 writing: draft article blog essay translation translate wording
 finance: invoice budget price pricing cost payment tax`;
 
-/** Texts repeat their words: what each is about is looked up once; empty where it is about nothing. */
-const known = new Map<string, string>();
+/** The topic of every form of a keyword. */
 let topics: Map<string, string> | undefined;
 
 /** Returns up to three topics of a text, the most mentioned first; a lone mention beside a strong topic is none. */
 export function topicsOf(text: string): string[] {
   // Without the u flag: the keywords are in Latin and Cyrillic letters, and every chunk is read.
   const words = text.toLowerCase().match(/[a-z\u00c0-\u04ff][a-z0-9\u00c0-\u04ff]+/g) ?? [];
-  const found = mostFrequent(words, topicOf);
+  topics ??= topicsByForm();
+  const found = mostFrequent(words, (word) => topics?.get(word));
   const [, most = 0] = found[0] ?? [];
   if (most > 0)
     return found.flatMap(([topic, count]) => (count * 4 >= most ? topic : [])).slice(0, TOPICS_MAX);
@@ -52,23 +52,28 @@ export function topicsOf(text: string): string[] {
   return telling.length > 0 ? telling.map(([word]) => word) : [NO_TOPIC];
 }
 
-function topicOf(word: string): string | undefined {
-  const before = known.get(word);
-  if (before !== undefined) return before || undefined;
-  topics ??= new Map(
-    KEYWORDS.trim()
-      .split("\n")
-      .flatMap((line) => {
-        const [topic = "", words = ""] = line.split(": ");
-        return words.split(" ").map((one) => [one, topic] as const);
-      }),
-  );
-  const stem = word.replace(/(?:ing|ed|es|s)$/, "");
-  const form = [word, word.replace(/s$/, ""), stem, `${stem}e`, stem.replace(/([^aeiou])\1$/, "$1")];
-  const topic = topics.get(form.find((one) => topics?.has(one)) ?? "");
-  if (known.size >= 20_000) known.clear(); // the words of a few MB
-  known.set(word, topic ?? "");
-  return topic;
+/** Maps keywords with their plurals and verb forms to topics; where two forms are the same, the plainer one counts. */
+function topicsByForm(): Map<string, string> {
+  const keywords = KEYWORDS.trim()
+    .split("\n")
+    .flatMap((line) => {
+      const [topic = "", words = ""] = line.split(": ");
+      return words.split(" ").map((word) => [word, topic] as const);
+    });
+  const forms = new Map<string, string>();
+  const add = (stemOf: (word: string) => string | undefined, endings: readonly string[]) => {
+    for (const [word, topic] of keywords) {
+      const stem = stemOf(word);
+      if (stem === undefined) continue;
+      for (const ending of endings) if (!forms.has(stem + ending)) forms.set(stem + ending, topic);
+    }
+  };
+  const endings = ["", "ing", "ed", "es", "s"];
+  add((word) => word, ["", "s"]);
+  add((word) => word, ["ing", "ed", "es"]);
+  add((word) => (word.endsWith("e") ? word.slice(0, -1) : undefined), endings);
+  add((word) => (/[^aeiou]$/.test(word) ? word + word.at(-1) : undefined), endings);
+  return forms;
 }
 
 /** Counts the values that words map to, the most frequent first; words that map to none are left out. */
