@@ -4,7 +4,7 @@ import { shortHash } from "../base/text.ts";
 
 /** What says that something is not as it should be: negations, names of failure, and the crosses that tools print. */
 const NAMES_ERROR =
-  /error|exception|fail|\b(?:cannot|not|no)\b|n[’']t\b|denied|refused|undefined|invalid|missing|\bun(?:expected|able|known|recogni[sz]ed|resolved|terminated|supported|reachable)\b|fatal|panic|abort|timed? ?out|conflict|already|rejected|expected|illegal|[×✗✘✖❌]/i;
+  /error|exception|fail|\b(?:cannot|not|no)\b|n[’']t\b|denied|refused|undefined|invalid|missing|\bun(?:expected|able|known|recogni[sz]ed|resolved|terminated|supported|reachable)\b|fatal|panic|abort|timed? ?out|conflict|already|rejected|expected|illegal|[×✗✘✖❌]/gi;
 /** Says that there were none. */
 const NAMES_NONE = /\b(?:0|no) (?:errors?|fail(?:ed|ures?|ing)?|issues?|problems?|warnings?)\b/i;
 /** Frames of a report, which say nothing about the error: rules, echoes, excerpts, warnings, numbered titles, counts. */
@@ -21,14 +21,13 @@ const KEYS_MAX = 40;
 
 /** Splits an output into lines, also one whose line breaks a tool has escaped. */
 export function outputLines(text: string): string[] {
-  return text
-    .replace(COLOURS, "")
-    .split(/\r?\n|\\n/)
+  return plainOutput(text)
+    .split("\n")
     .map((line) => line.trim());
 }
 
-function namesError(line: string): boolean {
-  return NAMES_ERROR.test(line) && !FRAME.test(line) && !NAMES_NONE.test(line);
+function plainOutput(text: string): string {
+  return text.replace(COLOURS, "").replaceAll("\\n", "\n");
 }
 
 /** Returns the first lines that name an error, in order; with `orAll` any that say something where none does. */
@@ -36,13 +35,23 @@ export function errorLines(
   text: string,
   { max, maxChars = LINE_MAX, orAll }: { max: number; maxChars?: number; orAll: boolean },
 ): string[] {
-  const lines = outputLines(text).filter(
-    (line) => line.length >= LINE_MIN && line.length <= maxChars && /\p{L}/u.test(line),
-  );
-  const named = lines.filter(namesError);
+  const says = (line: string) => line.length >= LINE_MIN && line.length <= maxChars && /\p{L}/u.test(line);
+  const plain = plainOutput(text);
+  const named = new Set<string>();
+  NAMES_ERROR.lastIndex = 0;
+  // line by line, but only where an error is named
+  while (named.size < max && NAMES_ERROR.test(plain)) {
+    const at = NAMES_ERROR.lastIndex - 1;
+    const [start, end] = [plain.lastIndexOf("\n", at) + 1, plain.indexOf("\n", at)];
+    const line = plain.slice(start, end === -1 ? undefined : end).trim();
+    if (says(line) && !FRAME.test(line) && !NAMES_NONE.test(line)) named.add(line);
+    if (end === -1) break;
+    NAMES_ERROR.lastIndex = end;
+  }
+  if (named.size > 0 || !orAll) return [...named];
+  const lines = outputLines(text).filter(says);
   const others = lines.filter((line) => !FRAME.test(line));
-  const all = named.length > 0 || !orAll ? named : others.length > 0 ? others : lines;
-  return [...new Set(all)].slice(0, max);
+  return [...new Set(others.length > 0 ? others : lines)].slice(0, max);
 }
 
 const DATE =
