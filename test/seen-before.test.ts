@@ -68,7 +68,6 @@ const SECRET = "** (RuntimeError) no :secret_key_base configuration found in Web
 const LAZY = '** (RuntimeError) Zebra requires lazy_html as a dependency.\n add {:lazy_html, ">= 0.1.0"}';
 const ZEBRA = "config.h: fatal error: openssl/zebra.h is missing\nmake stopped";
 const SOCKET = "could not connect: the socket 5432 is gone";
-const CACHE = "could not load this module";
 const LONG = Array.from({ length: 20 }, (_, i) => `target-${i}`).join(" ");
 const short = (name: string) => uuidFrom(name).slice(0, 8);
 
@@ -125,12 +124,6 @@ describe("an error with a known end brings it", () => {
       ended("rake spec", SOCKET, runs("pg_ctl 16 start")),
       ["rake spec", SOCKET],
       `ran "pg_ctl 16 start"`,
-    ],
-    [
-      "the only step, of an error that had failed twice",
-      [fails("gradle build", CACHE), ...ended("gradle build", CACHE, runs("rm -rf .cache"))],
-      ["gradle build", CACHE],
-      `ran "rm -rf .cache"`,
     ],
     [
       "a failure that a filter hid",
@@ -228,7 +221,6 @@ describe("nothing is said of", () => {
     ["another run", [fails("npm test -- cart", LODASH), runs("npm test -- user")], "npm test -- cart"],
     ["what asks a program about itself", [fails("npm ci x", LODASH), runs("npm ci --help")], "npm ci x"],
     ["a command that the output says", npm(install), "npm test", `${LODASH}\nRun 'npm install lodash'`],
-    ["a change that the output says", ended("mix test", LAZY, withDeps), "mix test", LAZY],
     ["an error that a filter hides", [failed, install, runs("npm test | grep pass")]],
     ["an output that was thrown away", [failed, install, runs("npm test > /dev/null || true")]],
     ["an edit without a name of it", ci(edits("README.ts", "a", "b")), "npm ci", TIMEOUT],

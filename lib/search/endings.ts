@@ -25,54 +25,38 @@ export interface Ending {
 /** Another command for the same purpose must be among the next commands that do more than look, this many at most. */
 const OTHER_WITHIN = 3;
 
-/** Returns the ending of a failure: the same command, or another one for the same purpose, ran later without the error. */
+/** Returns the ending of a failure: the same command, or another one for the same purpose, went well without the error. */
 export function findEnding(
   failed: StoredDeed,
   later: readonly StoredDeed[],
   {
     error,
     isFree,
-    isClean,
   }: {
     error: string;
     /** Returns whether a run's output lacks the error. */
     isFree: (run: StoredDeed) => boolean;
-    /** Returns whether a run's output holds no error at all. */
-    isClean: (run: StoredDeed) => boolean;
   },
 ): Ending | undefined {
   const line = commandOrTarget(failed);
   const part = failingPart(line, failed.result, error);
   const goals = part.map(programOf);
   const names = complainedOf(failed.result);
-  const runs = later.filter(
-    ({ kind, outcome }) => kind === failed.kind && (outcome === "done" || outcome === "failed"),
-  );
   const alike = (run: StoredDeed) =>
     commandsIn(commandOrTarget(run)).filter((command) => goals.includes(programOf(command)));
+  const isEnd = (run: StoredDeed, commands: string[]) =>
+    isShown(run, line) && doesAsMuch(commands, part, names) && isFree(run);
   const isSame = (run: StoredDeed) => {
     if (failed.kind !== "command") return run.target === failed.target && isFree(run);
     const programs = alike(run).map(programOf);
     const isWhole = goals.every((goal) => programs.includes(goal));
     return isWhole && isLooking(commandOrTarget(run)) === isLooking(line) && isEnd(run, alike(run));
   };
-  const isEnd = (run: StoredDeed, commands: string[]) =>
-    isShown(run, line) && doesAsMuch(commands, part, names) && isFree(run);
-  // a filter hides the exit code
-  const wentWell = (run: StoredDeed) =>
-    run.outcome === "done" && (hasOwnCode(commandOrTarget(run)) || isClean(run));
-  const same = runs.find(isSame);
-  const isProven = same && runs.some((run) => run.line >= same.line && wentWell(run) && isSame(run));
-  const other = runs
-    .filter((run) => run.kind === "command" && !isLooking(commandOrTarget(run)))
-    .slice(0, OTHER_WITHIN)
-    .find(
-      (run) =>
-        isToSameEnd(line, commandOrTarget(run)) &&
-        wentWell(run) &&
-        isEnd(run, commandsIn(commandOrTarget(run))),
-    );
-  const [run] = [isProven ? same : undefined, other]
+  const isOther = (run: StoredDeed) =>
+    isToSameEnd(line, commandOrTarget(run)) && isEnd(run, commandsIn(commandOrTarget(run)));
+  const runs = later.filter(({ kind, outcome }) => kind === failed.kind && outcome === "done");
+  const others = runs.filter((run) => run.kind === "command" && !isLooking(commandOrTarget(run)));
+  const [run] = [runs.find(isSame), others.slice(0, OTHER_WITHIN).find(isOther)]
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
@@ -121,7 +105,7 @@ function doesAsMuch(
   names: ReadonlySet<string>,
 ): boolean {
   const [had, words] = [operandsOf(commands), commands.flatMap(shellWords)];
-  const wanted = operandsOf(failed.map((command) => withoutRefused(command, names)));
+  const wanted = operandsOf(failed);
   const named = wanted.filter((word) => isNamed(word, names));
   if (named.length > 0) return named.every((word) => words.includes(word));
   // further operands narrow a command to a part, unless that is the part that failed
@@ -136,13 +120,6 @@ function isPartOf(commands: readonly string[], whole: readonly string[]): boolea
   return had.length > 0 && had.every((word) => all.includes(word));
 }
 
-/** Returns a command without the options that the output names, and their values. */
-function withoutRefused(command: string, names: ReadonlySet<string>): string {
-  return command.replace(/\s(--?[\w-]+)(?:=\S+|\s+[^\s-]\S*)?/g, (all, option) =>
-    names.has(option) ? "" : all,
-  );
-}
-
 /** Returns the operands of commands: not their options, texts and subcommands. */
 export function operandsOf(commands: readonly string[]): string[] {
   return commands.flatMap((command) => {
@@ -151,15 +128,10 @@ export function operandsOf(commands: readonly string[]): string[] {
   });
 }
 
-/** Commands that only wait or print. */
-const IDLE = /^(?:sleep|true|echo|printf)\b/;
-
 /** Returns the commands of a line that do something, up to the last of some programs: no filters, none that only look. */
 export function essenceOf(line: string, goals: readonly string[] = []): string {
   const parts = shellParts(line.trim());
-  const doing = parts.filter(
-    ({ text }, i) => parts[i - 1]?.separator !== "|" && !IDLE.test(text) && !isLooking(text),
-  );
+  const doing = parts.filter(({ text }, i) => parts[i - 1]?.separator !== "|" && !isLooking(text));
   const last = doing.findLastIndex(({ text }) =>
     commandsIn(text).some((each) => goals.includes(programOf(each))),
   );
@@ -193,22 +165,17 @@ export function programNamedIn(error: string): string | undefined {
   return /^([\w.-]+): /.exec(sameLine(error))?.[1];
 }
 
-/**
- * Returns whether a command serves the purpose of a failed one: it has the last word of it, and shares half of the words of
- * the shorter one, or more if that last word is a file, with which anything may be done.
- */
+/** Returns whether a command serves the purpose of a failed one: it has the last of its words, and half of the shorter one's. */
 function isToSameEnd(failed: string, run: string): boolean {
   const [wanted, had] = [wordsOf(failed), wordsOf(run)];
   const shared = wanted.filter((word) => had.includes(word)).length;
-  const least = Math.min(wanted.length, had.length) / 2;
-  const last = wanted.at(-1) ?? "";
-  return had.includes(last) && (/[./]/.test(last) ? shared > least : shared >= least);
+  return had.includes(wanted.at(-1) ?? "") && shared >= Math.min(wanted.length, had.length) / 2;
 }
 
-/** Returns the words of a line's last command, a program without its version. */
+/** Returns the words of a line's last command. */
 function wordsOf(line: string): string[] {
-  const words = (commandsIn(line).at(-1) ?? "").split(" ").filter((word) => /^[\w./@]/.test(word));
-  return [...new Set(words.map((word) => word.replace(/(?<=^[a-z]+)[\d.]+$/, "")))];
+  const words = (commandsIn(line).at(-1) ?? "").split(" ");
+  return [...new Set(words.filter((word) => /^[\w./@]/.test(word)))];
 }
 
 /** Returns the command line of a deed, or its target if it ran none. */
@@ -251,18 +218,16 @@ const NAME_WORTH = 2;
 
 /**
  * Ranks the steps before an ending by how likely they ended the failure: by the telling words of the error that they hold, and
- * by whether a command is a remedy or begins like the one that failed. Failed steps are worth nothing. Among equals changes
- * come first, then later steps.
+ * by whether a command is a remedy or begins like the one that failed; among equals changes come first, then later ones.
  */
 export function rankSteps(
   failed: StoredDeed,
-  { steps }: Pick<Ending, "steps">,
+  steps: readonly StoredDeed[],
   error: string,
   later: readonly StoredDeed[],
 ): { deed: StoredDeed; worth: number }[] {
   const key = commandKey(commandOrTarget(failed));
   const words = tellingWords(error, later.map(contentOf));
-  const named = error.split("\n").map(sameLine).join("\n");
   const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
   const command = wordsOf(commandOrTarget(failed)).join(" ");
   const worthOf = (step: StoredDeed) => {
@@ -270,10 +235,10 @@ export function rankSteps(
     const held = tokensOf(contentOf(step));
     let worth = 0;
     for (const [word, weight] of words) if (held.has(word)) worth += weight;
-    if (isChange(step)) return worth + (named.includes(baseName(step.target).toLowerCase()) ? NAME_WORTH : 0);
+    if (isChange(step)) return worth;
     const printed = tokensOf(steps.length <= STEPS_FEW ? step.result : "");
     for (const [word, weight] of words) if (!held.has(word) && weight > 1 && printed.has(word)) worth++;
-    const isRemedy = cures.some((cure) => commandsIn(commandOrTarget(step)).some((each) => cure.test(each)));
+    const isRemedy = commandsIn(commandOrTarget(step)).some((each) => cures.some((cure) => cure.test(each)));
     const isLike = wordsOf(commandOrTarget(step)).join(" ").startsWith(command);
     return worth + Number(isLike) + (isRemedy ? NAME_WORTH : 0);
   };
@@ -287,10 +252,8 @@ function contentOf({ target, input }: StoredDeed): string {
   return `${target} ${input}`.toLowerCase();
 }
 
-/** Returns the words and versions of a text, in the singular. */
 function tokensOf(text: string): Set<string> {
-  const words = text.toLowerCase().match(/\d+(?:\.\d+)+|[\p{L}\p{N}]+/gu) ?? [];
-  return new Set(words.map((word) => word.replace(/(?<=[^s]{3})s$/, "")));
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 }
 
 /** Matches what is written like a name: quoted, with a sign, a digit or a capital inside, or all in capitals. */

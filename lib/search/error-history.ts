@@ -47,7 +47,6 @@ export function errorHistory(store: Store, error: string, scope: FindScope): Fin
   const lines = errorLines(error, { max: LINES_MAX, maxChars: Number.POSITIVE_INFINITY, orAll: true });
   for (const search of [
     () => lines.flatMap((line) => occurrencesOf(store, line, scope)),
-    () => lines.map(withoutEnds).flatMap((line) => occurrencesOf(store, line, scope)),
     () => said(store, lines, scope),
     () => lines.flatMap((line) => occurrencesOf(store, line, scope, ALIKE_MAX)),
   ]) {
@@ -55,13 +54,6 @@ export function errorHistory(store: Store, error: string, scope: FindScope): Fin
     if (occurrences.length > 0) return findsOf(store, occurrences, { scope, error });
   }
   return [];
-}
-
-/** Removes the place of an error and what a tool put before it. */
-function withoutEnds(line: string): string {
-  return line
-    .replace(/^.*?(?:error|exception|fatal|panic)\b[^:]{0,20}:\s*/i, "")
-    .replace(/\s*(?:at|in|on|\()\s*\S*[/\\:]\S*.*$/, "");
 }
 
 /** Returns the deeds whose output has a line; or one like it, of so many deeds. */
@@ -203,7 +195,7 @@ function findOf(
   const later = readDeeds(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
   const end = endOf(last, later);
   const next = stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4).slice(0, STEPS_MAX);
-  const ranked = end && rankSteps(last.deed, end, error, later).slice(0, STEPS_MAX);
+  const ranked = end && rankSteps(last.deed, end.steps, error, later).slice(0, STEPS_MAX);
   const shown = ranked?.map(({ deed }) => deed).sort((a, b) => a.line - b.line) ?? next;
   const style = { cwd: session.cwd, clean };
   const rows: Row[] = [
@@ -243,7 +235,6 @@ function endOf(last: Occurrence, later: readonly StoredDeed[]): Ending | undefin
   return findEnding(last.deed, later, {
     error: last.line,
     isFree: ({ result }) => lineWith(result, last.line) === undefined,
-    isClean: ({ result }) => errorLines(result, { max: 1, orAll: false }).length === 0,
   });
 }
 

@@ -84,12 +84,6 @@ const PROGRAMS_GENERIC = 3;
 /** Where so many ends are all different, none of them is the end. */
 const ENDS_GENERIC = 4;
 const STEPS_MAX = 3;
-/** After more steps nobody can say what helped. */
-const STEPS_FAR = 15;
-/** An edit holds many words: one of the error's among them says nothing, unless it is a name. */
-const EDIT_WORTH = 2;
-/** Lines of an error whose words are looked for. */
-const ERROR_LINES = 5;
 const ALL_CHARS = 600;
 const ERRORS_MAX = 2;
 const ERROR_CHARS = 110;
@@ -154,7 +148,6 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden }: Asked): Occ
     const session = toSessionRow({ ...row, id: row.session_id ?? "" });
     const deed = deedFrom(row);
     const hasFailed = deed.outcome === "failed";
-    if (!hasFailed && isLooking(commandOrTarget(deed))) return [];
     if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];
     const printed = [...errorKeys(deed.result, { hasFailed }).keys()];
     return [{ keys: printed.filter((key) => !noise(key)), deed, session, store }];
@@ -188,11 +181,7 @@ function agreedEnd(
   const mine = programsThat(error.line, asked.command, asked.output);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
   const sessions = [...Map.groupBy(alike, ({ session }) => session.id).values()];
-  const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last, before]) => {
-    const end = last && endIn(last, error, asked);
-    // what failed twice does not go by itself
-    return end ? [{ ...end, isGuess: end.isGuess && before === undefined }] : [];
-  });
+  const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last]) => (last && endIn(last, error, asked)) ?? []);
   const named = ends.filter(({ likely, isOther }) => likely.length > 0 || isOther);
   const [best = [], ...others] = [...Map.groupBy(named, kindOf).values()]
     .filter((same) => same.length > 1 || !same[0]?.isGuess)
@@ -220,16 +209,9 @@ function programsThat(line: string, command: string, output: string): string[] {
 function isSaid({ run, likely }: End, { command, output }: Asked): boolean {
   const printed = plain(output);
   return (likely.length > 0 ? likely : [run]).every((step) => {
-    if (isChange(step)) return addedBy(step).every((line) => printed.includes(line));
     const ran = essenceOf(commandOrTarget(step));
-    return ran.includes(" ") && printed.includes(plain(ran)) && !command.includes(ran);
+    return !isChange(step) && ran.includes(" ") && printed.includes(plain(ran)) && !command.includes(ran);
   });
-}
-
-/** Returns the lines that an edit added, as a message may print them. */
-function addedBy({ input }: StoredDeed): string[] {
-  const added = input.split("\n").filter((line) => line.startsWith("+") && /\w/.test(line));
-  return added.map((line) => plain(line.slice(1)).replace(/[,;]$/, ""));
 }
 
 function plain(text: string): string {
@@ -271,25 +253,18 @@ function endIn(
     ({ timestamp }) => timestamp < until,
   );
   const find = store.db.prepare("SELECT key FROM error_lines WHERE deed = ?");
-  const printed = ({ id }: StoredDeed) => find.all(id).map((row) => Number(row.key));
-  const noise = noiseIn(store, until);
   const ending = findEnding(deed, later, {
     error: line,
-    isFree: (run) => !printed(run).includes(key),
-    isClean: (run) => printed(run).every(noise),
+    isFree: ({ id }) => !find.all(id).some((row) => Number(row.key) === key),
   });
   if (!ending) return undefined;
-  const isGit = failingPart(commandOrTarget(deed), deed.result, line).some((command) =>
-    command.startsWith("git "),
-  );
-  const steps = ending.steps.filter((step) => isChange(step) || isGit || !isKeeping(commandOrTarget(step)));
-  const error = [line, ...failed.keys.flatMap((each) => asked.lines.get(each) ?? []).slice(0, ERROR_LINES)];
-  const telling = rankSteps(deed, { steps }, error.join("\n"), later).flatMap(({ deed: step, worth }) =>
-    worth >= (isChange(step) ? EDIT_WORTH : 1) && isHere(step, deed, asked) ? [step] : [],
+  const steps = ending.steps.filter((step) => isChange(step) || !isKeeping(commandOrTarget(step)));
+  const telling = rankSteps(deed, steps, line, later).flatMap(({ deed: step, worth }) =>
+    worth > 0 && isHere(step, deed, asked) ? [step] : [],
   );
   const isGuess = telling.length === 0 && steps.length === 1 && isNear(session.cwd, asked.cwd);
   const only = isGuess ? steps.filter((step) => step.outcome !== "failed" && isHere(step, deed, asked)) : [];
-  const likely = steps.length > STEPS_FAR ? [] : [...telling, ...only].slice(0, STEPS_MAX);
+  const likely = [...telling, ...only].slice(0, STEPS_MAX);
   return likely.length > 0 || ending.isOther || steps.length === 0
     ? { ...ending, failed, likely, isGuess }
     : undefined;
