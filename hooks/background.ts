@@ -22,8 +22,8 @@ const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000; // three times the time a model may take
 /** The pause before a model that failed to name a session is asked again. */
 const MODEL_REST_MS = 30 * 60_000;
-/** Old sessions alternate work and rest, since the user works on the same machine; what is left waits for the next start. */
-const OLD = { sliceMs: 1000, pauseMs: 500, totalMs: 10 * 60_000 };
+/** Of work on old sessions; what is left waits for the next start. */
+const OLD = { sliceMs: 1000, totalMs: 10 * 60_000 };
 
 const TEXT = { type: "string", default: "" } as const;
 const OFF = { type: "boolean", default: false } as const;
@@ -139,7 +139,7 @@ function notesFolder(cwd: string, { paths, settings, env }: Config): string {
   return join(paths.notes, basename(projectKey(cwd)) || "root");
 }
 
-/** Indexes and names sessions that no hook has followed, newest first, until all are current, unless another run does. */
+/** Names and indexes sessions that no hook has followed, newest first, until all are current, unless another run does. */
 async function followOld(config: Config): Promise<void> {
   const { paths, settings } = config;
   const [{ tryLock }, { openIndex }, { catchUp }, { indexMeta, isKnownNotDue }, records, { updateCopies }] =
@@ -165,26 +165,30 @@ async function followOld(config: Config): Promise<void> {
       (session) => !isKnownNotDue(session, known.get(records.recordKey(session)), config),
     );
     const end = Date.now() + OLD.totalMs;
+    // By rule: asking a model about years of sessions is left to `index-meta`.
+    for (const session of nameless) {
+      if (Date.now() > end) return;
+      await restAfter(() => indexMeta(session, { paths, settings, lockWaitMs: 0 }));
+    }
+    const step = { store, home: paths.home, sessions, settings, deadlineMs: OLD.sliceMs };
     for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
-      const until = Date.now() + OLD.sliceMs;
-      // By rule: asking a model about years of sessions is left to `index-meta`.
-      for (
-        let session = nameless.shift();
-        session;
-        session = Date.now() < until ? nameless.shift() : undefined
-      )
-        await indexMeta(session, { paths, settings, lockWaitMs: 0 });
-      const left = await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: OLD.sliceMs });
+      const left = await restAfter(() => catchUp(step));
       // A transcript that cannot be indexed never catches up.
-      const isDone = left.sessions === 0 || left.sessions + left.bytes >= behind;
-      if (isDone && nameless.length === 0) break;
+      if (left.sessions === 0 || left.sessions + left.bytes >= behind) return;
       behind = left.sessions + left.bytes;
-      await new Promise((resolve) => setTimeout(resolve, OLD.pauseMs));
     }
   } finally {
     store.close();
     release();
   }
+}
+
+/** Works, then rests half as long, since the user works on the same machine. */
+async function restAfter<T>(work: () => Promise<T>): Promise<T> {
+  const started = Date.now();
+  const result = await work();
+  await new Promise((resolve) => setTimeout(resolve, (Date.now() - started) / 2));
+  return result;
 }
 
 /** Shares, unless another run is sharing or the last attempt has just failed. */

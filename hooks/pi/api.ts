@@ -88,12 +88,24 @@ export interface PiTool {
   ): Promise<{ content: { type: "text"; text: string }[]; details: unknown; isError?: boolean }>;
 }
 
+/** What pi is about to summarise. */
+export interface PiPreparation {
+  firstKeptEntryId?: string;
+  tokensBefore?: number;
+  messagesToSummarize?: readonly unknown[];
+  turnPrefixMessages?: readonly unknown[];
+  previousSummary?: string;
+  userWantsSummary?: boolean;
+  entriesToSummarize?: readonly { id: string }[];
+}
+
 /** The fields of an event that we read; each event has some of them. */
 export interface PiEvent {
   prompt?: string;
   reason?: string;
   signal?: AbortSignal;
-  preparation?: unknown;
+  /** Of a compaction, or of leaving a branch. */
+  preparation?: PiPreparation;
   branchEntries?: readonly PiEntry[];
   /** The name of the tool whose result this is. */
   toolName?: string;

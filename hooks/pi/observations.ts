@@ -4,7 +4,7 @@
  * forks carry their own.
  */
 
-import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
+import { numberOf, recordOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
 import { currentExclude } from "../../lib/config/config.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
@@ -169,7 +169,7 @@ export async function rawInContext(
   return rawTokens(entries.filter(({ kind, id }) => kind !== "summary" && (id === undefined || ids.has(id))));
 }
 
-function idsOf(rows: readonly PiEntry[]): ReadonlySet<string> {
+function idsOf(rows: readonly { id: string }[]): ReadonlySet<string> {
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -180,27 +180,21 @@ interface Compacting {
 
 /** Returns our compaction; undefined leaves it to pi. */
 async function compactionOf(state: PiState, turn: Compacting) {
-  const { messagesToSummarize, turnPrefixMessages, ...preparation } = recordOf(turn.event.preparation);
-  const firstKeptEntryId = stringOf(preparation.firstKeptEntryId);
-  const tokensBefore = numberOf(preparation.tokensBefore);
-  const replaced = arrayOf(messagesToSummarize).length + arrayOf(turnPrefixMessages).length;
-  if (firstKeptEntryId === undefined || tokensBefore === undefined || replaced === 0) return undefined;
-  const branch = turn.event.branchEntries ?? turn.context.sessionManager.getBranch();
+  const { preparation = {}, branchEntries: branch = [] } = turn.event;
+  const { firstKeptEntryId, tokensBefore, previousSummary } = preparation;
+  const { messagesToSummarize = [], turnPrefixMessages = [] } = preparation;
+  if (messagesToSummarize.length + turnPrefixMessages.length === 0) return undefined;
   const first = branch.findIndex(({ id }) => id === firstKeptEntryId);
   if (first === -1 || !(await isOurs(branch))) return undefined;
-  const made = await summaryOf(state, turn, {
-    keptIds: idsOf(branch.slice(first)),
-    previousSummary: stringOf(preparation.previousSummary),
-  });
+  const made = await summaryOf(state, turn, { keptIds: idsOf(branch.slice(first)), previousSummary });
   return made && { compaction: { ...made, firstKeptEntryId, tokensBefore } };
 }
 
 /** Returns our summary of an abandoned branch; undefined leaves it to pi. */
 async function branchSummaryOf(state: PiState, turn: Compacting) {
-  const { userWantsSummary, entriesToSummarize } = recordOf(turn.event.preparation);
-  const left = new Set(arrayOf(entriesToSummarize).map((entry) => recordOf(entry).id));
-  if (userWantsSummary !== true || left.size === 0) return undefined;
-  const made = await summaryOf(state, turn, { leftIds: left });
+  const { userWantsSummary, entriesToSummarize = [] } = turn.event.preparation ?? {};
+  if (!userWantsSummary || entriesToSummarize.length === 0) return undefined;
+  const made = await summaryOf(state, turn, { leftIds: idsOf(entriesToSummarize) });
   return made && { summary: made };
 }
 
@@ -214,7 +208,7 @@ async function isOurs(branch: readonly PiEntry[]): Promise<boolean> {
 
 interface Replaced {
   keptIds?: ReadonlySet<string>;
-  leftIds?: ReadonlySet<unknown>;
+  leftIds?: ReadonlySet<string>;
   previousSummary?: string | undefined;
 }
 
@@ -232,7 +226,7 @@ async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replace
   const work = async () => {
     clearTimeout(stopStep);
     const now = await observing(state, context);
-    const start = leftIds && now?.memory.entries.find(({ id }) => leftIds.has(id));
+    const start = leftIds && now?.memory.entries.find(({ id = "" }) => leftIds.has(id));
     if (!now || (leftIds && !start)) return undefined;
     const { compactionSummary } = await import("../../lib/observe/render-observations.ts");
     const made = await compactionSummary({
