@@ -194,12 +194,10 @@ async function confirmed(
   if (values.pattern ? !isAnything(forgotten) : targets.length === 0) note("no stored data matches");
   const { erased, ...found } = forgotten;
   const sessions = targets.map(({ id, agent, name, transcript }) => ({ id, agent, name, transcript }));
-  const transcripts = listTranscripts(targets);
   show(
-    { dryRun: values["dry-run"], sessions, ...found, transcripts, erased },
+    { dryRun: values["dry-run"], sessions, ...found, transcripts: listTranscripts(targets), erased },
     forgottenLines(forgotten, targets, values),
   );
-  if (values.json) for (const remark of remarks(forgotten, targets, values)) note(remark);
   if (erased) return;
   warn("removed, but the database's WAL still contains bytes of it");
   throw new SessionMemoryError("BUSY", "Cannot compact the index: another process is reading it", {
@@ -221,39 +219,45 @@ async function undo(what: string, asked: Asked): Promise<void> {
   ]);
 }
 
-/** The options that affect the wording. */
-type Wording = Pick<Asked["values"], "dry-run" | "no-exclude" | "pattern" | "before">;
-
 /** As many as fit on a screen beside the counts. */
 const SHOWN_MAX = 10;
 /** A session's name on one line with its id. */
 const NAME_MAX = 60;
 
-/** Returns the complete report. */
-function forgottenLines(forgotten: Forgotten, targets: readonly Target[], asked: Wording): string[] {
-  const dryRun = asked["dry-run"];
-  const { chunks, vectors, ledgers, observations, metaFiles, cursors, logLines, ...rest } = forgotten.removed;
+/** Returns what was or would be removed, what remains, and what the user can do about it. */
+function forgottenLines(
+  { removed, excluded, forks, keptFiles, setAside }: Forgotten,
+  targets: readonly Target[],
+  { "dry-run": dryRun, pattern }: Asked["values"],
+): string[] {
   const called = targets.map(({ id, agent, name }) => {
     const title = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
     return `${oneLine(redact(id), 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
   });
-  const excluded = excludedParts(forgotten.excluded);
+  const transcripts = listTranscripts(targets);
+  const what = pattern ? "what matches" : counted(targets.length, "session");
+  const from = excludedParts(excluded);
+  const when = (holds: boolean, line: string) => (holds ? [line] : []);
   return [
+    `${dryRun ? "would forget" : "forgot"} ${what}`,
+    ...dashed(called, SHOWN_MAX),
+    `index: ${counted(removed.chunks, "chunk")}, ${counted(removed.vectors, "vector")}`,
+    `observations: ${removed.observations} in ${counted(removed.ledgers, "ledger")}`,
+    `meta files: ${removed.metaFiles}; marks: ${removed.cursors}; log lines: ${removed.logLines}`,
+    ...when(removed.sharedChunks > 0, `shared by others: ${counted(removed.sharedChunks, "chunk")}`),
+    `notes: ${removed.notes.length}`,
+    ...dashed(removed.notes),
+    ...listed(`reports: ${removed.reports.length}`, removed.reports),
+    ...when(from.length > 0, `excluded from now on: ${from.join(", ")} (exclude in config.json)`),
+    ...when(forks.length > 0, `forks that contain the same rows, forget them too: ${forks.join(", ")}`),
+    ...listed("not removed because they are not as we wrote them; delete them with rm:", keptFiles),
+    ...listed(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
     ...listed(
-      `${dryRun ? "would forget" : "forgot"} ${counted(targets.length, "session")}`,
-      called,
+      `still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`,
+      transcripts,
       SHOWN_MAX,
     ),
-    ...(targets.length > 0 ? [] : [dryRun ? "would forget what matches" : "forgot what matched"]),
-    `index: ${counted(chunks, "chunk")}, ${counted(vectors, "vector")}`,
-    `observations: ${observations} in ${counted(ledgers, "ledger")}`,
-    `meta files: ${metaFiles}; marks: ${cursors}; log lines: ${logLines}`,
-    ...(rest.sharedChunks > 0 ? [`shared by others: ${counted(rest.sharedChunks, "chunk")}`] : []),
-    `notes: ${rest.notes.length}`,
-    ...dashed(rest.notes),
-    ...listed(`reports: ${rest.reports.length}`, rest.reports),
-    ...(excluded.length > 0 ? [`excluded from now on: ${excluded.join(", ")} (exclude in config.json)`] : []),
-    ...remarks(forgotten, targets, asked),
+    ...when(pattern !== undefined, "the hosts' transcripts still contain it"),
   ];
 }
 
@@ -270,37 +274,6 @@ function excludedParts({ sessions, projects, patterns }: Exclude): string[] {
     ...patterns.map((pattern) => `pattern ${pattern}`),
   ];
 }
-
-/** Returns remarks on what remains and what the user can do about it. */
-function remarks(
-  { forks, keptFiles, setAside }: Forgotten,
-  targets: readonly Target[],
-  asked: Wording,
-): string[] {
-  const [dryRun, isExcluded] = [asked["dry-run"], !asked["no-exclude"]];
-  const transcripts = listTranscripts(targets);
-  const ofPi = targets.some(({ agent, transcript }) => agent === "pi" && transcript !== undefined);
-  const when = (holds: boolean, line: string) => (holds ? [line] : []);
-  return [
-    ...when(forks.length > 0, `forks that contain the same rows, forget them too: ${forks.join(", ")}`),
-    ...listed(KEPT, keptFiles),
-    ...listed(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
-    ...listed(
-      `still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`,
-      transcripts,
-      SHOWN_MAX,
-    ),
-    ...when(ofPi, "observations and updates that our extension wrote are in pi's own session files"),
-    ...when(asked.pattern !== undefined, "the hosts' transcripts still contain it"),
-    ...when(!isExcluded && !dryRun, "not excluded: the next indexing run reads it again"),
-    ...when(
-      asked.before !== undefined && isExcluded,
-      "only these sessions are excluded, one by one: a time cannot be excluded",
-    ),
-  ];
-}
-
-const KEPT = "not removed because they are not as we wrote them; delete them with rm:";
 
 /** Returns nothing where there is nothing to list. */
 function listed(title: string, items: readonly string[], max?: number): string[] {
