@@ -214,15 +214,13 @@ export function choiceFlag<T extends string>(
   return found;
 }
 
-/** Returns the role of whoever a name, or one word of it, means; the name where it means neither or both. */
-export function roleOf(name: string, { user, assistant }: Participants): string {
-  const given = name.toLowerCase();
-  if (given === "user" || given === "assistant") return given;
-  const words = (of: string) => [of, ...of.split(/\s+/)].map((word) => word.toLowerCase());
-  const roles = (["user", "assistant"] as const).filter((role) =>
-    words(role === "user" ? user : assistant).includes(given),
-  );
-  return roles.length === 1 ? String(roles[0]) : name;
+/** Returns the role of whom `--speaker` names, also by the name of a participant or a word of it that only one has. */
+export function speakerFlag(value: string | undefined, { user, assistant }: Participants) {
+  const given = value?.toLowerCase() ?? "";
+  const isOf = (name: string) => [name, ...name.split(/\s+/)].some((word) => word.toLowerCase() === given);
+  const role = isOf(user) === isOf(assistant) ? value : isOf(user) ? "user" : "assistant";
+  const isRole = given === "user" || given === "assistant";
+  return choiceFlag("--speaker", isRole ? given : role, ["user", "assistant"] as const);
 }
 
 /** Returns the time given with a flag. */

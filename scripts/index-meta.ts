@@ -26,7 +26,6 @@ import { configuredModel, noteTaker } from "../lib/model/configured-model.ts";
 import { formatCost, pricePlan } from "../lib/model/spend.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
-import { RULES } from "../lib/sessions/meta.ts";
 import { readRecords, recordKey } from "../lib/sessions/record.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -126,20 +125,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
     outcomes.filter(({ status }) => thorough || status !== "not-due").map(describe),
   );
   if (!values.json) note(describeAll(outcomes));
-  if (complete) noteByRule(outcomes, config);
   refuseFailures(outcomes);
-}
-
-/** Says why a model that is configured was not asked. */
-function noteByRule(outcomes: readonly MetaOutcome[], { settings }: Config): void {
-  const byRule = outcomes.filter(
-    ({ status, model, error }) => status === "indexed" && model === RULES && error === undefined,
-  );
-  if (byRule.length === 0) return;
-  const from = counted(settings.minNewUserMessages, "user message");
-  note(
-    `${counted(byRule.length, "session")} named by rule: the model is asked from ${from} on, or with --force`,
-  );
 }
 
 /** Returns the sessions whose words would be sent, and the price of one answer for each. */

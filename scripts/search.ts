@@ -16,14 +16,13 @@ import {
   note,
   type Run,
   refuseTogether,
-  roleOf,
   runScript,
+  speakerFlag,
   switches,
   texts,
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
-import type { Config } from "../lib/config/config.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
@@ -96,7 +95,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   const filters: SearchFilters = {
     after: values.after,
     before: values.before,
-    speaker: speakerFlag(values.speaker, config),
+    speaker: speakerFlag(values.speaker, config.settings.participants),
     topics: values.topic,
     has_decision: values.decision || undefined,
     has_action: values.action || undefined,
@@ -138,18 +137,6 @@ function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean
   refuseTogether(values, "brief", "by-session", "full");
   const { brief, "by-session": sessions, full } = values;
   return brief ? "brief" : sessions ? "sessions" : full ? "full" : "rows";
-}
-
-/** Returns a speaker by role, or by the name that config.json gives a participant. */
-function speakerFlag(value: string | undefined, { settings }: Config): "user" | "assistant" | undefined {
-  if (value === undefined) return undefined;
-  const { user, assistant } = settings.participants;
-  const role = roleOf(value, settings.participants);
-  if (role === "user" || role === "assistant") return role;
-  throw usageError(
-    `Cannot use --speaker "${value}": expected user, assistant, ${user} or ${assistant}`,
-    "try --speaker user",
-  );
 }
 
 function phrasings(

@@ -18,8 +18,8 @@ import {
   note,
   type Run,
   refuseTogether,
-  roleOf,
   runScript,
+  speakerFlag,
   switches,
   texts,
   timeFlag,
@@ -89,7 +89,6 @@ const FLAGS = {
   n: { type: "string", short: "n" },
 } as const;
 
-const SPEAKERS = ["user", "assistant"] as const;
 const OUTLINE_CHARS = 4000; // promised
 /** In larger files the index knows where lines begin; opening it takes as long as counting lines in this many bytes. */
 const SMALL_BYTES = 16 * 1024 * 1024;
@@ -130,7 +129,7 @@ function requestOf(values: Values, timezone: string, participants: Participants)
     around: values.around === undefined ? undefined : integerFlag("--around", values.around, AROUND),
     count: integerFlag("--lines", values.lines, 50, { min: 1 }),
     filter: {
-      speaker: choiceFlag("--speaker", values.speaker && roleOf(values.speaker, participants), SPEAKERS),
+      speaker: speakerFlag(values.speaker, participants),
       words: (values.grep ?? "").toLowerCase().split(/\s+/).filter(Boolean),
       tools: !values["no-tools"],
       insideTools: tools,

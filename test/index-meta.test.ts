@@ -490,16 +490,3 @@ test("a pi session that goes on with another one, and holds none of its rows, sa
   await own.run("index-meta", child, "--force");
   expect(summary()).not.toContain("From: ");
 });
-
-test("says why a configured model was not asked", async () => {
-  configure({});
-  writeClaude(home, { id: ID, rows: turns(2) });
-  const short = await home.run("index-meta", ID);
-  expect([short.stderr, server.requests.length]).toEqual([
-    "1 indexed, 0 not due, 0 failed\n1 session named by rule: the model is asked from 5 user messages on, or with --force\n",
-    0,
-  ]);
-  expect((await home.run("index-meta", ID, "--force")).stderr).toMatch(
-    /^1 indexed, 0 not due, 0 failed · \$\d\.\d+\n$/,
-  );
-});
