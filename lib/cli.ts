@@ -179,12 +179,12 @@ export function refuseTogether(values: Readonly<Record<string, unknown>>, ...fla
 }
 
 /** Returns the whole number given with a flag, or the default. */
-export function integerFlag(
+export function integerFlag<T extends number | undefined>(
   flag: string,
   value: string | undefined,
-  otherwise: number,
+  otherwise: T,
   { min = 0, max = Number.MAX_SAFE_INTEGER } = {},
-): number {
+): number | T {
   if (value === undefined) return otherwise;
   const number = Number(value);
   if (!/^[+-]?\d+$/.test(value) || number < min || number > max) {
@@ -223,13 +223,14 @@ export function speakerFlag(value: string | undefined, { user, assistant }: Part
   return choiceFlag("--speaker", isRole ? given : role, ["user", "assistant"] as const);
 }
 
-/** Returns the time given with a flag. */
+/** Returns the time given with a flag; undefined without one. */
 export function timeFlag(
   flag: string,
-  value: string,
+  value: string | undefined,
   timezone: string,
   edge: "start" | "end" = "start",
-): Date {
+): Date | undefined {
+  if (value === undefined) return undefined;
   const time = parseTime(value, { now: new Date(), edge, timezone });
   if (time) return time;
   throw usageError(

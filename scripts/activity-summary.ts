@@ -134,9 +134,8 @@ const SCRIPT = {
 function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
   const { settings, env } = config;
   const scope = choiceFlag("--scope", values.scope, ["project", "all"] as const);
-  const length = values["max-chars"];
-  const maxChars = length === undefined ? undefined : integerFlag("--max-chars", length, 1, { min: 1 });
-  const since = values.since === undefined ? undefined : timeFlag("--since", values.since, settings.timezone);
+  const maxChars = integerFlag("--max-chars", values["max-chars"], undefined, { min: 1 });
+  const since = timeFlag("--since", values.since, settings.timezone);
   const current = currentSession(values.current, config, cwd);
   if (!current) {
     warn(

@@ -120,7 +120,7 @@ function parseInput({ args, values, words }: Run<typeof FLAGS>) {
     ...splitFocus(args, words, reflect),
     ...{ observe, reflect, render, dump, rebuild, view, recall, dryRun, json, changes },
     status: values.status || (!actions.includes(true) && Object.keys(changes).length === 0),
-    maxChars: maxChars === undefined ? undefined : integerFlag("--max-chars", maxChars, 0, { min: 200 }),
+    maxChars: integerFlag("--max-chars", maxChars, undefined, { min: 200 }),
     lines: integerFlag("--lines", values.lines, 160, { min: 1 }),
   };
 }

@@ -85,13 +85,11 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   if (values.resume && mode !== "sessions") {
     throw usageError("Cannot use --resume without --by-session", "add --by-session");
   }
-  const limit = integerFlag("--limit", values.limit, 0, { min: 1, max: LIMIT_MAX });
-  const maxChars = integerFlag("--max-chars", values["max-chars"], 0, { min: MAX_CHARS_LEAST });
+  const limit = integerFlag("--limit", values.limit, undefined, { min: 1, max: LIMIT_MAX });
+  const maxChars = integerFlag("--max-chars", values["max-chars"], undefined, { min: MAX_CHARS_LEAST });
   const options = { config, index: !values["no-index"], remark: note };
-  for (const edge of ["after", "before"] as const) {
-    const value = values[edge];
-    if (value !== undefined) timeFlag(`--${edge}`, value, config.settings.timezone);
-  }
+  for (const edge of ["after", "before"] as const)
+    timeFlag(`--${edge}`, values[edge], config.settings.timezone);
   const filters: SearchFilters = {
     after: values.after,
     before: values.before,
@@ -116,8 +114,8 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
       query: phrasings(words, filters),
       filters,
       mode,
-      limit: limit === 0 ? undefined : limit,
-      maxChars: maxChars === 0 ? undefined : maxChars,
+      limit,
+      maxChars,
       context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
       minScore: scoreFlag(values["min-score"]),
       subagents: values.subagents,

@@ -120,21 +120,17 @@ interface Request extends StepRequest {
 
 function requestOf(values: Values, timezone: string, participants: Participants): Request {
   const tools = values.tools || (values.full && !values["no-tools"]);
-  const time = (flag: "since" | "until", edge: "start" | "end") =>
-    values[flag] === undefined
-      ? undefined
-      : timeFlag(`--${flag}`, values[flag], timezone, edge).toISOString();
   return {
     lines: lineFlag(values.line),
-    around: values.around === undefined ? undefined : integerFlag("--around", values.around, AROUND),
+    around: integerFlag("--around", values.around, undefined),
     count: integerFlag("--lines", values.lines, 50, { min: 1 }),
     filter: {
       speaker: speakerFlag(values.speaker, participants),
       words: (values.grep ?? "").toLowerCase().split(/\s+/).filter(Boolean),
       tools: !values["no-tools"],
       insideTools: tools,
-      since: time("since", "start"),
-      until: time("until", "end"),
+      since: timeFlag("--since", values.since, timezone)?.toISOString(),
+      until: timeFlag("--until", values.until, timezone, "end")?.toISOString(),
     },
     style: { timezone, full: values.full, tools, participants },
     maxChars: integerFlag("--max-chars", values["max-chars"], Number.MAX_SAFE_INTEGER, { min: 1 }),
@@ -228,7 +224,7 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>, timezone: s
   const rules = readRules(settings);
   const limit = integerFlag("-n", values.n, 20, { min: 1 });
   const agent = choiceFlag("--agent", values.agent, AGENTS);
-  const since = values.since === undefined ? "" : timeFlag("--since", values.since, timezone).toISOString();
+  const since = timeFlag("--since", values.since, timezone)?.toISOString() ?? "";
   const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
   if (sessions.length === 0) note("no sessions found");
   const columns = isTerminal() ? process.stdout.columns || 80 : undefined;
