@@ -131,16 +131,6 @@ test.each(["", "\0\0\0\0", "no id"])(
   },
 );
 
-test("of those who find a dead one's lock, one at a time breaks it", async () => {
-  const path = lockPath();
-  plant(path, {}, await endedPid());
-  const dead = readFileSync(path, "utf8");
-  const release = tryLock(`${path}.stale`);
-  expect([isFree(path), readFileSync(path, "utf8")]).toEqual([false, dead]);
-  release?.();
-  expect(isFree(path)).toBe(true);
-});
-
 test("a process that died while it broke a lock holds up nobody", async () => {
   const path = lockPath();
   for (const file of [path, `${path}.stale`, `${path}.stale.stale`]) plant(file, {}, await endedPid());

@@ -6,10 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
-import { LINE_MAX_BYTES, linesBackward, linesForward, withFile } from "../lib/transcripts/jsonl.ts";
+import { LINE_MAX_BYTES } from "../lib/transcripts/jsonl.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 import type { ReadProgress } from "../lib/transcripts/transcript.ts";
-import { numberLines } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
 import { conversation, type Format } from "./support/corpus.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
@@ -72,24 +71,6 @@ describe.each(FORMATS)("%s", (format) => {
     }
   });
 
-  test("a torn write with a whole one glued to it loses the torn one only", () => {
-    const head = readWhole(Buffer.from(jsonl(...conversation(format, random, 1)))).head;
-    for (let round = 0; round < 40; round++) {
-      const before = conversation(format, random, 2);
-      const after = conversation(format, random, 2);
-      const torn = Buffer.from(JSON.stringify(after.shift() ?? {}));
-      const piece = torn.subarray(0, random.integer(1, torn.length - 1));
-      writeFileSync(
-        file,
-        Buffer.concat([Buffer.from(jsonl(...before)), piece, Buffer.from(jsonl(...after))]),
-      );
-      expect(shown([...readEntries(file, { head })])).toEqual([
-        ...shownOf(before, head),
-        ...shownOf(after, head),
-      ]);
-    }
-  });
-
   test("rows fused on one line are all read, with or without white space between them", () => {
     for (let round = 0; round < 25; round++) {
       const rows = conversation(format, random, 3);
@@ -145,39 +126,9 @@ describe.each(FORMATS)("%s", (format) => {
       for (const count of [1, random.integer(1, forward.length), forward.length + 5]) {
         const { entries } = readLastEntries(file, { count, head, results: true });
         expect(entries).toEqual(forward.slice(-count).map((entry) => ({ ...entry, line: 0 })));
-        const { line, offset } = random.pick(forward);
-        numberLines(
-          file,
-          entries.map((entry) => ({ entry })),
-          { line, offset },
-        );
-        expect(entries).toEqual(forward.slice(-count));
       }
     }
   });
-});
-
-test("lines forward and backward are those of a plain split, whatever the bytes", () => {
-  for (let round = 0; round < 200; round++) {
-    const size = random.pick([0, 1, 2, 50, 65_535, 65_536, 65_537, 262_144, 300_000]);
-    const bytes = Buffer.alloc(size);
-    // Blank lines one after the other are given as one.
-    for (let i = 0; i < size; i++) {
-      const byte = random.chance(0.001) ? NEWLINE : random.integer(0, 255);
-      bytes[i] = byte === NEWLINE && bytes[i - 1] === NEWLINE ? 32 : byte;
-    }
-    writeFileSync(file, bytes);
-    const expected = splitLines(bytes);
-    const forward = withFile(file, (descriptor) => [...linesForward(descriptor)].length);
-    expect(forward).toBe(expected.length);
-    const seen = withFile(file, (descriptor) => Array.from(linesForward(descriptor), copied));
-    expect(seen).toEqual(expected);
-    const back = withFile(file, (descriptor, length) =>
-      Array.from(linesBackward(descriptor, length), copied),
-    );
-    expect(back.reverse()).toEqual(expected);
-    if (size > 1000) round += 9;
-  }
 });
 
 test("a character of several bytes on the edge of a block stays whole in both directions", () => {
@@ -191,13 +142,6 @@ test("a character of several bytes on the edge of a block stays whole in both di
       expect(readLastEntries(file, { count: 9 }).entries.map((entry) => entry.text)).toEqual(texts);
     }
   }
-});
-
-test("a line of 5 MB is read like any other", () => {
-  const texts = ["before", `${"long läuft 🎉 ".repeat(320_000)}end`, "after"];
-  writeFileSync(file, jsonl(...texts.map((text) => claudeUser({ text }))));
-  expect([...readEntries(file)].map((entry) => entry.text)).toEqual(texts);
-  expect(readLastEntries(file, { count: 3 }).entries.map((entry) => entry.text)).toEqual(texts);
 });
 
 test("a line too long for memory is passed over, counted, and its neighbours are read", () => {
@@ -278,21 +222,4 @@ function twoWriters(format: Format): { seen: string[]; whole: string[] } {
 function take(rows: Row[][]): Row | undefined {
   const waiting = rows.filter((queue) => queue.length > 0);
   return waiting.length > 0 ? random.pick(waiting).shift() : undefined;
-}
-
-function splitLines(bytes: Buffer) {
-  const lines: { offset: number; end: number; text: string; terminated: boolean }[] = [];
-  for (let offset = 0; offset < bytes.length; ) {
-    const newline = bytes.indexOf(NEWLINE, offset);
-    const terminated = newline !== -1;
-    const end = terminated ? newline + 1 : bytes.length;
-    lines.push({ offset, end, text: bytes.toString("hex", offset, terminated ? newline : end), terminated });
-    offset = end;
-  }
-  return lines;
-}
-
-function copied(line: { offset: number; end: number; bytes: Buffer | undefined; terminated: boolean }) {
-  const { offset, end, bytes, terminated } = line;
-  return { offset, end, text: bytes?.toString("hex") ?? "overlong", terminated };
 }

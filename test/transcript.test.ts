@@ -123,12 +123,6 @@ describe("readEntries()", () => {
     expect(said(readEntries(file([user(opened)])))).toEqual(["1 user redirect the old URL"]);
   });
 
-  test("takes a whole last line without newline only when asked to", () => {
-    const path = file([user("one"), user("two")], "");
-    expect(said(readEntries(path))).toEqual(["1 user one"]);
-    expect(said(readEntries(path, { unterminated: "accept" }))).toEqual(["1 user one", "2 user two"]);
-  });
-
   test("recovers fused lines, skips malformed ones and counts them", () => {
     const path = file([
       user("one"),
@@ -147,24 +141,6 @@ describe("readEntries()", () => {
       "6 user four",
     ]);
     expect(progress.skipped).toBe(2);
-  });
-
-  test("counts a line's damage only once the line was taken, so that going on from there counts it once", () => {
-    const path = file([
-      user("one"),
-      `{"type":"assistant","mess${JSON.stringify(user("torn"))}`,
-      user("three"),
-    ]);
-    const progress = { offset: 0, line: 0, skipped: 0 };
-    const seen: [string, number, number][] = [];
-    for (const { text } of readEntries(path, { progress }))
-      seen.push([text, progress.line, progress.skipped]);
-    expect(seen).toEqual([
-      ["one", 0, 0],
-      ["torn", 1, 0],
-      ["three", 2, 1],
-    ]);
-    expect([progress.line, progress.skipped]).toEqual([3, 1]);
   });
 
   test("strips a pi skill's page from the prompt that called it", () => {

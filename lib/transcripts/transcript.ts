@@ -177,7 +177,7 @@ export interface ReadBackwardOptions {
 }
 
 /** Fills in the lines of steps that were read from the end, counting on from a line whose place is known. */
-export function numberLines(file: string, steps: readonly Step[], known = { line: 1, offset: 0 }): void {
+function numberLines(file: string, steps: readonly Step[], known = { line: 1, offset: 0 }): void {
   withFile(file, (descriptor) => {
     let { line, offset } = known;
     for (const { entry } of steps) {
