@@ -77,16 +77,6 @@ test("readUpdates() tells what another session did, and tells it once", () => {
   expect(told(home)).toBeNull();
 });
 
-test("readUpdates() tells what came since, from the cursor on", () => {
-  const file = writeClaude(home, { id: OTHER, rows: turn(home, 180) });
-  told(home);
-  appendFileSync(file, jsonl(...turn(home, 5, "and now?")));
-  expect(told(home)).toBe(
-    lines(`- ${NAME} (5s ago, 2 messages): "and now?" -> updated src/deploy.ts, ran 1 command; "Deployed."`),
-  );
-  expect(told(home)).toBeNull();
-});
-
 test("readUpdates() out of time reads a living session first, and tells no old rows of one that was copied here", () => {
   const old = [...turn(home, 9000), claudeState("mode", { note: "z".repeat(70_000) }), ...turn(home, 8000)];
   const living = writeClaude(home, { id: OTHER, rows: turn(home, 180) });
@@ -95,13 +85,6 @@ test("readUpdates() out of time reads a living session first, and tells no old r
   const deadline = Date.now() - 1;
   expect(told(home, { deadline })).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
   for (let prompts = 0; prompts < 5; prompts++) expect(told(home, { deadline })).toBeNull();
-});
-
-test("readUpdates() tells again what was not committed", () => {
-  writeClaude(home, { id: OTHER, rows: turn(home, 180) });
-  expect(look(home).text).toBe(look(home).text);
-  expect(look(home).text).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
-  expect(existsSync(home.paths.cursors)).toBe(false);
 });
 
 test("readUpdates() lists the newest session first, by the names people gave", () => {

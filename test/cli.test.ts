@@ -155,6 +155,7 @@ describe("what the file system refuses", () => {
       ["observe-compact", "last", "--observe"],
       ["save-session", "last", "--dir", own.root],
       ["forget", "last", "--yes"],
+      ["activity-summary", "--current", "last"],
     ];
     for (const folder of [file, join(file, "below")]) {
       for (const [script = "", ...args] of scripts) {

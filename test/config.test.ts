@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   defaultSettings,
@@ -138,14 +138,6 @@ describe("readHookSettings()", () => {
 });
 
 describe("trustedEnvironment()", () => {
-  test("does not wait for a pipe or read a device that is called .env", () => {
-    const { project } = homeWith();
-    Bun.spawnSync(["mkfifo", join(project, ".env")]);
-    symlinkSync("/dev/zero", join(project, ".env.local"));
-    const env = { SESSION_MEMORY_HOME: "/mine" };
-    expect(trustedEnvironment(env, project)).toEqual({ env, ignored: [] });
-  });
-
   test("leaves out variables of ours that stand in the folder's .env files, and only those", () => {
     const { project } = homeWith();
     writeFileSync(

@@ -119,13 +119,3 @@ test.each([[true], [false]])(
   },
   30_000,
 );
-
-test("what is excluded is not read from the index either", async () => {
-  const { home } = await deleted({ isNamed: false });
-  using _ = home;
-  await home.run("forget", "--pattern", "8443", "--yes");
-  const read = await home.run("session-reader", ID, "--full");
-  expect(read.stdout).not.toContain("8443");
-  await home.run("forget", ID, "--yes");
-  expect((await home.run("session-reader", ID)).exitCode).toBe(1);
-}, 30_000);

@@ -67,16 +67,3 @@ test("observations of a wrong shape are left out of a record", () => {
     observations: [{ id: "bbbbbb", at: null, priority: "red", text: "y", sources: [1] }],
   });
 });
-
-test("the same conversation gives the same ledger, byte for byte", async () => {
-  const seed = fuzzSeed("same ledger");
-  const run = async () => {
-    const random = seeded(seed);
-    const records: LedgerRecord[] = [];
-    await observe(
-      observing(conversation(Array.from({ length: 30 }, () => randomTurn(random)).flat()), { records }),
-    );
-    return JSON.stringify(records);
-  };
-  expect(await run()).toBe(await run());
-});

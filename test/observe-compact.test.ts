@@ -135,12 +135,6 @@ test("--rebuild observes all again with the same result", async () => {
   expect((await run(ID, "--render")).stdout).toBe(before);
 });
 
-test("--max-chars limits the rendering", async () => {
-  const { stdout } = await run(ID, "--render", "--max-chars", "200");
-  expect(stdout.trimEnd().length).toBeLessThanOrEqual(200);
-  expect(stdout).toMatch(/\(\d more observations? left out here\)\n$/);
-});
-
 test.each([
   [[], "Expected a session"],
   [[ID, "--max-chars", "5"], 'Cannot use --max-chars "5": expected a whole number of at least 200'],

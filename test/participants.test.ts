@@ -64,13 +64,6 @@ test("what search shows names who talks: rows, one line a hit, whole exchanges, 
   expect(await out("search", "--file", "plan.md")).toContain("Max: Two posts a day");
 });
 
-test("what is not yet observed names who talks", async () => {
-  expect((await out("observe-compact", ID, "--view", "raw")).split("\n").slice(0, 2)).toEqual([
-    "1: [2026-02-03 14:00:00] Jason Wu: how many posts a day should we plan?",
-    "2: [2026-02-03 14:00:20] Max: Two posts a day are enough.",
-  ]);
-});
-
 test("a saved note names who talks", async () => {
   const path = (await out("save-session", ID)).trim();
   expect(readFileSync(path, "utf8").split("\n").slice(-3)).toEqual([

@@ -114,16 +114,6 @@ test("projectKey() accepts a path below a file and a loop of symlinks", () => {
   expect(projectKey(join(root, "a", "x"))).toBe(join(root, "a", "x"));
 });
 
-test("projectDirectories() names every worktree, from any of them", () => {
-  const top = repository("many");
-  const linked = worktree(top, "many-1");
-  const second = worktree(top, "many-2");
-  folder("many", "src");
-  const all = [linked, second, top].sort();
-  for (const from of [join(top, "src"), linked, second]) expect(projectDirectories(from).sort()).toEqual(all);
-  expect(projectDirectories(folder("alone"))).toEqual([join(root, "alone")]);
-});
-
 const hasGit = Bun.which("git") !== null;
 test.skipIf(!hasGit)("projectKey() agrees with what git itself lays out", () => {
   const top = folder("by-git");

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
@@ -283,14 +283,6 @@ test("resolveSession() never makes a name part of a path", () => {
   for (const reference of [`${up}${outside}`, outside, `../../outside`, `x/../../../outside`]) {
     expect(outcome(reference, { paths: home.paths, cwd: home.root })).toBe("NOT_FOUND");
   }
-});
-
-test("resolveSession() `last` is the session with the newest last row, not the file touched last", () => {
-  const newest = lastSaid(claude(home, LOGIN), 60);
-  const copied = lastSaid(claude(home, uuidFrom("copied")), 86_400);
-  utimesSync(newest, 1_700_000_000, 1_700_000_000);
-  utimesSync(copied, new Date(), new Date());
-  expect(outcome("last", { paths: home.paths, cwd: home.root })).toBe(LOGIN);
 });
 
 test("resolveSession() `last` passes over sessions in which nothing was said", () => {

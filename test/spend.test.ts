@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import {
@@ -175,12 +174,6 @@ test("a dated or provider-prefixed model name has its model's list price", () =>
   const small = { kind: "embedding", model: "text-embedding-3-small" } as const;
   expect(pricePlan({ settings: {} }, small, million(1)).usd).toBe(0.02);
   expect([chat("gpt-4o-mini-fast"), chat("constructor"), chat("__proto__")]).toEqual([140, 140, 140]);
-});
-
-test("the ledger is for the user's eyes only", async () => {
-  const dir = home();
-  await openSpendLedger(dir, settings(10)).reserve(planned(million(1)));
-  expect(statSync(join(dir, "state.db")).mode & 0o777).toBe(0o600);
 });
 
 test("a purse has a cap of its own: its calls count against it alone", async () => {
