@@ -12,19 +12,19 @@ import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
-import { readJson, readText, realPathOf } from "../lib/base/files.ts";
+import { namesIn, readJson, readText, realPathOf, replaceFile } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript, switches } from "../lib/cli.ts";
-import type { Config, PathsWithRules } from "../lib/config/config.ts";
+import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
 import { setAskedHost } from "../lib/config/config-file.ts";
-import { describeReceivers, pagesToWrite, writePage } from "../lib/health/health.ts";
+import { describeReceivers } from "../lib/health/health.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
-import { isAsWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
+import { isAsWritten, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 
@@ -168,6 +168,32 @@ function describeHost(
   return `${name}: ${file ?? `no ${program} on PATH`}${since ?? ""}`;
 }
 
+interface SkillPage {
+  /** What people call the host. */
+  host: string;
+  file: string;
+  text: string;
+}
+
+/** Returns the pages that a host's folder lacks, or has as we wrote them before; none that somebody changed. */
+function pagesToWrite({ name, skills }: Host, paths: Paths): SkillPage[] {
+  if (skills === undefined) return [];
+  return namesIn(join(ROOT, "skills")).flatMap((skill) => {
+    const file = join(paths.expand(skills), skill, "SKILL.md");
+    const text = pageFor(readText(join(ROOT, "skills", skill, "SKILL.md")));
+    const isOurs = !existsSync(file) || isAsWritten(paths, file);
+    return isOurs && readText(file) !== text ? [{ host: name, file, text }] : [];
+  });
+}
+
+/** Returns a page that names our folder: these hosts know no variable for it, and no approval by a page. */
+function pageFor(page: string): string {
+  return page
+    .replace(/^allowed-tools:.*\n/m, "")
+    .replace(/^`ROOT` is [\s\S]*?\n\n/m, "")
+    .replace(/\bROOT\//g, `${quoted(ROOT)}/`);
+}
+
 /** Installs into the agents where that is allowed, indexes and names in any case, and shows what can be asked now. */
 async function putIn(work: Work, pages: ReturnType<typeof pagesToWrite>): Promise<void> {
   const { config, values, say, report } = work;
@@ -182,7 +208,10 @@ async function putIn(work: Work, pages: ReturnType<typeof pagesToWrite>): Promis
   const isAllowed = steps.length > 0 && (values.yes || (await confirm("Install?")));
   if (isAllowed) {
     runCommands(work);
-    for (const page of pages) writePage(page, config.paths);
+    for (const { file, text } of pages) {
+      replaceFile(file, text);
+      recordWritten(config.paths, { path: file, content: text, sessionId: "" });
+    }
   }
   const canAsk = hosts.some(({ name, program }) => name === "Claude Code" && program !== null);
   if (canAsk && !config.settings.llm && process.stdin.isTTY) {

@@ -354,7 +354,6 @@ test("a fifth host is a file and a line: it is listed, read, searched, gone on w
   ).results;
   expect(found).toMatchObject({ session_id: "talk-0001", agent: "acme" });
   expect(await run("search", "--command", "ls")).toContain("ls narwhals");
-  expect(await run("health")).toContain("info: Acme Agent has no skills of session-memory · run ");
   expect(await run("setup", "--yes", "--quiet")).toContain(
     `Acme Agent: ${join(bin, "acme")}, 1 session since `,
   );

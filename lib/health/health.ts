@@ -1,30 +1,20 @@
 /** Finds what is wrong or about to be, each with its remedy, and names who receives anything said on this machine. */
 
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { countSeen } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import {
-  changedAt,
-  isDirectory,
-  namesIn,
-  readIfExists,
-  readText,
-  replaceFile,
-  statOf,
-  whyUnwritable,
-} from "../base/files.ts";
+import { changedAt, isDirectory, readIfExists, readText, statOf, whyUnwritable } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
-import { type Environment, findProgram, findRuntime, ROOT, type Runtime } from "../base/runtime.ts";
-import { counted, quoted, truncate } from "../base/text.ts";
+import { type Environment, findProgram, findRuntime, type Runtime } from "../base/runtime.ts";
+import { counted, truncate } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
 import { untakenVolute } from "../sessions/volute.ts";
 import { shareStatus } from "../share/share.ts";
-import { isAsWritten, recordWritten, withExistingState } from "../store/state.ts";
-import { HOSTS, type Host, hostName } from "../transcripts/hosts.ts";
+import { withExistingState } from "../store/state.ts";
+import { hostName } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type Add, addError, checkIndex, DAY_MS, type Finding, type IndexMetrics } from "./index-health.ts";
 
@@ -60,14 +50,12 @@ export function checkHealth(options: HealthOptions): Health {
   const index = checkIndex({ paths, settings, sessions, now }, add);
   const log = readHookLog(paths.log, sessions, now);
   checkHooks({ log, sessions, paths, env: config.env, now }, add);
-  checkSkills(sessions, { paths, env: config.env }, add);
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
   checkRuntime(runtime, add);
   checkStateFolder(paths.home, add);
   checkVolute(options.cwd, paths, add);
-  if (!options.configError) checkSharing(config, now, add);
+  if (!options.configError) checkSharing(config, add);
   const spend = readSpendToday(paths.home, settings.timezone, now);
-  checkSpend(spend.usd, settings, add);
   return {
     status: worstStatus(findings),
     findings: findings.sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level)),
@@ -99,12 +87,6 @@ function checkVolute(cwd: string, paths: Paths, add: Add): void {
   const { folder, transcripts } = untaken;
   const what = `${folder} holds ${counted(transcripts, "session")} that hooks and the index do not read`;
   add("info", what, `add ${JSON.stringify(folder)} to volute in config.json if it is yours`);
-}
-
-function checkSpend(usd: number, { llm }: Settings, add: Add): void {
-  if (!llm || llm.command || usd < llm.dailyBudgetUsd) return;
-  const what = `the daily budget of $${llm.dailyBudgetUsd.toFixed(2)} is spent`;
-  add("warning", what, "wait until tomorrow, or raise llm.dailyBudgetUsd in config.json");
 }
 
 function checkStateFolder(home: string, add: Add): void {
@@ -154,24 +136,15 @@ function readHost(baseUrl: string | undefined): string {
   return new URL(baseUrl ?? "https://api.openai.com").host;
 }
 
-/** A hub that was away for a night is nothing to worry about. */
-const STALE_DAYS = 3;
-
-function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, now: Date, add: Add): void {
+function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, add: Add): void {
   const status = readStatus(config);
-  if (!status) return;
-  const { hub, lastPull, error } = status;
-  if (hub === null) {
-    const { urlEnv } = config.settings.share ?? { urlEnv: "" };
+  const { urlEnv } = config.settings.share ?? { urlEnv: "" };
+  if (status?.hub === null) {
     const what = `nothing is shared: ${urlEnv} is not set, or is no PostgreSQL URL`;
     add("warning", what, `set ${urlEnv} where your agents see it`);
   }
-  if (error !== undefined) add("warning", `sharing fails: ${error}`, "run session-memory share");
-  const days = lastPull === null ? 0 : (now.getTime() - Date.parse(lastPull)) / DAY_MS;
-  if (days > STALE_DAYS) {
-    const what = `what others share was last read ${Math.floor(days)} days ago`;
-    add("warning", what, "run session-memory share");
-  }
+  if (status?.error !== undefined)
+    add("warning", `sharing fails: ${status.error}`, "run session-memory share");
 }
 
 /** A damaged index is a finding of its own. */
@@ -186,13 +159,6 @@ function readStatus(config: Parameters<typeof shareStatus>[0]): ReturnType<typeo
 
 /** A week off is no reason for concern. */
 const SILENT_DAYS = 7;
-
-const RESTART = "restart the agent, and check that it is enabled there";
-const REMEDIES: Record<HookedHost, string> = {
-  claude: RESTART,
-  pi: RESTART,
-  codex: "start codex, and trust the hooks of session-memory with /hooks",
-};
 
 type HostFolders = Pick<Paths, "claude" | "pi" | "codex">;
 
@@ -223,21 +189,17 @@ function checkHost(host: HookedHost, { log, sessions, paths, env, now }: HookChe
   const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
   if (newest === undefined) return;
   const last = log.lastBy.get(host);
-  if (last !== undefined) {
-    const silence = Math.min(Date.parse(newest), now.getTime()) - Date.parse(last);
-    const what = `no hook has run in ${hostName(host)} since ${last.slice(0, 10)}, though there are newer sessions`;
-    if (silence > SILENT_DAYS * DAY_MS)
-      add("warning", what, "check that the plugin or extension is installed and enabled");
-    return;
-  }
-  const what = `no hook has run in ${hostName(host)} yet`;
+  const silence = last === undefined ? 0 : Math.min(Date.parse(newest), now.getTime()) - Date.parse(last);
+  if (last !== undefined && silence <= SILENT_DAYS * DAY_MS) return;
+  const since = last === undefined ? "yet" : `since ${last.slice(0, 10)}, though there are newer sessions`;
   const installed = installedAt(host, paths);
-  if (installed !== undefined && newest <= installed) add("info", what, "it is installed: take a turn");
-  else if (installed !== undefined) add("warning", what, REMEDIES[host]);
-  else if (findProgram(host, env)) add("warning", what, "run session-memory setup, then take a turn");
-  // The sessions may be of another time, or of a program that only an editor starts.
-  else
-    add("info", `${what}, and ${host} is not on PATH`, `put ${host} on PATH, then run session-memory setup`);
+  // Of another time, or of a program that only an editor starts; or installed since.
+  const isFine = installed === undefined ? !findProgram(host, env) : newest <= installed;
+  const trust =
+    host === "codex" ? "trust the hooks of session-memory with /hooks" : "check that it is enabled";
+  const remedy = installed ? `restart ${host}, and ${trust}` : "run session-memory setup, then take a turn";
+  const level = isFine && last === undefined ? "info" : "warning";
+  add(level, `no hook has run in ${hostName(host)} ${since}`, remedy);
 }
 
 /** Returns when a host last recorded its installed plugins; undefined where that record does not name us. */
@@ -325,50 +287,4 @@ function addRun(
     known.lastError = truncate(redact(error), ERROR_CHARS);
   }
   runs.set(name, known);
-}
-
-interface SkillPage {
-  /** What people call the host. */
-  host: string;
-  file: string;
-  text: string;
-}
-
-/** Returns the pages that a host's folder lacks, or has as we wrote them before; none that somebody changed. */
-export function pagesToWrite({ name, skills }: Host, paths: Paths): SkillPage[] {
-  if (skills === undefined) return [];
-  return namesIn(join(ROOT, "skills")).flatMap((skill) => {
-    const file = join(paths.expand(skills), skill, "SKILL.md");
-    const text = pageFor(readText(join(ROOT, "skills", skill, "SKILL.md")));
-    const isOurs = !existsSync(file) || isAsWritten(paths, file);
-    return isOurs && readText(file) !== text ? [{ host: name, file, text }] : [];
-  });
-}
-
-/** Returns a page that names our folder: these hosts know no variable for it, and no approval by a page. */
-function pageFor(page: string): string {
-  return page
-    .replace(/^allowed-tools:.*\n/m, "")
-    .replace(/^`ROOT` is [\s\S]*?\n\n/m, "")
-    .replace(/\bROOT\//g, `${quoted(ROOT)}/`);
-}
-
-/** Writes a page and records it as ours. */
-export function writePage({ file, text }: SkillPage, paths: Paths): void {
-  replaceFile(file, text);
-  recordWritten(paths, { path: file, content: text, sessionId: "" });
-}
-
-/** Finds hosts whose agents cannot ask for what is read of their sessions. */
-function checkSkills(
-  sessions: readonly Session[],
-  { paths, env }: { paths: Paths; env: Environment },
-  add: Add,
-): void {
-  for (const { agent, name, skills, program } of HOSTS) {
-    const isMissing = skills !== undefined && !existsSync(join(paths.expand(skills), "session-search"));
-    if (!isMissing || findProgram(program, env) === undefined) continue;
-    if (sessions.some((session) => session.agent === agent && session.machine === undefined))
-      add("info", `${name} has no skills of session-memory`, "run session-memory setup");
-  }
 }
