@@ -1,9 +1,6 @@
 import { expect, test } from "bun:test";
 import { defaultSettings } from "../lib/config/config.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
-import { jsonCompleter } from "../lib/model/answers.ts";
-import { chatSender } from "../lib/model/llm.ts";
-import { openSpendLedger } from "../lib/model/spend.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe, rawTokens, reobserve } from "../lib/observe/observe.ts";
 import {
@@ -16,12 +13,8 @@ import {
   randomTurn,
   type Turn,
 } from "./support/conversation.ts";
-import { type Reply, serverPerFile } from "./support/fake-openai.ts";
-import { temporaryHome } from "./support/home.ts";
 import { simulate } from "./support/observe-simulation.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
-
-const server = serverPerFile();
 
 const TURNS: Turn[] = [
   ["user", "fix the flaky login test, keep the 5 s timeout"],
@@ -310,57 +303,6 @@ test("a branch that was never observed is not taken for covered because later li
   await observe(observing([...trunk, ...right], { records }));
   await observe(observing([...trunk, ...left], { records }));
   expect(linesOf(foldLedger(records).observations)).toContain("- 🟡 (10:04) User: the left way");
-});
-
-test("in whatever steps a conversation is observed, each row is covered once and the user's words are the same", async () => {
-  const random = seeded(fuzzSeed("steps"));
-  const saidIn = (records: LedgerRecord[]) =>
-    linesOf(observationsOf(records)).filter((line) => line.includes("User: "));
-  for (let round = 0; round < 30; round++) {
-    const entries = conversation(Array.from({ length: 12 }, () => randomTurn(random)).flat());
-    const whole: LedgerRecord[] = [];
-    await observe(observing(entries, { records: whole }));
-    const records: LedgerRecord[] = [];
-    for (let until = 0; until < entries.length; ) {
-      until = Math.min(entries.length, until + random.integer(1, 12));
-      const sizes = { stepTokens: random.integer(1000, 4000), retainTokens: random.integer(0, 2000) };
-      const settings = { ...defaultSettings().observe, ...sizes };
-      const when = random.pick(["due", "all"] as const);
-      await observe(observing(entries.slice(0, until), { records, settings, when, maxSteps: 2 }));
-    }
-    await observe(observing(entries, { records }));
-    const covered = records.flatMap((record) => [...foldLedger([record]).covered]);
-    expect(covered).toEqual([...new Set(entries.map(({ line }) => line))]);
-    expect(saidIn(records)).toEqual(saidIn(whole));
-  }
-});
-
-const OVER_HTTP: [what: string, replies: Reply[], failure: RegExp | undefined, calls: number][] = [
-  ["JSON", [JSON.stringify(GOOD)], undefined, 1],
-  ["JSON in a fence, after prose", [`Here:\n\`\`\`json\n${JSON.stringify(GOOD)}\n\`\`\``], undefined, 1],
-  ["no JSON, then JSON", ["let me think", JSON.stringify(GOOD)], undefined, 2],
-  ["never JSON", ["no"], /^Cannot use the model's answer for observe: /, 3],
-  ["500", [{ kind: "status", status: 500 }], /the server answered 500/, 1],
-  ["half an answer", [{ kind: "cut" }], /^Cannot ask the model: /, 1],
-  ["silence", [{ kind: "hang" }], /no answer within 0\.3 s/, 1],
-];
-
-test.each(OVER_HTTP)("a model over HTTP that answers with %s", async (_, replies, failure, calls) => {
-  using home = temporaryHome();
-  server.script(...replies);
-  server.requests.length = 0;
-  const llm = { baseUrl: server.baseUrl, apiKeyEnv: "K", model: "m", dailyBudgetUsd: 1, prices: {} };
-  const spend = openSpendLedger(home.paths.home, { timezone: "UTC" });
-  const complete = jsonCompleter(chatSender({ config: { ...llm, timeoutMs: 300 }, env: {}, spend }));
-  const records: LedgerRecord[] = [];
-  const outcome = await observe(observing(conversation(TURNS), { records, complete }));
-  if (failure) expect(outcome.failure).toMatch(failure);
-  else expect(outcome.failure).toBeUndefined();
-  expect([server.chats().length, records.length, outcome.observations]).toEqual([
-    calls,
-    failure ? 0 : 1,
-    failure ? 0 : 2,
-  ]);
 });
 
 test("60 random lives of a session lose nothing", async () => {

@@ -198,7 +198,7 @@ test("what another run is indexing just now is waited for, and found", async () 
   const config = configOf(home);
   talk(home, ID, [["where is the sextant", "In the chart room."]]);
   const release = tryLock(join(home.paths.home, "index.lock"));
-  setTimeout(() => release?.(), 400);
+  setTimeout(() => release?.(), 100);
   const { results, index } = await sessionSearch({ query: "sextant" }, { config });
   expect([results.length, index.behind.sessions]).toEqual([1, 0]);
 });

@@ -52,12 +52,6 @@ export function readSets(): QuestionSet[] {
   ].filter(({ questions }) => questions.length > 0);
 }
 
-/** Reads the questions on committed transcripts of coding agents; undefined where they are absent. */
-export function readCodebench(): QuestionSet | undefined {
-  if (!existsSync(CODEBENCH)) return undefined;
-  return { set: "codebench", corpus: codingCorpus(), wider: [], questions: codingQuestions() };
-}
-
 /** Returns whether a transcript is of a repository, by the folder that it lies in. */
 export function isOfProject({ file }: Session, project: string): boolean {
   return file.includes(`/${project}/`);
