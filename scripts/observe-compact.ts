@@ -42,7 +42,6 @@ import {
 } from "../lib/observe/observe-session.ts";
 import {
   type ObservationStatus,
-  type Observing,
   observationStatus,
   type Recalled,
   rawLines,
@@ -52,7 +51,7 @@ import {
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
 import { redactor } from "../lib/redact/redact.ts";
-import { type FoundShared, findObserved, sharedMemory } from "../lib/share/shared-sessions.ts";
+import { type FoundShared, findObserved } from "../lib/share/shared-sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -103,7 +102,7 @@ interface Output {
   rendered?: string | null;
   status?: ObservationStatus;
   view?: string[];
-  recalled?: Recalled;
+  recalled?: Pick<Recalled, "text">;
   records?: readonly unknown[];
 }
 
@@ -179,31 +178,36 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
   return { ...output, ...look(input, readSessionMemory(session, context), context) };
 }
 
-/** Shows what the owner of a shared session observed: a copy, of which nothing is ours to change. */
-async function lookAtShared(input: Input, shared: FoundShared, context: SessionContext): Promise<Output> {
-  const { id, name = null, agent, owner, machine } = shared;
-  if (input.observe || input.rebuild || input.reflect || input.dump) {
+/** Shows what the owner of a shared session observed: a text, of which nothing is ours to change. */
+function lookAtShared(input: Input, shared: FoundShared): Output {
+  const { id, name = null, agent, owner, machine, observations = "" } = shared;
+  const { observe, rebuild, reflect, dump, recall } = input;
+  if (observe || rebuild || reflect || dump || input.view === "raw") {
     const message = `Cannot observe "${shared.reference}": ${owner}@${machine} does, and shares the result`;
     throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render or --view obs" });
   }
-  const observing = { observer: undefined, reason: `${owner}@${machine} observes it` };
-  const looked = look(input, await sharedMemory(shared, context), { ...context, observing });
-  return { session: { id, name, agent, file: "", from: { owner, machine } }, ...looked };
+  const output: Output = { session: { id, name, agent, file: "", from: { owner, machine } } };
+  const lines = observations.split("\n").filter((line) => /^- (?:🔴|🟡|🟢) /u.test(line));
+  const recalled = lines.find((line) => line.endsWith(` [${recall}]`));
+  if (recall !== undefined && recalled === undefined) {
+    const message = `Cannot recall "${recall}": no observation of this session has that id`;
+    throw new SessionMemoryError("NOT_FOUND", message, { hint: "see the ids with --view obs" });
+  }
+  if (input.render || input.status) output.rendered = observations.slice(0, input.maxChars) || null;
+  if (input.view) output.view = lines.slice(-input.lines);
+  if (recalled !== undefined) output.recalled = { text: recalled };
+  return output;
 }
 
 /** Performs the actions that only read. */
-function look(
-  input: Input,
-  state: SessionMemoryState,
-  { observing, ...context }: SessionContext & { observing?: Observing },
-): Partial<Output> {
+function look(input: Input, state: SessionMemoryState, context: SessionContext): Partial<Output> {
   const output: Partial<Output> = {};
   const { session } = state;
   const { timezone, participants, redact } = context.settings;
   const style = { timezone, participants, redact: redactor(redact.extra) };
   if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
   if (input.render) output.rendered = renderObservations(state.ledger, { maxChars: input.maxChars }) ?? null;
-  if (input.status) output.status = observationStatus(state, context, observing);
+  if (input.status) output.status = observationStatus(state, context);
   if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
   if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
   if (input.recall !== undefined) {
@@ -280,9 +284,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
       ? setObserveSettings(paths, { settings: settings.observe, changes: input.changes })
       : undefined;
   const output =
-    "shared" in found
-      ? await lookAtShared(input, found.shared, context)
-      : await run(input, found.session, context);
+    "shared" in found ? lookAtShared(input, found.shared) : await run(input, found.session, context);
   progress.end();
   if (changed) output.settings = changed;
   if (!input.json) remarkOn(output, set);

@@ -168,10 +168,9 @@ export function recallObservation(
   }
   const sources = entries.filter(({ line }) => observation.sources.includes(line));
   const lines = sources.map((entry) => `${file === "" ? "" : `${file}:`}${entryLine(entry, style)}`);
-  const place = observation.sources.length > 0 ? "gone" : "elsewhere";
   const remark =
     file === ""
-      ? `its transcript is ${lines.length > 0 ? "gone: these lines are from the index" : place}`
+      ? `its transcript is gone${lines.length > 0 ? ": these lines are from the index" : ""}`
       : `line ${observation.sources.join(", ")} is no longer in ${file}`;
   const text = [
     observationLine(observation),

@@ -3,10 +3,8 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
 import { formatAge } from "../base/time.ts";
-import type { PathsWithRules, Settings } from "../config/config.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import { resolveOrIndexed, storedSteps } from "../index/held-sessions.ts";
-import type { Files, Ledger, Observation, Priority } from "../observe/observations.ts";
-import type { SessionMemoryState } from "../observe/observe-session.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { foldName, type LineRange, linesIn } from "../sessions/references.ts";
@@ -222,51 +220,4 @@ export function metaOfShared(shared: FoundShared): SessionMeta | undefined {
     model: "shared",
     lastIndexedLeafId: "",
   };
-}
-
-const OBSERVATION = /^- (🔴|🟡|🟢) (?:\((\d\d:\d\d)\) )?(.+) \[(\w{6})\]$/u;
-const PRIORITIES: Record<string, Priority> = { "🔴": "red", "🟡": "yellow", "🟢": "green" };
-
-/** Returns what the owner's machine observed of a session as this one would keep it, but for the conversation. */
-export async function sharedMemory(
-  shared: FoundShared,
-  { paths, settings }: { paths: PathsWithRules; settings: Settings },
-): Promise<SessionMemoryState> {
-  const [{ redactLedger }, { observeSettings }, { filesIn }] = await Promise.all([
-    import("../observe/ledger.ts"),
-    import("../observe/ledger.ts"),
-    import("../observe/render-observations.ts"),
-  ]);
-  const files = filesIn(shared.observations ?? "");
-  return {
-    session: asSession(shared),
-    ledger: redactLedger(sharedLedger(shared, files), settings.redact.extra),
-    settings: observeSettings(paths, settings.observe),
-    ...{ entries: [], skipped: 0 },
-  };
-}
-
-/** Returns the rendered observations as a ledger: lines and files, without transcript lines. */
-function sharedLedger({ observations: text = "", reference }: FoundShared, files: Files): Ledger {
-  const threads = new Set([...text.matchAll(/^- (?!🔴|🟡|🟢).*\[(\w{6})\]$/gmu)].map(([, id]) => id));
-  const observations: Observation[] = [];
-  let day = "";
-  let zone = "";
-  for (const line of text.split("\n")) {
-    [, day = day, zone = zone] = /^### (\S+) \((.+)\)$/.exec(line) ?? [];
-    const [, mark = "", time, words = "", id] = OBSERVATION.exec(line) ?? [];
-    if (id === undefined) continue;
-    const observation: Observation = {
-      id,
-      at: null,
-      priority: PRIORITIES[mark] ?? "green",
-      text: words,
-      sources: [],
-    };
-    if (time) observation.local = `${day} ${time} ${zone}`;
-    observations.push(threads.has(id) ? { ...observation, thread: true } : observation);
-  }
-  return observations.length === 0
-    ? []
-    : [{ kind: "observed", observations, coversTo: 0, covers: "", by: reference, files }];
 }
