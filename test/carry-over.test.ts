@@ -83,17 +83,6 @@ describe("an index of another version", () => {
     expect(findings.filter(({ what }: { what: string }) => /damaged|version/.test(what))).toEqual([]);
   });
 
-  test("stays beside the new one where not all of it could be read", async () => {
-    using home = await indexedHome();
-    age(home.paths.database, "ALTER TABLE deeds RENAME COLUMN target TO aim");
-    expect((await found(home, "brass sextant"))[0]).toBe(GONE);
-    expect(databases(home)).toEqual([
-      "memory.db",
-      expect.stringMatching(/^memory\.db\.damaged-\d{8}T\d{6}Z$/),
-      "state.db",
-    ]);
-  });
-
   test("is carried over once by many processes, and by the next one where one is killed", async () => {
     using home = await indexedHome();
     age(home.paths.database);

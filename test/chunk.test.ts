@@ -14,10 +14,6 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
     87,
   ],
   [
-    "어제 우리는 데이터베이스 마이그레이션 방법에 대해 논의했고 결국 선행 기록 로그를 사용하기로 결정했습니다. 테스트가 실패하면 이유를 알려 주세요.",
-    71,
-  ],
-  [
     "Вчера мы обсуждали миграцию базы данных и решили использовать журнал с упреждающей записью. Если тест не проходит, объясни причину, пожалуйста.",
     63,
   ],
@@ -29,13 +25,7 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
     "ناقشنا بالأمس ترحيل قاعدة البيانات وقررنا استخدام سجل الكتابة المسبقة لأن القراء يجب ألا يمنعوا الكتاب",
     70,
   ],
-  ["कल हमने डेटाबेस माइग्रेशन पर चर्चा की और अंत में राइट-अहेड लॉग का उपयोग करने का निर्णय लिया", 90],
   ["เมื่อวานเราคุยกันเรื่องการย้ายฐานข้อมูลและตัดสินใจใช้บันทึกการเขียนล่วงหน้า", 62],
-  [
-    "Χθες συζητήσαμε τη μεταφορά της βάσης δεδομένων και αποφασίσαμε να χρησιμοποιήσουμε το αρχείο καταγραφής",
-    92,
-  ],
-  ["אתמול דנו בהעברת מסד הנתונים והחלטנו להשתמש ביומן כתיבה מראש", 57],
   ["😀🎉🚀👨‍👩‍👧‍👦🇩🇪✨🔥💡🧪🛠️ ok ✅ done ❌ ⚠️", 56],
   [
     "Let me look at the failing test first. The fixture writes two rows with the same uuid, so the second insert is dropped silently.",
@@ -47,15 +37,10 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
   ],
   ["3f9a2c71d04e8b56aa10ffed7c2b9e4415d0c3ab 550e8400-e29b-41d4-a716-446655440000", 49],
   ["aGVsbG8gd29ybGQhIFRoaXMgaXMgYmFzZTY0IGRhdGEsIGp1c3QgdG8gY291bnQgdG9rZW5z", 51],
-  ["ThefixturewritestworowswiththesameuuidsothesecondinsertisdroppedsilentlyKeeptheruleinoneplace", 27],
   [
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a template is what is counted
     "const{a,b}=await Promise.all([readFile(path),stat(path)]);if(!a||b.size===0)throw new RangeError(`empty:${path}`);",
     36,
-  ],
-  [
-    'Traceback (most recent call last):\n  File "app/main.py", line 42, in run\n    raise ValueError(f"bad value: {value!r}")',
-    35,
   ],
 ];
 

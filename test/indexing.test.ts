@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import type { openStore } from "../lib/store/store.ts";
-import { claudeState } from "./support/claude.ts";
+import { claudeAssistant, claudeState, claudeToolResult } from "./support/claude.ts";
 import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {
   chunksOf,
@@ -35,6 +35,15 @@ function state(store: ReturnType<typeof openStore>, id: string) {
     .get(id);
 }
 
+/** A command and its result, in rows that a host writes apart. */
+function ran(command: string, content: string): Row[] {
+  const id = `toolu_${uuidFrom(command)}`;
+  return [
+    ...claudeAssistant({ tools: [{ name: "Bash", input: { command }, id }] }),
+    claudeToolResult({ toolUseId: id, content, isError: true }),
+  ];
+}
+
 describe("indexSessions()", () => {
   test("touches nothing when nothing changed", async () => {
     layFixtures(home);
@@ -56,56 +65,15 @@ describe("indexSessions()", () => {
     expect(contentOf(store)).toEqual(before);
   });
 
-  test("adds what a session grew by and reads its open exchange again", async () => {
-    const store = openHomeStore(home);
-    const file = writeClaude(home, { id: ONE, rows: [turn("first question", "first answer")] });
-    await indexHome(home, store);
-    expect(state(store, ONE)).toEqual({
-      status: "complete",
-      chunk_count: 1,
-      skipped_lines: 0,
-      cursor_line: 0,
-      next_chunk: 0,
-      error: null,
-    });
-    const [, late] = turn("unused", "an answer that came late");
-    appendFileSync(file, jsonl([late as Row], turn("second question", "second answer", { minute: 5 })));
-    const report = await indexHome(home, store);
-    expect({ ...report, failed: 0 }).toEqual({
-      sessions: 1,
-      chunks: 2,
-      newChunks: 2,
-      skippedLines: 0,
-      quarantined: [],
-      failed: 0,
-      left: 0,
-    });
-    expect(chunksOf(store, ONE)).toEqual([
-      "User: first question\nAssistant: first answer\nAssistant: an answer that came late",
-      "User: second question\nAssistant: second answer",
-    ]);
-    expect(state(store, ONE)).toEqual({
-      status: "complete",
-      chunk_count: 2,
-      skipped_lines: 0,
-      cursor_line: 3,
-      next_chunk: 1,
-      error: null,
-    });
-    expect([countMatches(store, "late"), countMatches(store, "first")]).toEqual([1, 1]);
-  });
-
   test("gives the same index however a session's bytes arrived", async () => {
     const seed = fuzzSeed("indexing in pieces");
     const random = seeded(seed);
     for (let round = 0; round < 12; round++) {
       using home = temporaryHome();
-      const rows = Array.from({ length: random.integer(1, 30) }, (_, i) =>
-        turn(`question ${i} ${"word ".repeat(random.integer(0, 400))}`, `answer ${i} é🎉`, {
-          minute: i,
-          tools: random.chance(0.3) ? [{ name: "Bash", input: { command: `bun test ${i}` } }] : [],
-        }),
-      );
+      const rows = Array.from({ length: random.integer(1, 30) }, (_, i) => [
+        ...turn(`question ${i} ${"word ".repeat(random.integer(0, 400))}`, `answer ${i} é🎉`, { minute: i }),
+        ...(random.chance(0.3) ? ran(`bun test ${i}`, `${i} failed`) : []),
+      ]);
       const bytes = Buffer.from(jsonl(...rows));
       const pieces = openNewStore();
       const file = writeClaude(home, { id: ONE, rows: "" });
