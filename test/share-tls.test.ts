@@ -5,7 +5,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { ShareConfig } from "../lib/config/config.ts";
-import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
+import { temporaryHome, write } from "./support/home.ts";
 import {
   giveToServer,
   hasPostgres,
@@ -14,7 +14,7 @@ import {
   startPostgres,
 } from "./support/postgres.ts";
 import { type Finished, runCommand, runScript, scriptPath } from "./support/run.ts";
-import { listenAsHub, PROJECT, say, uuid } from "./support/share.ts";
+import { listenAsHub, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
 setDefaultTimeout(120_000);
@@ -35,18 +35,19 @@ const OUTSIDE = Object.values(networkInterfaces())
   .flat()
   .find((address) => address && !address.internal && address.family === "IPv4")?.address;
 
-function home(url: string, share: Partial<ShareConfig> = {}): TemporaryHome {
-  const made = temporaryHome({ SESSION_MEMORY_HUB_URL: url });
-  write(join(made.project, ".git", "config"), '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n');
-  made.configure({ share: { machine: "desk", projects: { [PROJECT]: "team_app" }, ...share } });
-  return made;
+function home(url: string, share: Partial<ShareConfig> = {}): Sharer {
+  return sharer({ url: () => url }, { role: "alice", machine: "desk", share });
 }
 
 /** Runs share.ts on a runtime, or in this process. */
-function share(runtime: string[] | undefined, home: TemporaryHome, ...args: string[]): Promise<Finished> {
+function share(runtime: string[] | undefined, home: Sharer, ...args: string[]): Promise<Finished> {
   if (runtime === undefined) return home.run("share", ...args);
   return runCommand([...runtime, scriptPath("share"), ...args], { env: home.env, cwd: home.project });
 }
+
+const WRONG = /its certificate is refused: .+\nhint: correct share\.caFile, or the host name in the URL\n$/;
+const MISSING =
+  /it offers no TLS\nhint: turn ssl on in its postgresql\.conf: a password is not sent in the clear\n$/;
 
 describe.skipIf(!hasPostgres())("the hub's certificate", () => {
   let postgres: Postgres;
@@ -103,37 +104,23 @@ describe.skipIf(!hasPostgres())("the hub's certificate", () => {
         expect(Number(encrypted[0])).toBeGreaterThan(0);
       });
 
-      test("of another authority is refused", async () => {
-        using alice = home(at(postgres, "localhost"), { caFile: otherCa });
-        await expectRefused(
-          await share(runtime, alice),
-          /its certificate is refused: .+\nhint: correct share\.caFile, or the host name in the URL\n$/,
-        );
-      });
-
-      test("for another name is refused, an address among them", async () => {
-        using alice = home(at(postgres, "127.0.0.1"), { caFile: ca });
-        await expectRefused(
-          await share(runtime, alice),
-          /its certificate is refused: .+\nhint: correct share\.caFile, or the host name in the URL\n$/,
-        );
-      });
-
-      test("is not done without: a server that has none is refused", async () => {
-        using alice = home(at(plain, "localhost"), { caFile: ca });
-        await expectRefused(
-          await share(runtime, alice),
-          /it offers no TLS\nhint: turn ssl on in its postgresql\.conf: a password is not sent in the clear\n$/,
-        );
+      const refused: [what: string, home: () => Sharer, message: RegExp][] = [
+        ["of another authority", () => home(at(postgres, "localhost"), { caFile: otherCa }), WRONG],
+        ["for another name", () => home(at(postgres, "127.0.0.1"), { caFile: ca }), WRONG],
+        ["that is missing", () => home(at(plain, "localhost"), { caFile: ca }), MISSING],
+      ];
+      test.each(refused)("%s is refused", async (_, make, message) => {
+        using alice = make();
+        await expectRefused(await share(runtime, alice), message);
       });
 
       test.skipIf(OUTSIDE === undefined)(
         "is asked for wherever the hub is not on this machine, whatever the URL says",
         async () => {
           using untrusted = home(at(postgres, OUTSIDE ?? ""));
-          await expectRefused(await share(runtime, untrusted), /its certificate is refused: /);
+          await expectRefused(await share(runtime, untrusted), WRONG);
           using none = home(at(plain, OUTSIDE ?? ""));
-          await expectRefused(await share(runtime, none), /it offers no TLS\n/);
+          await expectRefused(await share(runtime, none), MISSING);
         },
       );
     });

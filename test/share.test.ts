@@ -190,12 +190,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
   test("empties a revoked reader's replica at its next pull, and fills it again", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
     using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    const steps: Step[] = [
-      { says: "user", text: "what is the port" },
-      { runs: "make serve", output: "error: listen EADDRINUSE: address already in use :::8443", exit: 1 },
-      { says: "assistant", text: "8443" },
-    ];
-    HOST_WRITERS.claude?.(alice, { id: uuid(5), cwd: alice.project, title: "the port", steps });
+    say(alice, uuid(5), ["what is the port", "8443"]);
     await alice.share();
     await bob.share();
     expect(Object.keys(wordsIn(bob.paths.shared))).toContain(`alice@desk:${uuid(5)}`);
