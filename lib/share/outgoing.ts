@@ -5,7 +5,6 @@
  */
 
 import { realpathSync, statSync } from "node:fs";
-import { posix } from "node:path";
 import { sha256, shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import { cleanMessages } from "../index/chunk-messages.ts";
@@ -58,8 +57,6 @@ const FILE_KINDS = new Set<DeedKind>(["edit", "write", "read", "search"]);
 interface Sending {
   clean: (text: string) => string;
   hasText: (text: string) => boolean;
-  /** The top of the repository on this machine. */
-  root: string;
 }
 
 /** Returns a function that reads a session from the index in the form it may be sent. */
@@ -69,9 +66,8 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
   const machine = ownMachine(config.settings.share ?? {});
   const { hasText } = exclusion;
   return (store: Store, session: LocalSession) => {
-    const root = projectDirectories(session.cwd)[0] ?? session.cwd;
-    const withoutRoot = rootRemover(root);
-    const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText, root };
+    const withoutRoot = rootRemover(projectDirectories(session.cwd)[0] ?? session.cwd);
+    const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText };
     const all = store.db
       .prepare("SELECT * FROM session_chunks WHERE session_id = ? ORDER BY chunk_index")
       .all(session.storedId);
@@ -132,7 +128,11 @@ function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: str
     exchange: Number(row.exchange_line),
     tokens: Number(row.token_count),
     header: clean(context.slice(0, context.length - content.length)),
-    tools: withoutForeignPaths(clean(String(row.tools))),
+    // one call a line: its tool and what it was called with
+    tools: clean(String(row.tools)).replace(
+      /^(\S+) (\/\S+)$/gm,
+      (_, tool, path) => `${tool} ${withoutFolders(path)}`,
+    ),
     rows: said.rowLines,
     deeds: firstWithin(deeds, DEEDS_MAX_BYTES),
   };
@@ -174,20 +174,21 @@ export function holdsText(
   return [target, ...paths, input, result].some(hasText);
 }
 
-function toShared(deed: StoredDeed, { clean, root }: Sending) {
+function toShared(deed: StoredDeed, { clean }: Sending) {
   const { line, resultLine = null, timestamp, kind, outcome } = deed;
   const isFile = FILE_KINDS.has(kind);
+  const placed = (path: string) => withoutFolders(clean(path));
   const files = isFile ? [deed.target, ...deed.paths].filter((path) => path.startsWith("/")) : [];
   // the arguments repeat the path
-  const input = files.reduce((text, path) => text.replaceAll(path, placed(path, root)), deed.input);
+  const input = files.reduce((text, path) => text.replaceAll(path, placed(path)), deed.input);
   return {
     line,
     resultLine,
     at: timestamp,
     kind,
     tool: clean(deed.tool),
-    target: clean(isFile ? placed(deed.target, root) : deed.target),
-    paths: deed.paths.map((path) => clean(placed(path, root))),
+    target: isFile ? placed(deed.target) : clean(deed.target),
+    paths: deed.paths.map(placed),
     input: clean(input),
     outcome,
     result: clean(deed.result),
@@ -292,17 +293,9 @@ function textOf(value: SqlRow[string] | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Returns a path from the top of the project; elsewhere only the name, or with `~` below a home. */
-function placed(path: string, root: string): string {
-  if (!path.startsWith("/")) return path;
-  if (path === root) return ".";
-  if (path.startsWith(`${root}/`)) return path.slice(root.length + 1);
-  return isInHome(path) ? path : `…/${posix.basename(path)}`;
-}
-
-function isInHome(path: string): boolean {
-  const home = process.getBuiltinModule("node:os").homedir();
-  return path.startsWith(`${home}/`) || /^\/(?:home|Users)\/[^/]+\//.test(path);
+/** Returns a cleaned path; outside of project and home only its name is left. */
+function withoutFolders(path: string): string {
+  return path.replace(/^\/(?:.*\/)?/, "…/");
 }
 
 /** A home in another system's or user's usual place, also in JSON, in a URL, and as hosts make folder names of it. */
@@ -325,11 +318,6 @@ function rootRemover(root: string): (text: string) => string {
   const paths = [...new Set([root, realPath(root)])].map(escaped).join("|");
   const pattern = new RegExp(`(?:${paths})(?:/(?=[\\w.@-])|(?![\\w/-]))`, "g");
   return (text) => text.replace(pattern, (match) => (match.endsWith("/") ? "" : "."));
-}
-
-/** Returns the tool calls of a chunk, one per line: of files outside of project and home only the name is left. */
-function withoutForeignPaths(tools: string): string {
-  return tools.replace(/^(\S+) \/(?:[^\s/]+\/)*([^\s/]+)$/gm, "$1 …/$2");
 }
 
 function escaped(path: string): string {
