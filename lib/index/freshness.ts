@@ -163,32 +163,29 @@ export function findChanged(
 ): readonly Session[] {
   if (!isFilteredBy(store, exclude)) return sessions;
   const read = filesAsRead(store);
-  const gone = new Set(readFiles(store, { gone: true }));
+  const marked = store.db.prepare("SELECT file FROM sessions WHERE source_gone = 1").all();
+  const gone = new Set(marked.map(({ file }) => String(file)));
   return sessions.filter(
     ({ size, modifiedAt, file }) => !read.has(`${size} ${modifiedAt} ${file}`) || gone.has(file),
   );
 }
 
-/**
- * Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. Usually all
- * known sessions are unchanged, and no file has to be looked for.
- */
-export function markSources(store: Store, listed: readonly Session[], unchanged: number): number {
-  const counts = store.db.prepare("SELECT count(*) AS known, total(source_gone) AS gone FROM sessions").get();
-  const [known, before] = [Number(counts?.known), Number(counts?.gone)];
-  if (known - before === unchanged) return before;
+/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. */
+export function markSources({ db }: Store, listed: readonly Session[]): number {
   const files = new Set(listed.map(({ file }) => file));
-  const isGone = (file: string) => !files.has(file) && !existsSync(file);
-  const lost = readFiles(store, { gone: false }).filter(isGone);
-  const back = readFiles(store, { gone: true }).filter((file) => !isGone(file));
-  if (lost.length + back.length > 0) {
-    store.db.transaction(() => {
-      const mark = store.db.prepare("UPDATE sessions SET source_gone = ? WHERE file = ?");
-      for (const file of lost) mark.run(1, file);
-      for (const file of back) mark.run(0, file);
+  const known = db.prepare("SELECT number, file, source_gone AS gone FROM sessions").all();
+  const sessions = known.map(({ number, file, gone }) => {
+    const isGone = !files.has(String(file)) && !existsSync(String(file));
+    return { number: Number(number), isGone, isMarked: gone === 1 };
+  });
+  const changed = sessions.filter(({ isGone, isMarked }) => isGone !== isMarked);
+  if (changed.length > 0) {
+    const mark = db.prepare("UPDATE sessions SET source_gone = ? WHERE number = ?");
+    db.transaction(() => {
+      for (const { number, isGone } of changed) mark.run(isGone ? 1 : 0, number);
     });
   }
-  return before + lost.length - back.length;
+  return sessions.filter(({ isGone }) => isGone).length;
 }
 
 /** Returns size, time and path of each file as it was read to its end, in one text each. */
@@ -197,11 +194,6 @@ function filesAsRead(store: Store): ReadonlySet<string> {
     "SELECT size || ' ' || modified || ' ' || file_path AS item FROM index_state",
   );
   return new Set(rows.all().map(({ item }) => String(item)));
-}
-
-function readFiles(store: Store, { gone }: { gone: boolean }): string[] {
-  const rows = store.db.prepare("SELECT file FROM sessions WHERE source_gone = ?").all(gone ? 1 : 0);
-  return rows.map(({ file }) => String(file));
 }
 
 /** A session's state in the index, as `embed --status` shows it. */

@@ -20,6 +20,7 @@ import { removeDeeds } from "./deeds.ts";
 import {
   forgetProgress,
   type IndexedSession,
+  type IndexReport,
   readIndexedSession,
   type SessionFacts,
   saveIndexedSession,
@@ -43,19 +44,6 @@ const REWOUND_MAX = 256 * 1024 * 1024;
 const CHUNKS_PER_PART = 100;
 /** With a larger share of damaged lines than this, the file is validated as a whole. */
 const DAMAGED_SHARE = 0.5;
-
-export interface IndexReport {
-  /** Sessions that were read. */
-  sessions: number;
-  /** Chunks those sessions have. */
-  chunks: number;
-  newChunks: number;
-  skippedLines: number;
-  quarantined: { file: string; reason: string }[];
-  failed: { file: string; reason: string }[];
-  /** Sessions that were not reached. */
-  left: number;
-}
 
 /** What the passes of one run have in common. */
 export interface PassOptions {

@@ -14,7 +14,7 @@ import type { EmbedTexts } from "../model/configured-model.ts";
 import { copyDatabase, openStore, type Store, tendIndexes } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
 import { findChanged, markSources } from "./freshness.ts";
-import type { IndexReport } from "./index-pass.ts";
+import { emptyReport, type IndexReport } from "./index-state.ts";
 import type { EmbeddingReport, TopicReport } from "./paid-work.ts";
 
 export interface RunOptions {
@@ -75,8 +75,7 @@ async function readTranscripts(
   const { store, config, sessions, all, isComplete, prune } = options;
   const changed = all ? sessions : findChanged(store, sessions, config.settings);
   const report = await readChanged(options, changed);
-  const unchanged = sessions.length - changed.length;
-  const gone = isComplete ? markSources(store, sessions, unchanged) : 0;
+  const gone = isComplete ? markSources(store, sessions) : 0;
   if (!prune || gone === 0) return { report, gone, pruned: 0 };
   return { report, gone: 0, pruned: (await import("./forget-rows.ts")).pruneGone(store) };
 }
@@ -87,7 +86,7 @@ async function readChanged(options: RunOptions, sessions: readonly Session[]): P
   const { settings } = config;
   const { exclude } = settings;
   // Sessions that config.json excludes now may be in the index from before.
-  if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return NOTHING_TO_READ;
+  if (sessions.length + exclude.sessions.length + exclude.projects.length === 0) return emptyReport();
   const { indexInTurn } = await import("./indexing.ts");
   const { update: onProgress, end } = progress("sessions");
   try {
@@ -96,16 +95,6 @@ async function readChanged(options: RunOptions, sessions: readonly Session[]): P
     end();
   }
 }
-
-const NOTHING_TO_READ: IndexReport = {
-  sessions: 0,
-  chunks: 0,
-  newChunks: 0,
-  skippedLines: 0,
-  quarantined: [],
-  failed: [],
-  left: 0,
-};
 
 const NOTHING_TO_EMBED: EmbeddingReport = {
   embedded: 0,

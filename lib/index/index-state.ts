@@ -35,6 +35,24 @@ export interface IndexedSession {
   error: string | undefined;
 }
 
+/** What a run did. */
+export interface IndexReport {
+  /** Sessions that were read. */
+  sessions: number;
+  /** Chunks those sessions have. */
+  chunks: number;
+  newChunks: number;
+  skippedLines: number;
+  quarantined: { file: string; reason: string }[];
+  failed: { file: string; reason: string }[];
+  /** Sessions that were not reached. */
+  left: number;
+}
+
+export function emptyReport(): IndexReport {
+  return { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 };
+}
+
 /** The facts that a session's file gives beside its text. */
 export interface SessionFacts {
   name: string | undefined;

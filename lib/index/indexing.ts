@@ -29,10 +29,12 @@ import {
   readStored,
   unreadBytes,
 } from "./freshness.ts";
-import { type IndexReport, type PassOptions, releaseRows, rowClaimer, runPass } from "./index-pass.ts";
+import { type PassOptions, releaseRows, rowClaimer, runPass } from "./index-pass.ts";
 import {
+  emptyReport,
   forgetProgress,
   type IndexedSession,
+  type IndexReport,
   newIndexedSession,
   readIndexedSessions,
   type SessionFacts,
@@ -119,7 +121,7 @@ function startRun(options: IndexOptions): Run {
     isOver: () =>
       run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
     onWarning: options.onWarning,
-    report: { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 },
+    report: emptyReport(),
   };
   return run;
 }

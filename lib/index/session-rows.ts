@@ -54,7 +54,7 @@ export function chunkAdder({ db }: Pick<Store, "db">) {
     { timestamp, exchangeLine }: Omit<ChunkPlace, "before">,
     hash = contentHash(chunk.contextContent),
   ): void => {
-    const topics = cachedTopics?.(hash);
+    const topics = cachedTopics(hash);
     const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
     const { lastId } = insert.run(
       ...[chunk.sessionId, chunk.index, timestamp],
@@ -123,8 +123,7 @@ export function putTopics(store: Store, chunkId: number, topics: string[]): void
   replaceFullText(store, chunkId);
 }
 
-function topicCache(db: Store["db"]): ((hash: Uint8Array) => string[] | undefined) | undefined {
-  if (!db.prepare("SELECT 1 FROM topic_cache LIMIT 1").get()) return undefined;
+function topicCache(db: Store["db"]): (hash: Uint8Array) => string[] | undefined {
   const find = db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");
   return (hash) => {
     const row = find.get(hash);

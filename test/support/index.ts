@@ -4,7 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defaultSettings, type Settings } from "../../lib/config/config.ts";
-import type { IndexReport } from "../../lib/index/index-pass.ts";
+import type { IndexReport } from "../../lib/index/index-state.ts";
 import { type IndexOptions, indexSessions } from "../../lib/index/indexing.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
