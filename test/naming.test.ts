@@ -52,11 +52,6 @@ const named: [string, Entry[], string | undefined][] = [
     "Add a rollback step when the health check fails",
   ],
   [
-    "what a client put in is no name",
-    [user("<ide_opened_file>The user opened x.ts</ide_opened_file>\nrename the invoice module to billing")],
-    "Rename the invoice module to billing",
-  ],
-  [
     'a commit says what "fix it" did not',
     [
       user("fix it"),

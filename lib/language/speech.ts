@@ -186,18 +186,14 @@ export function gist(text: string, max: number): string {
   return truncate(result, max);
 }
 
-/** A paragraph that begins with a shell's prompt: what follows was printed. */
-const SHELL_SESSION = /(?<=^|\n\n)(?:\(\w+\) )?[\w.-]+@[\w.-]+[:~][^\n]*[$#] [^\n]*(?:\n[^\n]+)*/g;
 /** Pasted text is long: its beginning and end are read. */
 const READ_CHARS = 20_000;
 
-/** Returns a message without what its user did not write: code, logs and tables, tags inserted by clients, addresses. */
+/** Returns a message without what its user did not write: code, logs and tables, marks of clients, addresses. */
 export function spokenText(text: string): string {
   const isLong = text.length > 2 * READ_CHARS;
-  return withoutElements(isLong ? `${text.slice(0, READ_CHARS)}\n${text.slice(-READ_CHARS)}` : text)
+  return (isLong ? `${text.slice(0, READ_CHARS)}\n${text.slice(-READ_CHARS)}` : text)
     .replace(/```[\s\S]*?(?:```|$)/g, "\n")
-    .replace(SHELL_SESSION, "\n")
-    .replace(/^(?:diff --git|@@ |index [0-9a-f]+\.\.|--- |\+\+\+ )[\s\S]*/m, "\n")
     .replace(/\[(?:redacted:[a-z0-9-]+|Image[^\][]{0,200}|REDACTED[^\][]{0,200})\]/gi, "\n")
     .replace(/\bhttps?:\/\/\S+|(?<![\w.-])[\w.-]{1,64}@[\w-]{1,63}\.[\w.]+/g, " ")
     .split("\n")
@@ -205,42 +201,22 @@ export function spokenText(text: string): string {
     .join("\n");
 }
 
-const OPENING = /<([a-z][\w-]{0,60})(?:\s[^<>]{0,400})?>/g;
-/** After so many elements that never end, text is no markup. */
-const UNENDED_MAX = 50;
-
-/** Returns the text without elements that end, in one pass. */
-function withoutElements(text: string): string {
-  const unended = new Set<string>();
-  let result = "";
-  let done = 0;
-  for (const { index, 0: opening, 1: tag } of text.matchAll(OPENING)) {
-    const closing = `</${tag}>`;
-    if (index < done || unended.has(closing)) continue;
-    const end = text.indexOf(closing, index + opening.length);
-    if (end === -1) {
-      unended.add(closing);
-      if (unended.size > UNENDED_MAX) break;
-      continue;
-    }
-    result += `${text.slice(done, index)}\n`;
-    done = end + closing.length;
-  }
-  return result + text.slice(done);
-}
-
-/** Begins what a program wrote: a time, a log's level, a stack frame, a prompt, a drawn line. */
+/** A longer line, or one with a smaller share of letters and blanks, is no sentence. */
+const SENTENCE = { chars: 1500, letters: 0.75 };
+/** Marks what a program wrote in words: a prompt, a log's level, an error, a statement. */
 const PRINTED =
-  /^(?:[>|*#]{1,3}\s*)?(?:\(\w+\) )?(?:\[[A-Za-z][\w.-]*\]:? \S|[A-Z]:\\|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|at \S+ ?\(|File "|Traceback|Caused by|\S+@\S+[:~].*[$#] |[$%❯➜] |npm ERR|error(?:\[\w+\])?: |warning: |\w*(?:Error|Exception)\b|[│┃┌└├╭╰|])/;
-const CODE =
-  /[;{}]$|=>|:=|^(?:const|var|def|SELECT|INSERT) |^(?:let \w+ ?[=:]|import [\w.]+$|import .+ from ["']|function \w*\(|class [A-Z])/;
+  /^(?:[$%❯➜>|│] |\(?\w+@[\w.-]+[:~]|\[[A-Z]+\] |at \S+ ?\(|Traceback|npm ERR|\w*(?:error|exception|warning)(?:\[\w+\])?: )|[;{}]$/i;
 
 /** Returns whether a program wrote a line: a log, a prompt, a stack frame, a table, code. */
 function isPasted(line: string): boolean {
   const text = line.trim();
   if (text === "") return false;
-  const isList = /^\s*(?:[-*•]|\d+[.)])\s/.test(line);
-  if (text.length > 1500 || PRINTED.test(text) || CODE.test(text)) return true;
-  if (/^\s{4,}\S|^\t/.test(line) && !isList) return true;
-  return (text.match(/[\p{L}\s]/gu)?.length ?? 0) / text.length < 0.6;
+  const isIndented = /^(?:\s{4}|\t)\s*(?![-*•\s]|\d+[.)])/.test(line);
+  const letters = text.match(/[\p{L}\s]/gu)?.length ?? 0;
+  return (
+    text.length > SENTENCE.chars ||
+    isIndented ||
+    PRINTED.test(text) ||
+    letters < text.length * SENTENCE.letters
+  );
 }
