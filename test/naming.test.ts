@@ -91,14 +91,6 @@ const named: [string, Entry[], string | undefined][] = [
     "Add a confirmation before the export",
   ],
   [
-    "an issue that is only linked is named as people say it",
-    [
-      user("review this PR: https://github.com/acme/shop/pull/73"),
-      agent("It moves the cart to its own table."),
-    ],
-    "Review this PR shop#73",
-  ],
-  [
     "the title of what was linked says more than the order to look at it",
     [
       user("Investigate the following report: https://github.com/acme/shop/issues/73"),
@@ -115,7 +107,7 @@ const named: [string, Entry[], string | undefined][] = [
       { ...run("gh issue view 8 --repo acme/shop"), callId: "c1" },
       { ...result("title:\tCart loses items after login\nstate:\tOPEN"), callId: "c1" },
     ],
-    "Investigate the following report shop#73",
+    "Investigate the following report",
   ],
   [
     "a commit says more than a request that names none of what was done",

@@ -43,11 +43,9 @@ const INJECTED =
 const SAID_ONCE = 0.7;
 /** Two such words of a later request are too little to know a session by, unless one is repeated. */
 const LEAST = 2;
-/** A link to an issue or a change, after words or alone. */
+/** A link to an issue or a change. */
 const LINK =
-  /(\S[ \t]+)?https?:\/\/[^\s/]+\/[^\s/]+\/([^\s/]+)\/(?:issues|pull|security\/advisories|-\/issues|-\/merge_requests)\/([\w-]+)\S*/g;
-/** Such a link as people say it, before or after all else. */
-const REFERENCE = /^([\w.-]+#\w[\w-]*)[\s.,:]+|[\s.,:]+([\w.-]+#\w[\w-]*)[\s.,:]*$/;
+  /https?:\/\/[^\s/]+\/[^\s/]+\/[^\s/]+\/(?:issues|pull|security\/advisories|-\/issues|-\/merge_requests)\/([\w-]+)/g;
 
 interface Statement {
   text: string;
@@ -70,11 +68,8 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
   for (const { text, worth } of [...requested(entries), ...printed, ...headings]) {
     const name = phrase(text);
     if (name === undefined) continue;
-    const terms = [...new Set(contentWords(name.replace(REFERENCE, "")))];
-    const telling = terms.reduce(
-      (sum, term) => sum + (weights.get(term) ?? 0),
-      REFERENCE.test(name) ? SAID_ONCE : 0,
-    );
+    const terms = [...new Set(contentWords(name))];
+    const telling = terms.reduce((sum, term) => sum + (weights.get(term) ?? 0), 0);
     if (worth * telling < LEAST) continue;
     // "Base.setText" is two words long.
     const score = (worth * mannerOf(name) * telling) / Math.sqrt(3 + name.split(/[\s./]+/).length);
@@ -86,14 +81,9 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
 /** Yields the sentences and clauses of the first requests, and a plan's heading. */
 function* requested(entries: readonly Entry[]): Generator<Statement> {
   for (const [position, { text }] of requestsIn(entries).slice(0, READ.requests).entries()) {
-    // After words, a link ends a sentence.
-    const named = text.replace(
-      LINK,
-      (_, before = "", repo, number) => `${before}${repo}#${number}${before && "\n"}`,
-    );
-    const heading = position < 2 ? /^#{1,2} +(.{8,120})$/m.exec(named)?.[1] : undefined;
+    const heading = position < 2 ? /^#{1,2} +(.{8,120})$/m.exec(text)?.[1] : undefined;
     if (heading !== undefined) yield { text: heading, worth: WORTH.heading };
-    for (const [index, sentence] of sentences(spokenText(named)).slice(0, READ.sentences).entries()) {
+    for (const [index, sentence] of sentences(spokenText(text)).slice(0, READ.sentences).entries()) {
       const worth = position > 0 ? WORTH.later : index > 0 ? WORTH.first : WORTH.opening;
       for (const text of [sentence, ...clausesOf(sentence)]) yield { text, worth };
     }
@@ -115,35 +105,27 @@ const CLAUSE_BREAK =
 /** Returns a statement in at most ten words; undefined when it names nothing. */
 function phrase(statement: string): string | undefined {
   const plain = statement
-    .replace(/\[([^\]]+)\]\([^)]*\)/g, "$1")
     .replace(/[*`"“”„«»¿¡]+/g, "")
     .replace(/@?(?:[\w.-]*\/)+([\w*-]+\.[\w.]+)/g, "$1")
     .replace(/\s*\([^)]*\)?/g, " ")
     .replace(/\s+/g, " ")
     .trim();
-  const reference = REFERENCE.exec(plain)?.slice(1).find(Boolean);
-  const bare = plain.replace(REFERENCE, "").replace(/^(?:plan|goal|task|context|summary)\s*:\s*/i, "");
-  const said = withoutLeadIn(bare);
-  const cut = hasUnspaced(said)
-    ? unspacedStart(said)
-    : spacedStart(said.split(" "), WORDS.max - (reference ? 1 : 0));
+  const said = withoutLeadIn(plain.replace(/^(?:plan|goal|task|context|summary)\s*:\s*/i, ""));
+  const cut = hasUnspaced(said) ? unspacedStart(said) : spacedStart(said.split(" "));
   const name = cut.replace(/^[\s\p{P}\p{S}]+(?<![@#([])|[\s\p{P}\p{S}]+$/gu, "");
-  const whole = reference && cut !== "" ? `${name} ${reference}` : name;
-  const isEnough = hasUnspaced(name)
-    ? name.length >= 4
-    : whole.includes(" ") && contentWords(whole).length > 1;
-  return isEnough && !INJECTED.test(name) ? whole.charAt(0).toUpperCase() + whole.slice(1) : undefined;
+  const isEnough = hasUnspaced(name) ? name.length >= 4 : name.includes(" ") && contentWords(name).length > 1;
+  return isEnough && !INJECTED.test(name) ? name.charAt(0).toUpperCase() + name.slice(1) : undefined;
 }
 
 /** Returns the first words, ended where a clause does. */
-function spacedStart(words: string[], max: number): string {
+function spacedStart(words: string[]): string {
   let end = words.length;
-  if (end > max) {
-    const ends = Array.from({ length: max - WORDS.min + 1 }, (_, less) => max - less);
+  if (end > WORDS.max) {
+    const ends = Array.from({ length: WORDS.max - WORDS.min + 1 }, (_, less) => WORDS.max - less);
     end =
       ends.find((at) => /[,;:–—]$/.test(words[at - 1] ?? "")) ??
       ends.find((at) => isFunctionWord(words[at] ?? "")) ??
-      max;
+      WORDS.max;
   }
   while (end > 1 && words.slice(0, end).join(" ").length > CHARS.name) end--;
   while (end > 1 && isFunctionWord((words[end - 1] ?? "").replace(/\p{P}+$/u, ""))) end--;
@@ -179,7 +161,7 @@ function termWeights(entries: readonly Entry[], printed: readonly Statement[]): 
 /** Returns the titles of what requests link to, as what fetched it printed them. */
 function linkedTitles(entries: readonly Entry[]): string[] {
   const asked = entries.flatMap(({ kind, text }) => (kind === "user" ? [...text.matchAll(LINK)] : []));
-  const linked = new RegExp(`\\b(?:${asked.map(({ 3: number }) => number).join("|") || "(?!)"})\\b`);
+  const linked = new RegExp(`\\b(?:${asked.map(([, number]) => number).join("|") || "(?!)"})\\b`);
   const calls = new Set<string | undefined>();
   return entries.flatMap(({ kind, tool, callId, text }) => {
     if (tool && linked.test(tool.target)) calls.add(callId);
