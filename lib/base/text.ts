@@ -61,6 +61,12 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** `a, b and 3 more`. */
+export function listed(items: readonly string[], max: number): string {
+  const more = items.length - max;
+  return `${items.slice(0, max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
 /** Shortens a UUID to what names its session; version 7 begins with the time, which sessions share. */
 export function shortId(id: string): string {
   if (!/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return id;

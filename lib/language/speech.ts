@@ -107,11 +107,8 @@ export function isAnswer(text: string, offer: string): boolean {
   if (text.startsWith("/")) return false;
   if (/^(?:which|what|who|where|when|how)\b/i.test(pendingQuestion(offer) ?? "")) return !ASKS.test(text);
   const [first = ""] = /\p{L}+/u.exec(text.toLowerCase()) ?? [];
-  const isChoice = [REPLIES.agrees, CORRECTS, CHOICE].some((pattern) => pattern.test(text));
-  return isChoice || contentWords(offer).includes(first);
+  return REPLIES.agrees.test(text) || CORRECTS.test(text) || contentWords(offer).includes(first);
 }
-
-const CHOICE = /^\W*(?:neither|both|all of|none|either|beide|keins?|les deux|ambos|оба)\b/iu;
 
 /** Returns whether a user's message says that the work before it is not done as wanted. */
 export function isCorrection(text: string): boolean {

@@ -1,7 +1,7 @@
 /** Renders a whole session on one page: each message of the user, and under it what was done. */
 
 import { countPoints, type Line, type Part } from "../base/output.ts";
-import { counted, folderName, truncate } from "../base/text.ts";
+import { counted, folderName, listed, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
@@ -110,10 +110,10 @@ function workLine(steps: readonly Step[], cwd: string | undefined): string {
     if (commit !== undefined) commits.push(oneLine(commit, PART_CHARS));
   }
   const parts = [
-    ...(edited.size > 0 ? [`edited ${some([...edited], WORK.files)}`] : []),
+    ...(edited.size > 0 ? [`edited ${listed([...edited], WORK.files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
-    ...(failed.size > 0 ? [`failed: ${some([...failed], WORK.each)}`] : []),
-    ...(commits.length > 0 ? [`committed: ${some(commits, WORK.each)}`] : []),
+    ...(failed.size > 0 ? [`failed: ${listed([...failed], WORK.each)}`] : []),
+    ...(commits.length > 0 ? [`committed: ${listed(commits, WORK.each)}`] : []),
   ];
   return truncate(parts.join("; "), WORK.chars);
 }
@@ -125,11 +125,6 @@ function decisionOf(steps: readonly Step[]): { line: number; text: string } | un
     if (sentence !== undefined) return { line: entry.line, text: oneLine(sentence, PROMPT_CHARS) };
   }
   return undefined;
-}
-
-function some(items: readonly string[], max: number): string {
-  const more = items.length - max;
-  return `${items.slice(0, max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** Returns a path from the session's directory, whichever system's; of one outside of it the file's name. */

@@ -3,7 +3,7 @@
  * that an agent states; commits and files. The same conversation and memory always give the same observations.
  */
 
-import { truncate } from "../base/text.ts";
+import { listed, truncate } from "../base/text.ts";
 import {
   isAnswer,
   isCorrection,
@@ -23,9 +23,9 @@ import { type Step, stepsOf } from "../transcripts/steps.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 import { DONE, type Draft, excerpt, type Memory, openThreads, type StepNotes } from "./observations.ts";
 
-/** Characters kept of each text. A message of up to `verbatim` is kept whole, a longer one by its beginning and end (`long`). */
-const CHARS = { verbatim: 300, long: 330, offer: 200, answer: 80, rule: 200, command: 80 };
-const CAUSE_CHARS = { min: 20, max: 240 };
+/** Characters kept of each text: of a longer message its beginning and end. */
+const CHARS = { message: 330, offer: 200, answer: 80, rule: 200, command: 80 };
+const CAUSE = { min: 20, max: 240 };
 /** How many notes of each kind are kept of one message or stretch of work, the last ones; and steps after a failure. */
 const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
@@ -93,9 +93,7 @@ function parts(entries: readonly Entry[]): Entry[][] {
 /** Returns whether a new message shows that what was asked for before is done. */
 function settles(text: string, answer: string | undefined): boolean {
   if (answer === undefined) return false; // nobody worked on it yet
-  const reply = replyOf(text);
-  if (reply === "thanks") return true;
-  return reply !== "goesOn" && !isCorrection(text) && pendingQuestion(answer) === undefined;
+  return replyOf(text) !== "goesOn" && !isCorrection(text) && pendingQuestion(answer) === undefined;
 }
 
 function promptDrafts(
@@ -104,8 +102,8 @@ function promptDrafts(
 ): Draft[] {
   const whole = clean(prompt.text);
   if (whole === "") return [];
-  const isShort = [...whole].length <= CHARS.verbatim;
-  const text = isShort ? whole : excerpt(whole, CHARS.long);
+  const text = excerpt(whole, CHARS.message);
+  const isShort = text === whole;
   const offer = pendingOffer(answer);
   const reply = replyOf(prompt.text);
   if (reply === "thanks" || (reply && !offer)) return [draftAt(prompt, "green", `User: ${text}`)];
@@ -123,8 +121,11 @@ function promptDrafts(
   if (!reply && whole.includes(" ") && rules.length < Math.max(said.length, 1)) draft.thread = true;
   const cut = isShort ? [] : rules.map((rule) => excerpt(clean(rule), CHARS.rule));
   const hidden = [...new Set(cut)].filter((rule) => !text.includes(rule)).slice(0, MOST.rules);
-  const inside = hidden.map((rule) => draftAt(prompt, "red", `User, in the same message: ${rule}`));
-  return [draft, ...inside.map((item): Draft => ({ ...item, rule: true }))];
+  const inside = (rule: string): Draft => ({
+    ...draftAt(prompt, "red", `User, in the same message: ${rule}`),
+    rule: true,
+  });
+  return [draft, ...hidden.map(inside)];
 }
 
 /** Returns the question that a text ends with, after what it proposed where the question alone does not say that. */
@@ -183,31 +184,23 @@ function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
   }
   const failed = [...failures].map(([name, failure]) => failureDraft(name, failure));
   const notes = [causes, failed, commits].flatMap((drafts) => drafts.slice(-MOST.notes));
-  return lastEdit ? [...notes, draftAt(lastEdit, "green", `Edited ${some([...edited])}`)] : notes;
-}
-
-function some(files: readonly string[]): string {
-  const more = files.length - MOST.files;
-  return `${files.slice(0, MOST.files).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  return lastEdit
+    ? [...notes, draftAt(lastEdit, "green", `Edited ${listed([...edited], MOST.files)}`)]
+    : notes;
 }
 
 /** Returns the first cause that an agent's message states. */
 function statedCause(entry: Entry, clean: Clean): Draft[] {
-  const isCause = (sentence: string) =>
-    sentence.length >= CAUSE_CHARS.min && sentence.length <= CAUSE_CHARS.max && isFinding(sentence);
-  const cause = sentences(entry.text).find(isCause);
+  const cause = sentences(entry.text).find(
+    (sentence) => sentence.length >= CAUSE.min && sentence.length <= CAUSE.max && isFinding(sentence),
+  );
   return cause === undefined ? [] : [draftAt(entry, "yellow", clean(cause))];
 }
 
 function failureDraft(name: string, { entry, error, after, isFixed }: Failure): Draft {
-  const steps = [...after];
-  const followed = [
-    ...steps.slice(0, MOST.steps),
-    ...(steps.length > MOST.steps ? [`${steps.length - MOST.steps} more steps`] : []),
-    ...(isFixed ? ["it passed"] : []),
-  ];
-  const then = followed.length > 0 ? `; then ${followed.join(", ")}` : "";
-  const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${error}${then}`;
+  const steps = after.size > 0 ? [listed([...after], MOST.steps)] : [];
+  const followed = [...steps, ...(isFixed ? ["it passed"] : [])].join(", ");
+  const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${error}${followed && `; then ${followed}`}`;
   return { ...draftAt(entry, "yellow", text), subject: `run ${name}` };
 }
 
