@@ -175,7 +175,7 @@ test("after failures an observer in the background waits, longer each time, and 
     statuses.push((await observeSession(session, context)).status);
   expect(statuses.filter((status) => status === "failed")).toHaveLength(10);
   expect(new Set(statuses)).toEqual(new Set(["failed", "backing-off"]));
-  expect(complete.requests).toHaveLength(20);
+  expect(complete.requests).toHaveLength(10);
   expect(readBackoff(home.paths, session.id)).toMatchObject({ failures: 10, reason: "it observed nothing" });
   expect(readLedgerFile(ledgerFile(home.paths, session.id)).records).toEqual([]);
   const byHand = await observeSession(session, { ...context, complete: undefined, when: "all" });

@@ -85,7 +85,7 @@ async function run(
     };
   } finally {
     streams = undefined;
-    process.exitCode = exitCode;
+    process.exitCode = exitCode ?? 0; // undefined would leave it as the script set it
     process.stdin.isTTY = isTerminal;
     process.argv = own.argv;
     setMain(own.main);
