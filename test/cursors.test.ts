@@ -68,28 +68,6 @@ test("a transcript that grows by any bytes tells every message exactly once, at 
   expect(told).toBe(40);
 });
 
-test("every cut inside a line waits at that line's start", () => {
-  const row = (content: string) => ({
-    type: "user",
-    sessionId: OTHER,
-    cwd: home.project,
-    timestamp: secondsAgo(9),
-    message: { role: "user", content },
-  });
-  const first = jsonl(row("first"));
-  const second = Buffer.from(jsonl(row("zweite ✓🚀")));
-  const file = writeClaude(home, { id: OTHER, rows: first });
-  const look = lookOf(home);
-  expect(look()).toBe(1);
-  for (let cut = 1; cut < second.length; cut++) {
-    writeFileSync(file, Buffer.concat([Buffer.from(first), second.subarray(0, cut)]));
-    expect(look()).toBe(0);
-    expect(offsetOf(home)).toBe(Buffer.byteLength(first));
-  }
-  writeFileSync(file, Buffer.concat([Buffer.from(first), second]));
-  expect(look()).toBe(1);
-}, 30_000);
-
 test("growth and replacement between two looks never lose a message, nor put a mark inside a line", () => {
   const random = seeded(fuzzSeed("replacement"));
   let number = 0;

@@ -49,30 +49,31 @@ describe("an excluded session", () => {
     return withFolders(home.paths, { settings, env: home.env });
   }
 
-  test.each([
-    ["its id", { sessions: [out.slice(0, 8)] }],
-    ["its name", { sessions: ["Falcon Plan"] }],
-    ["its project's name", { projects: ["private"] }],
-  ])("by %s is not listed and not found, and says why", (_, exclude) => {
-    using home = temporaryHome();
-    const paths = excluding(home, exclude);
-    const context = { paths, cwd: home.project };
-    expect(listSessions(paths).map(({ id }) => id)).toEqual([kept]);
-    expect(listSessions(paths, { excluded: true })).toHaveLength(2);
-    for (const reference of [out, out.slice(0, 10)]) {
-      expect(() => resolveSession(reference, context)).toThrow(`Cannot use session "${out}": it is kept out`);
-    }
-    expect(() => resolveSession("falcon plan", context)).toThrow('Cannot find session "falcon plan"');
-    // of two that fit, only the other is meant
-    expect(resolveSession("plan", context).id).toBe(kept);
-    expect(resolveSession("last", context).id).toBe(kept);
-    expect(resolveSession("falcon plan", { ...context, paths: seeingExcluded(paths) }).id).toBe(out);
-    try {
-      resolveSession("falcn", context);
-    } catch (error) {
-      expect(String((error as SessionMemoryError).hint)).not.toContain("falcon");
-    }
-  });
+  test.each([[{ sessions: ["Falcon Plan"] }], [{ projects: ["private"] }]])(
+    "by %p is not listed and not found, and says why",
+    (exclude) => {
+      using home = temporaryHome();
+      const paths = excluding(home, exclude);
+      const context = { paths, cwd: home.project };
+      expect(listSessions(paths).map(({ id }) => id)).toEqual([kept]);
+      expect(listSessions(paths, { excluded: true })).toHaveLength(2);
+      for (const reference of [out, out.slice(0, 10)]) {
+        expect(() => resolveSession(reference, context)).toThrow(
+          `Cannot use session "${out}": it is kept out`,
+        );
+      }
+      expect(() => resolveSession("falcon plan", context)).toThrow('Cannot find session "falcon plan"');
+      // of two that fit, only the other is meant
+      expect(resolveSession("plan", context).id).toBe(kept);
+      expect(resolveSession("last", context).id).toBe(kept);
+      expect(resolveSession("falcon plan", { ...context, paths: seeingExcluded(paths) }).id).toBe(out);
+      try {
+        resolveSession("falcn", context);
+      } catch (error) {
+        expect(String((error as SessionMemoryError).hint)).not.toContain("falcon");
+      }
+    },
+  );
 });
 
 describe("addExclusions()", () => {

@@ -25,15 +25,11 @@ function shown({ agent, id, parentId, name, file }: TranscriptFile): string {
 const CLAUDE_FOLDERS = [
   ["/home/dev/shop", "-home-dev-shop"],
   ["/home/dev/my.shop_v2 (old)", "-home-dev-my-shop-v2--old-"],
-  ["/home/dev/-x-", "-home-dev--x-"],
   ["/Users/Ann/Größe", "-Users-Ann-Gr--e"],
-  ["/home/dev/🙂", "-home-dev---"],
   ["/home/dev/日本", "-home-dev---"],
-  ["/", "-"],
   ["C:\\work\\shop", "C--work-shop"],
   [`/${"a".repeat(199)}`, `-${"a".repeat(199)}`],
   [`/${"a".repeat(200)}`, `-${"a".repeat(199)}-b6ymvl`],
-  [`/home/dev/${"é".repeat(200)}`, `-home-dev-${"-".repeat(190)}-uk6cbp`],
   [`/home/dev/${"日本語/".repeat(60)}`, `-home-dev-${"-".repeat(190)}-6vkpxh`],
 ] as const;
 

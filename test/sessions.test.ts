@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, mkdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { appendFileSync, mkdirSync, rmSync, utimesSync } from "node:fs";
 import { basename, join } from "node:path";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
@@ -77,25 +77,6 @@ test("listByLastRow() lists the fixtures of all agents, described", () => {
     ...Object.values(codex).map((fixture) => row("codex", fixture)),
   ];
   expect(shown.sort()).toEqual(expected.sort());
-});
-
-test("listSessions() gives the newest first, with the file's size and time", () => {
-  const files = [30, 10, 20].map((ago) => prompted(home, uuidFrom(ago), { ago }));
-  const listed = listSessions(home.paths, { cwd: home.root });
-  expect(listed.map(({ id }) => id)).toEqual([uuidFrom(10), uuidFrom(20), uuidFrom(30)]);
-  expect(listed[0]).toMatchObject({
-    agent: "claude",
-    file: files[1] ?? "",
-    size: readFileSync(files[1] ?? "").length,
-  });
-  expect(Math.round((Date.now() - Date.parse(listed[0]?.updatedAt ?? "")) / 1000)).toBe(10);
-});
-
-test("listSessions() counts a session that lies in several places once, as its newest copy", () => {
-  const id = uuidFrom("moved");
-  prompted(home, id, { ago: 60 });
-  const newer = prompted(home, id, { cwd: "/elsewhere", ago: 5 });
-  expect(listSessions(home.paths, { cwd: home.root }).map(({ file }) => file)).toEqual([newer]);
 });
 
 test("listByLastRow() leaves out files in which nothing was said", () => {

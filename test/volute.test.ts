@@ -2,8 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, renameSync, symlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { registerPrompt } from "../hooks/pi/extension.ts";
-import { claudeUser } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { piHost } from "./support/pi-host.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
@@ -91,16 +90,12 @@ test.each([
   clone(home);
   symlinkSync(home.project, join(home.root, "link"));
   symlinkSync(home.project, join(home.home, "mind"));
+  takeByConfig(home, join(home.root, "other"), `${home.project}2`);
+  expect(await prompt(home, "what now?")).toBe("");
   takeByConfig(home, listed(home));
   expect(await prompt(home, "what now?")).toBe(DIGEST);
   const status = await home.run("embed", "--json");
   expect(JSON.parse(status.stdout)).toMatchObject({ sessions: 1 });
-});
-
-test("listing one folder takes no other", async () => {
-  clone(home);
-  takeByConfig(home, join(home.root, "other"), `${home.project}2`);
-  expect(await prompt(home, "what now?")).toBe("");
 });
 
 test("sessions of one mind see each other: the one that looks lies in the same folder", async () => {
@@ -126,13 +121,6 @@ test("pi's extension goes by the same rule", async () => {
   const unknown = { message: { customType: "session-reference", display: true } };
   expect(await message()).toMatchObject(unknown);
   expect(JSON.stringify(await message())).toContain("means no known session");
-});
-
-test("the names in .volute/sessions stay: they name the host's own transcripts", async () => {
-  const id = uuidFrom("other");
-  writeClaude(home, { id, rows: [claudeUser({ text: "hello", at: secondsAgo(60), cwd: home.project })] });
-  write(join(home.project, ".volute", "sessions", "email.json"), JSON.stringify({ sessionId: id }));
-  expect(await prompt(home, "what now?")).toContain("- email (1m ago, 1 message)");
 });
 
 test("health names a folder that is not taken, and none that is", async () => {
