@@ -35,12 +35,10 @@ const SHARED_FLAGS = {
   json: { type: "boolean", default: false },
 } as const;
 
-/** Returns flags that are on or off. */
 export function switches<N extends string>(...names: N[]): Record<N, { type: "boolean"; default: false }> {
   return flagsOf(names, { type: "boolean", default: false });
 }
 
-/** Returns flags with a value. */
 export function texts<N extends string>(...names: N[]): Record<N, { type: "string" }> {
   return flagsOf(names, { type: "string" });
 }
@@ -51,7 +49,6 @@ function flagsOf<N extends string, T>(names: readonly N[], option: T): Record<N,
 
 interface Script<T extends Options> {
   usage: string;
-  /** Its own flags. */
   flags: T;
   words?: WordCount;
   /** Whether it reads the transcripts in whatever `.volute` the current directory has. @default {false} */
@@ -108,7 +105,6 @@ async function readingVolute(paths: PathsWithRules, cwd: string): Promise<PathsW
   return (await import("./sessions/volute.ts")).withVoluteAt(paths, cwd); // most scripts need none of it
 }
 
-/** Warns that what is there can only be read. */
 function warnOfState(home: string): void {
   const why = isDirectory(home) ? whyUnwritable(home) : undefined;
   if (why !== undefined) warn(`${why}: only what is there already can be read`);
@@ -178,7 +174,6 @@ export function refuseTogether(values: Readonly<Record<string, unknown>>, ...fla
     throw usageError(`Cannot use --${given.join(" together with --")}`, "give one of them");
 }
 
-/** Returns the whole number given with a flag, or the default. */
 export function integerFlag<T extends number | undefined>(
   flag: string,
   value: string | undefined,
@@ -197,7 +192,6 @@ export function integerFlag<T extends number | undefined>(
   return number;
 }
 
-/** Returns the choice given with a flag; undefined without one. */
 export function choiceFlag<T extends string>(
   flag: string,
   value: string | undefined,
@@ -223,7 +217,6 @@ export function speakerFlag(value: string | undefined, { user, assistant }: Part
   return choiceFlag("--speaker", isRole ? given : role, ["user", "assistant"] as const);
 }
 
-/** Returns the time given with a flag; undefined without one. */
 export function timeFlag(
   flag: string,
   value: string | undefined,
@@ -272,7 +265,6 @@ export function print(line: Line | string): boolean {
   return writeFully(`${dress(cleaned === text ? line : { kind: line.kind, parts: [cleaned] })}\n`);
 }
 
-/** Prints the one JSON document of `--json`. */
 function printJson(value: unknown): boolean {
   const cleaned = (_: string, part: unknown) => (typeof part === "string" ? clean(part) : part);
   return writeFully(`${JSON.stringify(value, cleaned, 2)}\n`);

@@ -36,7 +36,6 @@ function calledAs(name: string): string {
   return `${runtime} ${quoted(join(isHere ? "scripts" : folder, `${name}${suffix}`))}`;
 }
 
-/** Returns a failure of wrong usage. */
 export function usageError(message: string, hint: string): SessionMemoryError {
   return new SessionMemoryError("USAGE", message, { hint });
 }
@@ -116,7 +115,6 @@ function firstSentence(message: string): string {
   return message.split(/\.\s|\n/)[0]?.replace(/\.$/, "") ?? message;
 }
 
-/** Returns the flag that an unknown one probably means. */
 function flagHint(message: string, options: Options): string {
   const [, unknown = ""] = /^Unknown option '--([^']*)'/.exec(message) ?? [];
   const long = Object.keys(options).filter((name) => name.length > 1);

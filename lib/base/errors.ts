@@ -72,7 +72,6 @@ export function describeError(error: unknown): string {
   return messages.join(": ");
 }
 
-/** Returns whether an error comes from the file system with one of these codes. */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && codes.includes((error as NodeJS.ErrnoException).code ?? "");
 }

@@ -44,7 +44,6 @@ interface WriteOptions {
   durable?: boolean;
 }
 
-/** Returns a file's text, or undefined when there is none. */
 export function readIfExists(path: string): string | undefined {
   // Checked first: an exception costs more than a call, and most of these files are optional.
   try {
@@ -76,7 +75,6 @@ export function fileStem(id: string): string {
   return stem.startsWith(".") ? `%2E${stem.slice(1)}` : stem;
 }
 
-/** Creates a directory (mode 0700) with its parents. */
 export function ensureDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
 }
@@ -193,12 +191,10 @@ export function statOf(path: string): Stats | undefined {
   }
 }
 
-/** Returns whether a path leads to a file. */
 export function isFile(path: string): boolean {
   return statOf(path)?.isFile() === true;
 }
 
-/** Returns whether a path leads to a folder. */
 export function isDirectory(path: string): boolean {
   return statOf(path)?.isDirectory() === true;
 }
@@ -236,7 +232,6 @@ export function isPlainFile(path: string): boolean {
   }
 }
 
-/** Resolves all links of a path; undefined when it leads nowhere. */
 export function realPathOf(path: string): string | undefined {
   try {
     return realpathSync(path);

@@ -6,7 +6,6 @@
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 
-/** Environment variables. */
 export type Environment = Record<string, string | undefined>;
 
 export interface Runtime {

@@ -184,7 +184,6 @@ export function instantOf(local: LocalTime, timezone: string): Date {
   return new Date(guess);
 }
 
-/** Returns the system's time zone. */
 function systemTimezone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -28,7 +28,6 @@ import {
 } from "./looks.ts";
 import type { Found } from "./secrets.ts";
 
-/** Compiles a table. */
 function compileTable(table: string, parts: Record<string, string>, flags: string): [string, RegExp][] {
   return table
     .trim()
@@ -313,7 +312,6 @@ password PASSWORD\s{0,4}[=(]?\s{0,4}N?'([^'\n]{3,200})'
 password (?<=echo ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?(?:sudo )?)(?:sudo -S|chpasswd)
 pin (?:PIN|[Pp]in [Cc]ode)@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
 `;
-/** Sentences and statements. */
 const SENTENCES = String.raw`
 password identified(?: with [\w'"]{1,40})? (?:by|as)\s{1,4}["']([^'"\n]{3,200})["']
 password (?:creds|credentials?|auth)["']?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})

@@ -204,7 +204,6 @@ function addBeginning(word: string, bit: number): void {
     BEGINNINGS[pair | code] = (BEGINNINGS[pair | code] ?? 0) | bit;
 }
 
-/** Scans a text. */
 export function scan(text: string): Scan {
   const found: Scan = { words: [], prefixes: [], runs: [], isForeign: false };
   let trigram = 0;

@@ -30,7 +30,6 @@ export const isHex = (text: string): boolean => HEX.test(text);
 /** How a value looks: as none, a word, letters of no word, letters mixed with digits or signs, a hash or id, random. */
 export const [NONE, WORD, SCRAMBLED, MIXED, HASH, RANDOM] = [0, 1, 2, 3, 4, 5];
 
-/** Returns how a value looks. */
 export function lookAt(value: string): number {
   if (value.length < 4 || isStandIn(value) || /^[\d.,_-]+$/.test(value)) return NONE;
   if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return HASH;
@@ -184,7 +183,6 @@ function isInAddress(text: string, start: number): boolean {
 /** No line with a secret begins further back; a text of one long line is not gone through from each place. */
 const LINE_REACH = 400;
 
-/** Returns where the line of a place begins. */
 export function lineStart(text: string, at: number): number {
   const from = Math.max(0, at - LINE_REACH);
   return from + text.slice(from, at).lastIndexOf("\n") + 1;

@@ -11,7 +11,6 @@ import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts"
 import { deedKind, onlyChanges } from "./tool-call.ts";
 
 interface CallOptions {
-  /** The session's directory. */
   cwd: string | undefined;
   /** Whether calls keep their input, and how much is kept of it and of results. */
   results: Results;
@@ -230,7 +229,6 @@ function toDeed(entry: Entry, tool: ToolCall, result: Entry | undefined): Deed {
   };
 }
 
-/** Returns the outcome of a call. */
 export function outcomeOf(result: Entry | undefined): DeedOutcome {
   if (!result) return "unknown";
   return result.state ?? (result.isError ? "failed" : "done");

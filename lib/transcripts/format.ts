@@ -4,7 +4,6 @@ import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from
 import type { Agent, Entry, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
-/** The position of a row in its file. */
 interface Place {
   line: number;
   offset: number;
@@ -33,7 +32,6 @@ export type Results = boolean | "ends";
 
 interface EntryOptions {
   head: Head;
-  /** Whether tool results are wanted too. */
   results: boolean;
 }
 
@@ -58,7 +56,6 @@ export interface RawEntry extends Entry {
 /** An entry as a format reads it from a record: `readRow` adds the place, and the record's id and time. */
 export type RowEntry = Omit<RawEntry, keyof Place>;
 
-/** One host's transcript format. */
 export interface Format {
   agent: Agent;
   /** Whether a record can only come from this host. */

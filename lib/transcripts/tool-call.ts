@@ -1,87 +1,54 @@
 /** Reads what a tool call does and to what, and its whole input as text: a command, a diff, a written file, the arguments. */
 
-import {
-  arrayOf,
-  isRecord,
-  type JsonRecord,
-  jsonOf,
-  numberOf,
-  recordOf,
-  stringOf,
-  stringsOf,
-} from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, jsonOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import type { DeedKind, ToolAction, ToolCall } from "./session.ts";
 
-/** The argument that says what a call is about, the most telling name first. */
-const PRIMARY_ARGUMENTS = [
-  "command",
-  "cmd",
-  "file_path",
-  "filePath",
-  "absolute_path",
-  "path",
-  "notebook_path",
-  "pattern",
-  "query",
-  "url",
-  "description",
-  "prompt",
-  "subject",
-  "skill",
-  "plan",
-  "input",
-];
+const PATH_ARGUMENTS = ["file_path", "filePath", "absolute_path", "path", "notebook_path"];
 /** For a search, what is looked for comes before where. */
 const SEARCHED = ["pattern", "query", "url"];
-const PATH_ARGUMENTS = ["file_path", "path", "notebook_path", "filePath", "absolute_path"];
+/** The argument that says what a call is about, the most telling name first. */
+const PRIMARY_ARGUMENTS = [
+  ...["command", "cmd", ...PATH_ARGUMENTS, ...SEARCHED],
+  ...["description", "prompt", "subject", "skill", "plan", "input"],
+];
+const PATCHES = ["patch", "input", "patchText"];
 const ACTIONS: [ToolAction, RegExp][] = [
   [
     "edit",
-    /^(?:edit|multiedit|write|notebookedit|apply_patch|str_replace\w*|replace|create|create_file|write_file|edit_file)$/i,
+    /^(?:(?:multi|notebook)?edit|write|apply_patch|str_replace\w*|replace|create(?:_file)?|(?:write|edit)_file)$/i,
   ],
-  ["read", /^(?:read|notebookread|view|read_file|read_many_files|cat|open_file|view_image)$/i],
+  ["read", /^(?:(?:notebook)?read|view(?:_image)?|read_(?:file|many_files)|cat|open_file)$/i],
   [
     "run",
-    /^(?:bash|exec|exec_command|shell|run_shell_command|local_shell_call|powershell|run_command|terminal|unified_exec)$/i,
+    /^(?:bash|exec(?:_command)?|shell|run_(?:shell_)?command|local_shell_call|powershell|terminal|unified_exec)$/i,
   ],
   [
     "search",
-    /^(?:grep|grep_search|search_file_content|google_web_search|glob|find|ls|list|list_directory|search|web_?search\w*|web_?fetch|tool_?search|list_dir|codebase_search)$/i,
+    /^(?:grep(?:_search)?|search(?:_file_content)?|(?:google_)?web_?search\w*|glob|find|ls|list(?:_dir(?:ectory)?)?|web_?fetch|tool_?search|codebase_search)$/i,
   ],
 ];
 
 /** Describes a tool call: its action and target, with the whole input where that is wanted. */
 export function toolCall(name: string, input: unknown, whole = false): ToolCall {
-  const call = briefCall(name, input);
+  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
+  const call: ToolCall = { name, action, ...readTarget(name, action, input) };
   // A command is needed whole to recognise one of ours.
-  if (whole || call.action === "run") call.input = inputText(name, call.action, input);
+  if (whole || action === "run") call.input = inputText(name, action, input);
   return call;
 }
 
-function briefCall(name: string, input: unknown): ToolCall {
-  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
+function readTarget(name: string, action: ToolAction, input: unknown): Pick<ToolCall, "target" | "paths"> {
   if (name === "apply_patch") {
-    const { input: text, patchText } = recordOf(input);
-    const patch = stringOf(input) ?? stringOf(text) ?? stringOf(patchText) ?? "";
-    const paths = patchedPaths(patch);
-    return { name, target: paths.join(" ") || collapseBlanks(patch), action: "edit", paths };
+    const patch = stringOf(input) ?? firstString(recordOf(input), PATCHES) ?? "";
+    const files = patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm);
+    const paths = Array.from(files, ([, file = ""]) => file);
+    return { target: paths.join(" ") || collapseBlanks(patch), paths };
   }
-  if (!isRecord(input))
-    return { name, target: collapseBlanks(typeof input === "string" ? input : ""), action, paths: [] };
+  if (!isRecord(input)) return { target: collapseBlanks(stringOf(input) ?? ""), paths: [] };
   const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
   const key = names.find((argument) => input[argument] !== undefined && input[argument] !== "");
-  const value = key === undefined ? input : input[key];
-  const paths = PATH_ARGUMENTS.map((argument) => stringOf(input[argument])).filter(
-    (path) => path !== undefined,
-  );
-  return { name, target: argumentText(value), action, paths: paths.slice(0, 1) };
-}
-
-/** Returns the files that a patch in Codex's format touches. */
-function patchedPaths(patch: string): string[] {
-  return [...patch.matchAll(/^\*\*\* (?:Update|Add|Delete) File: (.+?)\s*$/gm)].map(
-    (match) => match[1] ?? "",
-  );
+  const path = firstString(input, PATH_ARGUMENTS);
+  return { target: argumentText(key === undefined ? input : input[key]), paths: path ? [path] : [] };
 }
 
 function argumentText(value: unknown): string {
@@ -122,27 +89,19 @@ function inputText(name: string, action: ToolAction, input: unknown): string {
 }
 
 function readCommand(input: JsonRecord): string {
-  const command = input.command ?? input.cmd;
-  if (typeof command === "string") return command;
-  const words = stringsOf(command);
-  return words.length > 0 ? words.join(" ") : argumentsText(input);
+  const words = stringsOf(input.command ?? input.cmd).join(" ");
+  return firstString(input, ["command", "cmd"]) ?? (words || argumentsText(input));
 }
 
 function editText(input: JsonRecord): string | undefined {
-  const patch = stringOf(input.patch) ?? stringOf(input.input) ?? stringOf(input.patchText);
-  if (patch !== undefined) return patch;
   const edits = arrayOf(input.edits).filter(isRecord);
-  const diffs = (edits.length > 0 ? edits : [input])
-    .map(replacementText)
-    .filter((text) => text !== undefined);
-  if (diffs.length > 0) return diffs.join("\n@@\n");
-  return firstString(input, CONTENT);
-}
-
-function replacementText(edit: JsonRecord): string | undefined {
-  const [before, after] = [firstString(edit, BEFORE), firstString(edit, AFTER)];
-  if (before === undefined && after === undefined) return undefined;
-  return diffLines(before ?? "", after ?? "").join("\n");
+  const diffs = (edits.length > 0 ? edits : [input]).flatMap((edit) => {
+    const [before, after] = [firstString(edit, BEFORE), firstString(edit, AFTER)];
+    return before === undefined && after === undefined ? [] : [diffText(before ?? "", after ?? "")];
+  });
+  return (
+    firstString(input, PATCHES) ?? (diffs.length > 0 ? diffs.join("\n@@\n") : firstString(input, CONTENT))
+  );
 }
 
 function firstString(record: JsonRecord, keys: readonly string[]): string | undefined {
@@ -158,16 +117,15 @@ function argumentsText(input: JsonRecord): string {
 }
 
 /** Writes a replacement as one hunk: the lines that both texts begin and end with are kept, those between are changed. */
-function diffLines(before: string, after: string): string[] {
+function diffText(before: string, after: string): string {
   const [old, now] = [splitLines(before), splitLines(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start++;
   let end = 0;
   while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end++;
-  return [
-    ...old.slice(start, old.length - end).map((line) => `-${line}`),
-    ...now.slice(start, now.length - end).map((line) => `+${line}`),
-  ];
+  const removed = old.slice(start, old.length - end).map((line) => `-${line}`);
+  const added = now.slice(start, now.length - end).map((line) => `+${line}`);
+  return [...removed, ...added].join("\n");
 }
 
 /** Returns a unified diff from its first changed hunk on; undefined when it changes nothing. */
@@ -177,18 +135,13 @@ export function cutToHunks(diff: unknown): string | undefined {
 }
 
 /** Writes a host's structured patch as text; undefined when it is none. */
-export function patchText(hunks: unknown): string | undefined {
-  const parts = arrayOf(hunks).filter(isRecord);
-  if (parts.length === 0) return undefined;
-  return parts
-    .map(({ oldStart, oldLines, newStart, newLines, lines }) => {
-      const [from, removed, to, added] = [oldStart, oldLines, newStart, newLines].map(
-        (n) => numberOf(n) ?? 0,
-      );
-      const text = arrayOf(lines).filter((line) => typeof line === "string");
-      return [`@@ -${from},${removed} +${to},${added} @@`, ...text].join("\n");
-    })
-    .join("\n");
+export function patchText(patch: unknown): string | undefined {
+  const hunks = arrayOf(patch)
+    .filter(isRecord)
+    .map(({ oldStart, oldLines, newStart, newLines, lines }) =>
+      [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...stringsOf(lines)].join("\n"),
+    );
+  return hunks.length === 0 ? undefined : hunks.join("\n");
 }
 
 /** Counts the lines that a diff adds and removes. */
