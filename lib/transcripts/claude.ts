@@ -88,17 +88,13 @@ function readResult(block: JsonRecord, record: JsonRecord): RowEntry {
   const text = textOf(block.content);
   const { backgroundTaskId, structuredPatch } = recordOf(record.toolUseResult);
   const isError = block.is_error === true;
+  const isRejected = isError && text.startsWith(REJECTION);
   return {
     kind: "result",
     text,
     callId: stringOf(block.tool_use_id),
     isError,
-    state:
-      isError && text.startsWith(REJECTION)
-        ? "rejected"
-        : backgroundTaskId === undefined
-          ? undefined
-          : "running",
+    state: isRejected ? "rejected" : backgroundTaskId === undefined ? undefined : "running",
     patch: patchText(structuredPatch),
   };
 }
@@ -111,49 +107,40 @@ const REJECTION_WORDS = `${REJECTION}To tell you how to proceed, the user said:\
 const REJECTION_NOTE =
   /\s*\n\nNote: The user's next message may contain a correction or preference\.[\s\S]*$/;
 const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
-/** A tool of somebody else's server may write any sentence into its error; so may, up to 1.x, a command: nothing came before its output. */
-const OWN_TOOL = /^(?!mcp__)/;
 
 /** Returns what the user answered to a tool, recognised by the row's shape: an answer, a rejection's words, an approved plan. */
 function readAnswer(block: JsonRecord, record: JsonRecord): RowEntry[] {
-  const { questions, answers, plan } = recordOf(record.toolUseResult);
+  const { toolUseResult, toolDenialKind, version } = record;
+  const { questions, answers, plan } = recordOf(toolUseResult);
+  const result = textOf(block.content);
   const said = (text: string, counts: (call: ToolCall) => boolean): RowEntry[] => {
     const settle = (call: ToolCall) => (counts(call) ? text : "");
     return text === "" ? [] : [{ kind: "user", text, callId: stringOf(block.tool_use_id), settle }];
   };
   if (block.is_error === true) {
-    const isStamped =
-      record.toolDenialKind !== undefined || record.toolUseResult === "User rejected tool use";
-    const isBare = /^[01]\./.test(stringOf(record.version) ?? "");
-    return said(
-      rejectionWords(textOf(block.content)),
-      ({ name, action }) => isStamped || (OWN_TOOL.test(name) && !(isBare && action === "run")),
-    );
+    if (!result.startsWith(REJECTION_WORDS)) return [];
+    const isStamped = toolDenialKind !== undefined || toolUseResult === "User rejected tool use";
+    // Any sentence is in the error of somebody else's tool, and up to 1.x in a command's: nothing came before its output.
+    const isForeign = ({ name, action }: ToolCall) =>
+      name.startsWith("mcp__") || (action === "run" && /^[01]\./.test(stringOf(version) ?? ""));
+    const words = result.slice(REJECTION_WORDS.length).replace(REJECTION_NOTE, "").trim();
+    return said(words, (call) => isStamped || !isForeign(call));
   }
   if (Array.isArray(questions) && isRecord(answers))
     return said(answerText(answersIn(questions, answers)), ({ name }) => name === "AskUserQuestion");
-  if (typeof plan === "string" && APPROVED_PLAN.test(textOf(block.content)))
-    return said(approvalText(plan), ({ name }) => name === "ExitPlanMode");
-  return [];
-}
-
-function rejectionWords(text: string): string {
-  if (!text.startsWith(REJECTION_WORDS)) return "";
-  return text.slice(REJECTION_WORDS.length).replace(REJECTION_NOTE, "").trim();
+  if (typeof plan !== "string" || !APPROVED_PLAN.test(result)) return [];
+  const title = /^#*\s*(\S[^\n]*)/m.exec(plan)?.[1]?.trim();
+  const approval = `Approved the plan${title === undefined ? "." : `: ${title}`}`;
+  return said(approval, ({ name }) => name === "ExitPlanMode");
 }
 
 function answersIn(questions: readonly unknown[], answers: JsonRecord): Answer[] {
   return questions.filter(isRecord).flatMap((asked) => {
     const question = stringOf(asked.question) ?? "";
     const given = answers[question];
-    const answer = Array.isArray(given) ? stringsOf(given).join(", ") : stringOf(given);
+    const answer = stringOf(given) ?? stringsOf(given).join(", ");
     return answer ? [{ question, options: optionLabels(asked.options), answer }] : [];
   });
-}
-
-function approvalText(plan: string): string {
-  const title = /^#*\s*(\S[^\n]*)/m.exec(plan)?.[1]?.trim();
-  return title === undefined ? "Approved the plan." : `Approved the plan: ${title}`;
 }
 
 /** Returns what a person typed in a user row, or "" for rows the client wrote. */
