@@ -49,11 +49,8 @@ const OWN_COMMAND = new RegExp(
 const COMMAND_READ_MAX = 4000;
 
 /** Makes what raw entries are passed through in file order: none for one that does not count. */
-export function callCheck({
-  cwd = "/",
-  results,
-  callsBefore,
-}: CallOptions): (raw: RawEntry) => Entry | undefined {
+export function callCheck(options: CallOptions): (raw: RawEntry) => Entry | undefined {
+  const { cwd = "/", results } = options;
   const calls = new Map<number, Call>();
   const take = ({ callId, workdir = cwd }: RawEntry, tool: ToolCall) => {
     const isOurs = isOwnCall(tool, workdir);
@@ -64,12 +61,12 @@ export function callCheck({
     if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
     return isOurs;
   };
-  let before = callsBefore;
+  let { callsBefore = () => [] } = options;
   const find = (callId: string) => {
     const key = shortHash(callId);
-    if (before && !calls.has(key)) {
-      const earlier = [...before()];
-      before = undefined;
+    if (!calls.has(key)) {
+      const earlier = callsBefore();
+      callsBefore = () => [];
       for (const raw of earlier) if (raw.tool && !calls.has(shortHash(raw.callId ?? ""))) take(raw, raw.tool);
     }
     return calls.get(key);
@@ -99,7 +96,6 @@ function resultEnds(entry: Entry, isOutput: boolean): Entry {
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
 function isOwnCall(tool: ToolCall, cwd: string): boolean {
-  // the input of an edit is worked out when it is read
   return OWN_TOOLS.test(tool.name) || (tool.action === "run" && isOwnCommand(tool.input ?? tool.target, cwd));
 }
 
@@ -108,15 +104,10 @@ export function isOwnCommand(command: string, cwd: string): boolean {
   return OWN_COMMAND.test(`${cwd}\n${command.slice(0, COMMAND_READ_MAX)}`);
 }
 
-function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
-  const { input = "" } = tool;
-  if (!results) entry.tool = withoutInput(tool);
-  else if (results === "ends") entry.tool = { ...tool, input: keepEnds(input, { head: HEAD_CHARS }) };
+function callEntry(entry: Entry, { input = "", ...brief }: ToolCall, results: Results): Entry {
+  if (!results) entry.tool = brief;
+  else if (results === "ends") entry.tool = { ...brief, input: keepEnds(input, { head: HEAD_CHARS }) };
   return entry;
-}
-
-function withoutInput({ name, target, action, paths }: ToolCall): ToolCall {
-  return { name, target, action, paths };
 }
 
 // The ends of long texts are cut before they are redacted, so that no secret is cut: at words, never inside a key.
@@ -172,17 +163,10 @@ function copyText(text: string): string {
   return Buffer.from(text, "utf16le").toString("utf16le");
 }
 
-/** Characters kept of an input, by kind. */
-const INPUT_MAX: Record<DeedKind, number> = {
-  command: 1000,
-  edit: 1500,
-  write: 1500,
-  read: 300,
-  search: 500,
-  fetch: 500,
-  other: 600,
-};
-const PLAN_MAX = 1500; // as an edit: a plan is what was decided
+/** Characters kept of an input. */
+const COMMAND_MAX = 1000; // promised
+const EDIT_MAX = 1500; // promised; of a plan as much: it is what was decided
+const INPUT_MAX = 600; // queries and addresses are shorter
 const TARGET_MAX = 300; // a path, or the first line of a command
 /** Characters kept of a result: both ends of a failing one, the end of any other. */
 const FAILED_MAX = 600;
@@ -242,8 +226,9 @@ function firstLine(tool: ToolCall): string {
 
 function keptInput(tool: ToolCall, { kind, patch }: { kind: DeedKind; patch: string | undefined }): string {
   const input = () => tool.input ?? tool.target;
-  if (kind === "edit") return cutHead(onlyChanges(patch ?? input()) || input(), INPUT_MAX.edit);
-  return cutHead(input(), tool.name === "ExitPlanMode" ? PLAN_MAX : INPUT_MAX[kind]);
+  if (kind === "edit") return cutHead(onlyChanges(patch ?? input()) || input(), EDIT_MAX);
+  const isWhole = kind === "write" || tool.name === "ExitPlanMode";
+  return cutHead(input(), isWhole ? EDIT_MAX : kind === "command" ? COMMAND_MAX : INPUT_MAX);
 }
 
 function keptResult(whole: string, { kind, outcome }: Pick<Deed, "kind" | "outcome">): string {
