@@ -119,7 +119,7 @@ export function* readBackward(
   try {
     let pending: RawEntry[] = [];
     let skipped = 0;
-    const calls = openCalls();
+    const areOpen = openCalls();
     // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
     const take = () => {
       const check = callCheck({ cwd: head.cwd, results });
@@ -138,7 +138,7 @@ export function* readBackward(
         readRow(format, record, place, { head, results: results !== false }),
       );
       pending.push(...found.reverse());
-      if (calls.areOpen(found)) continue;
+      if (areOpen(found)) continue;
       if (rules.hasPatterns && !found.some(({ kind }) => kind === "user")) continue;
       yield take();
     }
@@ -148,32 +148,25 @@ export function* readBackward(
   }
 }
 
-/** Watches lines from the last to the first for results whose calls have not been met. */
-function openCalls(): { areOpen(found: readonly RawEntry[]): boolean } {
+/** Returns what is given the entries of each line, from the last to the first, and says whether calls of results are to come. */
+function openCalls(): (found: readonly RawEntry[]) => boolean {
   const open = new Map<string, number>();
   let line = 0;
-  return {
-    areOpen(found) {
-      line++;
-      for (const { callId, tool, kind, settle } of found) {
-        if (callId === undefined) continue;
-        if (tool) open.delete(callId);
-        else if (kind === "result" || settle) open.set(callId, line);
-      }
-      for (const [callId, since] of open) if (line - since > CALL_LINES_MAX) open.delete(callId);
-      return open.size > 0;
-    },
+  return (found) => {
+    line++;
+    for (const { callId, tool, kind, settle } of found) {
+      if (callId === undefined) continue;
+      if (tool) open.delete(callId);
+      else if (kind === "result" || settle) open.set(callId, line);
+    }
+    for (const [callId, since] of open) if (line - since > CALL_LINES_MAX) open.delete(callId);
+    return open.size > 0;
   };
 }
 
-export interface ReadBackwardOptions {
-  /** What is redacted in the entries, and which are left out. */
-  rules: Rules;
+export interface ReadBackwardOptions extends Pick<ReadOptions, "rules" | "head" | "results"> {
   /** Byte offset of a line's start to read back from. @default the file's end */
   before?: number;
-  head?: Head | undefined;
-  /** Whether tool results are wanted too, and of long ones all or their ends. @default {false} */
-  results?: Results;
 }
 
 /** Fills in the lines of steps that were read from the end, counting on from a line whose place is known. */
@@ -249,16 +242,13 @@ export function readLastSteps(
     skipped = part.skipped;
     found += wanted.length;
     if (wanted.length > 0) parts.push(wanted);
-    older = steps.some(({ entry: { at } }) => isRecent(at, filter)) ? 0 : older + steps.length;
+    const isRecent = steps.some(({ entry: { at } }) => at === undefined || at >= (filter.since ?? ""));
+    older = isRecent ? 0 : older + steps.length;
     if (found >= count || older > OLDER_MAX) break;
   }
   const steps = parts.reverse().flat().slice(-count);
   numberLines(file, steps, known);
   return { steps, skipped };
-}
-
-function isRecent(at: string | undefined, { since }: StepFilter): boolean {
-  return since === undefined || at === undefined || at >= since;
 }
 
 /**
@@ -283,10 +273,8 @@ export function readStepsAt(
   }
   const steps = parts.reverse().flat();
   numberLines(file, steps, { line: from, offset });
-  const [first, behind] = [
-    steps.filter(({ entry }) => entry.line < from),
-    steps.filter(({ entry }) => entry.line > to),
-  ];
+  const first = steps.filter(({ entry }) => entry.line < from);
+  const behind = steps.filter(({ entry }) => entry.line > to);
   const within = steps.filter(({ entry }) => entry.line >= from && entry.line <= to);
   // A search names the line of an output, which is shown with its call.
   const isAnswered = ({ result }: Step) =>
