@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { redact } from "../lib/redact/redact.ts";
 import { seeded } from "./support/random.ts";
-import { chars, opaqueSecret, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";
+import { chars, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";
 
 /** Development tools have a package of their own (test/package.json), which a plain `bun install` does not fetch. */
 async function loadSecretlint() {
@@ -118,51 +118,6 @@ oracleTest("redact() hides a token used as a URL's user", async () => {
   const raw = `https://${token}:x-oauth-basic@github.com/a/b.git`;
   expect(await findings(raw)).not.toEqual([]);
   expect(redact(raw)).toBe("https://[redacted:url-user]:[redacted:url-password]@github.com/a/b.git");
-});
-
-/** Assignments with `@` for the value, and the kind that the name gives. */
-const ASSIGNMENTS: [text: string, kind: string][] = [
-  ["DB_PASSWORD=@", "password"],
-  ["export DB_PASS=@\n", "password"],
-  ["password: @", "password"],
-  ['{"password": "@"}', "password"],
-  ['{\\"password\\": \\"@\\"}', "password"],
-  ["const clientSecret = '@';", "secret"],
-  ["client_secret: `@`", "secret"],
-  ["--password @ --verbose", "password"],
-  ["--token=@", "token"],
-  ["--api-key '@'", "key"],
-  ["API_KEY=@", "key"],
-  ["apiKey: '@',", "key"],
-  ['"access_token":"@"', "token"],
-  ["x-api-key: @", "key"],
-  ["AccountKey=@;EndpointSuffix=core", "key"],
-  ["SECRET_KEY_BASE=@", "key"],
-  ["spring.datasource.password=@", "password"],
-  ["Authorization: Basic @", "authorization"],
-  ["-H 'Authorization: Bearer @'", "authorization"],
-  ['headers: { Authorization: "token @" }', "authorization"],
-  ["config['api_key'] = '@'", "key"],
-  ["ENV['SECRET_TOKEN'] => \"@\"", "token"],
-  ["PASSWORD := @", "password"],
-  ["aws_secret_access_key = @", "key"],
-  ['"awsSecretAccessKey": "@"', "key"],
-  ["//registry.example/:_authToken=@", "token"],
-  ["curl -s -u ann:@ https://example.test", "password"],
-  ["mysql -h db -u root -p@ shop", "password"],
-  ["Server=db;User Id=sa;Password=@;Encrypt=yes", "password"],
-  ["jdbc:postgresql://db/app?user=ann&password=@", "password"],
-  ["https://store.example.test/c?sv=2020&sig=@&se=1", "secret"],
-];
-
-test("redact() replaces generated values after telling names, and nothing else", () => {
-  const random = seeded(9);
-  for (let round = 0; round < 40; round++) {
-    const value = opaqueSecret(random);
-    for (const [template, kind] of ASSIGNMENTS) {
-      expect(redact(template.replace("@", () => value))).toBe(template.replace("@", `[redacted:${kind}]`));
-    }
-  }
 });
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
