@@ -1,11 +1,10 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type HookOutput, userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
-import { ROOT, runCommand } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -53,21 +52,6 @@ test("userPromptSubmit() does not count as told what an aborted call did not tak
   other(home);
   expect(await ask(home, {}, input(home), { signal: AbortSignal.abort() })).toEqual(NEWS);
   expect(await ask(home)).toEqual(NEWS);
-});
-
-test("userPromptSubmit() works where the program's folder was removed under it", async () => {
-  other(home);
-  const program = `
-    const { userPromptSubmit } = await import(${JSON.stringify(join(ROOT, "hooks", "agent-sdk.ts"))});
-    console.log(JSON.stringify(await userPromptSubmit()(${JSON.stringify(input(home))})));`;
-  const folder = join(home.root, "removed");
-  mkdirSync(folder);
-  const { stdout, stderr } = await runCommand(
-    ["sh", "-c", 'rmdir "$0" && exec "$@"', folder, process.execPath, "-e", program],
-    { env: home.env, cwd: folder },
-  );
-  expect(stderr).toBe("");
-  expect(JSON.parse(stdout)).toEqual(NEWS);
 });
 
 test("userPromptSubmit() takes scope and length from its options", async () => {

@@ -6,8 +6,8 @@ import { ledgerFile, readLedgerFile } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
-import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, write, writeClaude } from "./support/home.ts";
+import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { homePerTest, writeClaude } from "./support/home.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -16,91 +16,50 @@ const home = homePerTest();
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
 setDefaultTimeout(30_000);
 
-/** Turns that are chained as the host chains them. */
-function writer(home: TemporaryHome, file: string) {
-  let parent: string | null = null;
-  let number = 0;
-  const link = (rows: Row[]) => {
-    for (const row of rows) {
-      row.parentUuid = parent;
-      parent = String(row.uuid);
-    }
-    return rows;
-  };
-  return {
-    turn(bytes: number): string {
-      number++;
-      const context = { sessionId: ID, cwd: home.project };
-      const rows = link([claudeUser({ ...context, text: `fix login test ${number} in src/auth.ts` })]);
-      for (let size = 0; size < bytes; size += 4000) {
-        const call = { name: "Bash", input: { command: "npm test" }, id: `call-${number}-${size}` };
-        rows.push(...link(claudeAssistant({ ...context, tools: [call] })));
-        const content = `line of output ${number} `.repeat(180);
-        rows.push(...link([claudeToolResult({ ...context, toolUseId: call.id, content })]));
-      }
-      rows.push(...link(claudeAssistant({ ...context, text: `Login test ${number} passes now.` })));
-      return jsonl(rows);
-    },
-    append(bytes: number): void {
-      appendFileSync(file, this.turn(bytes));
-    },
-  };
+/** A turn of fifteen calls with long outputs. */
+function turn(number: number): Row[] {
+  const context = { sessionId: ID, cwd: home.project };
+  const rows = [claudeUser({ ...context, text: `fix login test ${number} in src/auth.ts` })];
+  for (let call = 0; call < 15; call++) {
+    const id = `call-${number}-${call}`;
+    const content = `line of output ${number} `.repeat(180);
+    rows.push(
+      ...claudeAssistant({ ...context, tools: [{ name: "Bash", input: { command: "npm test" }, id }] }),
+    );
+    rows.push(claudeToolResult({ ...context, toolUseId: id, content }));
+  }
+  rows.push(...claudeAssistant({ ...context, text: `Login test ${number} passes now.` }));
+  return rows;
 }
 
 /** Runs the background and returns how much of transcripts it had read when it logged an event. */
-async function run(home: TemporaryHome, args: string[], event: string): Promise<number> {
+async function run(args: string[], event: string): Promise<number> {
   reads.bytes = 0;
   const options = { env: home.env, cwd: home.project };
-  const { stderr, exitCode } = await runScript(
-    "hooks/background.ts",
-    [...args, "--cwd", home.project],
-    options,
-  );
-  expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  const done = await runScript("hooks/background.ts", [...args, "--cwd", home.project], options);
+  expect([done.stderr, done.exitCode]).toEqual(["", 0]);
   const lines = readFileSync(home.paths.log, "utf8").trim().split("\n");
   const log = lines.map((line) => JSON.parse(line));
   expect(log.filter(({ ok }) => !ok)).toEqual([]);
   return log.findLast((logged) => logged.event === event).bytesRead;
 }
 
-function follow(home: TemporaryHome, file: string): Promise<number> {
-  return run(home, ["--session", ID, "--file", file], "background.meta");
-}
-
-function summaryOf(home: TemporaryHome): { name: string; summary: string } {
-  return JSON.parse(readFileSync(metaFile(home.paths, { id: ID, agent: "claude" }), "utf8"));
-}
-
-function coveredOf(home: TemporaryHome) {
-  return foldLedger(readLedgerFile(ledgerFile(home.paths, ID)).records);
-}
-
 test("a session observed turn by turn is observed whole: no line is left out", async () => {
   const file = writeClaude(home, { id: ID, rows: "" });
-  const session = writer(home, file);
-  for (let turn = 0; turn < 6; turn++) {
-    session.append(60_000);
-    await follow(home, file);
+  let parent: string | null = null;
+  for (let number = 1; number <= 6; number++) {
+    const rows = chain(turn(number), parent);
+    appendFileSync(file, jsonl(rows));
+    parent = String(rows.at(-1)?.uuid);
+    await run(["--session", ID, "--file", file], "background.meta");
   }
-  const { covered, coversTo, observations } = coveredOf(home);
+  const { covered, coversTo, observations } = foldLedger(readLedgerFile(ledgerFile(home.paths, ID)).records);
   expect(coversTo).toBeGreaterThan(60);
   // Every row is covered up to the last one, and each prompt up to there is noted once.
   const rows = readFileSync(file, "utf8").split("\n").slice(0, coversTo);
   expect(rows.flatMap((_, index) => (covered.has(index + 1) ? [] : [index + 1]))).toEqual([]);
   const prompts = rows.filter((row) => row.includes("fix login test")).length;
   expect(observations.filter(({ text }) => text.startsWith("User: fix login test"))).toHaveLength(prompts);
-}, 30_000);
-
-test("a file that was replaced is read from its start", async () => {
-  const file = writeClaude(home, { id: ID, rows: "" });
-  const session = writer(home, file);
-  for (let turn = 0; turn < 6; turn++) session.append(20_000);
-  await follow(home, file);
-  const other = writer(home, file);
-  const text = Array.from({ length: 8 }, () => other.turn(20_000).replaceAll("login", "logout")).join("");
-  write(file, text);
-  await follow(home, file);
-  expect(summaryOf(home).summary).toMatch(/^Last: Login test 8 passes now\.$/m);
 }, 30_000);
 
 test("when a session begins, those that were there before are indexed and named, the newest first, once", async () => {
@@ -113,7 +72,7 @@ test("when a session begins, those that were there before are indexed and named,
       rows: [claudeUser({ ...context, text }), ...claudeAssistant({ ...context, text: "Fixed." })],
     });
   }
-  const begin = () => run(home, ["--begin"], "background.old-sessions");
+  const begin = () => run(["--begin"], "background.old-sessions");
   await begin();
   for (const [index, id] of ids.entries()) {
     const meta = JSON.parse(readFileSync(metaFile(home.paths, { id, agent: "claude" }), "utf8"));

@@ -46,7 +46,7 @@ function compaction(
   host: PiHost,
   { rows, firstKept, signal }: { rows: Row[]; firstKept: string; signal?: AbortSignal },
 ) {
-  const branchEntries = rows.slice(1).map(({ id }) => ({ id: String(id) }));
+  const branchEntries = rows.slice(1).map((row) => ({ ...row, id: String(row.id) }));
   const preparation = {
     firstKeptEntryId: firstKept,
     tokensBefore: 5000,
@@ -249,19 +249,8 @@ test("a model that hangs before it observed anything leaves the summary to pi", 
 test("a compaction whose details are of a later version is left alone", async () => {
   const rows = turns("one", "two");
   using host = await observingHost({ rows, config: MODEL, answer: async (prompt) => observed(prompt) });
-  const branchEntries = rows.slice(1).map(({ id }) => ({ id: String(id), type: "message" }));
   const later = { id: "c", type: "compaction", details: { schemaVersion: 99 } };
-  const preparation = {
-    firstKeptEntryId: "u-two",
-    tokensBefore: 5000,
-    messagesToSummarize: [1],
-    turnPrefixMessages: [],
-  };
-  const event = {
-    preparation,
-    branchEntries: [...branchEntries.slice(0, 1), later, ...branchEntries.slice(1)],
-  };
-  expect(await host.emit("session_before_compact", event)).toBeUndefined();
+  expect(await compaction(host, { rows: rows.toSpliced(2, 0, later), firstKept: "u-two" })).toBeUndefined();
 });
 
 test("the first, the second and the tenth compaction come at the same number of raw tokens", async () => {

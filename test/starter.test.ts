@@ -121,15 +121,6 @@ describe("the runtime", () => {
     expect((await start(place, "stop", { folders, cwd: user })).stdout).toStartWith(`${own} `);
   });
 
-  test("is found where HOME is relative, empty or not there", async () => {
-    using place = temporaryHome();
-    const bun = program(join(place.root, "bin", "bun"));
-    for (const HOME of ["rel", "rel/home", "", "/not/there"]) {
-      const { stdout } = await start(place, "stop", { folders: [join(place.root, "bin")], env: { HOME } });
-      expect([HOME, stdout.split(" ")[0]]).toEqual([HOME, bun]);
-    }
-  });
-
   test("is Node from 22.18 on without Bun, on the build where there is one, and the build alone below a node_modules", async () => {
     using place = temporaryHome();
     const folders = [join(place.root, "bin")];
@@ -198,16 +189,6 @@ describe("a project folder's preload, path maps, .env and packages run and steer
     }
     return { proof, folders: [place.project, sub] };
   }
-
-  test("but would, for a script that is started without the starter", async () => {
-    using place = temporaryHome();
-    const { proof, folders } = hostile(place);
-    for (const cwd of folders) {
-      await runCommand([process.execPath, join(ROOT, "scripts", "health.ts")], { cwd, env: place.env });
-      expect(existsSync(proof)).toBe(true);
-      rmSync(proof, { recursive: true });
-    }
-  });
 
   test.each([
     ["every command, in a clone", "root", "clone"],
@@ -299,18 +280,6 @@ describe("session-memory", () => {
   test("index and chunk are embed", async () => {
     for (const name of ["index", "chunk"])
       expect((await call([name, "--help"])).stdout).toStartWith("Usage: session-memory embed ");
-  });
-
-  test("<script> passes arguments, streams, exit code and current directory on", async () => {
-    const help = await call(["session-reader", "--help"]);
-    expect(help.stdout).toStartWith("Usage: session-memory session-reader <session>");
-    const wrong = await call(["session-reader", "--lines", "x"]);
-    expect([wrong.stdout, wrong.exitCode]).toEqual(["", 2]);
-    expect(await call(["session-reader", "--list", "--json", "--quiet"])).toEqual({
-      stdout: '{\n  "sessions": []\n}\n',
-      stderr: "",
-      exitCode: 0,
-    });
   });
 
   test("names its remedies in the form it was called in", async () => {
