@@ -1,29 +1,27 @@
-import { expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { hasChromium, startBrowser } from "./support/browser.ts";
 import { chain, claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { homePerTest, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
 const ID = uuidFrom("reported");
 const OTHER = uuidFrom("reported beside it");
 
-function run(home: TemporaryHome, ...args: string[]) {
-  return home.run("report", ...args);
-}
+const home = homePerTest();
 
 /** Runs it and returns what it printed. */
-async function ok(home: TemporaryHome, ...args: string[]): Promise<string> {
-  const { stdout, stderr, exitCode } = await run(home, ...args);
+async function ok(...args: string[]): Promise<string> {
+  const { stdout, stderr, exitCode } = await home.run("report", ...args);
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   return stdout.trim();
 }
 
 /** A session of two turns with an edit, a failed command and a decision. */
-function layDeploy(home: TemporaryHome, { id = ID, title = "fix deploy" } = {}): void {
+function layDeploy({ id = ID, title = "fix deploy" } = {}): void {
   const context = { sessionId: id, cwd: home.project, at: "2026-02-03T14:30:00.000Z" };
   const edit = {
     file_path: join(home.project, "deploy.sh"),
@@ -49,10 +47,10 @@ function layDeploy(home: TemporaryHome, { id = ID, title = "fix deploy" } = {}):
   writeClaude(home, { id, rows: [...rows, claudeState("custom-title", { customTitle: title }, id)] });
 }
 
+beforeEach(() => layDeploy());
+
 test("a page has an anchor for each line that the reader shows, and each once", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
-  const html = readFileSync(await ok(home, ID), "utf8");
+  const html = readFileSync(await ok(ID), "utf8");
   const read = await runScript("session-reader", [ID, "--json"], { env: home.env });
   const lines = JSON.parse(read.stdout).entries.map(({ line }: { line: number }) => line);
   const anchors = [...html.matchAll(/<article id="L(\d+)"/g)].map(([, line]) => Number(line));
@@ -60,9 +58,8 @@ test("a page has an anchor for each line that the reader shows, and each once", 
 });
 
 test("a page says what the session is, what was edited and how each call ended", async () => {
-  using home = temporaryHome({ TZ: "UTC" });
-  layDeploy(home);
-  const html = readFileSync(await ok(home, ID), "utf8");
+  home.env.TZ = "UTC";
+  const html = readFileSync(await ok(ID), "utf8");
   expect(html).toContain("<h1>fix deploy</h1>");
   expect(html).toContain(`<dt>Project</dt><dd>${home.project}</dd>`);
   expect(html).toContain("<dd>4 messages, 2 tool calls, 1 file edited</dd>");
@@ -76,7 +73,6 @@ test("a page says what the session is, what was edited and how each call ended",
 });
 
 test("nothing in a session becomes markup, and a page asks for nothing", async () => {
-  using home = temporaryHome();
   const hostile = `</pre></style><script src="//evil.example/x.js"></script><img src=x onerror=alert(1)> "'&`;
   const context = { sessionId: ID, cwd: join(home.root, `a"><b>`), at: "2026-02-03T14:30:00.000Z" };
   const rows = chain([
@@ -97,7 +93,7 @@ test("nothing in a session becomes markup, and a page asks for nothing", async (
   ]);
   writeClaude(home, { id: ID, rows: [...rows, claudeState("custom-title", { customTitle: hostile }, ID)] });
   const folder = join(home.root, "pages");
-  await ok(home, "--all", "--out", folder);
+  await ok("--all", "--out", folder);
   for (const name of [`${ID}.html`, "index.html"]) {
     const html = readFileSync(join(folder, name), "utf8");
     const tags = Array.from(html.matchAll(/<([a-z]\w*)([^<>]*)>/g), ([, name = "", rest = ""]) => ({
@@ -112,29 +108,16 @@ test("nothing in a session becomes markup, and a page asks for nothing", async (
   }
 });
 
-test("the policy allows the page's own style", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
-  const html = readFileSync(await ok(home, ID), "utf8");
-  const [, allowed] = /'sha256-([^']+)'/.exec(html) ?? [];
-  const [, style = ""] = /<style>([\s\S]*?)<\/style>/.exec(html) ?? [];
-  expect(new Bun.CryptoHasher("sha256").update(style).digest("base64")).toBe(allowed ?? "");
-});
-
 test("observations are shown with links to their places", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
   await runScript("observe-compact", [ID, "--set", "retainTokens=0", "--observe"], { env: home.env });
-  const html = readFileSync(await ok(home, ID), "utf8");
+  const html = readFileSync(await ok(ID), "utf8");
   const [, list = ""] = /<h2>Observations<\/h2><\/summary>\n<ul>([\s\S]*?)<\/ul>/.exec(html) ?? [];
   expect(list).toContain("Make deploy.sh keep links");
   expect(list).toMatch(/href="#L1"/);
 });
 
 test("an overview links the sessions of a project, by --since, and no others", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
-  layDeploy(home, { id: OTHER, title: "also here" });
+  layDeploy({ id: OTHER, title: "also here" });
   const elsewhere = {
     sessionId: uuidFrom("elsewhere"),
     cwd: join(home.root, "bakery"),
@@ -146,7 +129,7 @@ test("an overview links the sessions of a project, by --since, and no others", a
     rows: chain([claudeUser({ ...elsewhere, text: "bake" })]),
   });
   const folder = join(home.root, "pages");
-  expect(await ok(home, "--project", ".", "--out", folder)).toBe(join(folder, "index.html"));
+  expect(await ok("--project", ".", "--out", folder)).toBe(join(folder, "index.html"));
   expect(readdirSync(folder).sort()).toEqual([`${ID}.html`, `${OTHER}.html`, "index.html"].sort());
   const html = readFileSync(join(folder, "index.html"), "utf8");
   const links = Array.from(html.matchAll(/<a href="([^"]+)">([^<]+)<\/a>/g), ([, file, name]) => [
@@ -159,7 +142,7 @@ test("an overview links the sessions of a project, by --since, and no others", a
       [`${OTHER}.html`, "also here"],
     ].sort(),
   );
-  const none = await run(home, "--all", "--since", "1h", "--json");
+  const none = await home.run("report", "--all", "--since", "1h", "--json");
   expect(none.stderr).toBe("no sessions found\n");
   expect(JSON.parse(none.stdout)).toEqual({ pages: [], overview: null });
 });
@@ -167,12 +150,11 @@ test("an overview links the sessions of a project, by --since, and no others", a
 test.skipIf(!hasChromium())(
   "no page scrolls sideways, at 360 pixels either",
   async () => {
-    using home = temporaryHome();
     const long = "a/very/long/path/without/a/blank".repeat(12);
-    layDeploy(home, { title: `move ${long}` });
-    layDeploy(home, { id: OTHER, title: "also here" });
+    layDeploy({ title: `move ${long}` });
+    layDeploy({ id: OTHER, title: "also here" });
     const folder = join(home.root, "pages");
-    await ok(home, "--all", "--out", folder);
+    await ok("--all", "--out", folder);
     const browser = await startBrowser();
     const overflows: number[] = [];
     for (const file of ["index.html", `${ID}.html`]) {
@@ -187,28 +169,24 @@ test.skipIf(!hasChromium())(
 );
 
 test("--json names the pages and the overview", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
   const page = join(home.paths.reports, `${ID}.html`);
-  const one = JSON.parse(await ok(home, ID, "--json"));
+  const one = JSON.parse(await ok(ID, "--json"));
   expect(one).toEqual({
     pages: [{ session: expect.objectContaining({ id: ID, name: "fix deploy" }), file: page }],
     overview: null,
   });
-  const all = JSON.parse(await ok(home, "--all", "--json"));
+  const all = JSON.parse(await ok("--all", "--json"));
   expect(all.overview).toBe(join(home.paths.reports, "index.html"));
   expect(all.pages).toEqual(one.pages);
 });
 
 test("--out is a file or a folder, is written again, and never takes the place of another file", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
-  expect(await ok(home, ID, "--out", "page.html")).toBe(join(home.project, "page.html"));
-  expect(await ok(home, ID, "--out", "page.html")).toBe(join(home.project, "page.html"));
-  expect(await ok(home, ID, "--out", "pages/")).toBe(join(home.project, "pages", `${ID}.html`));
-  expect(await ok(home, ID, "--out", ".")).toBe(join(home.project, `${ID}.html`));
+  expect(await ok(ID, "--out", "page.html")).toBe(join(home.project, "page.html"));
+  expect(await ok(ID, "--out", "page.html")).toBe(join(home.project, "page.html"));
+  expect(await ok(ID, "--out", "pages/")).toBe(join(home.project, "pages", `${ID}.html`));
+  expect(await ok(ID, "--out", ".")).toBe(join(home.project, `${ID}.html`));
   writeFileSync(join(home.project, "page.html"), "mine now");
-  const { stdout, stderr, exitCode } = await run(home, ID, "--out", "page.html");
+  const { stdout, stderr, exitCode } = await home.run("report", ID, "--out", "page.html");
   expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
   expect(stderr).toContain("a file that is not a report is there");
   expect(stderr).toContain("hint: name another place with --out");
@@ -216,8 +194,6 @@ test("--out is a file or a folder, is written again, and never takes the place o
 });
 
 test("--open starts the system's opener with the place that was named, and without one says so", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
   const bin = join(home.root, "bin");
   const opened = join(home.root, "opened");
   write(join(bin, "xdg-open"), `#!/bin/sh\nprintf %s "$1" > "${opened}"\n`);
@@ -234,8 +210,6 @@ test("--open starts the system's opener with the place that was named, and witho
 });
 
 test("what is asked for wrongly is refused with a hint", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
   for (const args of [
     [],
     [ID, "--all"],
@@ -243,31 +217,27 @@ test("what is asked for wrongly is refused with a hint", async () => {
     [ID, "--since", "1d"],
     ["--all", "--since", "soon"],
   ]) {
-    const { stdout, stderr, exitCode } = await run(home, ...args);
+    const { stdout, stderr, exitCode } = await home.run("report", ...args);
     expect({ args, stdout, exitCode }).toEqual({ args, stdout: "", exitCode: 2 });
     expect(stderr).toMatch(/^error: .+\nhint: .+\n$/);
   }
-  expect((await run(home, "nobody")).stderr).toContain("error: NOT_FOUND");
+  expect((await home.run("report", "nobody")).stderr).toContain("error: NOT_FOUND");
   expect(existsSync(home.paths.reports)).toBe(false);
 });
 
 test("a page is made of what the index has of a session whose transcript is gone", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
   await runScript("embed", ["--quiet"], { env: home.env });
   rmSync(join(home.paths.claude, "projects"), { recursive: true });
-  const { stdout, stderr, exitCode } = await run(home, ID.slice(0, 8));
+  const { stdout, stderr, exitCode } = await home.run("report", ID.slice(0, 8));
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   expect(readFileSync(stdout.trim(), "utf8")).toContain("Make deploy.sh keep links");
 });
 
 test("forget removes a session's pages and the overviews that link it, and lists a page that was changed", async () => {
-  using home = temporaryHome();
-  layDeploy(home);
-  layDeploy(home, { id: OTHER, title: "also here" });
-  await ok(home, "--all");
-  const ours = await ok(home, ID, "--out", "ours.html");
-  const changed = await ok(home, ID, "--out", "changed.html");
+  layDeploy({ id: OTHER, title: "also here" });
+  await ok("--all");
+  const ours = await ok(ID, "--out", "ours.html");
+  const changed = await ok(ID, "--out", "changed.html");
   writeFileSync(changed, readFileSync(changed, "utf8").replace("</body>", "<!-- mine --></body>"));
   const forgot = await home.run("forget", ID, "--yes", "--json");
   const { removed, keptFiles } = JSON.parse(forgot.stdout);
@@ -280,11 +250,10 @@ test("forget removes a session's pages and the overviews that link it, and lists
 });
 
 test("forget --pattern removes the pages that hold a match, also one that HTML writes otherwise", async () => {
-  using home = temporaryHome();
   const context = { sessionId: ID, cwd: home.project, at: "2026-02-03T14:30:00.000Z" };
   writeClaude(home, { id: ID, rows: chain([claudeUser({ ...context, text: "if (a<b && c) violin" })]) });
-  layDeploy(home, { id: OTHER, title: "also here" });
-  const [page, other] = [await ok(home, ID), await ok(home, OTHER)];
+  layDeploy({ id: OTHER, title: "also here" });
+  const [page, other] = [await ok(ID), await ok(OTHER)];
   const forgot = await home.run("forget", "--pattern", "a<b && c", "--yes");
   expect(forgot.exitCode).toBe(0);
   expect([existsSync(page), existsSync(other)]).toEqual([false, true]);
