@@ -136,11 +136,8 @@ async function run(
 /** Tells what could not be read, and what is left. */
 function remarkOn({ quarantined, failed, left, gone }: RunReport, { json }: Flags): void {
   const [first, ...others] = quarantined;
-  if (first && others.length === 0) warn(`quarantined ${unbroken(first.file)}: ${first.reason}`);
-  else if (first)
-    warn(
-      `quarantined ${quarantined.length} transcripts, the first ${unbroken(first.file)}: ${first.reason} (session-memory embed --status shows all)`,
-    );
+  const more = others.length > 0 ? ` (and ${others.length} more: session-memory embed --status)` : "";
+  if (first) warn(`quarantined ${unbroken(first.file)}: ${first.reason}${more}`);
   for (const { file, reason } of failed) warn(`cannot read ${unbroken(file)}: ${reason}`);
   if (json) return;
   if (left > 0) note(`stopped: ${counted(left, "session")} left for the next run`);

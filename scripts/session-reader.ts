@@ -188,7 +188,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const { steps, isRewound, skipped } = readLog(found, request, config);
   if (found.steps && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
-  if (steps.length === 0) note(isFiltered(values) ? "no entry matches" : "nothing was said yet");
+  if (steps.length === 0) note("no entry to show");
   const style = { ...request.style, isRewound };
   if (values.json) {
     const from = shared && { owner: shared.owner, machine: shared.machine };
@@ -211,10 +211,6 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
     : onMachine(shortId(session.id), session);
   const { words } = request.filter;
   show(undefined, [head, ...fitSteps(texts, { maxChars, lines, asked: request.lines?.from, id, words })]);
-}
-
-function isFiltered({ speaker, grep, since, until }: Values): boolean {
-  return [speaker, grep, since, until].some((value) => value !== undefined);
 }
 
 /** Prints the sessions by their last row. */

@@ -6,7 +6,8 @@
 
 import { existsSync } from "node:fs";
 import { logEvent, writeFully } from "../../lib/base/output.ts";
-import { ROOT } from "../../lib/base/runtime.ts";
+import { ownCommand, ROOT } from "../../lib/base/runtime.ts";
+import { quoted } from "../../lib/base/text.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
 import { type HookCall, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
 
@@ -47,16 +48,9 @@ async function contextOf({ env, input, paths: places }: HookCall): Promise<strin
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
 async function observationsOf(id: string, paths: Paths, { redact }: Settings): Promise<string | undefined> {
-  const [
-    { ledgerFile, readLedgerFile, redactLedger },
-    { observationsAfterCompaction },
-    { ownCommand },
-    { quoted },
-  ] = await Promise.all([
+  const [{ ledgerFile, readLedgerFile, redactLedger }, { observationsAfterCompaction }] = await Promise.all([
     import("../../lib/observe/ledger.ts"),
     import("../../lib/observe/render-observations.ts"),
-    import("../../lib/base/runtime.ts"),
-    import("../../lib/base/text.ts"),
   ]);
   const run = (name: string) => [...ownCommand(name), id].map(quoted).join(" ");
   const lookUp = [

@@ -53,7 +53,6 @@ const TITLE_CHARS = 160; // as a tool call in the reader
 const NAME_CHARS = 4096; // no path is longer
 /** Of the contents: a long session's oldest messages are counted, as in `session-reader --outline`. */
 const CONTENTS_CHARS = 40_000;
-const FILES_MAX = 100; // nobody reads on
 const UNFOLDED_MAX = 25; // a screen
 
 /** Returns what is to be said of a session in a few words. */
@@ -155,11 +154,7 @@ function editedHtml({ edited, project }: PageFacts): Html {
     const shown = path.startsWith(`${project}/`) ? path.slice(project.length + 1) : path;
     return `<li>${escapeHtml(shown)} ${placeHtml(line)}</li>`;
   });
-  const more = items.length - FILES_MAX;
-  return listHtml("Files edited", [
-    ...items.slice(0, FILES_MAX),
-    ...(more > 0 ? [`<li class="dim">and ${more} more</li>`] : []),
-  ]);
+  return listHtml("Files edited", items);
 }
 
 function observationsHtml(memory: Memory | undefined): Html {
