@@ -7,6 +7,7 @@
 import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
@@ -120,16 +121,14 @@ async function makeMeta(session: Session, config: Config): Promise<void> {
 }
 
 async function save({ cwd }: Asked, session: Session, config: Config): Promise<void> {
-  const [{ noteOptions, saveSessionToMemory }, { readEnd }] = await Promise.all([
-    import("../scripts/save-session.ts"),
-    import("../lib/naming/note.ts"),
-  ]);
-  const options = noteOptions(session, config);
-  // Clearing a session in which nothing was said is no failure.
-  if (readEnd(session.file, { count: 1, rules: options.rules }).messages.length === 0) return;
-  const directory = notesFolder(cwd, config);
-  if ((await saveSessionToMemory({ ...options, workspaceDir: cwd, directory })) === null)
-    throw new Error("Cannot save the session: the event before this one says why");
+  const { noteOptions, saveSession } = await import("../scripts/save-session.ts");
+  const place = { workspaceDir: cwd, directory: notesFolder(cwd, config) };
+  try {
+    await saveSession({ ...noteOptions(session, config), ...place });
+  } catch (error) {
+    // Clearing a session in which nothing was said is no failure.
+    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
+  }
 }
 
 /** Automatic notes stay out of the project unless the user wants them there, since they would be committed. */

@@ -23,15 +23,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
-import {
-  type Config,
-  defaultSettings,
-  expandPath,
-  PARTICIPANTS,
-  type Participants,
-  type Paths,
-  resolvePaths,
-} from "../lib/config/config.ts";
+import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
 import {
   type AskedForSlug,
   chooseSlug,
@@ -49,7 +41,7 @@ import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";
 import { recordWritten } from "../lib/store/state.ts";
-import { ownRules, type Rules, readRules } from "../lib/transcripts/rules.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -95,16 +87,8 @@ export interface SaveOptions {
   slug?: string | undefined;
   /** A known topic, better than rules could derive. */
   topic?: string | undefined;
-  /** IANA name. @default {the system's} */
-  timezone?: string | undefined;
-  /** What the two who talk are called. @default User and Assistant */
-  participants?: Participants | undefined;
-  /** What is redacted and excluded. @default {ownRules()} */
-  rules?: Rules | undefined;
-  /** The event log. @default {that of the environment's home} */
-  log?: string | undefined;
-  /** The state.db in which the note is recorded as ours. @default {that of the environment's home} */
-  state?: string | undefined;
+  /** Its places, time zone, names and redaction. @default {those without config.json} */
+  config?: Pick<Config, "paths" | "settings"> | undefined;
 }
 
 export interface Saved {
@@ -118,39 +102,40 @@ export interface Saved {
 
 /** Saves the end of a session as a note. Returns null and logs the reason when it cannot. Never throws. */
 export async function saveSessionToMemory(options: SaveOptions): Promise<string | null> {
-  const { log = resolvePaths(process.env).log, sessionId } = options;
+  const { config = unconfigured(), sessionId: session } = options;
   try {
-    const { path, created } = await saveSession(options);
-    logEvent(log, { event: "save-session", ok: true, session: sessionId, path, created });
-    return path;
+    return (await saveSession({ ...options, config })).path;
   } catch (error) {
-    logEvent(log, {
-      event: "save-session",
-      ok: false,
-      session: sessionId,
-      reason: redact(describeError(error)),
-    });
+    const reason = redact(describeError(error));
+    logEvent(config.paths.log, { event: "save-session", ok: false, session, reason });
     return null;
   }
 }
 
 /**
- * Saves the end of a session as a note.
+ * Saves the end of a session as a note, and logs that.
  *
  * @throws {SessionMemoryError} `NOT_FOUND` when nothing was said in it, `PARSE_ERROR` when it cannot be read,
  * `STORAGE_ERROR` when the folder cannot be written.
  */
 export async function saveSession(options: SaveOptions): Promise<Saved> {
-  const {
-    directory = "memory",
-    messageCount = MESSAGES,
-    timezone = defaultSettings().timezone,
-    rules = ownRules(),
-    state = resolvePaths(process.env).state,
-    participants = PARTICIPANTS,
-    sessionFile,
-    sessionId,
-  } = options;
+  const { config = unconfigured(), sessionId: session } = options;
+  const saved = await writeEnd({ ...options, config });
+  const { path, created } = saved;
+  logEvent(config.paths.log, { event: "save-session", ok: true, session, path, created });
+  return saved;
+}
+
+async function writeEnd({
+  directory = "memory",
+  messageCount = MESSAGES,
+  config: { paths, settings },
+  sessionFile,
+  sessionId,
+  ...options
+}: SaveOptions & { config: Pick<Config, "paths" | "settings"> }): Promise<Saved> {
+  const { timezone, participants } = settings;
+  const rules = readRules(settings);
   const { clean, hasText } = rules;
   const { entries, messages } = readEnd(sessionFile, { count: messageCount, rules });
   const [first] = messages;
@@ -184,7 +169,7 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
     const topic = options.topic !== undefined && hasText(options.topic) ? undefined : options.topic;
     const slug = given ?? (await chooseSlug({ ...options, topic, entries, content, at, timezone, clean }));
     const written = writeNote(folder, `${date}-${slug}`, text);
-    if (written.created) recordWritten({ state }, { path: written.path, content: text, sessionId });
+    if (written.created) recordWritten(paths, { path: written.path, content: text, sessionId });
     return { ...written, messages: messages.length };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
@@ -212,7 +197,6 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
   refuseTogether(values, "slug", "llm-slug");
   if (slug !== undefined && sanitizeSlug(slug) === "")
     warn(`--slug "${slug}" has no letters or digits, so the time of day names the note`);
-  const { paths } = config;
   const reference = words[0] ?? asking.current;
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
   const session = resolveSession(reference, asking);
@@ -224,9 +208,11 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
     slug,
     slugOptions: values["llm-slug"] ? await configuredSlug(config) : undefined,
   });
-  const { path, created } = saved;
-  logEvent(paths.log, { event: "save-session", ok: true, session: session.id, path, created });
-  show({ ...saved, sessionId: session.id }, [path]);
+  show({ ...saved, sessionId: session.id }, [saved.path]);
+}
+
+function unconfigured(): Config {
+  return defaultConfig(process.env, process.cwd());
 }
 
 /** Returns the topic that the user or a model gave the session; undefined leaves it to the rules. */
@@ -236,18 +222,14 @@ function knownTopic(session: Session, paths: Paths): string | undefined {
 }
 
 /** Returns the options that come from config.json and the session's meta file. */
-export function noteOptions(session: Session, { settings, paths }: Config) {
+export function noteOptions(session: Session, config: Config) {
   return {
     sessionFile: session.file,
     sessionKey: session.name ?? session.id,
     sessionId: session.id,
     source: session.agent,
-    timezone: settings.timezone,
-    participants: settings.participants,
-    rules: readRules(settings),
-    log: paths.log,
-    state: paths.state,
-    topic: knownTopic(session, paths),
+    topic: knownTopic(session, config.paths),
+    config,
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { defaultSettings } from "../lib/config/config.ts";
 import { type SaveOptions, saveSessionToMemory } from "../scripts/save-session.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
@@ -29,10 +30,13 @@ function save(home: TemporaryHome, rows: Row[], more: Partial<SaveOptions> = {})
     sessionKey: "test-session",
     sessionId: "sess123",
     source: "cli",
-    timezone: "UTC",
-    log: home.paths.log,
+    config: inZone("UTC"),
     ...more,
   });
+}
+
+function inZone(timezone: string): SaveOptions["config"] {
+  return { paths: home.paths, settings: { ...defaultSettings(), timezone } };
 }
 
 function notes(home: TemporaryHome): string[] {
@@ -69,7 +73,9 @@ test("saveSessionToMemory() passes over what has a note's name and is no file th
 });
 
 test("saveSessionToMemory() dates the note by its last message and links to the lines", async () => {
-  const path = await save(home, [...DEPLOY, { role: "tool", content: "x" }], { timezone: "Asia/Tokyo" });
+  const path = await save(home, [...DEPLOY, { role: "tool", content: "x" }], {
+    config: inZone("Asia/Tokyo"),
+  });
   expect(path).toBe(join(home.project, "memory", "2026-02-03-write-the-deploy-script-for-the-shop.md"));
   expect(readFileSync(path ?? "", "utf8")).toBe(`\
 # Session: 2026-02-03 23:31:05 Asia/Tokyo
@@ -88,8 +94,8 @@ Assistant: It is in deploy.sh now.
 
 test("saveSessionToMemory() takes the day of the zone, not of UTC", async () => {
   const rows = [plainLine("user", "Good night", "2026-02-03T23:30:00.000Z")];
-  expect(await save(home, rows, { timezone: "Europe/Berlin" })).toEndWith("2026-02-04-0030.md");
-  expect(await save(home, rows, { timezone: "America/New_York" })).toEndWith("2026-02-03-1830.md");
+  expect(await save(home, rows, { config: inZone("Europe/Berlin") })).toEndWith("2026-02-04-0030.md");
+  expect(await save(home, rows, { config: inZone("America/New_York") })).toEndWith("2026-02-03-1830.md");
 });
 
 test("saveSessionToMemory() keeps the last messages only, one line each", async () => {
