@@ -98,16 +98,6 @@ test("an answer comes with its tokens and price, and the ledger has them", async
   ]);
 });
 
-test("an API's tool call in place of content is read as the answer", async () => {
-  const call = {
-    id: "1",
-    type: "function",
-    function: { name: "answer", arguments: '{"name": "from a tool"}' },
-  };
-  server.script({ kind: "chat", content: null, message: { tool_calls: [call] } });
-  expect((await ask()).value).toEqual({ name: "from a tool" });
-});
-
 const transport: [string, Reply, string, boolean][] = [
   ["a body that is cut off", { kind: "cut" }, "Cannot ask the model: ", true],
   ["half of JSON", { kind: "raw", body: '{"choices": [{"mess' }, "Cannot ask the model: ", true],

@@ -142,7 +142,7 @@ test.each([
   [[ID, "--mode", "fast"], 'Cannot use --mode "fast": not one of its values'],
   [[ID, "--set", "retainTokens"], 'Cannot use --set "retainTokens": expected key=value'],
   [[ID, "--set", "speed=1"], "Cannot set speed=1: there is no such key"],
-  [["nobody", "--set", "stepTokens=many"], "Cannot set stepTokens=many: expected a whole number"],
+  [["nobody", "--set", "stepTokens=many"], "Cannot set stepTokens=many: expected a number"],
   [[ID, "second"], 'Cannot use argument "second": one too many'],
   [[ID, "--frobnicate"], "Unknown option '--frobnicate'"],
 ])("wrong usage %j is said in one line", async (args, message) => {

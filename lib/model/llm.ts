@@ -103,7 +103,7 @@ export function chatSender(
       input: completion.usage?.prompt_tokens,
       output: completion.usage?.completion_tokens ?? tokenUpperBound(choice.message.content ?? ""),
     });
-    const text = withoutKey(replyText(choice.message), key);
+    const text = withoutKey(choice.message.content ?? "", key);
     return { text, cut: choice.finish_reason === "length", model, ...paid };
   };
 }
@@ -287,13 +287,4 @@ function isOpenAI(baseUrl: string | undefined): boolean {
 /** Redacts a text for sending and removes lone surrogates, which make a server reject the whole request. */
 function outgoing(text: string, own: (text: string) => string = redact): string {
   return own(text).toWellFormed();
-}
-
-/** Returns the text of an answer, or the arguments of a tool call in its place. */
-function replyText(message: OpenAI.Chat.Completions.ChatCompletionMessage): string {
-  if (typeof message.content === "string" && message.content.trim() !== "") return message.content;
-  const call = message.tool_calls?.[0];
-  if (call?.type === "function" && typeof call.function?.arguments === "string")
-    return call.function.arguments;
-  return message.refusal ?? "";
 }

@@ -297,27 +297,13 @@ function typed(text: string): unknown {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-const EXPECTED: Record<string, [expected: string, fits: (value: unknown) => boolean]> = {
-  mode: ["buffered or blocking", (value) => value === "buffered" || value === "blocking"],
-  auto: ["true or false", (value) => typeof value === "boolean"],
-  rules: ["true or false", (value) => typeof value === "boolean"],
-  model: [
-    "active, none or provider/model",
-    (value) => typeof value === "string" && /^(?:active|none|[^/\s]+\/\S+)$/.test(value),
-  ],
-  dailyBudgetUsd: ["an amount of USD", (value) => typeof value === "number" && value >= 0],
-  retainTokens: ["a whole number of at least 0", (value) => Number.isInteger(value) && Number(value) >= 0],
-};
-const POSITIVE: (typeof EXPECTED)[string] = [
-  "a whole number of at least 1",
-  (value) => Number.isInteger(value) && Number(value) >= 1,
-];
-
 /** Returns why a value does not fit a key; undefined when it does. */
 function fault(key: string, value: unknown, settings: ObserveSettings): string | undefined {
   if (!Object.hasOwn(settings, key)) return "there is no such key";
-  const [expected, fits] = EXPECTED[key] ?? POSITIVE;
-  return fits(value) ? undefined : `expected ${expected}`;
+  if (key === "mode" && value !== "buffered" && value !== "blocking") return "expected buffered or blocking";
+  const usual = settings[key as keyof ObserveSettings];
+  if (typeof value === typeof usual) return undefined;
+  return `expected ${typeof usual === "boolean" ? "true or false" : `a ${typeof usual}`}`;
 }
 
 /** Forgets in each ledger, under its writers' lock, and returns how many it was found in. */

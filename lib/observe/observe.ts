@@ -76,8 +76,6 @@ export interface ObserveOutcome {
   usd: number | null;
 }
 
-/** A step is cut from a window of so many steps, so that the cost of a backlog stays linear. */
-const WINDOW_STEPS = 4;
 /** A step that failed is tried again smaller, down to about a message. */
 const STEP_TOKENS_MIN = 1000;
 
@@ -97,19 +95,19 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
   const pending = uncovered(older, memory);
+  let left = rawTokens(pending);
   for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
     if (options.signal?.aborted || options.shouldStop?.()) break;
     options.onStep?.(at, pending.length);
-    const next = windowOf(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
-    const isLast = at + next.length === pending.length;
-    if (when === "due" && isLast && rawTokens(next) < settings.stepTokens) break;
-    const step = cutStep(next, { maxTokens, redact: options.redact });
+    if (when === "due" && left < settings.stepTokens) break;
+    const step = cutStep(pending.slice(at), { maxTokens, redact: options.redact });
     if (!step) break;
     const notes = await notesOn(step, { ...options, outcome, memory });
     if (!notes) break;
     const record = makeRecord(step, notes, { ...options, memory });
     await put(record);
     at += step.entries.length;
+    left -= rawTokens(step.entries);
     outcome.steps++;
     outcome.observations += record.observations.length;
   }
@@ -229,39 +227,22 @@ const TOOL_CHARS = 300;
 /** Context that a host reports beyond this multiple of the estimate is not the conversation's. */
 const CALIBRATION_MAX = 3;
 
-/**
- * Returns the tokens that entries take in the model's context, tool results included: as the host reported them, else an
- * estimate, scaled by how far the reports exceeded it.
- */
+/** Returns the tokens that entries take in the model's context, tool results included: as the host reported them, else an estimate. */
 export function rawTokens(entries: readonly Entry[]): number {
   let total = 0;
   let pending = 0;
-  let reported = 0;
-  let estimated = 0;
   let before: number | undefined;
-  for (const entry of entries) {
-    pending += estimateTokens(entry.text) + 4;
-    if (entry.contextTokens === undefined) continue;
-    const grown = before === undefined ? 0 : entry.contextTokens - before;
+  for (const { text, contextTokens } of entries) {
+    pending += estimateTokens(text) + 4;
+    if (contextTokens === undefined) continue;
+    const grown = before === undefined ? 0 : contextTokens - before;
     // After a compaction the context is smaller than before it: that says nothing of these rows.
     const isPlausible = grown > 0 && grown <= pending * CALIBRATION_MAX + 2000;
-    if (isPlausible) {
-      reported += grown;
-      estimated += pending;
-    }
     total += isPlausible ? grown : pending;
-    before = entry.contextTokens;
+    before = contextTokens;
     pending = 0;
   }
-  const scale = estimated > 0 ? Math.max(1, reported / estimated) : 1;
-  return Math.round(total + pending * scale);
-}
-
-/** Returns the entries from a place on that make up `tokens`, by the estimate. */
-function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
-  let to = from;
-  for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
-  return entries.slice(from, to);
+  return total + pending;
 }
 
 /** Returns the newest entries that make up `tokens`, and those before them. A message and its calls stay together. */

@@ -99,20 +99,13 @@ function withPrompts(drafts: Draft[], step: ObservationStep, clean: (text: strin
   return [...drafts, ...added].toSorted((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
 }
 
-const WORDS: Record<string, string> = {
-  "🔴": "red",
-  "🟡": "yellow",
-  "🟢": "green",
-  high: "red",
-  medium: "yellow",
-  low: "green",
-};
+const MARKED: Record<string, string> = { "🔴": "red", "🟡": "yellow", "🟢": "green" };
 
-/** Models write the mark, with or without a variation selector, or the usual words. */
+/** Models write the mark too, with or without a variation selector. */
 const priority = z
   .string()
   .transform((text) => text.replaceAll("\uFE0F", "").trim().toLowerCase())
-  .transform((word) => WORDS[word] ?? word)
+  .transform((word) => MARKED[word] ?? word)
   .pipe(z.enum(["red", "yellow", "green"]));
 
 const observerAnswer = z.object({

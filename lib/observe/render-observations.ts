@@ -145,7 +145,7 @@ function renderWithin(
   const byWorth = ["open", "red", "yellow", "green"].flatMap((wanted) =>
     shown.toReversed().filter((item) => worth(item) === wanted),
   );
-  const chosen = new Set<Observation>(); // in the order of worth
+  const chosen = new Set<Observation>();
   const render = () => {
     const kept = shown.filter((item) => chosen.has(item));
     const missing = shown.length - kept.length;
@@ -162,13 +162,9 @@ function renderWithin(
     opened.add(heading);
     chosen.add(item);
   }
-  // A day's heading repeats where another zone's lines part them: then the least valuable line goes.
-  for (const least of [...chosen].toReversed()) {
-    const text = render();
-    if (text.length <= maxChars) return text;
-    chosen.delete(least);
-  }
-  return undefined;
+  const text = render();
+  // A day's heading repeats where another zone's lines part them.
+  return text.length <= maxChars && chosen.size > 0 ? text : undefined;
 }
 
 /** Returns a side note cut to whole lines: of paths the first, of other lines the last. */
