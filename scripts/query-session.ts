@@ -78,7 +78,7 @@ export async function querySession(
   question: string,
   { complete, settings, signal, maxBytes = INPUT_MAX_BYTES }: QueryOptions,
 ): Promise<SessionAnswer> {
-  const prompts = await import("../lib/model/prompts.ts");
+  const { NOT_IN_SESSION, questionRequest } = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
   const entries = steps
@@ -87,19 +87,17 @@ export async function querySession(
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes, lines: true, relevance });
-  if (text === "") return { ...NOTHING_SAID, answer: prompts.NOT_IN_SESSION };
+  if (text === "") return { ...NOTHING_SAID, answer: NOT_IN_SESSION };
   const { value, usd, tokens } = await complete({
     feature: "query",
-    system: prompts.QUESTION_SYSTEM,
-    prompt: prompts.questionPrompt(text, asked),
-    schema: prompts.questionAnswer,
+    ...questionRequest(text, asked),
     maxTokens: ANSWER_MAX_TOKENS,
     signal,
   });
   const checked = checkCitations(value.citations, value.confidence, textByLine(entries));
   const citations = checked.citations.map((citation) => ({ file: session.file || session.id, ...citation }));
   const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
-  const isAnswered = value.answer !== prompts.NOT_IN_SESSION;
+  const isAnswered = value.answer !== NOT_IN_SESSION;
   const notes = [...(isAnswered ? checked.notes : []), ...left];
   return { answer: clean(value.answer), confidence: checked.confidence, citations, notes, usd, tokens };
 }

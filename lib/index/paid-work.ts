@@ -280,13 +280,11 @@ async function refineBatch(
   report: TopicReport,
 ): Promise<void> {
   // its schema costs four empty starts
-  const { TOPICS_SYSTEM, topicsAnswer, topicsPrompt } = await import("../model/prompts.ts");
+  const { topicsRequest } = await import("../model/prompts.ts");
   const forgotten = forgottenSoFar(store);
   const answer = await complete({
     feature: "topics",
-    system: TOPICS_SYSTEM,
-    prompt: topicsPrompt(batch.map(({ content }) => redact(content))),
-    schema: topicsAnswer,
+    ...topicsRequest(batch.map(({ content }) => redact(content))),
     maxTokens: MAX_TOKENS,
     signal,
   });

@@ -112,7 +112,7 @@ export async function summarize(material: Material): Promise<(Summary & { model:
 }
 
 async function byModel(complete: CompleteJson, material: Material): Promise<Summary & { model: string }> {
-  const { META_SYSTEM, metaAnswer, metaPrompt, metaUpdatePrompt } = await import("../model/prompts.ts");
+  const { metaRequest } = await import("../model/prompts.ts");
   const { entries, fresh, clean, meta, outcome, options } = material;
   const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
   const origin = goesOn ? undefined : material.origin;
@@ -122,9 +122,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   const text = origin ? `(goes on with another session)\n${previousText(origin, clean)}\n\n${said}` : said;
   const answer = await complete({
     feature: "meta",
-    system: META_SYSTEM,
-    prompt: goesOn ? metaUpdatePrompt(previousText(meta, clean), text) : metaPrompt(text),
-    schema: metaAnswer,
+    ...metaRequest(text, goesOn ? previousText(meta, clean) : undefined),
     signal: options.signal,
   });
   Object.assign(outcome, { usd: answer.usd, usage: answer.usage, model: answer.model });
