@@ -5,7 +5,7 @@ import { nearestChunks, readMeaning } from "../lib/search/nearest.ts";
 import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore } from "./support/index.ts";
+import { HITS, indexHome, openHomeStore } from "./support/index.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 
 const EMBEDDING = { apiKeyEnv: "NO_KEY", model: "test", dimensions: 64 };
@@ -128,18 +128,9 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
   const source = vectorSource(store, EMBEDDING);
   const ask = (text: string, vector: Float32Array) => {
     const nearest = [nearestChunks(store, vector, { source, filter: {}, limit: 20 })];
-    return findHits([store], [text], {
-      filter: {},
-      limit: 5,
-      now: new Date(),
-      timezone: "UTC",
-      meaning: readMeaning(nearest),
-      clean: (said) => said,
-      nameOf: () => undefined,
-      maxChars: 2500,
-      around: 0,
-      explain: false,
-    }).hits.map(({ hit: { session_id, strength } }) => ({ session_id, strength }));
+    return findHits([store], [text], { ...HITS, meaning: readMeaning(nearest) }).hits.map(
+      ({ hit: { session_id, strength } }) => ({ session_id, strength }),
+    );
   };
   const boat = ask("vessel disposal", vectors[1] ?? randomVector(random));
   expect(boat[0]).toEqual({ session_id: idOf(1), strength: "strong" });

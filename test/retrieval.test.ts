@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type ChunkFilter, matchingChunks } from "../lib/search/candidates.ts";
+import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { findHits } from "../lib/search/hits.ts";
 import type { FoundHit } from "../lib/search/print.ts";
 import { type Retrieved, retrieve } from "../lib/search/retrieval.ts";
@@ -7,13 +7,11 @@ import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore } from "./support/index.ts";
+import { HITS, indexHome, openHomeStore } from "./support/index.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 
-const NOW = new Date("2026-02-10T12:00:00Z");
-
 function find(store: Store, query: string | string[], filter: ChunkFilter = {}): Retrieved {
-  return retrieve([store], [query].flat(), { filter, limit: 100, now: NOW, timezone: "UTC" });
+  return retrieve([store], [query].flat(), { ...HITS, filter, limit: 100 });
 }
 
 function hits(
@@ -21,17 +19,7 @@ function hits(
   query: string | string[],
   { filter = {}, limit = 5 }: { filter?: ChunkFilter; limit?: number } = {},
 ): FoundHit[] {
-  return findHits([store], [query].flat(), {
-    filter,
-    limit,
-    now: NOW,
-    timezone: "UTC",
-    clean: (text) => text,
-    nameOf: ({ name }) => name,
-    maxChars: 2500,
-    around: 0,
-    explain: false,
-  }).hits;
+  return findHits([store], [query].flat(), { ...HITS, filter, limit }).hits;
 }
 
 describe("on the committed transcripts", () => {
@@ -247,13 +235,6 @@ describe("on made-up sessions", () => {
       const wanted = all.filter(
         (chunk) => passes(chunk, filter) && saidBy(chunk, filter.speaker).includes(word),
       );
-      const ids = matchingChunks(indexed, `"${word}"`, { filter, limit: 1000 });
-      const inText = all.filter((chunk) => passes(chunk, filter) && everything(chunk).includes(word));
-      expect({ filter, word, ids: ids.sort((a, b) => a - b) }).toEqual({
-        filter,
-        word,
-        ids: inText.map(({ id }) => id),
-      });
       const found = find(indexed, word, filter).chunks.map(({ row }) => row.id);
       const missing = wanted.filter(({ id }) => !found.includes(id)).map(({ id }) => id);
       const wrong = found.filter((id) => !all.some((chunk) => chunk.id === id && passes(chunk, filter)));
@@ -272,7 +253,6 @@ interface Plain {
   decision: boolean;
   action: boolean;
   content: string;
-  context: string;
 }
 
 function everyChunk(store: Store): Plain[] {
@@ -289,7 +269,6 @@ function everyChunk(store: Store): Plain[] {
       decision: row.has_decision === 1,
       action: row.has_action === 1,
       content: String(row.content),
-      context: String(row.context_content),
     }));
 }
 
@@ -326,8 +305,4 @@ function saidBy(chunk: Plain, speaker: ChunkFilter["speaker"]): string[] {
   const label = speaker === "user" ? "User: " : "Assistant: ";
   const lines = chunk.content.split("\n").filter((line) => speaker === undefined || line.startsWith(label));
   return lines.join(" ").toLowerCase().split(/\W+/);
-}
-
-function everything(chunk: Plain): string[] {
-  return chunk.context.toLowerCase().split(/\W+/);
 }

@@ -2,15 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Line, plainText } from "../lib/base/output.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
-import { byBestSentence, readChoices } from "../lib/search/choose.ts";
-import { isLooking } from "../lib/search/commands.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore } from "./support/index.ts";
+import { HITS, indexHome, openHomeStore } from "./support/index.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 type FoundHit = print.FoundHit;
@@ -19,20 +17,8 @@ const printHits = (...asked: Parameters<typeof print.printHits>) => textOf(print
 const printBrief = (...asked: Parameters<typeof print.printBrief>) => textOf(print.printBrief(...asked));
 const printFull = (...asked: Parameters<typeof print.printFull>) => textOf(print.printFull(...asked));
 const printBySession = (found: readonly FoundHit[], options: print.PrintOptions & { limit: number }) =>
-  textOf(print.printBySession(found, { ...options, isLooking }));
+  textOf(print.printBySession(found, { ...options }));
 const PRINT = { maxChars: 2500, timezone: "UTC", participants: { user: "User", assistant: "Assistant" } };
-const HITS: HitOptions = {
-  filter: {},
-  limit: 5,
-  now: new Date("2026-02-10T12:00:00Z"),
-  timezone: "UTC",
-  clean: (text) => text,
-  nameOf: ({ name }) => name,
-  maxChars: 2500,
-  around: 0,
-  explain: false,
-};
-
 function ask(store: Store, texts: string[], options: Partial<HitOptions> = {}): FoundHit[] {
   return findHits([store], texts, { ...HITS, ...options }).hits;
 }
@@ -155,21 +141,6 @@ describe("on made-up sessions", () => {
     const [best, ...others] = first?.hit.lines ?? [];
     expect(best).toMatchObject({ line: 4, text: expect.stringContaining("We decided to glue the mirror") });
     expect(others.map(({ line }) => line)).toEqual([1, 2, 3, 5]);
-  });
-
-  test("the hit that says it in one sentence comes before a better ranked one that says it in several", () => {
-    const said = (text: string, line: number) => ({ line, who: "user" as const, text, isInside: true });
-    const worths = new Map(["binnacl", "lamp", "oil"].map((stem) => [stem, 1]));
-    const order = (...hits: string[][]) =>
-      byBestSentence(
-        readChoices(
-          hits.map((texts) => texts.map(said)),
-          worths,
-        ),
-      );
-    const spread = ["The binnacle is brass.", "The lamp is out."];
-    expect(order(spread, ["Trim the lamp of the binnacle, with oil."])).toEqual([1, 0]);
-    expect(order(spread, ["The lamp is lit."])).toEqual([0, 1]);
   });
 
   test("--by-session names the row that says it best, with its line", () => {

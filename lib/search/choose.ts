@@ -24,14 +24,6 @@ export interface Choice {
   worths: readonly number[];
 }
 
-/** A row with what is shown of it. */
-export interface ChosenRow {
-  /** The row with its chosen sentences in order, and `…` where words are left out. */
-  row: Row;
-  /** True if it holds what was chosen first of its hit. */
-  isBest: boolean;
-}
-
 /** A sentence or line of a row; a tool call's first unit is its head alone, its output has none. */
 interface Unit {
   /** Its row's position among those of the hit. */
@@ -78,14 +70,19 @@ const CUT_CHARS = 6;
 /** Marks at both ends of a row. */
 const ENDS = 4;
 
-/** Chooses from the rows of each hit, best hit first; returns the chosen rows of each, in the order that they have. */
-export function chooseRows(hits: readonly Choice[], options: ChooseOptions): ChosenRow[][] {
-  const chosen = spend(hits, options);
+/**
+ * Chooses from the rows of each hit, best hit first; returns the chosen ones of each: the row that says most, then the others
+ * in their order, with their chosen sentences and `…` where words are left out.
+ */
+export function chooseRows(hits: readonly Choice[], options: ChooseOptions): Row[][] {
+  const chosen = Map.groupBy(spend(hits, options), ({ hit }) => hit);
   return hits.map(({ rows }, hit) => {
-    const own = chosen.flatMap((one) => (one.hit === hit ? [one.unit] : []));
-    return rows.flatMap((row, i) => {
-      const shown = own.filter((unit) => unit.row === i);
-      return shown.length > 0 ? [{ row: shownRow(row, shown), isBest: own[0]?.row === i }] : [];
+    const units = (chosen.get(hit) ?? []).map(({ unit }) => unit);
+    const [best] = units;
+    const order = [...new Set([...(best ? [best.row] : []), ...rows.keys()])];
+    return order.flatMap((i) => {
+      const shown = units.filter(({ row }) => row === i);
+      return shown.length > 0 ? [shownRow(rows[i] as PassageRow, shown)] : [];
     });
   });
 }

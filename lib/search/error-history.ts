@@ -42,7 +42,7 @@ interface Occurrence extends SessionDeed {
   line: string;
 }
 
-/** Finds where an error occurred: failures that hold its rarest words first, those that came to an end, the newest. */
+/** Finds where an error occurred: what holds its rarest words first, then what came to an end, then the newest. */
 export function errorHistory(store: Store, error: string, scope: FindScope): Find[] {
   const lines = errorLines(error, { max: LINES_MAX, maxChars: Number.POSITIVE_INFINITY, orAll: true });
   for (const search of [
@@ -156,9 +156,8 @@ function findsOf(
     })
     .sort(
       (a, b) =>
-        Number(b.isFailure) - Number(a.isFailure) ||
         b.rare - a.rare ||
-        a.distance - b.distance ||
+        Number(b.hasEnd) - Number(a.hasEnd) ||
         (a.find.timestamp < b.find.timestamp ? 1 : -1),
     )
     .map(({ find }) => find);
@@ -189,7 +188,7 @@ function findOf(
   store: Store,
   own: readonly Occurrence[],
   { scope: { clean }, error }: { scope: FindScope; error: string },
-): { find: Find; distance: number; isFailure: boolean } {
+): { find: Find; hasEnd: boolean } {
   const last = own.at(-1) as Occurrence;
   const { session } = last;
   const later = readDeeds(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
@@ -221,12 +220,7 @@ function findOf(
     lastLine: Math.max(lastLine, outcome?.line ?? 0),
     also: own.filter((each) => each !== last).map(({ deed: { line } }) => [line, line]),
   };
-  return {
-    find,
-    // an end after few steps says most
-    distance: end ? Number(end.steps.length > STEPS_MAX) : 2,
-    isFailure: own.some(({ deed: { outcome } }) => outcome === "failed"),
-  };
+  return { find, hasEnd: end !== undefined };
 }
 
 /** Returns how a failure ended, as far as its output tells. */

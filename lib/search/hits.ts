@@ -8,7 +8,7 @@ import { wordsOf } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { type Store, sharedBy } from "../store/store.ts";
 import { type ChunkRow, parseSpeakers, parseTopics, sessionsWithCopy } from "./candidates.ts";
-import { byBestSentence, type Choice, type ChosenRow, chooseRows, readChoices } from "./choose.ts";
+import { byBestSentence, type Choice, chooseRows, readChoices } from "./choose.ts";
 import { uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
@@ -319,27 +319,23 @@ function fillLines(
     rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + 1,
   });
   for (const [i, { one, choice, passage }] of showing.entries()) {
-    let own = chosen[i] ?? [];
-    if (isOneLine && own.length === 0) own = firstInside(choice.rows);
-    const [best, others] = [true, false].map((is) =>
-      own.flatMap((row) => (row.isBest === is ? [row.row] : [])),
-    );
-    const lines = [...(best ?? []), ...(others ?? [])];
+    let lines = chosen[i] ?? [];
+    if (isOneLine && lines.length === 0) lines = firstInside(choice.rows);
     widen(one.hit, isOneLine ? lines.slice(0, 1) : lines);
     const { row, session } = passage.best;
     const style = { clean: options.clean, speaker: options.filter.speaker };
     const settle = (rows: readonly Row[]) => withHolding(rows, { store: row.store, session }, style);
     one.hit.lines = settle(lines);
-    one.best = settle(best ?? [])[0];
+    one.best = settle(lines.slice(0, 1))[0];
   }
 }
 
 /** Chooses the first row of a passage, for one found by meaning, time or a label: no row of it holds a word. */
-function firstInside(rows: readonly PassageRow[]): ChosenRow[] {
+function firstInside(rows: readonly PassageRow[]): Row[] {
   const first = rows.find(({ isInside }) => isInside);
   if (!first) return [];
   const { isInside: _, isOutput: __, ...row } = first;
-  return [{ row: { ...row, text: oneLine(row.text, LINE_CHARS) }, isBest: true }];
+  return [{ ...row, text: oneLine(row.text, LINE_CHARS) }];
 }
 
 /** Returns the worth of each stem of the phrasings; one that several use is worth more. */

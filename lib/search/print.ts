@@ -8,7 +8,6 @@ import type { SessionRow } from "../index/index-state.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { sharedBy } from "../store/store.ts";
-import { toolCall } from "../transcripts/tool-call.ts";
 import { isSourceGone } from "./corpus.ts";
 import type { Row } from "./rows.ts";
 
@@ -201,27 +200,20 @@ export function printBySession(
     timezone,
     participants,
     limit,
-    isLooking,
     resumeOf,
-  }: PrintOptions & {
-    limit: number;
-    /** Returns whether a command line changes nothing. */
-    isLooking: (line: string) => boolean;
-    resumeOf?: ((hit: Hit) => string | undefined) | undefined;
-  },
+  }: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
 ): Line[] {
   if (found.length === 0) return [];
-  const firsts = found.filter(
-    ({ hit }, i) => found.findIndex((one) => one.hit.session_id === hit.session_id) === i,
-  );
-  const isCertain = firsts.some(({ hit }) => hit.strength === "strong");
-  const strong = isCertain ? firsts.filter(({ hit }) => hit.strength === "strong").length : 0;
-  const shown = firsts.slice(0, Math.min(limit, strong + (isCertain ? WEAK_SESSIONS : WEAK_HITS)));
-  const room = (maxChars - (shown.length - strong) * WEAK_LINE) / Math.max(1, Math.min(strong, limit));
-  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, Math.floor(room) - 1));
-  const lines = shown.map((one, i) => {
-    const { hit, shortId } = one;
-    const own = found.filter((one) => one.hit.session_id === hit.session_id);
+  const sessions = [...Map.groupBy(found, ({ hit }) => hit.session_id).values()] as [
+    FoundHit,
+    ...FoundHit[],
+  ][];
+  const strong = sessions.filter(([{ hit }]) => hit.strength === "strong").length;
+  const shown = sessions.slice(0, Math.min(limit, strong + (strong > 0 ? WEAK_SESSIONS : WEAK_HITS)));
+  const room = Math.floor((maxChars - (shown.length - strong) * WEAK_LINE) / Math.max(1, strong)) - 1;
+  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, room));
+  const lines = shown.map((own, i) => {
+    const [{ hit, shortId }] = own;
     const shownPlaces = own.map(({ hit: { first_line: from, last_line: to } }) => [from, to] as const);
     const places = withoutContained([...shownPlaces, ...hit.also]);
     const named = places.slice(0, PLACES_NAMED).map(([from, to]) => rangeOf(from, to));
@@ -234,32 +226,26 @@ export function printBySession(
       goneMark(hit),
       `${counted(places.length, "place")}: ${named.join(", ")}`,
     ]);
-    const max = hit.strength === "weak" && isCertain ? WEAK_LINE : most;
-    const line = cutLine(
-      result(i, [...facts, ...bestParts(tellingRow(own, isLooking), participants, hit.context)]),
-      max,
-    );
+    const best = bestParts(tellingRow(own), participants, hit.context);
+    const line = cutLine(result(i, [...facts, ...best]), i >= strong && strong > 0 ? WEAK_LINE : most);
     const command = resumeOf?.(hit);
     return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
   });
-  const top = isCertain ? lines.slice(0, strong) : [NOTHING_CERTAIN];
-  const weak = lines.slice(strong);
-  const hidden = isCertain ? firsts.length - shown.length : 0;
-  const from = `weak from here${hidden > 0 ? `, ${hidden} more left out` : ""}:`;
-  const mark: Line[] = isCertain && weak.length > 0 ? [{ kind: "text", parts: [["faint", from]] }] : [];
-  return linesWithin([...top, ...mark, ...weak], maxChars);
+  if (strong === 0) return linesWithin([NOTHING_CERTAIN, ...lines], maxChars);
+  const weak: Line = { kind: "text", parts: [["faint", "weak from here:"]] };
+  return linesWithin(lines.length > strong ? lines.toSpliced(strong, 0, weak) : lines, maxChars);
 }
 
-/** Returns the best row of a session's hits that was said or changed; a bare read or an announcement only where all are. */
-function tellingRow(own: readonly FoundHit[], isLooking: (line: string) => boolean): Row | undefined {
-  const isTelling = ({ who, tool = "", text }: Row) => {
-    if (who !== "tool") return !isFiller(text);
-    const [, name = "", target = ""] = /^\[(\S+) ?([\s\S]*?)\]?$/.exec(tool) ?? [];
-    const { action } = toolCall(name, {});
-    return action === "run" ? !isLooking(target) : action !== "read" && action !== "search";
-  };
+/** Calls that only look, by their row's head. */
+const LOOK =
+  /^\[(?:read|grep|glob|ls|find|search|\w+ (?:ls|cat|grep|rg|find|head|tail|git (?:status|log|show|diff)))\b/i;
+
+/** Returns the best row of a session's hits that was said or changed; a bare look or an announcement only where all are. */
+function tellingRow(own: readonly FoundHit[]): Row | undefined {
   const rows = own.flatMap(({ hit, best }) => [...(best ? [best] : []), ...hit.lines]);
-  return rows.find(isTelling) ?? rows[0];
+  return (
+    rows.find(({ who, tool = "", text }) => !(who === "tool" ? LOOK.test(tool) : isFiller(text))) ?? rows[0]
+  );
 }
 
 /** Returns ranges without those that lie in another one. */

@@ -15,12 +15,6 @@ export interface RankedDocument {
   after: number;
   /** True if it may be a result; the others only lend their words to their neighbours. */
   isCandidate: boolean;
-  /** The fit of its time to the times a question names, 0 to 1. */
-  time: number;
-  /** The number of the question's literal names that occur in it. */
-  literals: number;
-  /** How near it is to the end of its session that the question asks for, 0 to 1. */
-  atEnd: number;
 }
 
 /** A question's terms with what they are worth. */
@@ -51,9 +45,6 @@ const B = 0.4;
 const FROM_BEFORE = 0.4;
 const FROM_AFTER = 0.2;
 const SESSION_PRIOR = 0.4;
-const TIME_PREFERENCE = 0.5;
-const LITERAL_PREFERENCE = 0.15;
-const END_PREFERENCE = 0.4;
 /** Only the best ranks of a phrasing count: with 60, as usual, a second weak list outvotes a strong one. */
 const FUSION_CONSTANT = 10;
 
@@ -62,11 +53,18 @@ export function inverseFrequency(total: number, having: number): number {
   return Math.log(1 + (total - having + 0.5) / (having + 0.5));
 }
 
+/** What speaks for each document beside its words, in parts of the best score: its time, and the rest where it has a word. */
+interface Signs {
+  averageWords: number;
+  times: readonly number[];
+  preferences: readonly number[];
+}
+
 /** Ranks documents for one phrasing. */
 export function rankDocuments(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
-  averageWords: number,
+  { averageWords, times, preferences }: Signs,
 ): Ranking {
   const size = documents.length;
   const lexical = new Float64Array(size);
@@ -90,35 +88,20 @@ export function rankDocuments(
     own[i] = held;
     lexical[i] = sum;
   }
-  const best = maximum(lexical);
-  const strength = maximum(own);
-  const scores = addPreferences(documents, terms, { lexical, own, best });
-  return { scores, own, strength, total, coverage: total > 0 ? strength / total : 0 };
-}
-
-function addPreferences(
-  documents: readonly RankedDocument[],
-  terms: readonly WeightedTerm[],
-  { lexical, own, best }: { lexical: Float64Array; own: Float64Array; best: number },
-): Float64Array {
   const sessions = sessionWorth(documents, terms);
-  const bestSession = Math.max(0, ...sessions.values());
+  const bestSession = Math.max(0, ...sessions.values()) || 1;
   // A question that is all time ("what did we do last Tuesday") has no words to be measured by.
-  const unit = best > 0 ? best : 1;
-  return Float64Array.from(documents, ({ isCandidate, session, time, literals, atEnd }, i) => {
+  const unit = maximum(lexical) || 1;
+  const scores = Float64Array.from(documents, ({ isCandidate, session }, i) => {
     if (!isCandidate) return 0;
-    const score = lexical[i] as number;
-    const timely = TIME_PREFERENCE * time * unit;
+    const timely = unit * (times[i] as number);
     // words that only its neighbours hold are shown with them
     if (own[i] === 0) return timely;
-    return (
-      score +
-      timely +
-      END_PREFERENCE * atEnd * unit +
-      LITERAL_PREFERENCE * Math.min(2, literals) * unit +
-      (bestSession > 0 ? (SESSION_PRIOR * unit * (sessions.get(session) ?? 0)) / bestSession : 0)
-    );
+    const prior = (SESSION_PRIOR * (sessions.get(session) ?? 0)) / bestSession;
+    return (lexical[i] as number) + timely + unit * ((preferences[i] as number) + prior);
   });
+  const strength = maximum(own);
+  return { scores, own, strength, total, coverage: total > 0 ? strength / total : 0 };
 }
 
 /** Returns each session's worth for the question, over all its chunks at hand. */

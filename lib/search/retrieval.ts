@@ -85,6 +85,10 @@ const CANDIDATES_PER_RESULT = 3;
 const DEEDS = 30;
 /** The neighbours of so many of them are candidates too. */
 const WITH_NEIGHBOURS = 15;
+/** What a fitting time, each literal name and the end of a session that is asked for add, in parts of the best score. */
+const TIME_PREFERENCE = 0.5;
+const LITERAL_PREFERENCE = 0.15;
+const END_PREFERENCE = 0.4;
 /** Only the first and last tenths of a session are its ends. */
 const END_SHARPNESS = 4;
 /** From this fit on, a chunk is of the time that was asked for. */
@@ -123,26 +127,25 @@ export function retrieve(
       if (!options.isHidden?.(session)) sessions.set(id, session);
     }
   }
-  const deeds = deedsByChunk(rows, found);
+  const deeds = deedsByChunk(found);
   const { speaker } = options.filter;
   const documents = toDocuments(rows, { numbers: asked.numbers, sessions, candidates, speaker, deeds });
   const averageWords = averageOf(corpus);
   const lastIndexes = questions.some(({ end }) => end) ? readLastIndexes(stores, sessions.keys()) : new Map();
   const phrasings = questions.map((question, i) => {
-    for (const [k, row] of rows.entries()) {
-      const document = documents[k] as RankedDocument;
-      document.time = cues[i] ? timeFit(cues[i], row.timestamp) : 0;
-      document.literals = countLiterals(row, question.literals);
-      document.atEnd = nearness(row, question.end, lastIndexes);
-    }
-    const terms = asked.weigh(question.terms);
-    return {
-      question,
-      cues: cues[i],
-      ranking: rankDocuments(documents, terms, averageWords),
-    };
+    const cue = cues[i];
+    const ranking = rankDocuments(documents, asked.weigh(question.terms), {
+      averageWords,
+      times: rows.map(({ timestamp }) => (cue ? TIME_PREFERENCE * timeFit(cue, timestamp) : 0)),
+      preferences: rows.map(
+        (row) =>
+          LITERAL_PREFERENCE * Math.min(2, countLiterals(row, question.literals)) +
+          END_PREFERENCE * nearness(row, question.end, lastIndexes),
+      ),
+    });
+    return { question, cues: cue, ranking };
   });
-  const chunks = fuseChunks(rows, { sessions, phrasings, project: options.project });
+  const chunks = fuseChunks(rows, { sessions, phrasings }, options.project);
   return { chunks, rows, sessions, phrasings, asked, deeds };
 }
 
@@ -171,35 +174,28 @@ function gather(store: Store, search: Search): Gathered {
   const adjoining = new Set<number>();
   const deeds = new Map<number, FoundDeed>();
   for (const [i, question] of questions.entries()) {
-    const found = findCandidates(store, search, { question, cues: search.cues[i] });
+    const rare = question.terms.filter((term) => !search.asked.isCommon(term));
+    const match = matchExpression(rare.length > 0 ? rare : question.terms, question.literals);
+    const found = findCandidates(store, search, { match, cues: search.cues[i] });
     for (const id of found) candidates.add(id);
     for (const id of found.slice(0, WITH_NEIGHBOURS)) adjoining.add(id);
-    for (const one of candidateDeeds(store, search, question)) deeds.set(one.deed.id, one);
+    // deeds are nobody's words: a search for what somebody said has none
+    if (match === undefined || options.filter.speaker !== undefined) continue;
+    for (const one of matchingDeeds(store, match, { filter: options.filter, limit: DEEDS }))
+      deeds.set(one.deed.id, one);
   }
   for (const { chunk } of deeds.values()) candidates.add(chunk);
   const read = readWithNeighbours(store, candidates, { adjoining, filter: options.filter });
   return { store, ...read, deeds: [...deeds.values()] };
 }
 
-/** Deeds are nobody's words: a search for what somebody said has none. */
-function candidateDeeds(
-  store: Store,
-  { options: { filter }, asked }: Search,
-  { terms, literals }: Question,
-): FoundDeed[] {
-  if (filter.speaker !== undefined) return [];
-  const rare = terms.filter((term) => !asked.isCommon(term));
-  const match = matchExpression(rare.length > 0 ? rare : terms, literals);
-  return match === undefined ? [] : matchingDeeds(store, match, { filter, limit: DEEDS });
-}
-
-function deedsByChunk(rows: readonly ChunkRow[], found: readonly Gathered[]): Map<ChunkRow, StoredDeed[]> {
+function deedsByChunk(found: readonly Gathered[]): Map<ChunkRow, StoredDeed[]> {
   const byChunk = new Map<ChunkRow, StoredDeed[]>();
-  for (const { store, deeds } of found) {
-    const own = new Map(rows.filter((row) => row.store === store).map((row) => [row.id, row]));
-    for (const { chunk, deed } of deeds) {
-      const row = own.get(chunk);
-      if (row) byChunk.set(row, [...(byChunk.get(row) ?? []), deed]);
+  for (const { rows, deeds } of found) {
+    const byId = Map.groupBy(deeds, ({ chunk }) => chunk);
+    for (const row of rows) {
+      const own = byId.get(row.id)?.map(({ deed }) => deed);
+      if (own) byChunk.set(row, own);
     }
   }
   return byChunk;
@@ -215,12 +211,10 @@ function averageOf({ averageWords: [content = 0, header = 0, tools = 0, extra = 
 
 function findCandidates(
   store: Store,
-  { options: { filter, limit: wanted }, asked, covered }: Search,
-  { question, cues }: { question: Question; cues: TimeCues | undefined },
+  { options: { filter, limit: wanted }, covered }: Search,
+  { match, cues }: { match: string | undefined; cues: TimeCues | undefined },
 ): number[] {
   const limit = Math.max(CANDIDATES, CANDIDATES_PER_RESULT * wanted);
-  const rare = question.terms.filter((term) => !asked.isCommon(term));
-  const match = matchExpression(rare.length > 0 ? rare : question.terms, question.literals);
   const found = match === undefined ? [] : matchingChunks(store, match, { filter, limit });
   for (const { from, to } of cues ? cueSpans(cues, covered) : []) {
     const after = filter.after !== undefined && filter.after > from ? filter.after : from;
@@ -234,24 +228,17 @@ function findCandidates(
 
 function fuseChunks(
   rows: readonly ChunkRow[],
-  {
-    sessions,
-    phrasings,
-    project,
-  }: {
-    sessions: ReadonlyMap<string, SessionRow>;
-    phrasings: Phrasing[];
-    project: readonly (string | undefined)[] | undefined;
-  },
+  { sessions, phrasings }: Pick<Retrieved, "sessions" | "phrasings">,
+  project: RetrievalOptions["project"] = [],
 ): RankedChunk[] {
-  const weights = phrasings.map(({ ranking }) => ranking.strength * Math.sqrt(ranking.coverage));
-  const lists = phrasings.map(({ ranking }, i) => ({ scores: ranking.scores, weight: weights[i] as number }));
-  const fused = lists.length === 1 ? (lists[0]?.scores ?? new Float64Array()).slice() : fuse(lists);
-  if (project !== undefined) {
-    for (const [i, row] of rows.entries()) {
-      const own = sessions.get(row.sessionId)?.project;
-      if (own !== undefined && project.includes(own)) fused[i] = (fused[i] as number) * OWN_PROJECT;
-    }
+  const lists = phrasings.map(({ ranking: { scores, strength, coverage } }) => {
+    return { scores, weight: strength * Math.sqrt(coverage) };
+  });
+  const [only] = lists;
+  const fused = only && lists.length === 1 ? only.scores.slice() : fuse(lists);
+  for (const [i, row] of rows.entries()) {
+    const own = sessions.get(row.sessionId)?.project;
+    if (own !== undefined && project.includes(own)) fused[i] = (fused[i] as number) * OWN_PROJECT;
   }
   const chunks: RankedChunk[] = [];
   for (const i of bestFirst(fused)) {
@@ -295,9 +282,6 @@ function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): Ranke
     before: isNext(rows[i - 1], row) ? i - 1 : -1,
     after: isNext(row, rows[i + 1]) ? i + 1 : -1,
     isCandidate: candidates.has(row),
-    time: 0,
-    literals: 0,
-    atEnd: 0,
   }));
   const add = (document: RankedDocument | undefined, stem: string, count: number) => {
     const number = numbers.get(stem) as number;

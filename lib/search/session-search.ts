@@ -355,10 +355,8 @@ async function printed(found: readonly FoundHit[], request: SearchRequest, confi
   };
   if (request.mode === "brief") return printBrief(found, options);
   if (request.mode === "sessions") {
-    // only these need to know what a command does
-    const { isLooking } = await import("./commands.ts");
     const resumeOf = request.resume ? await resumer() : undefined;
-    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES, isLooking, resumeOf });
+    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES, resumeOf });
   }
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
 }

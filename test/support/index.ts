@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { defaultSettings, type Settings } from "../../lib/config/config.ts";
 import type { IndexReport } from "../../lib/index/index-state.ts";
 import { type IndexOptions, indexSessions } from "../../lib/index/indexing.ts";
+import type { HitOptions } from "../../lib/search/hits.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./claude.ts";
@@ -16,6 +17,19 @@ import type { Row } from "./rows.ts";
 export function settingsWith(changes: Partial<Settings> = {}): Settings {
   return { ...defaultSettings(), timezone: "UTC", ...changes };
 }
+
+/** What a search of one test's index asks, in UTC and at a fixed time. */
+export const HITS: HitOptions = {
+  filter: {},
+  limit: 5,
+  now: new Date("2026-02-10T12:00:00Z"),
+  timezone: "UTC",
+  clean: (text) => text,
+  nameOf: ({ name }) => name,
+  maxChars: 2500,
+  around: 0,
+  explain: false,
+};
 
 /** Indexes all of a home's sessions, oldest first. */
 export async function indexHome(
