@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { eventually } from "./support/eventually.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 
@@ -40,8 +41,8 @@ test.each([
   async (_, rows) => {
     const id = uuidFrom("odd");
     writeClaude(home, { id, rows: rows(talk(id)) });
-    expect(await prompt()).toContain('\\"hi\\"');
-    await prompt();
+    // On a busy machine its time may be up before the first row: then one of the next ones tells.
+    await eventually("a prompt that tells of it", async () => (await prompt()).includes('\\"hi\\"'));
   },
   30_000,
 );
@@ -55,11 +56,8 @@ test("of thousands of fresh sessions a prompt tells of some, and the next ones o
   const ids = Array.from({ length: 5000 }, (_, i) => uuidFrom(`fresh ${i}`));
   for (const id of ids) writeClaude(home, { id, rows: talk(id, `hi from ${id}`) });
   const named: string[] = [];
-  // how many prompts it takes depends on the machine
-  for (let told = -1; told !== named.length; ) {
-    told = named.length;
+  for (let prompts = 0; prompts < 4; prompts++)
     named.push(...((await prompt()).match(/- [0-9a-f]{8} /g) ?? []));
-  }
   expect(named.length).toBeGreaterThan(0);
   expect(named).toEqual([...new Set(named)]);
 }, 60_000);
