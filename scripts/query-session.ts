@@ -83,7 +83,7 @@ export async function querySession(
   const { clean } = rules;
   const entries = steps
     ? steps.flatMap(({ entry, result }) => (result ? [entry, result] : [entry]))
-    : readActiveBranch(session.file, { rules, results: true }).entries;
+    : readActiveBranch(session.file, { rules, results: true });
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes, lines: true, relevance });

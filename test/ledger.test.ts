@@ -250,7 +250,7 @@ test("a pi session observed by hand goes on where its own records end, and count
 test("a fork's ledger stands on the fork's own lines", () => {
   const rows = branchedPi("right").filter(({ id }) => id !== "u-left" && id !== "left");
   const session = sessionOf("pi", writePi(home, { rows }), PI_SESSION);
-  const { entries } = readActiveBranch(session.file, { results: true });
+  const entries = readActiveBranch(session.file, { results: true });
   const { ledger } = readLedger(session, { paths: home.paths, entries });
   const memory = foldLedger(ledger);
   expect(memory.coversTo).toBe(4);

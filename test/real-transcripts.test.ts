@@ -44,7 +44,7 @@ function check(file: string, host: Host): void {
   const backward = readLastEntries(file, { count: Number.MAX_SAFE_INTEGER }).entries;
   expect(backward).toEqual(entries.map((entry) => ({ ...entry, line: 0 })));
 
-  const branch = readActiveBranch(file).entries;
+  const branch = readActiveBranch(file);
   const places = new Set(entries.map((entry) => entry.offset));
   expect(branch.filter((entry) => !places.has(entry.offset))).toEqual([]);
   expect(Array.isArray(validateSessionFile(file).errors)).toBe(true);

@@ -24,7 +24,7 @@ test("an excluded prompt takes its answer with it, an excluded answer only itsel
   ]);
   const seen = ["the shop", "sold", "last", "words"];
   expect([...readEntries(file, { rules })].map(({ text }) => text)).toEqual(seen);
-  expect(readActiveBranch(file, { rules }).entries.map(({ text }) => text)).toEqual(seen);
+  expect(readActiveBranch(file, { rules }).map(({ text }) => text)).toEqual(seen);
   for (let count = 1; count <= 5; count++) {
     const { entries } = readLastEntries(file, { rules, count });
     expect(entries.map(({ text }) => text)).toEqual(seen.slice(-count));

@@ -189,7 +189,7 @@ describe("readEntries()", () => {
 
 describe("readActiveBranch()", () => {
   test("walks pi's tree from the last entry to the root", () => {
-    const { entries } = readActiveBranch(FIXTURES.pi.deploy.file);
+    const entries = readActiveBranch(FIXTURES.pi.deploy.file);
     const all = [...readEntries(FIXTURES.pi.deploy.file)];
     expect(entries.length).toBeLessThan(all.length);
     expect(entries.at(-1)).toEqual(all.at(-1) as Entry);
@@ -208,7 +208,7 @@ describe("readActiveBranch()", () => {
       row("g", "gone", "hangs nowhere", "assistant"),
       row("h", "f", "end", "assistant"),
     ]);
-    expect(said(readActiveBranch(path).entries)).toEqual([
+    expect(said(readActiveBranch(path))).toEqual([
       "1 user first",
       "2 assistant answer",
       "5 user new wording",
@@ -221,9 +221,9 @@ describe("readActiveBranch()", () => {
   test("falls back to file order when pi's chain is broken, and ends on a cycle", () => {
     const entry = (id: string, parentId: string | null, text: string) => piUser({ id, parentId, text });
     const broken = file([piHeader(), entry("a", null, "one"), entry("b", "lost", "two")]);
-    expect(said(readActiveBranch(broken).entries)).toEqual(["2 user one", "3 user two"]);
+    expect(said(readActiveBranch(broken))).toEqual(["2 user one", "3 user two"]);
     const cycle = file([piHeader(), entry("a", "b", "one"), entry("b", "a", "two")]);
-    expect(said(readActiveBranch(cycle).entries)).toEqual(["2 user one", "3 user two"]);
+    expect(said(readActiveBranch(cycle))).toEqual(["2 user one", "3 user two"]);
   });
 });
 

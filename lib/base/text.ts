@@ -40,15 +40,13 @@ export function quoted(text: string): string {
 export function truncate(text: string, max: number): string {
   if (max <= 0) return "";
   if (text.length <= max) return text;
-  let units = 0;
-  let points = 0;
-  let last = 0;
-  for (const point of text) {
-    if (points === max - 1) last = units;
-    units += point.length;
-    if (++points > max) return `${text.slice(0, last).trimEnd()}…`;
-  }
-  return text;
+  const points = [...text.slice(0, 2 * max + 2)];
+  return points.length <= max
+    ? text
+    : `${points
+        .slice(0, max - 1)
+        .join("")
+        .trimEnd()}…`;
 }
 
 /** Returns the last part of a path, whichever system's; a repository's `.git` is named as what it lies in. */

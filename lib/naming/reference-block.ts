@@ -206,7 +206,7 @@ async function readOrObserve(session: Session, { paths, settings }: HandOverOpti
   if (ledger.length > 0) return redactLedger(ledger, settings.redact.extra);
   if (session.size > READ_BYTES_MAX) return [];
   const rules = readRules(settings);
-  const { entries } = readActiveBranch(session.file, { rules, results: true });
+  const entries = readActiveBranch(session.file, { rules, results: true });
   const observing = { ledger, entries, settings: settings.observe, timezone: "UTC", redact: rules.clean };
   return (await observe({ ...observing, when: "all", append: () => {} })).ledger;
 }

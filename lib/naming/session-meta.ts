@@ -122,7 +122,7 @@ async function makeMeta(
   const { clean, hasText } = rules;
   const byRules = meta?.model === RULES;
   const results = session.size <= RESULTS_BYTES_MAX;
-  const { entries } = readActiveBranch(session.file, { rules, results, leafId });
+  const entries = readActiveBranch(session.file, { rules, results, leafId });
   const fresh = newEntries(entries, meta);
   const newUsers = countUsers(byRules && noted.isUnasked ? entries : fresh);
   const notes: Notes = { ...noted, newUsers };

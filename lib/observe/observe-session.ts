@@ -236,5 +236,5 @@ function readConversation(
 ): Entry[] {
   if (file === "") return []; // the host deleted it, the ledger is left
   const results = statSync(file).size > LARGE_BYTES ? "ends" : true;
-  return readActiveBranch(file, { rules, results, leafId }).entries;
+  return readActiveBranch(file, { rules, results, leafId });
 }

@@ -41,7 +41,9 @@ export function listByLastRow(
 /** Returns the user's first words in a session. */
 export function firstWords(file: string, rules: Rules): string | undefined {
   try {
-    for (const { kind, text } of readEntries(file, { rules, to: BEGINNING_BYTES, unterminated: "accept" })) {
+    const progress = { offset: 0, line: 0, skipped: 0 };
+    const isOver = () => progress.offset > BEGINNING_BYTES;
+    for (const { kind, text } of readEntries(file, { rules, progress, isOver, unterminated: "accept" })) {
       if (kind === "user") return text;
     }
   } catch {

@@ -27,8 +27,6 @@ export interface ReadOptions {
   rules: Rules;
   /** @default the start */
   from?: Cursor | undefined;
-  /** Byte offset from which on lines are not read any more. @default the end */
-  to?: number;
   /** Whether tool results are wanted too, and of long ones all or their ends. @default {false} */
   results?: Results;
   /** What to do with a last line that no newline ends: leave it for later, or take it if it is whole. @default {"wait"} */
@@ -44,7 +42,7 @@ export interface ReadOptions {
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
 export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
-  const { rules, from, to, results = false, unterminated = "wait", onRecord, isOver } = options;
+  const { rules, from, results = false, unterminated = "wait", onRecord, isOver } = options;
   const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openSync(file, "r");
@@ -59,7 +57,6 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const shown = entryFilter(rules);
     for (const row of rowsForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
-      if (to !== undefined && row.offset >= to) return;
       if (!terminated && (unterminated === "wait" || damaged)) return;
       const place = { line: progress.line + 1, offset: row.offset, end };
       for (const record of records) {

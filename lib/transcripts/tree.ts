@@ -8,7 +8,7 @@ import type { Format, TreeNode } from "./format.ts";
 import { formatOf, readHead } from "./head.ts";
 import { rowsForward, withFile } from "./jsonl.ts";
 import type { Agent, Entry, LineSpan } from "./session.ts";
-import { type ReadOptions, type ReadProgress, readEntries } from "./transcript.ts";
+import { type ReadOptions, readEntries } from "./transcript.ts";
 
 interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
   /** The row that the conversation is at, where that is known. */
@@ -21,22 +21,13 @@ interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
  * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
  * edited away. Linear formats and a broken chain: file order.
  */
-export function readActiveBranch(
-  file: string,
-  { leafId, ...options }: BranchOptions,
-): { entries: Entry[]; leafId: string | undefined; skipped: number } {
-  const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
+export function readActiveBranch(file: string, { leafId, ...options }: BranchOptions): Entry[] {
   const head = readHead(file);
-  if (!head) return { entries: [], leafId: undefined, skipped: 0 };
+  if (!head) return [];
   const tree = conversationTree(formatOf(head.agent));
-  const reading: ReadOptions = { ...options, head, progress, onRecord: tree.add, unterminated: "accept" };
-  const entries = [...readEntries(file, reading)];
+  const entries = [...readEntries(file, { ...options, head, onRecord: tree.add, unterminated: "accept" })];
   const isLive = tree.liveFrom(leafId);
-  return {
-    entries: entries.filter(({ id }) => id === undefined || isLive(id)),
-    leafId: tree.leafId(),
-    skipped: progress.skipped,
-  };
+  return entries.filter(({ id }) => id === undefined || isLive(id));
 }
 
 /** Returns the lines of a transcript that were taken back, in order, joined where they follow each other. Reads the whole file. */
@@ -93,7 +84,6 @@ export function conversationTree({ tree }: Format) {
       goTo(tree?.leaf?.(record));
       return node?.id;
     },
-    leafId: () => leaf,
     /** Returns a check whether a row is live where the conversation is at the last one, or at one that is known. */
     liveFrom(leafId?: string): (id: string) => boolean {
       goTo(leafId);

@@ -42,7 +42,7 @@ async function sample(path: string, { random, count }: { random: Random; count: 
 }
 
 async function redLines({ file }: Session): Promise<string[]> {
-  const { entries } = readActiveBranch(file, { results: true });
+  const entries = readActiveBranch(file, { results: true });
   const { ledger } = await observe({
     ledger: [],
     entries,
@@ -61,7 +61,7 @@ async function redLines({ file }: Session): Promise<string[]> {
 }
 
 function nameOf(session: Session): { name: string; description: string; isWorth: boolean } {
-  const { entries } = readActiveBranch(session.file, { results: true });
+  const entries = readActiveBranch(session.file, { results: true });
   const cwd = readHead(session.file)?.cwd ?? "";
   const where = {
     project: cwd.split(/[\\/]/).findLast(Boolean) ?? "",
