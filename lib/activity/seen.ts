@@ -5,6 +5,7 @@
  */
 
 import { existsSync } from "node:fs";
+import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { FailedCommand } from "../search/seen-before.ts";
 import { isOfThisVersion } from "../store/carry-over.ts";
@@ -29,7 +30,6 @@ interface SeenSources {
 
 /** How long it is remembered what a session was informed about. */
 const REMEMBERED_DAYS = 30;
-const DAY_MS = 86_400_000;
 
 /** Returns what to say about a failure; undefined if no end of its errors is known, or if all was said before. */
 export async function seenText(

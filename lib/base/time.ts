@@ -10,7 +10,7 @@ interface LocalTime {
   second: number;
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 const UNIT_MS: Record<string, number> = {
   s: 1000,
   m: 60_000,

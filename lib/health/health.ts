@@ -7,6 +7,7 @@ import { changedAt, isDirectory, readIfExists, readText, statOf, whyUnwritable }
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
 import { type Environment, findProgram, findRuntime, type Runtime } from "../base/runtime.ts";
 import { counted, truncate } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
@@ -16,7 +17,7 @@ import { shareStatus } from "../share/share.ts";
 import { withExistingState } from "../store/state.ts";
 import { hostName } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
-import { type Add, addError, checkIndex, DAY_MS, type Finding, type IndexMetrics } from "./index-health.ts";
+import { type Add, addError, checkIndex, type Finding, type IndexMetrics } from "./index-health.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 

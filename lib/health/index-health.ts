@@ -6,6 +6,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { readJson } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { counted } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, isReadToEnd, measureBehind } from "../index/freshness.ts";
@@ -153,7 +154,6 @@ function checkRetention(
   else add("info", what, raise);
 }
 
-export const DAY_MS = 24 * 3_600_000;
 /** Claude Code's own default. */
 const CLEANUP_DAYS = 30;
 

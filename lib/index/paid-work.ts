@@ -6,6 +6,7 @@
 
 import { setTimeout } from "node:timers/promises";
 import { SessionMemoryError } from "../base/errors.ts";
+import { DAY_MS } from "../base/time.ts";
 import type { EmbeddingConfig } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
@@ -61,7 +62,6 @@ const RETRIES = 3;
 const FAILED_BATCHES_MAX = 2;
 /** A server that refused so many texts one by one and took none refuses them for another reason than their words. */
 const REFUSED_TEXTS_MAX = 3;
-const DAY_MS = 86_400_000;
 /** Statuses with which a server refuses one of the texts. */
 const TEXT_REFUSED = [400, 413, 422];
 

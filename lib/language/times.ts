@@ -3,14 +3,13 @@
  * Chunks of that time are preferred; no others are filtered out, since people misremember.
  */
 
-import { instantOf, localTime, parseTime } from "../base/time.ts";
+import { DAY_MS, instantOf, localTime, parseTime } from "../base/time.ts";
 import { foldText, STOP_WORDS, wordsOf } from "./words.ts";
 
 /** Stretches of time, in milliseconds; a date without a year is one in each year that may be meant. */
 export type TimeCues = readonly { from: number; to: number }[];
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** Around a day that is named, for work past midnight. */
 const NEAR_MS = 6 * HOUR_MS;
 /** A date without a year is looked for this far back. */

@@ -4,7 +4,7 @@
 
 import { changedAt, statOf } from "../base/files.ts";
 import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
-import { formatAge } from "../base/time.ts";
+import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
@@ -17,7 +17,7 @@ import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 
 const LINE_MAX_CHARS = 400;
-const AGE_MAX_MS = 14 * 86_400_000;
+const AGE_MAX_MS = 14 * DAY_MS;
 /** The last session is among the files changed last, unless more were copied since. */
 const AMONG = 100;
 const NAME_CHARS = 80;

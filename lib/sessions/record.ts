@@ -12,7 +12,7 @@ import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import { currentExclude, type PathsWithRules } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
-import type { SqlRow } from "../store/sqlite.ts";
+import { type SqlRow, textOf } from "../store/sqlite.ts";
 import {
   type ForgetIn,
   type Forgetting,
@@ -306,10 +306,6 @@ function toRecord(row: SqlRow): SessionRecord {
     metaState: String(row.meta_state),
     indexedTo: parsed<Progress>(row.indexed_to),
   };
-}
-
-function textOf(value: SqlRow[string] | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }
 
 /** Removes records and the meta files of ours that they are exported to, and returns these and the others about the same. */

@@ -16,7 +16,7 @@ import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { encodeClaudeCwd, findMachine } from "../sessions/places.ts";
 import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
-import type { SqlRow } from "../store/sqlite.ts";
+import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Deed, DeedKind } from "../transcripts/session.ts";
@@ -287,10 +287,6 @@ export function publishedExclusion({ settings }: Pick<Config, "settings">) {
 function stateOf(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.size}:${Math.trunc(stat.mtimeMs)}` : "-";
-}
-
-function textOf(value: SqlRow[string] | undefined): string | undefined {
-  return typeof value === "string" ? value : undefined;
 }
 
 /** Returns a cleaned path; outside of project and home only its name is left. */

@@ -10,6 +10,7 @@
 import { sharedNewsFile } from "../activity/look.ts";
 import type { SharedNews } from "../activity/updates.ts";
 import { replaceFile } from "../base/files.ts";
+import { DAY_MS } from "../base/time.ts";
 import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";
@@ -49,8 +50,6 @@ export interface PullReport {
   chunks: number;
   removed: number;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Brings the replica up to date. */
 export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> {

@@ -17,6 +17,11 @@ export type NamedValues = Record<string, SqlValue>;
 type SqlParameters = [NamedValues] | SqlValue[];
 export type SqlRow = Record<string, SqlValue>;
 
+/** Returns the text of a column, "" included. */
+export function textOf(value: SqlRow[string] | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
 interface Statement {
   all(...parameters: SqlParameters): SqlRow[];
   get(...parameters: SqlParameters): SqlRow | undefined;
