@@ -8,11 +8,10 @@ import type { Settings } from "../config/config.ts";
 import { copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Chunk } from "../transcripts/session.ts";
 import { cleanMessages } from "./chunk-messages.ts";
 import { deedFrom } from "./deeds.ts";
 import { hostId } from "./index-state.ts";
-import { chunkAdder, deedAdder } from "./session-rows.ts";
+import { contentHash, deedAdder, putFullText } from "./session-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {
@@ -32,7 +31,6 @@ export function carryIndex(
   settings: Pick<Settings, "redact" | "exclude">,
 ): boolean {
   const carrying: Carrying = { from, to, rules: readRules(settings), ids: new Set(), numbers: new Set() };
-  // the topics before the chunks that take them from there
   const steps = [carrySessions, carryPaid, carryChunks, carryDeeds, carryLines];
   return steps.map((carry) => carry(carrying)).every(Boolean);
 }
@@ -84,48 +82,37 @@ function carryPaid({ from, to, rules }: Carrying): boolean {
   return areVectors.every(Boolean) && areTopics;
 }
 
-const CHUNK = `session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
-  exchange_line, content_hash, content, context_content, tools, entry_ids, token_count, row_lines, embedder, embedding`;
-
 function carryChunks({ from, to, rules, ids }: Carrying): boolean {
-  const add = chunkAdder({ db: to });
   const cache = to.prepare(
     "INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)",
   );
-  const isWhole = eachRow(from, { table: "session_chunks", columns: CHUNK }, (row) => {
+  const isWhole = copyTable("session_chunks", from, to, (row) => {
     const { content_hash = null, embedder = null, embedding = null } = row;
-    if (embedder !== null) cache.run(content_hash, embedder, embedding);
-    if (!ids.has(String(row.session_id))) return;
-    const chunk = cleanChunk(row, rules);
-    if (rules.hasText(chunk.content) || rules.hasText(chunk.tools)) return;
-    const isSame = chunk.contextContent === row.context_content;
-    const place = { timestamp: String(row.timestamp), exchangeLine: Number(row.exchange_line) };
-    add(chunk, place, isSame ? (row.content_hash as Uint8Array) : undefined);
+    if (!ids.has(String(row.session_id))) {
+      if (embedder !== null) cache.run(content_hash, embedder, embedding);
+      return undefined;
+    }
+    const texts = cleanTexts(row, rules);
+    if (rules.hasText(texts.content) || rules.hasText(texts.tools)) return undefined;
+    if (texts.context_content === row.context_content) return { ...row, ...texts };
+    const hash = contentHash(texts.context_content);
+    return { ...row, ...texts, content_hash: hash, embedder: null, embedding: null };
   });
+  for (const { id } of to.prepare("SELECT id FROM session_chunks").all()) putFullText({ db: to }, Number(id));
   to.exec(`UPDATE index_state SET chunk_count =
     (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`);
   return isWhole;
 }
 
-function cleanChunk(row: SqlRow, { clean }: Rules): Chunk {
+function cleanTexts(row: SqlRow, { clean }: Rules) {
   const [content, context] = [String(row.content), String(row.context_content)];
-  const after = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
+  const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
   return {
-    sessionId: String(row.session_id),
-    index: Number(row.chunk_index),
-    at: String(row.timestamp),
-    firstLine: Number(row.first_line),
-    lastLine: Number(row.last_line),
-    entryIds: JSON.parse(String(row.entry_ids)),
-    speakers: JSON.parse(String(row.speakers)),
-    topics: JSON.parse(cleanList(String(row.topic_tags), clean)),
-    hasDecision: row.has_decision === 1,
-    hasAction: row.has_action === 1,
-    content: after.content,
-    rows: after.rows,
-    contextContent: clean(context.slice(0, context.length - content.length)) + after.content,
+    content: said.content,
+    row_lines: said.rowLines,
+    context_content: clean(context.slice(0, context.length - content.length)) + said.content,
+    topic_tags: cleanList(String(row.topic_tags), clean),
     tools: clean(String(row.tools)),
-    tokens: Number(row.token_count),
   };
 }
 

@@ -120,7 +120,15 @@ export function putTopics(store: Store, chunkId: number, topics: string[]): void
   store.db
     .prepare("UPDATE session_chunks SET topic_tags = ?, context_content = ? WHERE id = ?")
     .run(JSON.stringify(topics), withTopics(String(row.context_content), topics), chunkId);
-  replaceFullText(store, chunkId);
+  putFullText(store, chunkId);
+}
+
+/** Puts the words of a stored chunk into the full text. */
+export function putFullText({ db }: Pick<Store, "db">, id: number): void {
+  const row = db.prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?").get(id);
+  const texts = { content: String(row?.content), contextContent: String(row?.context_content) };
+  db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
+  db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...texts, tools: String(row?.tools) }));
 }
 
 function topicCache(db: Store["db"]): (hash: Uint8Array) => string[] | undefined {
@@ -158,14 +166,6 @@ function describePlace(chunk: Chunk, { exchangeLine }: ChunkPlace): string {
   return [firstLine, lastLine, exchangeLine, ids, writeRowLines(chunk.rows), tools].join(" ");
 }
 
-function replaceFullText({ db }: Store, id: number): void {
-  const row = db.prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?").get(id);
-  if (!row) return;
-  const texts = { content: String(row.content), contextContent: String(row.context_content) };
-  db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
-  db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...texts, tools: String(row.tools) }));
-}
-
 /** Removes a chunk; its vector stays in the cache. */
 export function removeChunk(store: Store, id: number): void {
   const { db } = store;
@@ -175,7 +175,7 @@ export function removeChunk(store: Store, id: number): void {
 }
 
 /** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of the words that are embedded. */
-function contentHash(contextContent: string): Uint8Array {
+export function contentHash(contextContent: string): Uint8Array {
   return sha256().update(contextContent).digest().subarray(0, HASH_BYTES);
 }
 
