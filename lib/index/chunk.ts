@@ -280,7 +280,7 @@ function writeHeader(
 }
 
 /** Returns a chunk's header without labels, names and clock, which are the same everywhere: date, topics, context. */
-export function headerWords({ content, contextContent }: Pick<Chunk, "content" | "contextContent">): string {
+function headerWords({ content, contextContent }: Pick<Chunk, "content" | "contextContent">): string {
   const header = contextContent.slice(0, contextContent.length - content.length);
   const [session = "", , topics = "", context = ""] = header.split("\n");
   const date = session.slice("[Session from ".length, -1).split(" at ")[0] ?? "";

@@ -98,7 +98,7 @@ export function readIndexedSteps(id: string, paths: PathsWithRules): Step[] | un
   return steps.filter(({ entry }) => !hasEntry(entry));
 }
 
-export interface IndexedPlace {
+interface IndexedPlace {
   session: Session;
   lines: LineRange | undefined;
   /** The session as the index has it; undefined when its transcript exists or the index has nothing. */

@@ -43,7 +43,7 @@ export interface ObservationStatus {
 }
 
 /** How a host observes, where neither the `llm` block nor rules do. */
-export interface Observing {
+interface Observing {
   /** The model's name; undefined where nothing observes. */
   observer: string | undefined;
   /** Tokens not summarised in the model's context, where the host lets us compact. */

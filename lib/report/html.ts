@@ -22,7 +22,7 @@ export function escapeHtml(text: string): Html {
 }
 
 /** Takes `escapeHtml` back, to search a page for a text. */
-export function unescapeHtml(html: Html): string {
+function unescapeHtml(html: Html): string {
   return html.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => CHARACTERS.get(entity) ?? entity);
 }
 
@@ -62,7 +62,7 @@ ${body}
 }
 
 /** Returns the id of the session that a page of ours is about, "" for an overview; undefined for any other file. */
-export function sessionOfPage(html: Html): string | undefined {
+function sessionOfPage(html: Html): string | undefined {
   const head = html.slice(0, 4096);
   if (!head.includes(`<meta name="generator" content="${GENERATOR}">`)) return undefined;
   const id = /<meta name="session" content="([^"]*)">/.exec(head)?.[1];

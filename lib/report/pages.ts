@@ -35,7 +35,7 @@ export interface PageStyle {
 }
 
 /** What the overview says of a session. */
-export interface PageFacts {
+interface PageFacts {
   title: string;
   description: string;
   project: string;

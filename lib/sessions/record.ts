@@ -48,7 +48,7 @@ export interface SessionRecord {
 }
 
 /** The size and time of a transcript when it was read: no text of it is kept here. */
-export interface Progress {
+interface Progress {
   size: number;
   modified: string;
   /** The reader's own. */

@@ -27,7 +27,7 @@ import { hubId, keyOf, ofHub, ownMachine, sharedProject } from "./share-state.ts
 type SharedDeed = ReturnType<typeof toShared>;
 
 /** The fields of a chunk beside its time and words. */
-export interface ChunkBody {
+interface ChunkBody {
   speakers: string[];
   topics: string[];
   decision: boolean;

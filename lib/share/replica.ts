@@ -84,7 +84,7 @@ type ReplicaPaths = Pick<Paths, "shared">;
 const RULES_FACT = "share_rules";
 
 /** Opens the replica for writing, created as needed. */
-export function openReplica({ shared }: ReplicaPaths): Store {
+function openReplica({ shared }: ReplicaPaths): Store {
   const store = openStore(shared, { carry: pulledAgain });
   store.db.exec(TABLES);
   // Written in bulk: pages that change often stay in memory and go into the file once.
