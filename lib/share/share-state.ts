@@ -67,18 +67,11 @@ export function writeShareFact(state: Store, name: FactName, value: string | und
 }
 
 /** Returns every note of what was published, by `<agent> <id>`. */
-export function readPublished(state: Store): Map<string, PublishedNote> {
-  const notes = state.db
-    .prepare("SELECT agent, id, signature, project, name, cwd FROM share_published")
-    .all()
-    .map((row) => ({
-      agent: String(row.agent),
-      id: String(row.id),
-      signature: String(row.signature),
-      project: String(row.project),
-      name: row.name === null ? undefined : String(row.name),
-      cwd: row.cwd === null ? undefined : String(row.cwd),
-    }));
+export function readPublished({ db }: Store): Map<string, PublishedNote> {
+  const rows = db.prepare("SELECT agent, id, signature, project, name, cwd FROM share_published").all();
+  const notes = rows.map(({ name, cwd, ...row }) => {
+    return { ...row, name: name ?? undefined, cwd: cwd ?? undefined } as PublishedNote;
+  });
   return new Map(notes.map((note) => [keyOf(note), note]));
 }
 

@@ -31,8 +31,8 @@ export interface FoundShared {
   summary: string;
   tags: string[];
   observations: string | undefined;
-  /** The lines of it that the reference names. */
-  lines: LineRange | undefined;
+  /** The lines of it that the reference names. @default all */
+  lines?: LineRange | undefined;
 }
 
 const PREFIX_MIN = 4; // as of own sessions
@@ -96,35 +96,17 @@ function candidates(wanted: string, replica: Store): FoundShared[] {
   return select(replica, "s.name IS NOT NULL").filter(({ name = "" }) => foldName(name) === folded);
 }
 
-function select(replica: Store, where: string, ...values: string[]): FoundShared[] {
-  return replica.db
-    .prepare(
-      `SELECT h.stored_id, h.id, h.owner, h.machine, h.agent, h.project, h.meta, h.observations, s.name, s.cwd,
-         s.started_at, s.updated_at
-       FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id WHERE ${where} ORDER BY s.updated_at DESC`,
-    )
-    .all(...values)
-    .map((row) => {
-      const { description, summary, tags } = recordOf(row.meta === null ? {} : JSON.parse(String(row.meta)));
-      const text = (value: unknown) => (typeof value === "string" ? value : undefined);
-      return {
-        reference: String(row.stored_id),
-        id: String(row.id),
-        owner: String(row.owner),
-        machine: String(row.machine),
-        agent: String(row.agent),
-        name: text(row.name),
-        project: String(row.project),
-        cwd: String(row.cwd),
-        startedAt: text(row.started_at),
-        updatedAt: String(row.updated_at),
-        description: text(description) ?? "",
-        summary: text(summary) ?? "",
-        tags: (Array.isArray(tags) ? tags : []).map(String),
-        observations: text(row.observations),
-        lines: undefined,
-      };
-    });
+function select({ db }: Store, where: string, ...values: string[]): FoundShared[] {
+  const rows = db.prepare(
+    `SELECT h.stored_id AS reference, h.id, h.owner, h.machine, h.agent, h.project, h.meta, h.observations, s.name, s.cwd,
+       s.started_at AS startedAt, s.updated_at AS updatedAt
+     FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id WHERE ${where} ORDER BY s.updated_at DESC`,
+  );
+  return rows.all(...values).map(({ meta, ...row }) => {
+    const made = { description: "", summary: "", tags: [], ...recordOf(JSON.parse(String(meta))) };
+    const known = Object.entries(row).map(([name, value]) => [name, value ?? undefined]);
+    return { ...Object.fromEntries(known), ...made };
+  });
 }
 
 /** What a reference means: a transcript of this machine, or a session that others share. */

@@ -362,14 +362,13 @@ export function newestShared(paths: Pick<Paths, "shared">, project: string): New
   return withShared(paths, ({ db }) => {
     const row = db
       .prepare(
-        `SELECT s.id, s.name, s.updated_at, h.meta ->> 'description' AS description
+        `SELECT s.id, s.name, s.updated_at AS updatedAt, h.meta ->> 'description' AS description
          FROM sessions s JOIN shared_sessions h ON h.stored_id = s.id
          WHERE s.project = ? AND s.parent_id IS NULL ORDER BY s.updated_at DESC LIMIT 1`,
       )
       .get(project);
-    if (!row) return undefined;
-    const name = row.name === null ? undefined : String(row.name);
-    const description = row.description === null ? "" : String(row.description);
-    return { id: String(row.id), name, updatedAt: String(row.updated_at), description };
+    return (
+      row && ({ ...row, name: row.name ?? undefined, description: row.description ?? "" } as NewestShared)
+    );
   });
 }
