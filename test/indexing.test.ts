@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, chmodSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import type { openStore } from "../lib/store/store.ts";
+import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeState, claudeToolResult } from "./support/claude.ts";
 import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {
@@ -218,21 +219,14 @@ describe("indexSessions()", () => {
 
   test("goes on with the others when a file may not be read, and tries it again", async () => {
     const store = openHomeStore(home);
-    const file = writeClaude(home, { id: ONE, rows: [turn("secret", "file")] });
     writeClaude(home, { id: TWO, rows: [turn("open", "file")] });
-    if (process.getuid?.() === 0) {
-      // root reads everything: a folder in the file's place fails for everybody
-      rmSync(file);
-      const sessions = listSessions(home.paths, { subagents: true });
-      write(join(file, "inner"), "");
-      sessions.push({ ...(sessions[0] as (typeof sessions)[0]), id: ONE, file });
-      const report = await indexSessions({ store, sessions, settings: settingsWith() });
-      expect([report.sessions, report.failed.map((failure) => failure.file)]).toEqual([1, [file]]);
-    } else {
-      chmodSync(file, 0);
-      const report = await indexHome(home, store);
-      expect([report.sessions, report.failed.map((failure) => failure.file)]).toEqual([1, [file]]);
-    }
+    const [listed] = listSessions(home.paths) as [Session];
+    // a folder in its place fails for everybody, root included
+    const file = join(home.root, `${ONE}.jsonl`);
+    write(join(file, "inner"), "");
+    const sessions = [{ ...listed, id: ONE, file }, listed];
+    const report = await indexSessions({ store, sessions, settings: settingsWith() });
+    expect([report.sessions, report.failed.map((failure) => failure.file)]).toEqual([1, [file]]);
     expect(state(store, ONE)).toMatchObject({ status: "failed" });
     expect(chunksOf(store, TWO)).toEqual(["User: open\nAssistant: file"]);
   });
