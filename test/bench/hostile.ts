@@ -1,7 +1,6 @@
 /** Hostile texts through what every text passes: ten times the text must not cost much more than ten times the time. */
 
 import { join } from "node:path";
-import { defaultSettings } from "../../lib/config/config.ts";
 import { chunkExchange, fullTextColumns } from "../../lib/index/chunk.ts";
 import { conversationText } from "../../lib/naming/conversation.ts";
 import { summarizeByRule } from "../../lib/naming/meta-words.ts";
@@ -12,6 +11,7 @@ import { retrieve } from "../../lib/search/retrieval.ts";
 import { findReferences } from "../../lib/sessions/references.ts";
 import { openStore } from "../../lib/store/store.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
+import { conversation, observing } from "../support/conversation.ts";
 import { readEntries } from "../support/entries.ts";
 import { temporaryHome, write, writeClaude } from "../support/home.ts";
 import { hostileTexts } from "../support/hostile.ts";
@@ -39,7 +39,7 @@ export async function rows(): Promise<BenchRow[]> {
       [...readEntries(write(join(home.root, "a.jsonl"), lineOf(text)))].map((entry) => entry.text),
     chunk: (text) => chunkExchange({ entries: talk(text), closed: true }, CHUNKS).map(fullTextColumns),
     summarise: (text) => summarizeByRule(talk(text), { project: "shop", date: "2026-02-03" }),
-    observe: (text) => observeText(text),
+    observe: (text) => observe(observing(talk(text))),
     converse: (text) => conversationText(talk(text), { maxBytes: 48_000 }),
     refer: (text) => findReferences(`see @@a ${text}`),
     slug: (text) => sanitizeSlug(text),
@@ -64,28 +64,14 @@ const CHUNKS = {
 
 /** A conversation of it: said by both, called with and given back. */
 function talk(text: string): Entry[] {
-  const at = "2026-02-03T10:30:00.000Z";
-  const entry = (kind: Entry["kind"], line: number, more: Partial<Entry> = {}): Entry => ({
-    kind,
-    line,
-    offset: line,
-    end: line + 1,
-    at,
-    text,
-    ...more,
-  });
-  return [
-    entry("user", 1),
-    entry("assistant", 2),
-    entry("tool", 3, {
-      callId: "t",
-      tool: { name: "Bash", target: text.replace(/\s+/g, " "), action: "run", paths: [] },
-    }),
-    entry("result", 4, { callId: "t", isError: true }),
-    entry("summary", 5),
-    entry("user", 6),
-    entry("assistant", 7),
-  ];
+  return conversation([
+    ["user", text],
+    ["assistant", text],
+    ["run", text.replace(/\s+/g, " "), text, true],
+    ["summary", text],
+    ["user", text],
+    ["assistant", text],
+  ]);
 }
 
 function lineOf(text: string): string {
@@ -96,18 +82,6 @@ function lineOf(text: string): string {
     message: { role: "user", content: text.toWellFormed() },
   };
   return `${JSON.stringify(row)}\n`;
-}
-
-async function observeText(text: string): Promise<unknown> {
-  return await observe({
-    ledger: [],
-    entries: talk(text),
-    settings: defaultSettings().observe,
-    timezone: "UTC",
-    when: "all",
-    redact,
-    append: () => {},
-  });
 }
 
 async function worst(name: string, work: Work): Promise<BenchRow> {

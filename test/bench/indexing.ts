@@ -1,7 +1,7 @@
-/** How fast and in how much memory transcripts are indexed: 3,000 generated sessions, 78,000 messages, 48 MB. */
+/** How fast transcripts are indexed: 3,000 generated sessions, 78,000 messages, 48 MB. */
 
 import { Database } from "bun:sqlite";
-import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
@@ -16,16 +16,13 @@ import {
   type BenchRow,
   bun,
   emptyScript,
-  figure,
   inTemporaryFolder,
   interleaved,
-  peakMemory,
   timeProcess,
 } from "./measure.ts";
 
 const COLD_RUNS = 3;
 const WARM_RUNS = 7;
-const LARGE_BYTES = 1024 ** 3;
 
 /** Everything the bars of indexing ask. */
 export async function rows(): Promise<BenchRow[]> {
@@ -33,11 +30,7 @@ export async function rows(): Promise<BenchRow[]> {
     const claude = join(folder, "claude");
     const corpus = writeCorpus(claude);
     const env = { HOME: folder, CLAUDE_CONFIG_DIR: claude, PATH: process.env.PATH };
-    return [
-      ...(await coldIndex(folder, { claude, corpus })),
-      ...(await warmIndex(folder, { env, corpus })),
-      ...(await indexMemory(folder)),
-    ];
+    return [...(await coldIndex(folder, { claude, corpus })), ...(await warmIndex(folder, { env, corpus }))];
   });
 }
 
@@ -158,29 +151,5 @@ async function warmIndex(
       against(times.unchanged),
     ),
     atMost("embed, one session grew / empty start", times.grown / times.empty, 15, against(times.grown)),
-  ];
-}
-
-/** The most memory while a gigabyte is indexed: large sessions with large tool results. */
-async function indexMemory(folder: string): Promise<BenchRow[]> {
-  const claude = join(folder, "large");
-  const project = join(claude, "projects", "-home-dev-large");
-  mkdirSync(project, { recursive: true });
-  const random = seeded(3);
-  let bytes = 0;
-  for (let number = 0; bytes < LARGE_BYTES; number++) {
-    const text = sessionText(random, { number, rows: 400, bytes: 16_000_000 });
-    const file = join(project, `${number.toString(16).padStart(8, "0")}-0000-4000-8000-000000000000.jsonl`);
-    writeFileSync(file, text);
-    bytes += Buffer.byteLength(text);
-  }
-  const env = { HOME: join(folder, "large-home"), CLAUDE_CONFIG_DIR: claude, PATH: process.env.PATH };
-  const started = performance.now();
-  const mebibytes = await peakMemory(bun(scriptPath("embed"), "--quiet"), { env });
-  const seconds = (performance.now() - started) / 1000;
-  rmSync(claude, { recursive: true });
-  return [
-    atMost("memory while indexing 1 GB", mebibytes, 250, { unit: "MB" }),
-    figure("indexing 1 GB", seconds, { unit: "s", detail: `${(bytes / 1e6).toFixed(0)} MB` }),
   ];
 }

@@ -13,39 +13,20 @@ const CHARACTERS = [
 
 /** Forms that some pattern begins with, and pieces of language, markup, code and logs. */
 const FORMS = [
-  ...'com.example.pkg.|a.|a-|a_|aB|aB1|A1-|1.|1,|1:|10:30 |2026-02-03 |/a|../|a/b.ts |~/a |C:\\a\\|\\n|\\\\n|\\"'.split(
-    "|",
-  ),
-  ...'a@b.|@@|@@a |@@"|http://a/|http://a:b@|://|://a:|?a=b&|a=b; |a=b&|key=|key: |"key":|password=|password: '.split(
-    "|",
-  ),
-  ..."password is |the password for a |PASSWORD '|IDENTIFIED BY |<password>|<token a|machine a login b |sshpass -p |docker login ".split(
-    "|",
-  ),
-  ...'curl -d a&|curl -u a:|mysql -p|mongosh -p |openssl -k |mnemonic: a |passphrase: abc |abc abc |_TOKEN |getenv("A_TOKEN", '.split(
-    "|",
-  ),
-  ...'${A_KEY:-|A_SECRET || "|Cookie: |a=bbbbbbbbbbbbbbbb;|Bearer |bearer a|[redacted:|[redacted:x]|--password |--a-b '.split(
-    "|",
-  ),
-  ...'{|}|{"a":|[[|]]|((|))|<a>|</a>|<a |<!--|<system-reminder>|</system-reminder>|<skill name=a>|```|```\n|~~~\n|`a` |**a** |__a__ '.split(
-    "|",
-  ),
-  ..."- |- [ ] |* |1. |# |> || a |--- |\n\n|\n |\n- |\r\n|\t|. |a. |A. |? |! |a, |a; |: |; |- a\n|# a\n|1. a\n|> a\n".split(
-    "|",
-  ),
-  ..."I will |I'll |we decided to use |Decided: |never |always |please |don't |must |should |ok |no, |yes |wait |TODO |fix the |add |let's ".split(
-    "|",
-  ),
-  ..."error: |Error: a\n|  at a (b:1:2)\n|FAIL |warning: |npm test && |git commit -m 'a' |git commit -m \"|cd a && |a; b | \\\n|$(a) |sudo ".split(
-    "|",
-  ),
-  ..."yesterday |last tuesday |in May |Christmas |at 5 |am 24. |5 pm |two days ago |next week |phase 1 |v1.2.3 |#123 |~1 |@@a~1 |@@a: b".split(
-    "|",
-  ),
-  ..."\u001b[31m|\u001b]0;a|\u001b]8;;|\u001bP|\u001b[0|\u009b31|\u009d0;a|a\u0301|👍🏽|🇩🇪|中文。|これは|한국어 |שלום |العربية ".split(
-    "|",
-  ),
+  'com.example.pkg.|a.|a-|a_|aB|aB1|A1-|1.|1,|1:|10:30 |2026-02-03 |/a|../|a/b.ts |~/a |C:\\a\\|\\n|\\\\n|\\"',
+  'a@b.|@@|@@a |@@"|http://a/|http://a:b@|://|://a:|?a=b&|a=b; |a=b&|key=|key: |"key":|password=|password: ',
+  "password is |the password for a |PASSWORD '|IDENTIFIED BY |<password>|<token a|machine a login b |sshpass -p |docker login ",
+  'curl -d a&|curl -u a:|mysql -p|mongosh -p |openssl -k |mnemonic: a |passphrase: abc |abc abc |_TOKEN |getenv("A_TOKEN", ',
+  '${A_KEY:-|A_SECRET || "|Cookie: |a=bbbbbbbbbbbbbbbb;|Bearer |bearer a|[redacted:|[redacted:x]|--password |--a-b ',
+  '{|}|{"a":|[[|]]|((|))|<a>|</a>|<a |<!--|<system-reminder>|</system-reminder>|<skill name=a>|```|```\n|~~~\n|`a` |**a** |__a__ ',
+  "- |- [ ] |* |1. |# |> || a |--- |\n\n|\n |\n- |\r\n|\t|. |a. |A. |? |! |a, |a; |: |; |- a\n|# a\n|1. a\n|> a\n",
+  "I will |I'll |we decided to use |Decided: |never |always |please |don't |must |should |ok |no, |yes |wait |TODO |fix the |add |let's ",
+  "error: |Error: a\n|  at a (b:1:2)\n|FAIL |warning: |npm test && |git commit -m 'a' |git commit -m \"|cd a && |a; b | \\\n|$(a) |sudo ",
+  "yesterday |last tuesday |in May |Christmas |at 5 |am 24. |5 pm |two days ago |next week |phase 1 |v1.2.3 |#123 |~1 |@@a~1 |@@a: b",
+  "\u001b[31m|\u001b]0;a|\u001b]8;;|\u001bP|\u001b[0|\u009b31|\u009d0;a|a\u0301|👍🏽|🇩🇪|中文。|これは|한국어 |שלום |العربية ",
+].flatMap((group) => group.split("|"));
+
+const BLOCKS = [
   `-----BEGIN ${"PRIVATE"} KEY-----\n`,
   "-----END ",
   "Private-Lines: 1\nAAAA\n",
@@ -78,10 +59,12 @@ interface HostileText {
 /** All of them, with the beginnings of tokens where those are wanted. */
 export function hostileTexts({ tokens }: { tokens: boolean }): HostileText[] {
   const literals = tokens ? listPrefixes() : [];
-  const repeated = [...new Set([...CHARACTERS, ...FORMS, ...literals])].filter(Boolean).map((form) => ({
-    name: JSON.stringify(form),
-    of: (length: number) => `${form.repeat(Math.ceil(length / form.length))}!`,
-  }));
+  const repeated = [...new Set([...CHARACTERS, ...FORMS, ...BLOCKS, ...literals])]
+    .filter(Boolean)
+    .map((form) => ({
+      name: JSON.stringify(form),
+      of: (length: number) => `${form.repeat(Math.ceil(length / form.length))}!`,
+    }));
   const random = ALPHABETS.map(([name, alphabet]) => ({
     name: `random ${name}`,
     of: (length: number) => randomText([...alphabet], length),
