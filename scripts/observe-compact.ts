@@ -102,7 +102,7 @@ interface Output {
   rendered?: string | null;
   status?: ObservationStatus;
   view?: string[];
-  recalled?: Pick<Recalled, "text">;
+  recalled?: Recalled;
   records?: readonly unknown[];
 }
 
@@ -180,23 +180,14 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
 
 /** Shows what the owner of a shared session observed: a text, of which nothing is ours to change. */
 function lookAtShared(input: Input, shared: FoundShared): Output {
-  const { id, name = null, agent, owner, machine, observations = "" } = shared;
-  const { observe, rebuild, reflect, dump, recall } = input;
-  if (observe || rebuild || reflect || dump || input.view === "raw") {
+  const { id, name = null, agent, owner, machine, observations } = shared;
+  const { observe, rebuild, reflect, dump, recall, view } = input;
+  if (observe || rebuild || reflect || dump || (view ?? recall) !== undefined) {
     const message = `Cannot observe "${shared.reference}": ${owner}@${machine} does, and shares the result`;
-    throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render or --view obs" });
+    throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render" });
   }
-  const output: Output = { session: { id, name, agent, file: "", from: { owner, machine } } };
-  const lines = observations.split("\n").filter((line) => /^- (?:🔴|🟡|🟢) /u.test(line));
-  const recalled = lines.find((line) => line.endsWith(` [${recall}]`));
-  if (recall !== undefined && recalled === undefined) {
-    const message = `Cannot recall "${recall}": no observation of this session has that id`;
-    throw new SessionMemoryError("NOT_FOUND", message, { hint: "see the ids with --view obs" });
-  }
-  if (input.render || input.status) output.rendered = observations.slice(0, input.maxChars) || null;
-  if (input.view) output.view = lines.slice(-input.lines);
-  if (recalled !== undefined) output.recalled = { text: recalled };
-  return output;
+  const rendered = observations?.slice(0, input.maxChars) || null;
+  return { session: { id, name, agent, file: "", from: { owner, machine } }, rendered };
 }
 
 /** Performs the actions that only read. */
