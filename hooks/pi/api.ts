@@ -39,16 +39,11 @@ export interface PiEntry {
 
 export interface PiContext {
   cwd: string;
-  hasUI: boolean;
   model?: PiModel | undefined;
   ui: {
     notify(message: string, type?: "info" | "warning" | "error"): void;
     setStatus(key: string, text: string | undefined): void;
-    /** Resolves to the edited text. */
-    editor?(title: string, prefill?: string): Promise<string | undefined>;
   };
-  /** `tui`, `rpc`, `json`, `print`. */
-  mode?: string;
   sessionManager: {
     getSessionId(): string;
     getSessionFile(): string | undefined;

@@ -13,8 +13,6 @@ import { observing, rawInContext } from "./observations.ts";
 import { describeWithHint, exclusively, on, type PiState, pathsOf } from "./state.ts";
 
 const VIEW_LINES = 160; // promised
-/** A longer text opens where it can be scrolled. */
-const NOTICE_LINES = 24;
 /** A question to a session costs tens of thousands of tokens, so a model in a loop must not ask many. */
 const QUERIES_PER_TURN = 3;
 const LIMIT_MAX = 20; // a tool result of a page
@@ -30,11 +28,7 @@ export function registerObservationCommands(state: PiState): void {
       async handler(args, context) {
         const redact = await redactorOf(config);
         try {
-          const text = redact(await run(args.split(/\s+/).filter(Boolean), context));
-          // pi's editor is the only part of its terminal that scrolls; what is typed into it is dropped.
-          if (text.split("\n").length > NOTICE_LINES && context.mode === "tui" && context.ui.editor)
-            await context.ui.editor(name, text);
-          else context.ui.notify(text, "info");
+          context.ui.notify(redact(await run(args.split(/\s+/).filter(Boolean), context)), "info");
         } catch (error) {
           context.ui.notify(redact(describeWithHint(error, (hint) => ` (${hint})`)), "error");
         }

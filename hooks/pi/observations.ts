@@ -17,17 +17,11 @@ import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } 
 /** A token takes at least two bytes of transcript: growth too small for a step or a compaction is not read. */
 const BYTES_PER_TOKEN_MIN = 2;
 
-/** The result of the last look at a session. */
-interface Look {
-  size: number;
-  /** Tokens that are raw in the model's context. */
-  raw: number;
-}
-
 /** Registers the events. */
 export function registerObservations(state: PiState): void {
   const { config } = state;
-  const looks = new Map<string, Look>();
+  /** How large each session was when it was last read, and its raw tokens in the model's context. */
+  const looks = new Map<string, { size: number; raw: number }>();
   const announced = new Set<string>();
   afterTurn(state, "observe", async (context) => {
     const settings = await settingsOf(state);
@@ -42,11 +36,6 @@ export function registerObservations(state: PiState): void {
     if (mayHold < settings.stepTokens && raw + mayHold < threshold) return;
     const now = await exclusively(state, () => takeSteps(state, context));
     if (now !== undefined) looks.set(session.id, { size: session.size, raw: now });
-  });
-  on(state, "session_start", async (_, context) => {
-    if (!context.hasUI || observingModelName(config, context) === undefined) return;
-    const { auto, mode } = await settingsOf(state);
-    if (auto && mode === "buffered") announceOnce(announced, state, context);
   });
   on(state, "session_before_compact", (event, context) => compactionOf(state, { context, event }));
   on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { context, event }));

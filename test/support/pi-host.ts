@@ -119,7 +119,6 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
   };
   const context: PiContext = {
     cwd: home.project,
-    hasUI: true,
     model: options.model === null ? undefined : model,
     ui: {
       notify: (message) => void host.notices.push(message),
