@@ -4,9 +4,9 @@
  * Loaded by every prompt hook, so what only a failure or a start in the background needs is imported there.
  */
 
-import { readFileSync, renameSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Viewer } from "../lib/activity/look.ts";
-import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
+import { describeError } from "../lib/base/errors.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
@@ -55,20 +55,13 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
   }
 }
 
-/** Logs a failure, and sets a damaged cursor file aside so that the next look starts over. */
+/** Logs a failure. */
 export async function logFailure(paths: PathsWithRules, hook: string, error: unknown): Promise<void> {
   const [{ logEvent }, { redact }] = await Promise.all([
     import("../lib/base/output.ts"),
     import("../lib/redact/redact.ts"),
   ]);
   logEvent(paths.log, { event: `hook.${hook}`, ok: false, error: redact(describeError(error)) });
-  const file = error instanceof SessionMemoryError ? error.details.cursorFile : undefined;
-  if (typeof file !== "string") return;
-  try {
-    renameSync(file, `${file}.broken`);
-  } catch {
-    // gone, or not ours to move
-  }
 }
 
 /** Reads the session that a hook is about. */

@@ -121,15 +121,15 @@ test("UserPromptSubmit is silent on a broken config, logs one line, and loses no
   expect(await prompt(home)).toEqual(NEWS);
 });
 
-test("UserPromptSubmit is silent on a damaged cursor file, puts it aside, and tells the news next time", async () => {
+test("UserPromptSubmit takes a damaged cursor file for none, and tells the last hour's news again", async () => {
   other(home);
-  const cursors = write(join(home.paths.cursors, `${ME}.json`), `{"${ME}": {"${OTHER}": {"off`);
-  expect(await prompt(home)).toEqual(SILENCE);
-  expect(log(home).map(({ event, ok }) => ({ event, ok }))).toEqual([
-    { event: "hook.user-prompt-submit", ok: false },
-  ]);
-  expect(readFileSync(`${cursors}.broken`, "utf8")).toBe(`{"${ME}": {"${OTHER}": {"off`);
-  expect(await prompt(home)).toEqual(NEWS);
+  await prompt(home);
+  const cursors = join(home.paths.cursors, `${ME}.json`);
+  for (const damaged of [`{"${ME}": {"${OTHER}": {"off`, "[]", `{"${ME}": 5}`]) {
+    write(cursors, damaged);
+    expect([damaged, await prompt(home)]).toEqual([damaged, NEWS]);
+    expect(await prompt(home)).toEqual(SILENCE);
+  }
 });
 
 test("UserPromptSubmit is silent where our folder cannot be written, and says the news again", async () => {

@@ -6,9 +6,8 @@
 
 import type { Stats } from "node:fs";
 import { join } from "node:path";
-import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, readJson, statOf } from "../base/files.ts";
-import { isRecord } from "../base/json.ts";
+import { readJson, statOf } from "../base/files.ts";
+import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
@@ -59,11 +58,7 @@ const RECENT_MAX = 100;
 /** The first look at a session reports nothing older. */
 export const FIRST_LOOK_MS = 3_600_000;
 
-/**
- * Looks at the other sessions' files.
- *
- * @throws {SessionMemoryError} `STORAGE_ERROR` when the cursor file is damaged.
- */
+/** Looks at the other sessions' files. */
 export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter }: LookOptions): Look {
   const cursors = findCursorFile(paths.cursors, viewer.id);
   const marks = readMarks(cursors);
@@ -180,18 +175,14 @@ export function findCursorFile(folder: string, viewer: string): CursorFile {
   return { path: join(folder, `${name}.json`), viewer };
 }
 
-/**
- * Reads a viewer's marks; undefined before its first look.
- *
- * @throws {SessionMemoryError} `STORAGE_ERROR` when the file is damaged.
- */
+/** Reads a viewer's marks; undefined before its first look, and when the file is damaged. */
 export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
   const own = readCursorFile(path)[viewer];
-  if (own === undefined) return undefined;
+  if (!isRecord(own)) return undefined;
   const marks = new Map<string, Mark>();
   const self = parseMark(readOwnMarks(path)[viewer]);
   if (self) marks.set(viewer, self);
-  for (const [id, value] of Object.entries(isRecord(own) ? own : broken(path, "an entry is not an object"))) {
+  for (const [id, value] of Object.entries(own)) {
     const mark = parseMark(value);
     if (mark) marks.set(id, mark);
   }
@@ -200,8 +191,7 @@ export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
 
 /** Reads the viewers' marks of themselves from beside the cursor file; none when that file is missing or damaged. */
 export function readOwnMarks(path: string): Record<string, unknown> {
-  const own = readJson(ownMarksFile(path));
-  return isRecord(own) ? own : {};
+  return readCursorFile(ownMarksFile(path));
 }
 
 /** Returns the file with the viewers' marks of themselves, beside their marks of others. */
@@ -217,17 +207,9 @@ function hasMoved(
   return size !== offset || !fingerprint.endsWith(`@${Math.trunc(modifiedAt)}`);
 }
 
-/** Reads the unparsed marks of all viewers in a file. */
+/** Reads the unparsed marks of all viewers in a file; none when it is missing or damaged. */
 export function readCursorFile(path: string): Record<string, unknown> {
-  const text = readIfExists(path);
-  if (text === undefined) return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    return broken(path, describeError(error));
-  }
-  return isRecord(value) ? value : broken(path, "it is not an object");
+  return recordOf(readJson(path));
 }
 
 /** Parses a mark; undefined when it is not one. */
@@ -237,12 +219,4 @@ export function parseMark(value: unknown): Mark | undefined {
   if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) return undefined;
   if (typeof fingerprint !== "string") return undefined;
   return { offset, fingerprint, ...(typeof since === "string" ? { since } : {}) };
-}
-
-function broken(path: string, reason: string): never {
-  throw new SessionMemoryError("STORAGE_ERROR", `Cannot read cursors "${path}": ${reason}`, {
-    details: { cursorFile: path },
-    recoverable: true,
-    hint: "delete that file; activity of the last hour is then reported again",
-  });
 }
