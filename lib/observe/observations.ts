@@ -123,30 +123,14 @@ export const BRANCH_LEFT = "branch left";
 
 /** Folds a ledger. Records of an unknown kind, as a later version may write, are ignored. */
 export function foldLedger(ledger: Ledger): Memory {
-  return openMemory(ledger).memory;
-}
-
-/** Returns a ledger's memory that further records can be added to as they are made. */
-export function openMemory(ledger: Ledger): { memory: Memory; add: (record: LedgerRecord) => void } {
   const memory = emptyMemory();
   const live = new Map<string, Observation>();
-  const fold = (record: LedgerRecord) => {
+  for (const record of ledger) {
     if (record.kind === "observed") foldObserved(memory, live, record);
     else if (record.kind === "reflected") foldReflected(memory, live, record);
     else if (record.kind === "dropped") foldDropped(memory, live, record);
-  };
-  const show = () => {
-    memory.observations = [...live.values()];
-  };
-  ledger.forEach(fold);
-  show();
-  return {
-    memory,
-    add(record) {
-      fold(record);
-      show();
-    },
-  };
+  }
+  return { ...memory, observations: [...live.values()] };
 }
 
 function emptyMemory(): Memory {
