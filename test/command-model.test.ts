@@ -58,7 +58,7 @@ describe("a program as a model", () => {
       tokens: 47,
       usd: 0.002,
     });
-    expect(spent()).toMatchObject({ calls: 1, usd: 0.002, unpriced: [] });
+    expect(spent()).toMatchObject({ calls: 1, usd: 0.002 });
   });
 
   test("is sent redacted text only", async () => {

@@ -84,7 +84,6 @@ test("an answer comes with its tokens and price, and the ledger has them", async
     usd: 0.002,
     calls: 1,
     tokens: { input: 1000, output: 500 },
-    unpriced: [],
   });
   expect(server.chats().map(({ body }) => body)).toEqual([
     {

@@ -49,14 +49,12 @@ test("a settled call counts what it took, not what was estimated", async () => {
     usd: 3,
     calls: 1,
     tokens: { input: 1e6, output: 1e6 },
-    unpriced: [],
   });
   expect(call.settle(million(1, 0))).toEqual({ tokens: million(1), usd: 1 });
   expect(readSpendToday(dir, "UTC")).toEqual({
     usd: 1,
     calls: 1,
     tokens: { input: 1e6, output: 0 },
-    unpriced: [],
   });
 });
 
@@ -131,7 +129,6 @@ test("a model of unknown price counts as the dearest known one of its kind, and 
     usd: 0.032,
     calls: 1,
     tokens: { input: 1000, output: 100 },
-    unpriced: ["no-such-model"],
   });
   const error = await refusal(ledger.reserve(call as PlannedCall));
   expect([error.message, error.hint]).toEqual([

@@ -14,7 +14,6 @@ import { numberOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
 import type { LlmConfig, Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
-import type { SqlRow } from "../store/sqlite.ts";
 import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
@@ -76,8 +75,6 @@ interface SpendToday {
   usd: number;
   calls: number;
   tokens: Tokens;
-  /** Models called today whose price is unknown; in `usd` they count as the dearest known model of their kind. */
-  unpriced: string[];
 }
 
 interface LedgerOptions {
@@ -109,11 +106,7 @@ export function openSpendLedger(
           if (calls !== undefined) refuseOverCalls(call, calls, spent.calls);
           else refuseOverCap(call, { ...estimate, spent: spent.usd, cap, day, purse });
           const row = [id, at.toISOString(), day, feature, model, tokens.input, tokens.output, estimate.usd];
-          db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)").run(
-            ...row,
-            estimate.isKnown ? 0 : 1,
-            counted,
-          );
+          db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").run(...row, counted);
         }),
       );
       return {
@@ -125,8 +118,7 @@ export function openSpendLedger(
           const { usd: priced, isKnown } = priceOf(call, took, llm?.prices);
           const usd = countOf(used.usd) ?? priced;
           try {
-            const update =
-              "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ?, is_open = 0 WHERE id = ?";
+            const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
             withSpend(home, ({ db }) => db.prepare(update).run(took.input, took.output, usd, id));
           } catch {
             // a full disk must not lose an answer that is paid: the call stays counted at its estimate
@@ -140,7 +132,7 @@ export function openSpendLedger(
 
 /** Returns what was spent on the current local day. */
 export function readSpendToday(home: string, timezone: string, now: Date = new Date()): SpendToday {
-  if (!existsSync(stateIn(home))) return summed([]);
+  if (!existsSync(stateIn(home))) return { usd: 0, calls: 0, tokens: { input: 0, output: 0 } };
   return withSpend(home, (store) => readDay(store, localDay(now, timezone)));
 }
 
@@ -200,21 +192,10 @@ function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: nu
 
 /** Returns what was spent on a day, by one purse where it is given. */
 function readDay({ db }: Pick<Store, "db">, day: string, purse?: string): SpendToday {
-  const rows = db.prepare("SELECT * FROM spend WHERE day = ? ORDER BY at").all(day);
-  return summed(purse === undefined ? rows : rows.filter((row) => row.purse === purse));
-}
-
-function summed(rows: readonly SqlRow[]): SpendToday {
-  const today: SpendToday = { usd: 0, calls: 0, tokens: { input: 0, output: 0 }, unpriced: [] };
-  for (const row of rows) {
-    const model = String(row.model);
-    today.calls++;
-    today.usd += Number(row.usd);
-    today.tokens.input += Number(row.input_tokens);
-    today.tokens.output += Number(row.output_tokens);
-    if (row.is_unpriced === 1 && !today.unpriced.includes(model)) today.unpriced.push(model);
-  }
-  return today;
+  const sums = "COUNT(*) AS calls, TOTAL(usd) AS usd, TOTAL(input_tokens) AS i, TOTAL(output_tokens) AS o";
+  const query = db.prepare(`SELECT ${sums} FROM spend WHERE day = ? AND purse = COALESCE(?, purse)`);
+  const { usd, calls, i, o } = query.get(day, purse ?? null) ?? {};
+  return { usd: Number(usd), calls: Number(calls), tokens: { input: Number(i), output: Number(o) } };
 }
 
 function withSpend<T>(home: string, work: (store: Store) => T): T {

@@ -86,7 +86,7 @@ CREATE TABLE sessions (
   PRIMARY KEY (agent, id)
 ) STRICT, WITHOUT ROWID;
 
--- paid calls: at their estimate while open, then at their price; the day is the local one
+-- paid calls: at their estimate until they end, then at their price; the day is the local one
 CREATE TABLE spend (
   id TEXT PRIMARY KEY,
   at TEXT NOT NULL,
@@ -96,8 +96,6 @@ CREATE TABLE spend (
   input_tokens REAL NOT NULL,
   output_tokens REAL NOT NULL,
   usd REAL NOT NULL CHECK (usd >= 0),
-  is_unpriced INTEGER NOT NULL,
-  is_open INTEGER NOT NULL,
   -- whose cap a call counts against, where that is not the general one: pi's observer has its own
   purse TEXT NOT NULL DEFAULT ''
 ) STRICT;
