@@ -271,16 +271,3 @@ test("--dry-run makes as many calls as the same command then makes, and leaves t
   expect((await run("--observe", "--dry-run")).stdout).toStartWith("0 calls to 127.0.0.1:");
   await server.close();
 }, 30_000);
-
-test("--status says what will happen next, or why nothing will", async () => {
-  const next = async (...args: string[]) =>
-    (await run(ID, ...args, "--status")).stdout.split("\n").find((line) => line.startsWith("next "));
-  expect(await next("--mode", "buffered")).toMatch(
-    /^next {10}a step after \d+ more tokens \(0 of \d+\), a reflection after \d+ more tokens \(\d+ of 40000\)$/,
-  );
-  expect(await next("--set", "auto=off")).toBe("next          nothing by itself: automatic is off");
-  expect(await next("--set", "auto=on", "--mode", "blocking")).toBe(
-    "next          a compaction observes what there is; nothing before that (mode is blocking)",
-  );
-  await run(ID, "--mode", "buffered");
-});

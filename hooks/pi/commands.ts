@@ -9,7 +9,7 @@ import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
-import { observing, rawInContext } from "./observations.ts";
+import { observing } from "./observations.ts";
 import { describeWithHint, exclusively, on, type PiState, pathsOf } from "./state.ts";
 
 const VIEW_LINES = 160; // promised
@@ -49,12 +49,9 @@ export function registerObservationCommands(state: PiState): void {
     async (_, context) => {
       const { memory, canObserve } = await current(context);
       const { observationStatus, statusText } = await import("../../lib/observe/observe-view.ts");
-      const observer = observingModelName(config, context) ?? (canObserve ? "rules" : undefined);
-      const { model } = memory.settings;
-      const reason =
-        model === "none" ? "observe.model is none" : `pi has no model to ask (observe.model is ${model})`;
-      const raw = await rawInContext(context, memory.entries);
-      return statusText(observationStatus(memory, config, { observer, reason, rawInContext: raw }));
+      const none = `none: observe.model is ${memory.settings.model}`;
+      const observer = observingModelName(config, context) ?? (canObserve ? "rules" : none);
+      return statusText(observationStatus(memory, config, observer));
     },
   );
   command(

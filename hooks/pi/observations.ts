@@ -146,10 +146,7 @@ export async function observing(state: PiState, context: PiContext) {
 }
 
 /** Counts the tokens of the rows that the model sees unchanged: the tail that the last compaction kept, and all since. */
-export async function rawInContext(
-  { sessionManager }: PiContext,
-  entries: readonly Entry[],
-): Promise<number> {
+async function rawInContext({ sessionManager }: PiContext, entries: readonly Entry[]): Promise<number> {
   const { rawTokens } = await import("../../lib/observe/observe.ts");
   const branch = sessionManager.getBranch();
   const kept = branch.findLast(({ type }) => type === "compaction")?.firstKeptEntryId;

@@ -21,7 +21,7 @@ import {
   type Priority,
   uncovered,
 } from "./observations.ts";
-import { rawTokens, splitTail } from "./observe.ts";
+import { rawTokens } from "./observe.ts";
 import type { SessionContext, SessionMemoryState } from "./observe-session.ts";
 
 /** Characters of one line of conversation. */
@@ -29,7 +29,7 @@ const LINE_CHARS = 2000;
 
 export interface ObservationStatus {
   settings: Settings["observe"];
-  /** `model`, or `rules` where config.json names none. */
+  /** The model, `rules`, or why nothing observes: `none: …`. */
   observer: string;
   raw: { messages: number; tokens: number; uncoveredMessages: number; uncoveredTokens: number };
   observations: { red: number; yellow: number; green: number; open: number; done: number; tokens: number };
@@ -37,39 +37,24 @@ export interface ObservationStatus {
   coversTo: number;
   records: number;
   reflected: boolean;
-  /** What happens next without being asked for, or why nothing does. */
-  next: string;
   backoff: { failures: number; until: string; reason: string } | null;
 }
 
-/** How a host observes, where neither the `llm` block nor rules do. */
-interface Observing {
-  /** The model's name; undefined where nothing observes. */
-  observer: string | undefined;
-  /** Tokens not summarised in the model's context, where the host lets us compact. */
-  rawInContext?: number | undefined;
-  /** The reason that nothing observes. */
-  reason?: string | undefined;
-}
-
-/** Returns the state of a session's memory, and what comes next. */
+/** Returns the state of a session's memory. */
 export function observationStatus(
   { entries, ledger, settings, session }: SessionMemoryState,
   { paths, settings: { llm } }: Pick<SessionContext, "paths" | "settings">,
-  observing: Observing = { observer: llm?.model ?? "rules" },
+  observer: string = llm?.model ?? "rules",
 ): ObservationStatus {
   const memory = foldLedger(ledger);
   const pending = uncovered(entries, memory);
   const backoff = readBackoff(paths, session.id);
-  const older = rawTokens(uncovered(splitTail(entries, settings.retainTokens).older, memory));
-  const tokens = observationTokens(memory.observations);
   const until = backoff && new Date(backoff.notBefore).toISOString();
   const count = (wanted: Priority) =>
     memory.observations.filter(({ priority }) => priority === wanted).length;
   return {
     settings,
-    observer: observing.observer ?? "none",
-    next: nextOf(settings, { ...observing, until, older, tokens }),
+    observer,
     raw: {
       messages: entries.filter(isMessage).length,
       tokens: rawTokens(entries),
@@ -80,7 +65,7 @@ export function observationStatus(
       ...{ red: count("red"), yellow: count("yellow"), green: count("green") },
       open: openThreads(memory).length,
       done: memory.observations.filter(({ text }) => text.startsWith(DONE)).length,
-      tokens,
+      tokens: observationTokens(memory.observations),
     },
     coversTo: memory.coversTo,
     records: ledger.length,
@@ -89,32 +74,13 @@ export function observationStatus(
   };
 }
 
-function nextOf(
-  { auto, mode, stepTokens, observerTokens, retainTokens, reflectorTokens }: Settings["observe"],
-  now: Observing & { until: string | undefined; older: number; tokens: number },
-): string {
-  if (!auto) return "nothing by itself: automatic is off";
-  if (now.observer === undefined) return `nothing: ${now.reason ?? "no model"}`;
-  if (mode === "blocking")
-    return "a compaction observes what there is; nothing before that (mode is blocking)";
-  const { until, older, tokens, rawInContext: raw } = now;
-  if (until) return `a step after ${until}, since the last ones failed`;
-  const left = (what: string, has: number, at: number) =>
-    has >= at ? `${what} is due` : `${what} after ${at - has} more tokens (${has} of ${at})`;
-  return [
-    left("a step", older, stepTokens),
-    ...(raw === undefined ? [] : [left("a compaction", raw, observerTokens + retainTokens)]),
-    left("a reflection", tokens, reflectorTokens),
-  ].join(", ");
-}
-
 function isMessage({ kind }: Entry): boolean {
   return kind === "user" || kind === "assistant";
 }
 
 /** Formats a status as lines. */
 export function statusText(status: ObservationStatus): string {
-  const { settings, observer, raw, observations, coversTo, next, backoff } = status;
+  const { settings, observer, raw, observations, coversTo, backoff } = status;
   const { mode, auto, observerTokens, reflectorTokens, retainTokens, stepTokens } = settings;
   const { red, yellow, green, open } = observations;
   return [
@@ -123,7 +89,6 @@ export function statusText(status: ObservationStatus): string {
     `covered       ${coversTo > 0 ? `to line ${coversTo}` : "nothing yet"}; left: ${raw.uncoveredMessages} messages, ${raw.uncoveredTokens} tokens`,
     `observations  🔴 ${red} 🟡 ${yellow} 🟢 ${green}, ${open} open threads, ${observations.tokens} tokens`,
     `thresholds    step ${stepTokens}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`,
-    `next          ${next}`,
     ...(backoff
       ? [`failing       ${backoff.failures} times, next try ${backoff.until}: ${backoff.reason}`]
       : []),
