@@ -287,7 +287,7 @@ describe("forget", () => {
     expect(await home.run("forget", "--undo", "nothing of it")).toEqual({
       stdout: "",
       stderr:
-        'error: NOT_FOUND: Cannot undo "nothing of it": config.json does not exclude it\nhint: config.json excludes nothing\n',
+        'error: NOT_FOUND: Cannot undo "nothing of it": config.json does not exclude it\nhint: see exclude in config.json\n',
       exitCode: 1,
     });
   }, 30_000);

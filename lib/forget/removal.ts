@@ -238,11 +238,6 @@ function inIndexes<T>(paths: PathsWithRules, work: (store: Store) => T): T[] {
     });
 }
 
-/** A hint is one line: the newest exclusions, each on its first words. */
-const SHOWN_MAX = 10;
-/** The rest of a longer one is left out. */
-const SHOWN_CHARS = 60;
-
 /**
  * Removes the exclusions that match and returns them. `project` is the argument as a project directory.
  *
@@ -260,21 +255,14 @@ export async function undoExclusion(
   const { exclude } = readHookSettings(paths.config) ?? defaultSettings();
   const chosen = (key: ExcludeKey) => exclude[key].filter((entry) => isChosen(key, entry));
   const found = { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
-  if (EXCLUDE_KEYS.every((key) => found[key].length === 0)) throw notExcluded(what, exclude);
+  if (EXCLUDE_KEYS.every((key) => found[key].length === 0)) {
+    const message = `Cannot undo "${oneLine(redact(what), 200)}": config.json does not exclude it`;
+    throw new SessionMemoryError("NOT_FOUND", message, { hint: "see exclude in config.json" });
+  }
   if (dryRun) return found;
   const removed = await removeExclusions(paths.config, found);
   const entries = [...removed.sessions, ...removed.projects];
   readmitForgotten(paths, entries);
   await dropForgottenRows(forgottenFile(paths.config), entries);
   return removed;
-}
-
-function notExcluded(what: string, { sessions, projects, patterns }: Exclude): SessionMemoryError {
-  const all = [...sessions, ...projects, ...patterns];
-  const shown = all.slice(-SHOWN_MAX).map((entry) => oneLine(redact(entry), SHOWN_CHARS));
-  return new SessionMemoryError(
-    "NOT_FOUND",
-    `Cannot undo "${oneLine(redact(what), 200)}": config.json does not exclude it`,
-    { hint: shown.length > 0 ? `config.json excludes ${shown.join(", ")}` : "config.json excludes nothing" },
-  );
 }
