@@ -90,16 +90,13 @@ export interface LineRange {
   isRange: boolean;
 }
 
-/** `<session>:<line>` or `<session>:<from>-<to>`. */
-const PLACE = /^([\s\S]+):([\d-]+)$/;
 const LINES = /^([1-9]\d{0,9})(?:-([1-9]\d{0,9}))?$/;
-const ID_BEGINNING = /^[0-9a-f][0-9a-f-]{7,}$/i;
 
-/** Returns the session and the lines of a place; undefined for anything else. */
-export function placeIn(wanted: string): { session: string; lines: LineRange; isId: boolean } | undefined {
-  const [, session, after = ""] = PLACE.exec(wanted) ?? [];
-  const lines = linesIn(after);
-  return session === undefined || !lines ? undefined : { session, lines, isId: ID_BEGINNING.test(session) };
+/** Returns the session and the lines of a place, `<session>:<line>` or `<session>:<from>-<to>`; undefined for anything else. */
+export function placeIn(wanted: string): { session: string; lines: LineRange } | undefined {
+  const colon = wanted.lastIndexOf(":");
+  const lines = linesIn(wanted.slice(colon + 1));
+  return colon < 1 || !lines ? undefined : { session: wanted.slice(0, colon), lines };
 }
 
 /** Reads a line or a range of lines; undefined for anything else. */
@@ -142,7 +139,7 @@ export function namedExactly<T extends Pick<Session, "id" | "file" | "name">>(
   const wanted = reference.toLowerCase();
   const tests: ((session: T) => boolean)[] = [
     ({ id, file }) => id.toLowerCase() === wanted || file === reference,
-    ({ id }) => wanted.length >= PREFIX_MIN && startsAlike(id, wanted),
+    ({ id }) => wanted.length >= PREFIX_MIN && id.toLowerCase().startsWith(wanted),
     ({ name }) => name !== undefined && foldName(name) === foldName(reference),
   ];
   const found = tests.map((isNamed) => all.filter(isNamed)).find(({ length }) => length > 0) ?? [];
@@ -163,22 +160,16 @@ function isAscii(text: string): boolean {
   return !/[^\x00-\x7f]/.test(text);
 }
 
-/**
- * Returns those whose name has all words of the reference (as whole words, else as prefixes); without any, those within
- * the fewest typos.
- */
+/** Returns those whose name has all words of the reference, or their beginnings; without any, those within the fewest typos. */
 export function likeName<T extends Named>(reference: string, all: readonly T[]): T[] {
   const wanted = foldName(reference);
   const words = wanted.split(" ");
   if (wanted.length < 2) return [];
   const folded = all.map((item) => ({ item, names: item.names.map(foldName) }));
-  for (const holds of [holdsWhole, holdsBeginning]) {
-    const found = folded.filter(({ names }) =>
-      names.some((name) => words.every((word) => holds(name, word))),
-    );
-    if (found.length > 0) return found.map(({ item }) => item);
-  }
-  return mistyped(wanted, folded);
+  const found = folded.filter(({ names }) =>
+    names.some((name) => words.every((word) => holdsWord(name, word))),
+  );
+  return found.length > 0 ? found.map(({ item }) => item) : mistyped(wanted, folded);
 }
 
 /** Returns the most similar names by shared letters, best first. */
@@ -202,43 +193,24 @@ export function isFileName({ written, name }: Pick<Reference, "written" | "name"
   return !/["“]/.test(written) && /\.\p{L}\w{0,5}$/u.test(name);
 }
 
-function holdsWhole(name: string, word: string): boolean {
-  if (!name.includes(word)) return false;
-  return (
-    ` ${name.replace(/[^\p{L}\p{N}\p{M}]+/gu, " ")} `.includes(` ${word} `) ||
-    ` ${name} `.includes(` ${word} `)
-  );
-}
-
 /** Scripts without spaces have no word boundaries: there a word counts at any position. */
-function holdsBeginning(name: string, word: string): boolean {
-  if (!name.includes(word)) return false;
-  if (!isAscii(word)) return true;
-  return word.length > 1 && name.split(/[^\p{L}\p{N}\p{M}]+/u).some((part) => part.startsWith(word));
+function holdsWord(name: string, word: string): boolean {
+  if (!name.includes(word) || !isAscii(word)) return name.includes(word);
+  const isWord = (part: string) => (word.length > 1 ? part.startsWith(word) : part === word);
+  return name.split(" ").some(isWord) || name.split(/[^\p{L}\p{N}\p{M}]+/u).some(isWord);
 }
 
+/** Allows one typo in four letters, three at most. */
 function mistyped<T>(wanted: string, all: readonly { item: T; names: readonly string[] }[]): T[] {
-  const limit = mistakesAllowed(wanted.length);
-  let best = limit;
-  let found: T[] = [];
-  for (const { item, names } of all) {
-    for (const name of names) {
-      if (Math.abs(name.length - wanted.length) > best || digits(name) !== digits(wanted)) continue;
-      const distance = editDistance(wanted, name);
-      if (distance > best) continue;
-      if (distance < best) found = [];
-      best = distance;
-      if (!found.includes(item)) found.push(item);
-    }
-  }
-  return limit > 0 ? found : [];
-}
-
-/** Returns how many typos are allowed: one in a short word, at most three. */
-function mistakesAllowed(length: number): number {
-  if (length < 4) return 0;
-  if (length < 8) return 1;
-  return length < 16 ? 2 : 3;
+  const limit = Math.min(3, wanted.length >> 2);
+  const isComparable = (name: string) =>
+    Math.abs(name.length - wanted.length) <= limit && digits(name) === digits(wanted);
+  const scored = all.map(({ item, names }) => {
+    const typos = names.filter(isComparable).map((name) => editDistance(wanted, name));
+    return { item, typos: Math.min(...typos) };
+  });
+  const least = Math.min(limit, ...scored.map(({ typos }) => typos));
+  return limit === 0 ? [] : scored.filter(({ typos }) => typos === least).map(({ item }) => item);
 }
 
 /** `deploy 2` is not a typo of `deploy 3`. */
@@ -257,9 +229,4 @@ function pairs(text: string): Set<string> {
   const found = new Set<string>();
   for (let i = 0; i + 1 < text.length; i++) found.add(text.slice(i, i + 2));
   return found;
-}
-
-/** Returns whether an id begins with a lower-case prefix. Compares one character before folding the rest. */
-export function startsAlike(id: string, prefix: string): boolean {
-  return (id.charCodeAt(0) | 32) === (prefix.charCodeAt(0) | 32) && id.toLowerCase().startsWith(prefix);
 }

@@ -25,7 +25,6 @@ import {
   PREFIX_MIN,
   placeIn,
   splitMachine,
-  startsAlike,
 } from "./references.ts";
 import {
   assertNotExcluded,
@@ -208,7 +207,7 @@ function withBeginning(wanted: string, known: readonly Known[]): Known[] {
   const prefix = wanted.toLowerCase();
   const exact = known.filter(({ id }) => id === wanted);
   if (exact.length > 0 || wanted.length < PREFIX_MIN) return exact;
-  return known.filter(({ id }) => id.startsWith(prefix) || startsAlike(id, prefix));
+  return known.filter(({ id }) => id.toLowerCase().startsWith(prefix));
 }
 
 /** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
