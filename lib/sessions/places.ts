@@ -31,15 +31,6 @@ export interface TranscriptFile {
   machine?: string | undefined;
 }
 
-interface PlaceOptions {
-  /** Whether subagent transcripts are included. @default {false} */
-  subagents?: boolean;
-  /** Only the sessions that may have been started in or under one of these directories. @default all */
-  directories?: readonly string[] | undefined;
-  /** Whether sessions started more than a month ago may be missing, where folders are by day. @default {false} */
-  recent?: boolean;
-}
-
 /** Sessions still in use were started within so many days. */
 const CODEX_RECENT_DAYS = 31;
 /** Claude Code truncates folder names here. */
@@ -63,10 +54,15 @@ interface FindOptions {
   cwd?: string | undefined;
 }
 
+interface PlaceOptions extends Pick<FindOptions, "subagents" | "recent"> {
+  /** Those of the project. @default all */
+  directories: readonly string[] | undefined;
+}
+
 /** Returns every file that is a transcript by place and name, or may be one by content. */
 export function findTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
   if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
-  const { agent, directory, subagents = false, recent = false } = options;
+  const { agent, directory, subagents, recent } = options;
   const directories = directory === undefined ? undefined : listDirectories(directory);
   const places: PlaceOptions = { subagents, recent, directories };
   const volute = voluteSessions(options.cwd ?? directory ?? process.cwd(), paths.volute);
@@ -75,9 +71,7 @@ export function findTranscripts(paths: Paths, options: FindOptions = {}): Transc
   return [
     ...synced.filter((found) => found.agent === undefined || isWanted(found.agent)),
     ...(isWanted("claude") ? findClaude(paths, { places, volute }) : []),
-    ...(isWanted("pi") ? volute.transcripts.map(({ file, name }) => ({ ...piTranscript(file), name })) : []),
-    ...(isWanted("pi") ? piTranscripts(paths, places) : []),
-    ...(isWanted("pi") ? openclawTranscripts(paths) : []),
+    ...(isWanted("pi") ? piTranscripts(paths, places, volute) : []),
     ...(isWanted("codex") ? codexTranscripts(paths, places) : []),
     ...HOSTS.flatMap((host) => (isWanted(host.agent) ? hostTranscripts(host, paths, places) : [])),
   ];
@@ -173,8 +167,15 @@ function isCompactionLog(id: string): boolean {
   return id.startsWith("agent-acompact-");
 }
 
-/** Lists pi's transcripts: `sessions/--<folder>--/<time>_<id>.jsonl`, and flat files where the user moved them to. */
-function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptFile[] {
+/**
+ * Lists pi's transcripts: `sessions/--<folder>--/<time>_<id>.jsonl`, flat files where the user moved them to, those in a
+ * Volute folder, and OpenClaw's, which are in pi's format.
+ */
+function piTranscripts(
+  paths: Paths,
+  { directories }: PlaceOptions,
+  volute: VoluteSessions,
+): TranscriptFile[] {
   const root = join(paths.pi, "sessions");
   const isWanted = directories === undefined ? () => true : matchPiFolder(directories);
   const files: string[] = [];
@@ -183,24 +184,21 @@ function piTranscripts(paths: Paths, { directories }: PlaceOptions): TranscriptF
     else if (entry.isDirectory() && isWanted(entry.name)) addTranscripts(join(root, entry.name), files);
   }
   if (paths.piSessions && paths.piSessions !== root) addTranscripts(paths.piSessions, files);
-  return files.map(piTranscript);
+  const agents = join(paths.openclaw, "agents");
+  const openclaw = foldersIn(agents).flatMap((agent) => {
+    const folder = join(agents, agent, "sessions");
+    const names = entriesOf(folder)
+      .filter(isTranscript)
+      .map(({ name }) => name);
+    return names.map((name) => ({ file: join(folder, name), agent: "pi", id: UUID_NAME.exec(name)?.[1] }));
+  });
+  const named = volute.transcripts.map(({ file, name }) => ({ ...piTranscript(file), name }));
+  return [...named, ...files.map(piTranscript), ...openclaw];
 }
 
 /** Returns a file among pi's transcripts. Extensions put other files there: where the name is not pi's own, the content decides. */
 function piTranscript(file: string): TranscriptFile {
-  const id = PI_NAME.exec(basename(file))?.[1];
-  return { file, agent: "pi", id };
-}
-
-/** Lists OpenClaw's transcripts, in pi's format. */
-function openclawTranscripts(paths: Paths): TranscriptFile[] {
-  const root = join(paths.openclaw, "agents");
-  return foldersIn(root).flatMap((agent) => {
-    const folder = join(root, agent, "sessions");
-    return entriesOf(folder)
-      .filter(isTranscript)
-      .map(({ name }) => ({ file: join(folder, name), agent: "pi", id: UUID_NAME.exec(name)?.[1] }));
-  });
+  return { file, agent: "pi", id: PI_NAME.exec(basename(file))?.[1] };
 }
 
 /** Lists Codex's transcripts: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, and `archived_sessions`. */
