@@ -1,21 +1,19 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync, rmSync } from "node:fs";
 import { plainText } from "../lib/base/output.ts";
-import { resolvePaths } from "../lib/config/config.ts";
-import { indexSessions } from "../lib/index/indexing.ts";
 import { commandHistory } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { Find, FindScope } from "../lib/search/finds.ts";
 import * as histories from "../lib/search/histories.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { openStore, type Store } from "../lib/store/store.ts";
+import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { temporaryHome, writeClaude } from "./support/home.ts";
-import { indexHome, openHomeStore, settingsWith } from "./support/index.ts";
+import { FIXTURES } from "./support/fixtures.ts";
+import { layFixtures, OPENCLAW_SESSION, temporaryHome, writeClaude } from "./support/home.ts";
+import { indexHome, openHomeStore } from "./support/index.ts";
 import { type Row, uuidFrom } from "./support/rows.ts";
-import { ROOT, runScript } from "./support/run.ts";
+import { runScript } from "./support/run.ts";
 import { type Turn, writeWork } from "./support/work.ts";
 
 setDefaultTimeout(30_000);
@@ -368,35 +366,22 @@ describe("search --file, --error, --command", () => {
   }, 30_000);
 });
 
-const RECORDED = join(ROOT, "..", "shared", "transcripts");
-
-describe("recorded transcripts", () => {
-  const run = existsSync(RECORDED) ? test : test.skip;
-  run(
-    "every session that edited a file is named, by an independent scan",
-    async () => {
-      using own = temporaryHome();
-      const opened = openStore(join(own.root, "real.db"));
-      const paths = resolvePaths({ HOME: own.home, SESSION_MEMORY_SESSIONS: RECORDED });
-      await indexSessions({
-        store: opened,
-        sessions: listSessions(paths, { subagents: true }),
-        settings: settingsWith(),
-      });
-      const edits = scanEdits(opened);
-      expect(edits.size).toBeGreaterThan(150);
-      for (const [path, ids] of edits) {
-        const named = fileHistory(opened, path, { ...scope, cwd: "/", subagents: true });
-        const editing = named
-          .filter(({ summary }) => summary.startsWith("edited"))
-          .map(({ session: { id } }) => id);
-        for (const id of ids)
-          expect({ path, editing }).toEqual({ path, editing: expect.arrayContaining([id]) });
-      }
-      opened.close();
-    },
-    60_000,
-  );
+test("every session that edited a file is named, by an independent scan of the committed transcripts", async () => {
+  using own = temporaryHome();
+  layFixtures(own);
+  const copies = [FIXTURES.claude.fork.id, OPENCLAW_SESSION];
+  for (const { id, file } of listSessions(own.paths)) if (copies.includes(id)) rmSync(file);
+  const opened = openHomeStore(own);
+  await indexHome(own, opened);
+  const edits = scanEdits(opened);
+  expect(edits.size).toBeGreaterThan(3);
+  for (const [path, ids] of edits) {
+    const named = fileHistory(opened, path, { ...scope, cwd: "/", subagents: true });
+    const editing = named
+      .filter(({ summary }) => summary.startsWith("edited"))
+      .map(({ session: { id } }) => id);
+    expect({ path, editing }).toEqual({ path, editing: expect.arrayContaining([...ids]) });
+  }
 });
 
 /** The files that calls of editing tools name, by a plain look at each session's rows. */
