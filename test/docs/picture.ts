@@ -45,53 +45,57 @@ const THEMES: Record<string, Theme> = {
   },
 };
 
-/** A run of characters that look alike. */
+/** Characters that look alike, from a column on. */
 interface Span {
   text: string;
   codes: ReadonlySet<string>;
+  column: number;
 }
 
-/** Splits a line with ANSI colours into spans. */
-function spansOf(line: string): Span[] {
-  const spans: Span[] = [];
-  let codes = new Set<string>();
-  for (const part of line.split(/(\x1b\[[0-9;]*m)/)) {
-    const code = /^\x1b\[([0-9;]*)m$/.exec(part)?.[1];
-    if (code === undefined) {
-      if (part !== "") spans.push({ text: part, codes });
-      continue;
+/** Takes a line with ANSI colours apart into the rows that a terminal makes of it, and these into runs of words. */
+function rowsOf(line: string): Span[][] {
+  const rows: Span[][] = [[]];
+  let [codes, column] = [new Set<string>(), 0];
+  for (const [part, code] of line.matchAll(/\x1b\[([0-9;]*)m| +|[^ \x1b]/gu)) {
+    if (code === "" || code === "0") codes = new Set();
+    else if (code === "22" || code === "39") {
+      const isEnded = ({ length }: string) => (code === "39") === length > 1;
+      codes = new Set([...codes].filter((each) => !isEnded(each)));
+    } else if (code !== undefined) codes = new Set([...codes, code]);
+    else {
+      if (column + columnsOf(part) > COLUMNS) {
+        rows.push([]);
+        column = 0;
+      }
+      const last = rows.at(-1)?.at(-1);
+      // Runs of words have places of their own: not every viewer keeps blanks that begin a text or follow each other.
+      const goesOn =
+        last?.codes === codes &&
+        (part === " " || (part[0] !== " " && last.column + columnsOf(last.text) === column));
+      if (goesOn) last.text += part;
+      else if (part[0] !== " ") rows.at(-1)?.push({ text: part, codes, column });
+      column += columnsOf(part);
     }
-    codes = new Set(codes);
-    if (code === "" || code === "0") codes.clear();
-    else if (code === "22") for (const weight of ["1", "2"]) codes.delete(weight);
-    else if (code === "39") for (const colour of codes) if (colour.length > 1) codes.delete(colour);
-    if (/^(?:1|2|3\d)$/.test(code) && code !== "39") codes.add(code);
   }
-  return spans;
+  return rows;
 }
 
-/** Draws lines of terminal output. */
-function drawTerminal(lines: readonly string[], theme: Theme): string {
-  const [width, height] = [COLUMNS * CHARACTER + 2 * MARGIN, lines.length * LINE + 2 * MARGIN];
-  const rows = lines.map((line, i) => {
-    let column = 0;
-    // Each run of words has its own place: not every viewer keeps blanks that begin a text or follow each other.
-    const spans = spansOf(line).flatMap(({ text, codes }) => {
-      const from = column;
-      column += columnsOf(text);
-      return Array.from(text.matchAll(/\S+(?: \S+)*/g), ({ 0: words, index }) => {
-        const x = MARGIN + (from + columnsOf(text.slice(0, index))) * CHARACTER;
-        return `<tspan x="${x.toFixed(1)}"${styleOf(codes, theme)}>${escapeXml(words)}</tspan>`;
-      });
+/** Draws rows of terminal output. */
+function drawTerminal(rows: readonly Span[][], theme: Theme): string {
+  const [width, height] = [COLUMNS * CHARACTER + 2 * MARGIN, rows.length * LINE + 2 * MARGIN];
+  const texts = rows.map((spans, i) => {
+    const words = spans.map(({ text, codes, column }) => {
+      const x = (MARGIN + column * CHARACTER).toFixed(1);
+      return `<tspan x="${x}"${styleOf(codes, theme)}>${escapeXml(text.trimEnd())}</tspan>`;
     });
-    return `<text y="${(MARGIN + (i + 0.75) * LINE).toFixed(1)}">${spans.join("")}</text>`;
+    return `<text y="${(MARGIN + (i + 0.75) * LINE).toFixed(1)}">${words.join("")}</text>`;
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
     "<title>session-memory in a terminal: an answer from past sessions, and a list of them</title>",
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.faint}" stroke-opacity="0.3"/>`,
     `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}">`,
-    ...rows,
+    ...texts,
     "</g>",
     "</svg>",
     "",
@@ -130,36 +134,18 @@ function main(): void {
   const home = mkdtempSync(join(tmpdir(), "session-memory-picture-"));
   try {
     const lines = COMMANDS.flatMap((command) => [
-      ...wrap(`\x1b[32m$\x1b[39m ${command}`),
-      ...outputOf(command, home).flatMap(wrap),
+      `\x1b[32m$\x1b[39m ${command}`,
+      ...outputOf(command, home),
       "",
     ]);
     for (const [name, theme] of Object.entries(THEMES))
-      writeFileSync(join(ROOT, "docs", `terminal-${name}.svg`), drawTerminal(lines.slice(0, -1), theme));
+      writeFileSync(
+        join(ROOT, "docs", `terminal-${name}.svg`),
+        drawTerminal(lines.slice(0, -1).flatMap(rowsOf), theme),
+      );
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
-}
-
-/** Breaks a line where a terminal would. */
-function wrap(line: string): string[] {
-  const rows: string[] = [];
-  let [row, used] = ["", 0];
-  for (const part of line.split(/(\x1b\[[0-9;]*m)/)) {
-    if (part.startsWith("\x1b")) {
-      row += part;
-      continue;
-    }
-    for (const character of part) {
-      if (used + columnsOf(character) > COLUMNS) {
-        rows.push(row);
-        [row, used] = ["", 0];
-      }
-      row += character;
-      used += columnsOf(character);
-    }
-  }
-  return [...rows, row];
 }
 
 if (import.meta.main) main();
