@@ -43,11 +43,6 @@ test("every folder of lib/ is a room with an import rule and a README.md of one 
   for (const room of folders) expect(existsSync(join(ROOT, "lib", room, "README.md"))).toBe(true);
 });
 
-test("lib/cli.ts is the only loose file of lib/", () => {
-  const loose = readdirSync(join(ROOT, "lib"), { withFileTypes: true }).filter((item) => item.isFile());
-  expect(loose.map(({ name }) => name)).toEqual(["cli.ts"]);
-});
-
 /** Every rule of a room in biome.json must name all the rooms after it, or the order is not held. */
 test("lint keeps each room from importing the rooms after it", () => {
   const order = rooms();

@@ -157,21 +157,16 @@ test("mode, switch and thresholds set at run time hold from the next turn on", a
     config: MODEL,
     answer: async (prompt) => observed(prompt),
   });
-  const set = (changes: Record<string, string>) =>
-    setObserveSettings(host.state.config.paths, { settings: host.config.settings.observe, changes });
-  const settle = async () => {
+  const asks = async (changes: Record<string, string>) => {
+    setObserveSettings(host.config.paths, { settings: host.config.settings.observe, changes });
     await host.emit("agent_settled");
     await host.settled();
     return host.asked.length > 0;
   };
-  set({ mode: "blocking" });
-  expect(await settle()).toBe(false);
-  set({ mode: "buffered", auto: "off" });
-  expect(await settle()).toBe(false);
-  set({ auto: "on", stepTokens: "90000" });
-  expect(await settle()).toBe(false);
-  set({ stepTokens: "600" });
-  expect(await settle()).toBe(true);
+  expect(await asks({ mode: "blocking" })).toBe(false);
+  expect(await asks({ mode: "buffered", auto: "off" })).toBe(false);
+  expect(await asks({ auto: "on", stepTokens: "90000" })).toBe(false);
+  expect(await asks({ stepTokens: "600" })).toBe(true);
 });
 
 test("where two pi work on one file, each observes its own branch", async () => {

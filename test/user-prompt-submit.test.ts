@@ -99,13 +99,6 @@ test("UserPromptSubmit counts the session's edits from its last prompt on, silen
   expect((await prompt(home, { stdin })).stdout).toContain(`! ${NAME} edited a.ts, which you edited 5`);
 });
 
-test("UserPromptSubmit passes over prompts that the host wrote", async () => {
-  other(home);
-  const stdin = input(home, { prompt: "<task-notification>done</task-notification>" });
-  expect(await prompt(home, { stdin })).toEqual(SILENCE);
-  expect(existsSync(home.paths.home)).toBe(false);
-});
-
 test("UserPromptSubmit is silent on a broken config, logs one line, and loses nothing", async () => {
   other(home);
   const config = write(home.paths.config, '{"activity": {"scope": "everything"}}');
