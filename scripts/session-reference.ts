@@ -186,16 +186,9 @@ async function linesOf(
   options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
   const style = { ...options.rules, timezone: options.timezone };
-  const llm = configuredLlm(options.paths);
-  const answer =
-    question === undefined
-      ? undefined
-      : await answerTo(
-          question,
-          async () =>
-            shared ? (await import("../lib/share/shared-sessions.ts")).findPlace(name, options) : { session },
-          { ...options, llm },
-        );
+  const asked = async () =>
+    shared ? (await import("../lib/share/shared-sessions.ts")).findPlace(name, options) : { session };
+  const answer = question === undefined ? undefined : await answerTo(question, asked, options);
   const known = shared ? meta : await metaOf(session, options);
   const lines = sessionLines({ written, session, meta: known, answer }, style);
   if (shared) return lines;
@@ -209,15 +202,14 @@ async function linesOf(
     lines.push(...sessionLines({ ...about, meta: await metaOf(ancestor, options) }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
-  const asking = { hasModel: llm === "server", hasTool: options.hasTool ?? false };
+  const asking = { hasModel: namesServer(options.paths), hasTool: options.hasTool ?? false };
   return [...lines, askLine({ written, session }, asking, options.rules.clean)];
 }
 
-/** Returns what the `llm` block of config.json names. */
-function configuredLlm({ config }: PathsWithRules): "server" | "program" | undefined {
+/** Returns whether the `llm` block of config.json names a server: a program is not asked while a prompt waits. */
+function namesServer({ config }: PathsWithRules): boolean {
   const { llm } = recordOf(readJson(config));
-  if (!isRecord(llm)) return undefined;
-  return llm.command === undefined ? "server" : "program";
+  return isRecord(llm) && llm.command === undefined;
 }
 
 /** Reads the meta file; a session without one is described by rule on the spot. */
@@ -237,17 +229,11 @@ async function metaOf(
 async function answerTo(
   question: string,
   asked: () => Promise<Pick<Place, "session" | "steps">>,
-  { model, llm, settings, signal }: ReferenceOptions & { llm: ReturnType<typeof configuredLlm> },
+  { model, settings, signal }: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
   try {
     const complete = await model?.();
-    if (!complete) {
-      const problem =
-        llm === undefined
-          ? "no model is configured"
-          : "the program of llm.command is not asked while a prompt waits";
-      return { question, answer: undefined, problem };
-    }
+    if (!complete) return { question, answer: undefined, problem: "no model can be asked here" };
     const { querySession } = await import("./query-session.ts");
     const { answer, ...rest } = await querySession(await asked(), question, { complete, settings, signal });
     return { question, answer: { text: answer, ...rest } };

@@ -102,9 +102,7 @@ test("a model that is a program is not asked in a prompt, which says how to read
   deploy(home);
   home.configure({ llm: { command: "claude" } });
   const text = await prompt(home, "@@deploy: which port?");
-  expect(text).toContain(
-    "- not answered: the program of llm.command is not asked while a prompt waits\n- to read more: ",
-  );
+  expect(text).toContain("- not answered: no model can be asked here\n- to read more: ");
   expect(text).not.toContain("in a prompt\n");
 });
 

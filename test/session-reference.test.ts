@@ -211,7 +211,7 @@ test("a question is answered from the session, with cited lines", async () => {
 test("a question without a model, or with one that fails, is said not to be answered", async () => {
   known(DEPLOY, "deploy");
   const { stdout: unanswered } = await run("@@deploy: which port?");
-  expect(unanswered).toContain("- not answered: no model is configured\n- to read more: ");
+  expect(unanswered).toContain("- not answered: no model can be asked here\n- to read more: ");
   configure();
   server.script({ kind: "status", status: 500 });
   const { stdout, exitCode } = await run("@@deploy: which port?");
