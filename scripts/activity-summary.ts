@@ -42,7 +42,6 @@ Options:
   --peek               Mark nothing as seen
   --sessions <path>    Read this file or folder instead of the agents' own (repeatable)
   --json               One JSON document       --quiet  No remarks on stderr
-  -h, --help           Show this help
 
 Environment: CLAUDE_CODE_SESSION_ID, PI_SESSION_ID name the current session; SESSION_MEMORY_HOME holds the marks.
 

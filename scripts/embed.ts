@@ -47,9 +47,7 @@ Options:
       --validate-only    Check the transcripts; change nothing
       --dry-run          What would be sent and its price, by these flags; send and change nothing
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
-      --json             One JSON document
-      --quiet            No progress and warnings
-  -h, --help             Show this help
+      --json             One JSON document       --quiet  No progress and warnings
 
 Examples:
   session-memory embed

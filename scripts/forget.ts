@@ -58,7 +58,6 @@ Options:
   --no-exclude       Do not exclude it: the next indexing reads it again
   --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
   --json             One JSON document       --quiet  No remarks on stderr
-  -h, --help         Show this help
 
 Examples:
   session-memory forget discord --dry-run

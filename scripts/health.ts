@@ -25,9 +25,7 @@ leaves the machine, and what background work runs on. Exit 1 on ERROR.
 
 Options:
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
-      --json             One JSON document
-      --quiet            No warnings on stderr
-  -h, --help             Show this help
+      --json             One JSON document       --quiet  No warnings on stderr
 
 Examples:
   session-memory health

@@ -44,9 +44,7 @@ Options:
       --force            Also sessions that are not due
       --dry-run          What would be sent and its price, by these flags; send and write nothing
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
-      --json             One JSON document
-      --quiet            No progress and warnings
-  -h, --help             Show this help
+      --json             One JSON document       --quiet  No progress and warnings
 
 <session> is an id, a name, last, or a path. Without an llm block in config.json nothing leaves the machine.
 

@@ -37,9 +37,7 @@ dropped.
 Options:
       --subagents        <session> may be a subagent's
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
-      --json             One JSON document: answer, confidence, citations, notes
-      --quiet            No remarks on stderr
-  -h, --help             Show this help
+      --json, --quiet    One JSON document (answer, confidence, citations, notes); no remarks on stderr
 
 <session> is an id, a name, last, a path, or what somebody shares (alice@desk:<id>). Asks the model of the llm block in
 config.json, at most for its daily budget (default: 1.00 USD). Without one: search.ts --session.

@@ -41,9 +41,7 @@ Prints what is known of the sessions that a text mentions; nothing when it menti
 
 Options:
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
-      --json             One JSON document: references, text
-      --quiet            No warnings
-  -h, --help             Show this help
+      --json, --quiet    One JSON document (references, text); no warnings
 
 At most 3 references of one text are followed.
 

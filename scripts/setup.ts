@@ -38,9 +38,7 @@ Options:
       --yes              Run the commands without asking; without it and a terminal, nothing is installed
       --remove           Take session-memory out of the agents, remove what it wrote elsewhere, and list what stays
       --sessions <path>  Index and name this file or folder instead of the agents' own (repeatable)
-      --json             One JSON document
-      --quiet            No remarks on stderr
-  -h, --help             Show this help
+      --json             One JSON document       --quiet  No remarks on stderr
 
 Examples:
   session-memory setup

@@ -49,9 +49,7 @@ Options:
       --leave        Take all that this machine sent from the hub, delete what was read, and stop
       --init <role>  Make or migrate the hub's tables for this role and its members, by the URL in
                      SESSION_MEMORY_HUB_ADMIN_URL (with --dry-run: print the SQL)
-      --json         One JSON document
-      --quiet        No progress and remarks
-  -h, --help         Show this help
+      --json         One JSON document       --quiet  No progress and remarks
 
 Examples:
   session-memory share --dry-run
