@@ -21,14 +21,10 @@ import {
   shareRules,
 } from "./outgoing.ts";
 import {
-  dropPublished,
   keyOf,
-  notePublished,
-  pendingWithdrawals,
   readPublished,
   readShareFact,
   type SessionKey,
-  settleWithdrawals,
   sharedProject,
   writeShareFact,
 } from "./share-state.ts";
@@ -325,5 +321,42 @@ async function putChunks(
          body = excluded.body, content = excluded.content`,
       [`[${batch.join(",")}]`, seq],
     );
+  }
+}
+
+function notePublished({ db }: Store, sessions: readonly LocalSession[]): void {
+  const insert = db.prepare(
+    "INSERT OR REPLACE INTO share_published (agent, id, signature, project, name, cwd) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  for (const { agent, id, signature, project, name = null, cwd } of sessions) {
+    insert.run(agent, id, signature, project, name, cwd);
+  }
+}
+
+function dropPublished(state: Store, keys: readonly SessionKey[]): void {
+  const remove = state.db.prepare("DELETE FROM share_published WHERE agent = ? AND id = ?");
+  state.db.transaction(() => {
+    for (const { agent, id } of keys) remove.run(agent, id);
+  });
+}
+
+interface Withdrawal extends SessionKey {
+  undone: boolean;
+}
+
+/** Returns the withdrawals that the hub has not received yet. */
+function pendingWithdrawals(state: Store): Withdrawal[] {
+  return state.db
+    .prepare("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0")
+    .all()
+    .map(({ agent, id, undone }) => ({ agent: String(agent), id: String(id), undone: undone === 1 }));
+}
+
+/** Records that the hub has received these. */
+function settleWithdrawals(state: Store, done: readonly Withdrawal[]): void {
+  const where = "WHERE agent = ? AND id = ?";
+  for (const { agent, id, undone } of done) {
+    if (undone) state.db.prepare(`DELETE FROM share_withdrawals ${where}`).run(agent, id);
+    else state.db.prepare(`UPDATE share_withdrawals SET sent = 1 ${where}`).run(agent, id);
   }
 }

@@ -20,16 +20,7 @@ import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
 import { fetchSessions, toListed } from "./incoming.ts";
-import {
-  emptyShared,
-  type Feed,
-  noteShared,
-  readFeeds,
-  readShared,
-  removeShared,
-  type SharedSession,
-  writeFeeds,
-} from "./replica.ts";
+import { emptyShared, readShared, removeShared, type SharedSession } from "./replica.ts";
 import { keyOf, likePatterns, ofHub } from "./share-state.ts";
 
 interface PullOptions {
@@ -49,6 +40,15 @@ export interface PullReport {
   sessions: number;
   chunks: number;
   removed: number;
+}
+
+/** The last state read of a project and origin. */
+interface Feed {
+  project: string;
+  origin: string;
+  seq: number;
+  count: number;
+  sum: string;
 }
 
 /** Brings the replica up to date. */
@@ -80,7 +80,8 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   const { replica } = options;
   const scope = readScope(options);
   const now = await readHeads(hub, scope);
-  const before = new Map(readFeeds(replica).map((feed) => [feedKey(feed), feed]));
+  const known = replica.db.prepare("SELECT project, origin, seq, count, sum FROM shared_feeds").all();
+  const before = new Map((known as unknown[] as Feed[]).map((feed) => [feedKey(feed), feed]));
   const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
   if (changed.length === 0 && now.length === before.size) return 0;
   const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
@@ -101,6 +102,33 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
     writeFeeds(replica, now);
     return gone.length;
   });
+}
+
+/** Records a session that the hub has; one that was replaced there, or is an older one again, is read from its start. */
+function noteShared(replica: Store, session: Omit<SharedSession, "heldSeq">): void {
+  const { db } = replica;
+  const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks } = session;
+  const before = db
+    .prepare("SELECT stored_id, number, seq FROM shared_sessions WHERE owner = ? AND agent = ? AND id = ?")
+    .get(owner, agent, id);
+  if (before && (before.stored_id !== storedId || before.number !== number || seq < Number(before.seq))) {
+    removeShared(replica, String(before.stored_id));
+  }
+  db.prepare(
+    `INSERT INTO shared_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (owner, agent, id) DO UPDATE SET project = excluded.project, seq = excluded.seq,
+       updated_at = excluded.updated_at, chunks = excluded.chunks`,
+  ).run(storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks);
+}
+
+/** Replaces all feeds. */
+function writeFeeds(replica: Store, feeds: readonly Feed[]): void {
+  replica.db.exec("DELETE FROM shared_feeds");
+  const insert = replica.db.prepare(
+    "INSERT INTO shared_feeds (project, origin, seq, count, sum) VALUES (?, ?, ?, ?, ?)",
+  );
+  for (const { project, origin, seq, count, sum } of feeds) insert.run(project, origin, seq, count, sum);
 }
 
 /** Reads the current state of each project and origin. */

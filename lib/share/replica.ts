@@ -33,15 +33,6 @@ export interface SharedSession {
   chunks: number;
 }
 
-/** The last state read of a project and origin. */
-export interface Feed {
-  project: string;
-  origin: string;
-  seq: number;
-  count: number;
-  sum: string;
-}
-
 const TABLES = `
 CREATE TABLE IF NOT EXISTS shared_sessions (
   stored_id TEXT NOT NULL UNIQUE,
@@ -127,48 +118,12 @@ export function removeReplica({ shared }: ReplicaPaths): void {
 
 /** Returns every session of the hub that is known here. */
 export function readShared({ db }: Store): SharedSession[] {
-  return rowsOf(
-    db,
+  const rows = db.prepare(
     `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, held_seq AS heldSeq,
        updated_at AS updatedAt, chunks
      FROM shared_sessions ORDER BY updated_at DESC, stored_id`,
   );
-}
-
-export function readFeeds({ db }: Store): Feed[] {
-  return rowsOf(db, "SELECT project, origin, seq, count, sum FROM shared_feeds");
-}
-
-/** Returns rows as they are: the tables are strict, their columns not null. */
-function rowsOf<T>(db: Store["db"], sql: string): T[] {
-  return db.prepare(sql).all() as T[];
-}
-
-/** Replaces all feeds. */
-export function writeFeeds(replica: Store, feeds: readonly Feed[]): void {
-  replica.db.exec("DELETE FROM shared_feeds");
-  const insert = replica.db.prepare(
-    "INSERT INTO shared_feeds (project, origin, seq, count, sum) VALUES (?, ?, ?, ?, ?)",
-  );
-  for (const { project, origin, seq, count, sum } of feeds) insert.run(project, origin, seq, count, sum);
-}
-
-/** Records a session that the hub has; one that was replaced there, or is an older one again, is read from its start. */
-export function noteShared(replica: Store, session: Omit<SharedSession, "heldSeq">): void {
-  const { db } = replica;
-  const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks } = session;
-  const before = db
-    .prepare("SELECT stored_id, number, seq FROM shared_sessions WHERE owner = ? AND agent = ? AND id = ?")
-    .get(owner, agent, id);
-  if (before && (before.stored_id !== storedId || before.number !== number || seq < Number(before.seq))) {
-    removeShared(replica, String(before.stored_id));
-  }
-  db.prepare(
-    `INSERT INTO shared_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (owner, agent, id) DO UPDATE SET project = excluded.project, seq = excluded.seq,
-       updated_at = excluded.updated_at, chunks = excluded.chunks`,
-  ).run(storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks);
+  return rows.all() as unknown[] as SharedSession[];
 }
 
 /** Removes a session and its contents. */

@@ -75,45 +75,6 @@ export function readPublished({ db }: Store): Map<string, PublishedNote> {
   return new Map(notes.map((note) => [keyOf(note), note]));
 }
 
-export function notePublished(state: Store, notes: readonly PublishedNote[]): void {
-  const insert = state.db.prepare(
-    "INSERT OR REPLACE INTO share_published (agent, id, signature, project, name, cwd) VALUES (?, ?, ?, ?, ?, ?)",
-  );
-  state.db.transaction(() => {
-    for (const { agent, id, signature, project, name, cwd } of notes) {
-      insert.run(agent, id, signature, project, name ?? null, cwd ?? null);
-    }
-  });
-}
-
-export function dropPublished(state: Store, keys: readonly SessionKey[]): void {
-  const remove = state.db.prepare("DELETE FROM share_published WHERE agent = ? AND id = ?");
-  state.db.transaction(() => {
-    for (const { agent, id } of keys) remove.run(agent, id);
-  });
-}
-
-interface Withdrawal extends SessionKey {
-  undone: boolean;
-}
-
-/** Returns the withdrawals that the hub has not received yet. */
-export function pendingWithdrawals(state: Store): Withdrawal[] {
-  return state.db
-    .prepare("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0")
-    .all()
-    .map(({ agent, id, undone }) => ({ agent: String(agent), id: String(id), undone: undone === 1 }));
-}
-
-/** Records that the hub has received these. */
-export function settleWithdrawals(state: Store, done: readonly Withdrawal[]): void {
-  const where = "WHERE agent = ? AND id = ?";
-  for (const { agent, id, undone } of done) {
-    if (undone) state.db.prepare(`DELETE FROM share_withdrawals ${where}`).run(agent, id);
-    else state.db.prepare(`UPDATE share_withdrawals SET sent = 1 ${where}`).run(agent, id);
-  }
-}
-
 /**
  * Notes that sessions were forgotten, each with the entry of `exclude` that keeps it out: the next `share` takes them
  * from the hub, and no copy on another machine brings them back.
