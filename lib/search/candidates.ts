@@ -113,22 +113,6 @@ export function matchingDeeds(
     .map((row) => ({ chunk: Number(row.chunk), deed: deedFrom(row) }));
 }
 
-/** Returns the chunks of a stretch of time that pass the filter, oldest first. */
-export function chunksBetween(
-  store: Store,
-  { from, to }: { from: string; to: string },
-  { filter, limit }: { filter: ChunkFilter; limit: number },
-): number[] {
-  const { where, values } = whereOf(filter);
-  return store.db
-    .prepare(
-      `SELECT c.id FROM session_chunks c CROSS JOIN sessions s ON s.id = c.session_id
-       WHERE c.timestamp BETWEEN $from AND $to AND ${where} ORDER BY c.timestamp LIMIT $limit`,
-    )
-    .all({ ...values, from, to, limit })
-    .map((row) => Number(row.id));
-}
-
 /** Returns those of some chunks that pass the filter, in the order given. */
 export function keepMatching(store: Store, ids: readonly number[], filter: ChunkFilter): number[] {
   return keepFiltered(store, ids, whereOf(filter));

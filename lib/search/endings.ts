@@ -25,18 +25,11 @@ export interface Ending {
 /** Another command for the same purpose must be among the next commands that do more than look, this many at most. */
 const OTHER_WITHIN = 3;
 
-/** Returns the ending of a failure: the same command, or another one for the same purpose, went well without the error. */
+/** Returns the ending of a failure: the same command, or another one for the same purpose, went well, free of the error. */
 export function findEnding(
   failed: StoredDeed,
   later: readonly StoredDeed[],
-  {
-    error,
-    isFree,
-  }: {
-    error: string;
-    /** Returns whether a run's output lacks the error. */
-    isFree: (run: StoredDeed) => boolean;
-  },
+  { error, isFree }: { error: string; isFree: (run: StoredDeed) => boolean },
 ): Ending | undefined {
   const line = commandOrTarget(failed);
   const part = failingPart(line, failed.result, error);

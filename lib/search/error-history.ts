@@ -14,6 +14,7 @@ import {
   matchDeeds,
   matchMessages,
   messagesWithin,
+  type RowStyle,
   type SessionDeed,
 } from "./finds.ts";
 import type { Row } from "./rows.ts";
@@ -232,10 +233,7 @@ function endOf(last: Occurrence, later: readonly StoredDeed[]): Ending | undefin
   });
 }
 
-function errorRow(
-  { deed, line }: Occurrence,
-  style: { cwd: string | undefined; clean: (text: string) => string },
-): Row {
+function errorRow({ deed, line }: Occurrence, style: RowStyle): Row {
   const text = line.trim().slice(0, LINE_CHARS);
   if (deed.id >= 0) return deedRow(deed, { ...style, text });
   return { line: deed.line, who: deed.target === "user" ? "user" : "assistant", text: style.clean(text) };

@@ -7,7 +7,7 @@ import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-s
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
-import { cutMiddle, type Row, relativeTo } from "./rows.ts";
+import { type Clean, cutMiddle, type Row, relativeTo } from "./rows.ts";
 
 export interface Find {
   session: SessionRow;
@@ -36,7 +36,7 @@ export interface FindScope {
   /** The directory of who asks. */
   cwd: string;
   /** Redacts what was stored under older rules. */
-  clean: (text: string) => string;
+  clean: Clean;
 }
 
 /** Chunks looked at for one question. */
@@ -63,11 +63,8 @@ export function matchDeeds(store: Store, match: string, scope: FindScope, best?:
     )
     .all(match, best ?? DEEDS_MAX)
     .map(deedFrom);
-  const sessions = sessionsInScope(
-    store,
-    deeds.map(({ session }) => session),
-    scope,
-  );
+  const numbers = deeds.map(({ session }) => session);
+  const sessions = sessionsInScope(store, numbers, scope);
   return deeds.flatMap((deed) => {
     const session = sessions.get(deed.session);
     return session && isInTime(deed.timestamp, scope) ? [{ deed, session }] : [];
@@ -88,11 +85,8 @@ export function matchMessages(
        WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
     )
     .all(`content : ${match}`, CHUNKS_MAX);
-  const sessions = sessionsInScope(
-    store,
-    chunks.map(({ number }) => Number(number)),
-    scope,
-  );
+  const numbers = chunks.map(({ number }) => Number(number));
+  const sessions = sessionsInScope(store, numbers, scope);
   return chunks.flatMap((chunk) => {
     const session = sessions.get(Number(chunk.number));
     const timestamp = String(chunk.timestamp);
@@ -124,10 +118,16 @@ function isInTime(timestamp: string, { after, before }: FindScope): boolean {
   return (after === undefined || timestamp >= after) && (before === undefined || timestamp <= before);
 }
 
+export interface RowStyle {
+  /** Paths in it are named from there. */
+  cwd: string | undefined;
+  clean: Clean;
+}
+
 /** Converts a deed to a row; `text` is the part worth showing. */
 export function deedRow(
   { line, kind, tool, target, input, outcome }: StoredDeed,
-  { text, cwd, clean }: { text: string; cwd: string | undefined; clean: (text: string) => string },
+  { text, cwd, clean }: RowStyle & { text: string },
 ): Row {
   // of a command of several lines the first mostly says nothing: `git commit -m "$(cat <<'EOF'`
   const isLong = kind === "command" && input.startsWith(target);

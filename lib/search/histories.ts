@@ -13,7 +13,7 @@ import { commandHistory } from "./commands.ts";
 import { commandOrTarget, isChange } from "./endings.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
-import { deedRow, type Find, type FindScope, messagesWithin } from "./finds.ts";
+import { deedRow, type Find, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
 import {
   alsoLines,
   type Block,
@@ -26,7 +26,7 @@ import {
   sessionFields,
   timePart,
 } from "./print.ts";
-import { markRewound, type Row, withHolding } from "./rows.ts";
+import { type Clean, markRewound, type Row, withHolding } from "./rows.ts";
 
 interface FindStyle {
   /** Code points of all output, its line ends included. */
@@ -37,7 +37,7 @@ interface FindStyle {
   nameOf: (session: Find["session"]) => string | undefined;
   /** Returns the shortest unique start of a session's id. */
   shortId: (session: Find["session"]) => string;
-  clean: (text: string) => string;
+  clean: Clean;
   /** What the two who talk are called. @default User and Assistant */
   participants?: Participants | undefined;
   /** How many there are with those that are not printed. @default as many as are printed */
@@ -226,7 +226,7 @@ function isCommit(deed: StoredDeed): boolean {
 }
 
 /** Returns a commit with its message, or an edit. */
-function doneRow(deed: StoredDeed, style: { cwd: string | undefined; clean: (text: string) => string }): Row {
+function doneRow(deed: StoredDeed, style: RowStyle): Row {
   if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
   return deedRow(
     { ...deed, target: "git commit" },

@@ -35,13 +35,21 @@ import {
 import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
-import { exchangesAround, joinChunks, oncePerRow, type PassageRow, type Row, withHolding } from "./rows.ts";
+import {
+  type Clean,
+  exchangesAround,
+  joinChunks,
+  oncePerRow,
+  type PassageRow,
+  type Row,
+  withHolding,
+} from "./rows.ts";
 
 export interface HitOptions extends RetrievalOptions {
   /** What meaning finds, where vectors were asked. */
   meaning?: Meaning | undefined;
   /** Redacts what was stored under older rules. */
-  clean: (text: string) => string;
+  clean: Clean;
   /** Returns the current name of a session. */
   nameOf: (session: SessionRow) => string | undefined;
   /** Returns the machine whose transcript of the session is synced to this one. @default none */
@@ -99,21 +107,26 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
   const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
   const ordered = [...withNear(strong, near, options.limit), ...weak];
-  const choices = choicesOf(ordered.slice(0, options.limit), found, options);
-  const places = inOrder(choices, strong.length, found);
-  const shown = places.map((place) => ordered[place] as Passage);
   const others = ordered.slice(options.limit);
-  const showing = shown.map((passage, i) => {
-    const also = otherPlaces(passage, { isFirst: isFirstOfSession(shown, i), others });
-    const one = toFoundHit(passage, { found, options, score: strengthOf(passage), also });
+  const choices = choicesOf(ordered.slice(0, options.limit), found, options);
+  // of strong ones the one whose best sentence says most comes first
+  const places = choices.map((_, rank) => rank);
+  places.splice(0, strong.length, ...byBestSentence(choices.slice(0, strong.length)));
+  const named = new Set<string>();
+  const showing = places.map((place, i) => {
+    const [passage, choice] = [ordered[place] as Passage, choices[place] as Choice];
+    const { sessionId } = passage.first;
+    const isFirst = !named.has(sessionId);
+    named.add(sessionId);
+    const also = isFirst ? otherPlaces(sessionId, others) : [];
+    const score = strengthOf(passage);
     const held = strengths.get(passage)?.held;
-    const without = rare
-      .filter((term) => held && !held.has(term.stem) && !nowhere.includes(term))
-      .map(wordOf);
+    const lacks = (term: Term) => held && !held.has(term.stem) && !nowhere.includes(term);
+    const without = rare.filter(lacks).slice(0, WITHOUT_MAX).map(wordOf);
     const isBest = i === 0 && missing.length === 0 && without.length === 0;
-    const isOpen = !options.isBrief && (strengthOf(passage) >= STRONG || isBest);
-    const choice = choices[places[i] as number] as Choice;
-    return { passage, choice, one: { ...one, without: without.slice(0, WITHOUT_MAX), isOpen } };
+    const isOpen = !options.isBrief && (score >= STRONG || isBest);
+    const one = { ...toFoundHit(passage, { found, options, score, also }), without, isOpen };
+    return { passage, choice, isFirst, one };
   });
   const words = nowhere.map(wordOf);
   const maxChars = options.maxChars - countPoints(nowhereLines(words));
@@ -127,14 +140,6 @@ function choicesOf(passages: readonly Passage[], found: Retrieved, options: HitO
     passages.map((passage) => rowsOf(passage, { ...options, deeds })),
     worthsOf(found),
   );
-}
-
-/** Returns the places of hits by rank in the order of printing: of strong ones the one whose best sentence says most first. */
-function inOrder(choices: readonly Choice[], strong: number, { phrasings }: Retrieved): number[] {
-  const places = choices.map((_, place) => place);
-  // what was said at a requested time need not hold the words
-  if (phrasings.some(({ cues }) => cues)) return places;
-  return [...byBestSentence(choices.slice(0, strong)), ...places.slice(strong)];
 }
 
 function wordOf({ words, stem }: Term): string {
@@ -161,18 +166,9 @@ function withNear(strong: readonly Passage[], near: readonly Passage[], limit: n
   return [...strong.slice(0, at), first, ...strong.slice(at), ...rest];
 }
 
-function isFirstOfSession(passages: readonly Passage[], i: number): boolean {
-  const { sessionId } = (passages[i] as Passage).best.row;
-  return passages.findIndex(({ best }) => best.row.sessionId === sessionId) === i;
-}
-
-/** Returns the other places of a hit's session, named once. */
-function otherPlaces(
-  { best }: Passage,
-  { isFirst, others }: { isFirst: boolean; others: readonly Passage[] },
-): [number, number][] {
-  if (!isFirst) return [];
-  const own = others.filter((other) => other.best.row.sessionId === best.row.sessionId);
+/** Returns the places of a session among passages that are not shown. */
+function otherPlaces(sessionId: string, others: readonly Passage[]): [number, number][] {
+  const own = others.filter(({ first }) => first.sessionId === sessionId);
   return mergeRanges(own.map(({ first, last }) => [first.firstLine, last.lastLine] as const));
 }
 
@@ -256,6 +252,8 @@ interface Showing {
   one: FoundHit;
   passage: Passage;
   choice: Choice;
+  /** True if none of the hits before it is of its session. */
+  isFirst: boolean;
 }
 
 /** Fills hits with their rows; returns those that have any to show. */
@@ -266,13 +264,10 @@ function fillRows(showing: readonly Showing[], options: HitOptions): FoundHit[] 
   }
   const isCertain = showing.some(({ one }) => one.hit.strength === "strong");
   const budget = isCertain ? options.maxChars : Math.min(WEAK_CHARS, options.maxChars);
-  fillLines(
-    showing.filter(({ one }) => one.isOpen),
-    { options, budget },
-  );
-  const passages = showing.map(({ passage }) => passage);
-  for (const [i, each] of showing.entries()) {
-    if (isFirstOfSession(passages, i) && isBare(each.one)) each.one.isOpen = false;
+  const open = showing.filter(({ one }) => one.isOpen);
+  fillLines(open, { options, budget });
+  for (const each of showing) {
+    if (each.isFirst && isBare(each.one)) each.one.isOpen = false;
     if (!each.one.isOpen) fillLines([each], { options, budget: LINE_CHARS, isOneLine: true });
   }
   return foldEmpty(showing.map(({ one }) => one));

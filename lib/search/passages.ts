@@ -14,6 +14,7 @@ import { wholeRow } from "./print.ts";
 import { findStems, type Question, type Term } from "./query.ts";
 import type { RankedChunk, Retrieved } from "./retrieval.ts";
 import {
+  type Clean,
   deedRowsOf,
   deedText,
   markRewound,
@@ -101,37 +102,24 @@ const AROUND_LINES = 40;
 /** Returns the rows of a passage and of the chunks around it, words and deeds. */
 export function rowsOf(
   passage: Passage,
-  {
-    clean,
-    filter,
-    deeds,
-  }: { clean: (text: string) => string; filter: ChunkFilter; deeds: ReadonlySet<string> },
+  { clean, filter, deeds }: { clean: Clean; filter: ChunkFilter; deeds: ReadonlySet<string> },
 ): PassageRow[] {
   const { best, first, last } = passage;
   const near = chunksAround(passage, 1);
   const { caller, session, speaker, after = "", before = "~" } = filter;
   const limits = { caller, session, after: filter.after, before: filter.before, subagents: true };
-  const kept = new Set(
-    keepMatching(
-      best.row.store,
-      near.map(({ id }) => id),
-      limits,
-    ),
-  );
+  const ids = near.map(({ id }) => id);
+  const kept = new Set(keepMatching(best.row.store, ids, limits));
   const chunks = near.filter(({ id }) => kept.has(id));
   const said = messagesOf(chunks, (chunk) => isWithin(chunk, passage))
     .filter(({ who }) => speaker === undefined || speaker === who)
     .map((row) => ({ ...row, text: clean(row.text) }));
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
-  const done = deedRowsOf(best.row.store, best.session, {
-    ...lines,
+  const done = deedRowsOf(best.row.store, best.session, lines, {
     clean,
     isWanted: ({ session, line, timestamp }) =>
       deeds.has(`${session} ${line}`) && timestamp >= after && timestamp <= before,
-  }).map((row) => ({
-    ...row,
-    isInside: row.line >= first.firstLine && row.line <= last.lastLine,
-  }));
+  }).map((row) => ({ ...row, isInside: row.line >= first.firstLine && row.line <= last.lastLine }));
   const rows: PassageRow[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
   markRewound(rows, best.row.store, best.session.number);
   return rows.sort((a, b) => a.line - b.line);
@@ -145,11 +133,7 @@ export function chunksAround({ first, last }: Passage, reach: number): ChunkRow[
 /** Returns the rows of the passage's whole exchanges: as far as the code points go, its own and those nearest to them. */
 export function exchangeRows(
   passage: Passage,
-  {
-    clean,
-    isWanted,
-    maxChars,
-  }: { clean: (text: string) => string; isWanted: (row: Row) => boolean; maxChars: number },
+  { clean, isWanted, maxChars }: { clean: Clean; isWanted: (row: Row) => boolean; maxChars: number },
 ): { rows: Row[]; length: number } {
   const { store, sessionId } = passage.first;
   const lines = [passage.first.exchangeLine, passage.last.exchangeLine] as const;

@@ -138,7 +138,7 @@ export function printHits(found: readonly FoundHit[], options: PrintOptions): Li
   }));
   const lines = open.length > 0 ? fit(blocks, maxChars) : [];
   for (const [i, one] of shown.filter(({ isOpen }) => !isOpen).entries()) {
-    const line = lineOf(one, { ...options, position: open.length + i + 1, max: WEAK_LINE });
+    const line = lineOf(one, { position: open.length + i, max: WEAK_LINE }, options);
     if (lines.length === 0 || countPoints([...lines, line]) <= maxChars) lines.push(line);
   }
   return [...top, ...linesWithin(lines, maxChars)];
@@ -182,27 +182,17 @@ export function row(...parts: Part[]): Line {
 }
 
 /** Prints one line a hit. */
-export function printBrief(
-  found: readonly FoundHit[],
-  { maxChars, timezone, participants }: PrintOptions,
-): Line[] {
-  return linesWithin(
-    found.map((one, i) => lineOf(one, { position: i + 1, timezone, participants, max: BRIEF_LINE })),
-    maxChars,
-  );
+export function printBrief(found: readonly FoundHit[], options: PrintOptions): Line[] {
+  const lines = found.map((one, position) => lineOf(one, { position, max: BRIEF_LINE }, options));
+  return linesWithin(lines, options.maxChars);
 }
 
 /** Prints one line a session: the places where it is spoken of, and the row that says it best; weak ones below a line of text. */
 export function printBySession(
   found: readonly FoundHit[],
-  {
-    maxChars,
-    timezone,
-    participants,
-    limit,
-    resumeOf,
-  }: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
+  options: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
 ): Line[] {
+  const { maxChars, timezone, participants, limit, resumeOf } = options;
   if (found.length === 0) return [];
   const sessions = [...Map.groupBy(found, ({ hit }) => hit.session_id).values()] as [
     FoundHit,
@@ -321,12 +311,8 @@ export function fit(blocks: Block[], maxChars: number): Line[] {
 /** Returns a hit on one line: its place, its strength and its best row. */
 function lineOf(
   one: FoundHit,
-  {
-    position,
-    timezone,
-    participants,
-    max,
-  }: Pick<PrintOptions, "timezone" | "participants"> & { position: number; max: number },
+  { position, max }: { position: number; max: number },
+  { timezone, participants }: PrintOptions,
 ): Line {
   const { hit, shortId } = one;
   const day = formatLocal(hit.timestamp, timezone).slice(0, 10);
@@ -337,7 +323,7 @@ function lineOf(
     strengthPart(hit),
   ]);
   const best = bestParts(one.best ?? hit.lines[0], participants, hit.context);
-  return cutLine(result(position - 1, [...facts, ...best]), max);
+  return cutLine(result(position, [...facts, ...best]), max);
 }
 
 /** Returns the row that says most, on one line after other facts; without a row, what the hit is about. */

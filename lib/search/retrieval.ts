@@ -11,7 +11,6 @@ import type { Store } from "../store/store.ts";
 import {
   type ChunkFilter,
   type ChunkRow,
-  chunksBetween,
   type FoundDeed,
   matchingChunks,
   matchingDeeds,
@@ -215,13 +214,12 @@ function findCandidates(
   { match, cues }: { match: string | undefined; cues: TimeCues | undefined },
 ): number[] {
   const limit = Math.max(CANDIDATES, CANDIDATES_PER_RESULT * wanted);
-  const found = match === undefined ? [] : matchingChunks(store, match, { filter, limit });
+  if (match === undefined) return [];
+  const found = matchingChunks(store, match, { filter, limit });
   for (const { from, to } of cues ? cueSpans(cues, covered) : []) {
     const after = filter.after !== undefined && filter.after > from ? filter.after : from;
     const before = filter.before !== undefined && filter.before < to ? filter.before : to;
-    const timely = { filter: { ...filter, after, before }, limit };
-    if (match !== undefined) found.push(...matchingChunks(store, match, timely));
-    found.push(...chunksBetween(store, { from, to }, timely));
+    found.push(...matchingChunks(store, match, { filter: { ...filter, after, before }, limit }));
   }
   return [...new Set(found)];
 }

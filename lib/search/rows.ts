@@ -8,11 +8,16 @@ import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, readChunksAfter, readExchangesBeside } from "./candidates.ts";
 
+/** Redacts what was stored under older rules. */
+export type Clean = (text: string) => string;
+
+export type Speaker = "user" | "assistant";
+
 /** Something said or done, as it is printed. */
 export interface Row {
   /** The transcript's line. */
   line: number;
-  who: "user" | "assistant" | "tool";
+  who: Speaker | "tool";
   /** A tool call's name, target and outcome. */
   tool?: string;
   /** True if the user took it back: the conversation went on from a row before it. */
@@ -45,10 +50,7 @@ const HOLDING_CHARS = 300;
 export function withHolding(
   rows: readonly Row[],
   { store, session }: { store: Store; session: Pick<SessionRow, "id" | "number"> },
-  {
-    clean,
-    speaker = "user",
-  }: { clean: (text: string) => string; speaker?: "user" | "assistant" | undefined },
+  { clean, speaker = "user" }: { clean: Clean; speaker?: Speaker | undefined },
 ): Row[] {
   const first = rows.findIndex(({ rewound }) => rewound);
   if (first === -1) return [...rows];
@@ -116,11 +118,7 @@ const AROUND_CHUNKS = 2;
 /** Returns the exchanges before and after a chunk's own, in order, long ones shortened, each after its own time. */
 export function exchangesAround(
   row: ChunkRow,
-  {
-    count,
-    clean,
-    timezone,
-  }: { count: number; clean: (text: string) => string; timezone: string | undefined },
+  { count, clean, timezone }: { count: number; clean: Clean; timezone: string | undefined },
 ): { before: string[]; after: string[] } {
   const beside = (step: -1 | 1) =>
     readExchangesBeside(row, { count, step }).map((chunks) => {
@@ -150,12 +148,8 @@ export function deedText({ target, input, result }: StoredDeed): string {
 export function deedRowsOf(
   store: Store,
   { number, cwd }: SessionRow,
-  {
-    from,
-    to,
-    clean,
-    isWanted,
-  }: { from: number; to: number; clean: (text: string) => string; isWanted: (deed: StoredDeed) => boolean },
+  { from, to }: { from: number; to: number },
+  { clean, isWanted }: { clean: Clean; isWanted: (deed: StoredDeed) => boolean },
 ): (Row & Pick<PassageRow, "isOutput">)[] {
   const deeds = readDeeds(store, number, { after: from - 1, to }).filter(isWanted);
   return deeds.flatMap((deed) => {

@@ -22,6 +22,7 @@ import {
   programNamedIn,
   rankSteps,
 } from "./endings.ts";
+import type { Clean } from "./rows.ts";
 
 /** A command that failed just now. */
 export interface FailedCommand {
@@ -38,7 +39,7 @@ interface SeenOptions {
   /** Whether a session is kept out. */
   isHidden: (session: SessionRow) => boolean;
   /** Redacts what was stored under older rules. */
-  clean: (text: string) => string;
+  clean: Clean;
   /** Returns a session's id as a reference takes it. */
   nameOf: (session: SessionRow) => string;
 }
