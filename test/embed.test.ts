@@ -37,7 +37,7 @@ import {
 } from "./support/index.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { runScript, starting, startScript } from "./support/run.ts";
+import { starting, startScript } from "./support/run.ts";
 
 const home = homePerTest();
 
@@ -69,9 +69,7 @@ async function embedAll(
   return await embedChunks({ store, embedding: config, embed, all, pauseMs: 1 });
 }
 
-function writeConfig(home: TemporaryHome, config: object): void {
-  home.configure(config);
-}
+const embed = (...args: string[]) => home.run("embed", ...args);
 
 function vectorsIn(store: Store): { id: number; values: number[] }[] {
   return store.db
@@ -257,7 +255,7 @@ describe("embed.ts", () => {
   test("indexes, says what it did in its last line, and says why there are no vectors", async () => {
     writeClaude(home, { id: ONE, rows: `${jsonl(...manyTurns(2))}{"broken\n` });
     const bad = writeClaude(home, { id: TWO, rows: "no json\n" });
-    const run = await runScript("embed", [], { env: home.env });
+    const run = await embed();
     expect(run.stdout.replace(/[\d.]+ s\n$/, "T\n")).toBe(
       "semantic vectors: off (no embedding in config.json)\n" +
         "indexed 2 sessions, 2 chunks (2 new), 1 skipped line, 1 quarantined, T\n",
@@ -265,7 +263,7 @@ describe("embed.ts", () => {
     expect(run.stderr).toBe(`warning: quarantined ${bad}: 1 of 1 lines are not JSON\n`);
     expect(run.exitCode).toBe(0);
     expect(statSync(home.paths.database).mode & 0o777).toBe(0o600);
-    const again = await runScript("embed", ["--json", "--quiet"], { env: home.env });
+    const again = await embed("--json", "--quiet");
     expect(JSON.parse(again.stdout)).toMatchObject({
       sessions: 0,
       chunks: 0,
@@ -279,22 +277,22 @@ describe("embed.ts", () => {
   });
 
   test("sends what config.json names to that host, and says what it cost", async () => {
-    writeConfig(home, { embedding: embedding({ model: "text-embedding-3-small" }) });
+    home.configure({ embedding: embedding({ model: "text-embedding-3-small" }) });
     writeClaude(home, { id: ONE, rows: manyTurns(2) });
-    const plan = await runScript("embed", ["--dry-run", "--json"], { env: home.env });
+    const plan = await embed("--dry-run", "--json");
     const { tokens, usd, ...rest } = JSON.parse(plan.stdout);
     expect(rest).toEqual({ sessions: 1, chunks: 2, host: new URL(server.baseUrl).host });
     expect([tokens > 0, usd]).toEqual([true, 0]);
     expect([existsSync(home.paths.database), server.requests.length]).toEqual([false, 0]);
-    const run = await runScript("embed", [], { env: home.env });
+    const run = await embed();
     expect(run.stdout).toMatch(
       /^semantic vectors: 2 made \(0 paid for before\) · \$0\.0000\nindexed 1 session, 2 chunks \(2 new\)/,
     );
-    const after = await runScript("embed", ["--dry-run"], { env: home.env });
+    const after = await embed("--dry-run");
     expect(after.stdout).toStartWith(
       `vectors: 0 sessions, 0 chunks would be sent to ${new URL(server.baseUrl).host}`,
     );
-    await runScript("embed", ["--no-vectors"], { env: home.env });
+    await embed("--no-vectors");
     expect(server.embeddedTexts()).toHaveLength(2);
   });
 
@@ -325,13 +323,13 @@ describe("embed.ts", () => {
       );
       return plan;
     }
-    writeConfig(home, { llm });
-    const run = await runScript("embed", ["--topics", "--dry-run", "--json"], { env: home.env });
+    home.configure({ llm });
+    const run = await embed("--topics", "--dry-run", "--json");
     const [refined] = await compare({ topics: true });
     expect(refined).toMatchObject({ what: "topics", host, sessions: 1, chunks: 25, usd: 0 });
     const { what: _, text: __, ...shown } = refined ?? {};
     expect(JSON.parse(run.stdout)).toEqual(shown);
-    writeConfig(home, { llm, embedding: embedding() });
+    home.configure({ llm, embedding: embedding() });
     expect(await compare({ topics: true })).toMatchObject([{ chunks: 25 }, { chunks: 0 }]);
     expect(await compare({ all: true, topics: true })).toMatchObject([{ chunks: 0 }, { chunks: 0 }]);
     appendFileSync(file, jsonl(...manyTurns(3, "later")));
@@ -341,9 +339,9 @@ describe("embed.ts", () => {
   });
 
   test("fails with the error and keeps the full text when vectors cannot be made", async () => {
-    writeConfig(home, { embedding: embedding({ dimensions: 72 }) });
+    home.configure({ embedding: embedding({ dimensions: 72 }) });
     writeClaude(home, { id: ONE, rows: manyTurns(1) });
-    const run = await runScript("embed", [], { env: home.env });
+    const run = await embed();
     expect(run.stderr).toBe(
       `error: EMBEDDING_FAILED: Cannot use the vectors of "fake-embedder": expected 72 dimensions but found ${DIMENSIONS}\n` +
         `hint: set embedding.dimensions to ${DIMENSIONS} in config.json\n`,
@@ -356,20 +354,17 @@ describe("embed.ts", () => {
     expect(readFileSync(home.paths.log, "utf8")).toContain('"event":"embed","ok":false');
   });
 
-  const dear: [what: string, config: (baseUrl: string) => object][] = [
-    ["listed", () => ({ model: "text-embedding-3-small", baseUrl: "https://models.invalid/v1" })],
-    ["unknown", () => ({ model: "no-such-embedder", baseUrl: "https://models.invalid/v1" })],
-    ["configured, at a server on loopback", (baseUrl) => ({ model: "priced", baseUrl })],
-  ];
-
-  test.each(dear)("refuses a call over the daily budget before it is made: price %s", async (_, config) => {
-    writeConfig(home, {
-      embedding: embedding(config(server.baseUrl)),
+  test.each([
+    ["unknown", { model: "no-such-embedder", baseUrl: "https://models.invalid/v1" }],
+    ["configured, at a server on loopback", { model: "priced" }],
+  ])("refuses a call over the daily budget before it is made: price %s", async (_, config) => {
+    home.configure({
+      embedding: embedding(config),
       llm: { model: "m", dailyBudgetUsd: 0.0000001, prices: { priced: { input: 0.02, output: 0 } } },
     });
     writeClaude(home, { id: ONE, rows: manyTurns(1) });
-    const plan = JSON.parse((await runScript("embed", ["--dry-run", "--json"], { env: home.env })).stdout);
-    const run = await runScript("embed", [], { env: home.env });
+    const plan = JSON.parse((await embed("--dry-run", "--json")).stdout);
+    const run = await embed();
     expect([run.exitCode, server.requests.length]).toEqual([1, 0]);
     expect(run.stderr).toStartWith("error: BUDGET_EXCEEDED: ");
     expect(plan.usd).toBeGreaterThan(0.0000001);
@@ -383,10 +378,10 @@ describe("embed.ts", () => {
   test.each(refusals)(
     "exits 1 with the cause when the embedder refuses everything: %s",
     async (_, reply, message) => {
-      writeConfig(home, { embedding: embedding() });
+      home.configure({ embedding: embedding() });
       writeClaude(home, { id: ONE, rows: manyTurns(4) });
       server.scriptEmbeddings(...Array.from({ length: 30 }, () => reply));
-      const run = await runScript("embed", ["--json"], { env: home.env });
+      const run = await embed("--json");
       expect([run.exitCode, JSON.parse(run.stdout).vectors]).toMatchObject([
         1,
         { embedded: 0, left: 4, error: `EMBEDDING_FAILED: Cannot embed: ${message}` },
@@ -394,7 +389,7 @@ describe("embed.ts", () => {
       expect(run.stderr).toContain(`error: EMBEDDING_FAILED: Cannot embed: ${message}\n`);
       expect(readFileSync(home.paths.log, "utf8")).not.toContain('"ok":true');
       server.scriptEmbeddings();
-      const again = await runScript("embed", [], { env: home.env });
+      const again = await embed();
       expect([again.exitCode, again.stdout.split("\n")[0]]).toMatchObject([
         0,
         expect.stringContaining("4 made"),
@@ -403,7 +398,7 @@ describe("embed.ts", () => {
   );
 
   test("a run that is embedding keeps its turn however long it lasts, and a killed one loses it", async () => {
-    writeConfig(home, { embedding: embedding() });
+    home.configure({ embedding: embedding() });
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     server.scriptEmbeddings({ kind: "hang" });
     const command = [...starting("embed"), "--quiet"];
@@ -412,20 +407,20 @@ describe("embed.ts", () => {
     const hourAgo = new Date(Date.now() - 3_600_000);
     for (const name of readdirSync(home.paths.home).filter((file) => file.endsWith(".lock")))
       utimesSync(join(home.paths.home, name), hourAgo, hourAgo);
-    const second = await runScript("embed", [], { env: home.env });
+    const second = await embed();
     expect([second.exitCode, server.embeddedTexts().length]).toEqual([0, 3]);
     expect(second.stdout).toStartWith(
       `semantic vectors: skipped: another run is at work (process ${slow.pid})\n`,
     );
     slow.kill("SIGKILL");
     await slow.exited;
-    const third = await runScript("embed", [], { env: home.env });
+    const third = await embed();
     expect(third.stdout).toStartWith("semantic vectors: 3 made");
     expect(server.embeddedTexts()).toHaveLength(6);
   });
 
   test("refines topics by the model once, in rows, headers and full text", async () => {
-    writeConfig(home, { llm: { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" } });
+    home.configure({ llm: { baseUrl: server.baseUrl, model: "m", apiKeyEnv: "NO_KEY" } });
     const file = writeClaude(home, { id: ONE, rows: manyTurns(25) });
     server.script(({ body }) => {
       const count = String(body.messages.at(-1).content).match(/^\d+\.$/gm)?.length ?? 0;
@@ -435,7 +430,7 @@ describe("embed.ts", () => {
       }));
       return JSON.stringify({ topics });
     });
-    const run = await runScript("embed", ["--topics"], { env: home.env });
+    const run = await embed("--topics");
     expect(run.stdout).toContain("topics: 25 chunks");
     expect(server.chats()).toHaveLength(2);
     const store = openHomeStore(home);
@@ -449,23 +444,23 @@ describe("embed.ts", () => {
     await indexHome(home, store);
     expect(countMatches(store, "zebra")).toBe(25);
     store.close();
-    await runScript("embed", ["--topics"], { env: home.env });
+    await embed("--topics");
     expect(server.chats()).toHaveLength(3);
   });
 
   test("keeps what was indexed of a deleted transcript, says so, and forgets it with --prune", async () => {
     const file = writeClaude(home, { id: ONE, rows: manyTurns(1, "vanished") });
     writeClaude(home, { id: TWO, rows: manyTurns(1, "staying") });
-    await runScript("embed", [], { env: home.env });
+    await embed();
     rmSync(file);
-    const kept = await runScript("embed", [], { env: home.env });
+    const kept = await embed();
     expect(kept.stderr).toBe("source gone: 1 session, still searchable (--prune forgets them)\n");
-    await runScript("embed", ["--all"], { env: home.env });
-    const status = await runScript("embed", ["--status"], { env: home.env });
+    await embed("--all");
+    const status = await embed("--status");
     expect(status.stdout.split("\n").find((line) => line.includes(ONE))).toBe(
       `complete ${ONE} · claude · 1 chunk, 0 vectors · source gone`,
     );
-    const pruned = await runScript("embed", ["--prune"], { env: home.env });
+    const pruned = await embed("--prune");
     expect(pruned.stdout).toStartWith("pruned 1 session\n");
     const store = openHomeStore(home);
     expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
@@ -474,7 +469,7 @@ describe("embed.ts", () => {
   test("validates without changing anything", async () => {
     const file = writeClaude(home, { id: ONE, rows: manyTurns(1) });
     const bad = writeClaude(home, { id: TWO, rows: "{}\n" });
-    const run = await runScript("embed", ["--validate-only", "--json"], { env: home.env });
+    const run = await embed("--validate-only", "--json");
     const { files } = JSON.parse(run.stdout);
     expect(
       Object.fromEntries(files.map(({ file, valid }: { file: string; valid: boolean }) => [file, valid])),
@@ -486,7 +481,7 @@ describe("embed.ts", () => {
   });
 
   test("two runs at once leave what one leaves, and pay once", async () => {
-    writeConfig(home, { embedding: embedding() });
+    home.configure({ embedding: embedding() });
     const random = seeded(5);
     for (let i = 0; i < 15; i++) {
       const id = uuidFrom(`concurrent ${i}`);
@@ -529,7 +524,7 @@ describe("embed.ts", () => {
       const report = JSON.parse(await new Response(child.stdout).text());
       expect(report.left).toBeGreaterThan(0);
     }
-    await runScript("embed", ["--quiet"], { env: home.env });
+    await embed("--quiet");
     const store = openHomeStore(home);
     expect(store.db.prepare("SELECT count(*) AS n FROM session_chunks").get()).toEqual({ n: 9600 });
   }, 60_000);
