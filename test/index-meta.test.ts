@@ -95,23 +95,9 @@ test("without a model rules make the meta, nothing is sent, and the file has exa
     "1 indexed, 0 not due, 0 failed\n",
   ]);
   const made = meta();
-  expect(Object.keys(made).sort()).toEqual(
-    [
-      "schemaVersion",
-      "sessionId",
-      "sessionFile",
-      "parentSessionFile",
-      "name",
-      "description",
-      "summary",
-      "tags",
-      "cwd",
-      "createdAt",
-      "updatedAt",
-      "model",
-      "lastIndexedLeafId",
-    ].sort(),
-  );
+  const promised =
+    "schemaVersion sessionId sessionFile parentSessionFile name description summary tags cwd createdAt updatedAt model lastIndexedLeafId";
+  expect(Object.keys(made).sort()).toEqual(promised.split(" ").sort());
   expect(made).toMatchObject({
     sessionId: ID,
     sessionFile: file,

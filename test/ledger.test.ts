@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import {
@@ -20,7 +20,7 @@ import { readActiveBranch } from "./support/entries.ts";
 import { homePerTest, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
-import { jsonl, type Row } from "./support/rows.ts";
+import type { Row } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
 
 const home = homePerTest();
@@ -140,28 +140,6 @@ test("killed at any moment, the next observer goes on: nothing lost, nothing dou
   expect(new Set(covers).size).toBe(covers.length);
   expect(foldLedger(ledger).covered.size).toBe(new Set(entries.map(({ line }) => line)).size);
 }, 30_000);
-
-test("turn after turn is observed once, from where the last look ended", async () => {
-  using own = temporaryHome();
-  const rows = claudeRows(30);
-  const file = writeClaude(own, { id: "33333333-1111-4111-8111-111111111111", rows: [] });
-  const settings = {
-    ...defaultSettings(),
-    observe: { ...defaultSettings().observe, retainTokens: 500, stepTokens: 2000 },
-  };
-  for (let turn = 0; turn < rows.length; turn += 2) {
-    appendFileSync(file, jsonl(...rows.slice(turn, turn + 2)));
-    const session = { ...sessionOf("claude", file), size: statSync(file).size };
-    await observeSession(session, { paths: own.paths, settings });
-  }
-  await observeSession(sessionOf("claude", file), { paths: own.paths, settings, when: "all" });
-  const { records } = readLedgerFile(ledgerFile(own.paths, "33333333-1111-4111-8111-111111111111"));
-  const said = linesOf(observationsOf(records)).filter((line) => line.includes("request number"));
-  expect(said.map((line) => Number(/number (\d+)/.exec(line)?.[1]))).toEqual(
-    Array.from({ length: 30 }, (_, i) => i),
-  );
-  expect(records.length).toBeGreaterThan(3);
-});
 
 test("after failures an observer in the background waits, longer each time, and by hand it may try at once", async () => {
   const file = writeClaude(home, { rows: claudeRows(60) });

@@ -74,14 +74,6 @@ test("activity comes first, then what is known, and the activity counts as told"
   expect(await prompt(home, "no more")).toBe("");
 });
 
-test("a prompt without a reference stays silent, whatever else it holds", async () => {
-  deploy(home);
-  await prompt(home, "first");
-  for (const text of ["what now?", "mail a@@deploy", "`@@deploy`", "@@ -1,3 +1,4 @@ deploy"]) {
-    expect(await prompt(home, text)).toBe("");
-  }
-});
-
 test("a question in a prompt is answered by the configured model", async () => {
   const server = await startFakeOpenAI({
     replies: [

@@ -244,18 +244,7 @@ test("a model that fails leaves the reflection by rule", async () => {
   expect(records.at(-1)).toMatchObject({ kind: "reflected", by: "rules" });
 });
 
-const FILES = [
-  "auth",
-  "cache",
-  "gateway",
-  "invoice",
-  "parser",
-  "queue",
-  "router",
-  "session",
-  "store",
-  "worker",
-];
+const FILES = "auth cache gateway invoice parser queue router session store worker".split(" ");
 const REASONS = [
   "the refresh was not awaited",
   "the clock was read in local time",
@@ -264,61 +253,6 @@ const REASONS = [
 ];
 /** Forty causes, each of a file and a reason of its own. */
 const CAUSES = FILES.flatMap((file) => REASONS.map((reason) => `${file}.ts failed on CI because ${reason}`));
-
-/** What a session gathers: causes among requests, results and noise, each reflection over the limit. */
-function sessionWithCauses(random: Random, part: number): Observation[] {
-  const causes = CAUSES.filter((_, index) => index % 3 === part);
-  const noise = Array.from({ length: 220 }, (_, index) => {
-    const id = `p${part}${index}`.padEnd(6, "z");
-    const words = Array.from({ length: 12 }, () => `w${random.integer(0, 4000)}x`).join(" ");
-    return item(id, {
-      priority: random.pick(["yellow", "green"] as const),
-      text: random.pick([`Assistant: ${words}`, `Ran \`bun test\` (${words})`, `✅ Committed: ${words}`]),
-      sources: [part * 1000 + index],
-    });
-  });
-  const planted = causes.map((text, index) =>
-    item(`c${part}${index}`.padEnd(6, "q"), { text, sources: [part * 1000] }),
-  );
-  const mixed = [...noise];
-  for (const cause of planted) mixed.splice(random.integer(0, mixed.length), 0, cause);
-  return mixed;
-}
-
-test.each([
-  ["by rule", false],
-  ["by a model that merges its noise", true],
-])("of 40 planted causes nine in ten survive three reflections %s", async (_, hasModel) => {
-  const random = seeded(fuzzSeed("planted causes"));
-  const records: LedgerRecord[] = [];
-  const limit = 8000;
-  for (let part = 0; part < 3; part++) {
-    records.push(...ledgerOf(sessionWithCauses(random, part)));
-    const memory = foldLedger(records);
-    expect(observationTokens(memory.observations)).toBeGreaterThan(limit);
-    const noise = memory.observations.filter(({ text }) => !text.includes("failed on CI"));
-    const causes = memory.observations.filter((observation) => !noise.includes(observation));
-    const complete = answering({
-      observations: [
-        ...causes.map(({ id, priority, text }) => ({ ids: [id], priority, text })),
-        ...Array.from({ length: 10 }, (_, index) => ({
-          ids: noise.filter((__, at) => at % 10 === index).map(({ id }) => id),
-          priority: "yellow",
-          text: `merged notes ${index} of ${random.integer(0, 99999)} alpha${index} beta${index} gamma${index}`,
-        })),
-      ],
-    });
-    await reflect({
-      ...context(records, { reflectorTokens: limit }),
-      ...(hasModel ? { complete } : {}),
-      force: true,
-    });
-  }
-  const left = foldLedger(records).observations.map(({ text }) => text);
-  const survived = CAUSES.filter((cause) => left.includes(cause)).length;
-  expect(survived).toBeGreaterThanOrEqual(36);
-  expect(observationTokens(foldLedger(records).observations)).toBeLessThan(limit);
-});
 
 test("of 40 causes that an agent states among other words nine in ten are observed and survive three reflections", async () => {
   const random = seeded(fuzzSeed("stated causes"));

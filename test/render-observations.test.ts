@@ -20,35 +20,6 @@ async function ledgerOf(turns: readonly Turn[], timezone = "UTC"): Promise<Ledge
   return records;
 }
 
-function withoutIds(text: string | undefined): string {
-  return (text ?? "").replaceAll(/ \[\w{6}\]/g, "");
-}
-
-test("a rendering has its sections, dated groups, local times and file tags", async () => {
-  expect(withoutIds(renderObservations(await ledgerOf(TURNS, "Europe/Berlin")))).toBe(`\
-## Observations
-
-### 2026-02-12 (Europe/Berlin)
-- 🟡 (11:02) User: fix the flaky login test
-- 🟢 (11:04) Edited login.ts
-- 🟡 (11:07) The refresh was not awaited; the login test passes now.
-- 🟡 (11:08) User: Was ist mit dem Deploy?
-
-## Open Threads
-- Was ist mit dem Deploy?
-
-## Next Action Bias
-- Go on with the last open thread, unless it was answered since
-
-<read-files>
-src/auth.ts
-</read-files>
-
-<modified-files>
-src/login.ts
-</modified-files>`);
-});
-
 test("a rendering says nothing of the machine or the day it is made on", async () => {
   const ledger = await ledgerOf(TURNS, "Asia/Kolkata");
   const here = renderObservations(ledger);

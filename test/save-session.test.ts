@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { type SaveOptions, saveSessionToMemory } from "../scripts/save-session.ts";
@@ -275,16 +275,6 @@ test("save-session --llm-slug needs a model in config.json and says when it name
   expect(failed.exitCode).toBe(0);
   expect(failed.stderr).toStartWith("warning: the model named nothing, so rules did: Cannot ask the model:");
   await server.close();
-});
-
-test("save-session --llm-slug asks the program of config.json, and no server", async () => {
-  using home = temporaryHome({ OPENAI_API_KEY: "k" });
-  const program = write(join(home.root, "bin", "model"), "#!/bin/sh\ncat > /dev/null\necho shop-release\n");
-  chmodSync(program, 0o755);
-  home.configure({ llm: { command: [program] } });
-  writeClaude(home, { rows: [claudeUser({ text: "Deploy it", cwd: home.project })] });
-  const { stdout, stderr } = await home.run("save-session", "last", "--llm-slug");
-  expect([stderr, stdout.endsWith("-shop-release.md\n")]).toEqual(["", true]);
 });
 
 test("save-session uses the title that the user gave the session", async () => {
