@@ -30,19 +30,13 @@ export interface Tokens {
 }
 
 /** What the price of a call depends on. */
-export interface PricedModel {
+interface PricedModel {
   kind: ModelKind;
   model: string;
   /** Where it is called; a host on loopback costs nothing. @default {OpenAI} */
   baseUrl?: string | undefined;
   /** A program that is asked in place of a server. */
   command?: readonly string[] | undefined;
-}
-
-interface Price {
-  usd: number;
-  /** False when the model's price is unknown and `usd` is that of the dearest known model of its kind. */
-  isKnown: boolean;
 }
 
 /** A call about to be made, with an upper bound of its tokens. */
@@ -71,69 +65,61 @@ export interface SpendLedger {
   reserve(call: PlannedCall): Promise<Reservation>;
 }
 
-interface SpendToday {
-  usd: number;
-  calls: number;
-  tokens: Tokens;
-}
-
-interface LedgerOptions {
-  /** Calls with a cap of their own: they count against it alone. @default {the general cap} */
-  purse?: string | undefined;
-  /** @default {the clock} */
-  now?: () => Date;
-}
-
-/** Opens the ledger of a state folder under the cap and the prices of config.json. */
+/** Opens the ledger of a state folder under the cap and the prices of config.json. The calls of a `purse` count against it alone. */
 export function openSpendLedger(
   home: string,
   { llm, timezone }: Pick<Settings, "llm" | "timezone">,
-  { now = () => new Date(), purse }: LedgerOptions = {},
+  { now = () => new Date(), purse }: { now?: () => Date; purse?: string | undefined } = {},
 ): SpendLedger {
-  const cap = llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
   return {
     async reserve(call) {
       const { feature, model, tokens } = call;
       const id = randomBytes(8).toString("hex");
-      const at = now();
+      const at = now().toISOString();
       const day = localDay(at, timezone);
       const calls = call.kind === "chat" && purse === undefined ? llm?.dailyCalls : undefined;
       const counted = calls === undefined ? (purse ?? "") : PROGRAM;
       const estimate = priceOf(call, tokens, llm?.prices);
-      withSpend(home, ({ db }) =>
-        db.transaction(() => {
-          const spent = readDay({ db }, day, counted);
+      withSpend(home, (store) =>
+        store.db.transaction(() => {
+          const spent = readDay(store, day, counted);
+          const cap = llm?.dailyBudgetUsd ?? DEFAULT_BUDGET_USD;
           if (calls !== undefined) refuseOverCalls(call, calls, spent.calls);
-          else refuseOverCap(call, { ...estimate, spent: spent.usd, cap, day, purse });
-          const row = [id, at.toISOString(), day, feature, model, tokens.input, tokens.output, estimate.usd];
-          db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").run(...row, counted);
+          else refuseOverCap(call, { estimate, cap, spent: spent.usd, purse: purse ?? "llm" });
+          const row = [id, at, day, feature, model, tokens.input, tokens.output, estimate.usd, counted];
+          store.db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").run(...row);
         }),
       );
       return {
         settle(used) {
-          const took = {
-            input: countOf(used.input) ?? tokens.input,
-            output: countOf(used.output) ?? tokens.output,
-          };
-          const { usd: priced, isKnown } = priceOf(call, took, llm?.prices);
+          const input = countOf(used.input) ?? tokens.input;
+          const output = countOf(used.output) ?? tokens.output;
+          const { usd: priced, isKnown } = priceOf(call, { input, output }, llm?.prices);
           const usd = countOf(used.usd) ?? priced;
           try {
             const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
-            withSpend(home, ({ db }) => db.prepare(update).run(took.input, took.output, usd, id));
+            withSpend(home, ({ db }) => db.prepare(update).run(input, output, usd, id));
           } catch {
             // a full disk must not lose an answer that is paid: the call stays counted at its estimate
           }
-          return { tokens: took, usd: isKnown ? usd : null };
+          return { tokens: { input, output }, usd: isKnown ? usd : null };
         },
       };
     },
   };
 }
 
+/** What was spent on a day. */
+interface Spent {
+  usd: number;
+  calls: number;
+  tokens: Tokens;
+}
+
 /** Returns what was spent on the current local day. */
-export function readSpendToday(home: string, timezone: string, now: Date = new Date()): SpendToday {
+export function readSpendToday(home: string, timezone: string, now: Date = new Date()): Spent {
   if (!existsSync(stateIn(home))) return { usd: 0, calls: 0, tokens: { input: 0, output: 0 } };
-  return withSpend(home, (store) => readDay(store, localDay(now, timezone)));
+  return withSpend(home, (store) => readDay(store, localDay(now.toISOString(), timezone)));
 }
 
 /** `$0.0012`, or the tokens where the price is unknown. */
@@ -157,30 +143,21 @@ export function pricePlan(
   return { host, tokens, usd, text: `${host}: ${price} (at most ${tokens} tokens)` };
 }
 
-interface Spending extends Price {
-  spent: number;
-  cap: number;
-  day: string;
-  purse: string | undefined;
-}
-
 function refuseOverCap(
   { model, feature }: PlannedCall,
-  { usd, isKnown, spent, cap, day, purse = "llm" }: Spending,
+  { estimate, cap, spent, purse }: { estimate: Price; cap: number; spent: number; purse: string },
 ): void {
+  const { usd, isKnown } = estimate;
   if (usd === 0 || (spent < cap && spent + usd <= cap)) return;
   const basis = isKnown ? "" : ", counted as the dearest known model,";
-  throw new SessionMemoryError(
-    "BUDGET_EXCEEDED",
-    `Cannot call "${model}" for ${feature}: $${spent.toFixed(4)} spent today and a call of up to $${usd.toFixed(4)}${basis} would pass the daily budget of $${cap.toFixed(2)}`,
-    {
-      details: { spent, estimate: usd, cap, day },
-      recoverable: true,
-      hint: isKnown
-        ? `wait until tomorrow, or raise ${purse}.dailyBudgetUsd in config.json`
-        : `name its price in config.json: {"llm": {"prices": {"${model}": {"input": …, "output": …}}}}`,
-    },
-  );
+  const message = `$${spent.toFixed(4)} spent today and a call of up to $${usd.toFixed(4)}${basis} would pass the daily budget of $${cap.toFixed(2)}`;
+  throw new SessionMemoryError("BUDGET_EXCEEDED", `Cannot call "${model}" for ${feature}: ${message}`, {
+    details: { spent, estimate: usd, cap },
+    recoverable: true,
+    hint: isKnown
+      ? `wait until tomorrow, or raise ${purse}.dailyBudgetUsd in config.json`
+      : `name its price in config.json: {"llm": {"prices": {"${model}": {"input": …, "output": …}}}}`,
+  });
 }
 
 function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: number): void {
@@ -191,7 +168,7 @@ function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: nu
 }
 
 /** Returns what was spent on a day, by one purse where it is given. */
-function readDay({ db }: Pick<Store, "db">, day: string, purse?: string): SpendToday {
+function readDay({ db }: Pick<Store, "db">, day: string, purse?: string): Spent {
   const sums = "COUNT(*) AS calls, TOTAL(usd) AS usd, TOTAL(input_tokens) AS i, TOTAL(output_tokens) AS o";
   const query = db.prepare(`SELECT ${sums} FROM spend WHERE day = ? AND purse = COALESCE(?, purse)`);
   const { usd, calls, i, o } = query.get(day, purse ?? null) ?? {};
@@ -212,8 +189,8 @@ function countOf(value: unknown): number | undefined {
   return number !== undefined && number >= 0 ? number : undefined;
 }
 
-function localDay(date: Date, timezone: string): string {
-  return formatLocal(date.toISOString(), timezone).slice(0, 10);
+function localDay(iso: string, timezone: string): string {
+  return formatLocal(iso, timezone).slice(0, 10);
 }
 
 /**
@@ -249,6 +226,12 @@ const LIST_PRICES: Record<ModelKind, Prices> = {
     "gpt-5.5": { input: 5, output: 30 },
   },
 };
+
+interface Price {
+  usd: number;
+  /** False when the model's price is unknown and `usd` is that of the dearest known model of its kind. */
+  isKnown: boolean;
+}
 
 /** Returns the price of a call; `usd` is never NaN or negative. */
 function priceOf(model: PricedModel, tokens: Tokens, configured: Prices = {}): Price {
