@@ -31,7 +31,6 @@ import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
-  orThrow,
   planObserving,
   readSessionMemory,
   reflectSession,
@@ -162,17 +161,14 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
     const observing = input.rebuild
       ? reobserveSession(session, context)
       : observeSession(session, { ...context, when: "all" });
-    const outcome = orThrow(await observing);
+    const outcome = await observing;
     const { ledger: _, ...observed } = outcome.observed ?? NOTHING;
     output.observed = { ...observed, status: outcome.status };
     if (outcome.reason && outcome.status !== "failed") warn(`observing stopped: ${outcome.reason}`);
   }
   if (input.reflect) {
-    const { reflected } = orThrow(await reflectSession(session, { ...context, focus: input.focus }));
-    if (reflected) {
-      const { ledger: _, ...rest } = reflected;
-      output.reflected = rest;
-    }
+    const { ledger: _, ...reflected } = await reflectSession(session, { ...context, focus: input.focus });
+    output.reflected = reflected;
   }
   if (input.recall !== undefined) await ensureIndex(context.paths.database, context.settings);
   return { ...output, ...look(input, readSessionMemory(session, context), context) };

@@ -132,9 +132,7 @@ test("killed at any moment, the next observer goes on: nothing lost, nothing dou
     before = text;
   }
   const settings = defaultSettings();
-  expect((await observeSession(session, { paths: home.paths, settings, when: "all" })).status).not.toBe(
-    "busy",
-  );
+  await observeSession(session, { paths: home.paths, settings, when: "all" });
   const { entries, ledger } = readSessionMemory(session, { paths: home.paths, settings });
   const covers = ledger.flatMap((record) => (record.kind === "observed" ? record.covers.split(",") : []));
   expect(new Set(covers).size).toBe(covers.length);

@@ -18,7 +18,6 @@ import type { Entry, Session } from "../transcripts/session.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   appendLedgerFile,
-  type Backoff,
   ledgerFile,
   noteAttempt,
   OVERRIDES,
@@ -47,82 +46,57 @@ export interface SessionContext {
 }
 
 export interface SessionOutcome {
-  /** `backing-off`: the last attempts failed; `busy`: another observer is working; `excluded`: config.json says so. */
-  status: "observed" | "nothing" | "failed" | "busy" | "backing-off" | "excluded";
+  /** `backing-off`: the last attempts failed. */
+  status: "observed" | "nothing" | "failed" | "backing-off";
   observed?: ObserveOutcome | undefined;
   reflected?: ReflectOutcome;
-  reason?: string;
+  reason?: string | undefined;
 }
 
 /**
- * Observes a session, and reflects when that is due. Two at once on one session: the second finds it `busy`, or waits
- * and goes on from where the first left off.
+ * Observes a session, and reflects when that is due. Of two at once on one session the second waits, and goes on from where
+ * the first left off.
+ *
+ * @throws {SessionMemoryError} `BUSY` when it waited in vain, `VALIDATION_ERROR` for a session that config.json keeps out.
  */
 export async function observeSession(
   session: Session,
   options: SessionContext & { when?: "due" | "all" | undefined },
 ): Promise<SessionOutcome> {
-  const { paths, settings, when = "due", now = Date.now } = options;
-  if (isExcluded(session, { paths, exclude: settings.exclude })) return { status: "excluded" };
+  const { paths, when = "due", now = Date.now } = options;
   const backoff = readBackoff(paths, session.id);
   if (when === "due" && backoff && now() < backoff.notBefore)
     return { status: "backing-off", reason: backoff.reason };
-  return await locked(session, options, () => observeOnce(session, { ...options, when, backoff }));
-}
-
-async function observeOnce(
-  session: Session,
-  options: SessionContext & { when: "due" | "all"; backoff: Backoff | undefined },
-): Promise<SessionOutcome> {
-  const { paths, settings, when, backoff, now = Date.now } = options;
-  if (when === "due" && observeSettings(paths, settings.observe).mode !== "buffered")
-    return { status: "nothing" };
-  const state = readSessionMemory(session, options);
-  const memory = foldLedger(state.ledger);
-  const isDue = when === "all" || isStepDue(state.entries, memory, state.settings);
-  if (!isDue && !isReflectionDue(memory, state.settings.reflectorTokens)) return { status: "nothing" };
-  const context = { ...contextOf(state, options), failures: backoff?.failures, when };
-  const observed = await observe({ ...context, entries: state.entries });
-  if (observed.failure !== undefined || backoff) {
-    noteAttempt(paths, { sessionId: session.id, failure: observed.failure, now: now() });
-  }
-  const reflected = await reflect({ ...context, ledger: observed.ledger });
-  const status = observed.failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
-  const outcome: SessionOutcome = { status, observed, reflected };
-  return observed.failure ? { ...outcome, reason: observed.failure } : outcome;
-}
-
-/** Reflects on a session's ledger now, whatever its size. */
-export async function reflectSession(
-  session: Session,
-  options: SessionContext & { focus?: string | undefined },
-): Promise<SessionOutcome> {
-  return await locked(session, options, async () => {
-    const state = readSessionMemory(session, options);
-    const reflected = await reflect({ ...contextOf(state, options), force: true, focus: options.focus });
-    return { status: "observed", reflected };
+  return await locked(session, options, async (state): Promise<SessionOutcome> => {
+    const { entries, ledger, settings } = state;
+    if (when === "due") {
+      const memory = foldLedger(ledger);
+      const isDue = isStepDue(entries, memory, settings) || isReflectionDue(memory, settings.reflectorTokens);
+      if (settings.mode !== "buffered" || !isDue) return { status: "nothing" };
+    }
+    const context = { ...contextOf(state, options), failures: backoff?.failures, when };
+    const observed = await observe({ ...context, entries });
+    const { failure } = observed;
+    if (failure !== undefined || backoff) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
+    const reflected = await reflect({ ...context, ledger: observed.ledger });
+    const status = failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
+    return { status, observed, reflected, reason: failure };
   });
 }
 
-/**
- * Returns an outcome that somebody waits for.
- *
- * @throws {SessionMemoryError} `BUSY` or, for a session that config.json keeps out, `VALIDATION_ERROR`.
- */
-export function orThrow(outcome: SessionOutcome): SessionOutcome {
-  const busy = "Cannot observe: another observer is working on this session";
-  if (outcome.status === "busy")
-    throw new SessionMemoryError("BUSY", busy, { recoverable: true, hint: "wait for it to end" });
-  const excluded = "Cannot observe: config.json keeps this session out";
-  if (outcome.status === "excluded")
-    throw new SessionMemoryError("VALIDATION_ERROR", excluded, { hint: 'see "exclude" in config.json' });
-  return outcome;
+/** Reflects on a session's ledger now, whatever its size. Throws as `observeSession` does. */
+export async function reflectSession(
+  session: Session,
+  options: SessionContext & { focus?: string | undefined },
+): Promise<ReflectOutcome> {
+  return await locked(session, options, (state) =>
+    reflect({ ...contextOf(state, options), force: true, focus: options.focus }),
+  );
 }
 
-/** Observes a whole session again, and drops what its ledger held once that has succeeded. */
+/** Observes a whole session again, and drops what its ledger held once that has succeeded. Throws as `observeSession` does. */
 export async function reobserveSession(session: Session, options: SessionContext): Promise<SessionOutcome> {
-  return await locked(session, options, async (): Promise<SessionOutcome> => {
-    const state = readSessionMemory(session, options);
+  return await locked(session, options, async (state): Promise<SessionOutcome> => {
     const observed = await reobserve({ ...contextOf(state, options), entries: state.entries });
     if (observed.failure !== undefined) return { status: "failed", observed, reason: observed.failure };
     noteAttempt(options.paths, { sessionId: session.id, failure: undefined, now: 0 });
@@ -140,20 +114,26 @@ function contextOf(
   return { ledger, settings: observing, timezone, redact, append, complete, signal, onStep };
 }
 
-async function locked(
+async function locked<T>(
   session: Session,
-  { paths, settings, waitMs = 0 }: SessionContext,
-  work: () => Promise<SessionOutcome>,
-): Promise<SessionOutcome> {
-  // Checked again under the lock: its last holder may have been `forget`.
-  const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
+  options: SessionContext,
+  work: (state: SessionMemoryState) => Promise<T>,
+): Promise<T> {
+  const { paths, settings, waitMs = 0 } = options;
   try {
-    return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () =>
-      isOut() ? { status: "excluded" } : work(),
-    );
+    return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () => {
+      // Its last holder may have been `forget`.
+      if (isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) })) {
+        const message = "Cannot observe: config.json keeps this session out";
+        throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: 'see "exclude" in config.json' });
+      }
+      return work(readSessionMemory(session, options));
+    });
   } catch (error) {
-    if (error instanceof SessionMemoryError && error.type === "BUSY")
-      return { status: "busy", reason: error.message };
+    if (error instanceof SessionMemoryError && error.type === "BUSY") {
+      const message = "Cannot observe: another observer is working on this session";
+      throw new SessionMemoryError("BUSY", message, { recoverable: true, hint: "wait for it to end" });
+    }
     if (hasCode(error, "ENOENT") && statOf(session.file) === undefined) {
       const message = `Cannot read "${session.file}": it is gone`;
       throw new SessionMemoryError("NOT_FOUND", message, { cause: error });

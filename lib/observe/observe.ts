@@ -134,9 +134,8 @@ export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome
   return outcome;
 }
 
-/** Returns whether a step is due in the background: in buffered mode, when what is older than the retained tail fills one. */
+/** Returns whether a step is due in the background: what is older than the retained tail fills one. */
 export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
-  if (settings.mode !== "buffered") return false;
   const { older } = splitTail(entries, settings.retainTokens);
   return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
 }
