@@ -5,9 +5,19 @@ import { countRedactions, oneLine, redact, redactor } from "../lib/redact/redact
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
-import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
 import { ROOT } from "./support/run.ts";
-import { chars, opaqueSecret, privateKey, SECRET_KINDS, secretsOf } from "./support/secrets.ts";
+import {
+  ALPHABETS,
+  BASE62,
+  chars,
+  fillForm,
+  opaqueSecret,
+  privateKey,
+  readForms,
+  SECRET_KINDS,
+  secretsOf,
+} from "./support/secrets.ts";
 
 test("redact() leaves hashes, ids, paths, code, placeholders and prose as they are", () => {
   const lines = readFileSync(join(ROOT, "test/fixtures/redact/ordinary.txt"), "utf8")
@@ -204,52 +214,11 @@ test.skipIf(!existsSync(TRANSCRIPTS))(
   30_000,
 );
 
-const LOWER = "abcdefghijklmnopqrstuvwxyz";
-const LETTERS = LOWER + LOWER.toUpperCase();
-const BASE62 = `${LETTERS}0123456789`;
-const KINDS: Record<string, string> = {
-  low: LOWER,
-  let: LETTERS,
-  dig: "0123456789",
-  b62: BASE62,
-  hex: "0123456789abcdef",
-  HEX: "0123456789ABCDEF",
-  b64: `${BASE62}+/`,
-  b64p: `${BASE62}./`,
-  b64url: `${BASE62}_-`,
-  b58: BASE62.replace(/[0OIl]/g, ""),
-  B32: `${LOWER.toUpperCase()}234567`,
-  bech: "023456789acdefghjklmnpqrstuvwxyz",
-};
-
-/** Forms of a file, a line each: `«…»` is the secret, `@kind:length` random characters, `⏎` a line end. */
-function readForms(file: string): string[] {
-  return readFileSync(join(ROOT, "test/fixtures/redact", file), "utf8")
-    .trim()
-    .split("\n");
-}
-
-function fill(form: string, random: Random): { text: string; secrets: string[] } {
-  const secrets: string[] = [];
-  const made = (part: string) =>
-    part.replace(/@(\w+):(\d+)/g, (_, kind: string, length: string) =>
-      chars(random, KINDS[kind] ?? "", Number(length)),
-    );
-  const text = form
-    .replace(/«([^»]*)»/g, (_, value: string) => {
-      const secret = made(value).replaceAll("⏎", "\n");
-      secrets.push(secret);
-      return secret;
-    })
-    .replaceAll("⏎", "\n");
-  return { text, secrets };
-}
-
 test("redact() takes every secret that a known place gives away, and the same the second time", () => {
   const random = seeded(12);
   for (const form of readForms("taken.txt")) {
     for (let round = 0; round < 10; round++) {
-      const { text, secrets } = fill(form, random);
+      const { text, secrets } = fillForm(form, random);
       const redacted = redact(`see:\n${text}\nand so on`);
       expect({ form, left: secrets.filter((secret) => redacted.includes(secret)) }).toEqual({
         form,
@@ -277,7 +246,7 @@ test.each(PLACES)("redact() takes hostile forms %s", (_, least, put) => {
   const random = seeded(21);
   const forms = readForms("hostile.txt");
   const taken = forms.filter((form) => {
-    const { text, secrets } = fill(form, random);
+    const { text, secrets } = fillForm(form, random);
     const redacted = redact(put(text));
     return !secrets.some((secret) => redacted.includes(secret));
   });
@@ -293,7 +262,7 @@ const SHORT = [
 
 test.each(SHORT)("redact() takes tokens of %s without a digit (%d): %s", (kind, length, beginnings) => {
   const random = seeded(11);
-  const letters = [...(KINDS[kind] ?? "")].filter((character) => !/[0-9]/.test(character)).join("");
+  const letters = [...(ALPHABETS[kind] ?? "")].filter((character) => !/[0-9]/.test(character)).join("");
   for (const beginning of beginnings.split(" ")) {
     const tokens = Array.from({ length: 1000 }, () => beginning + chars(random, letters, length));
     const passed = tokens.filter((token) => redact(`use ${token} now`).includes(token));
@@ -307,7 +276,7 @@ test.each(["b62", "low"])(
     const random = seeded(15);
     let passed = 0;
     for (let round = 0; round < 2000; round++) {
-      const text = `{"password":"${chars(random, KINDS[kind] ?? "", 12)}","user":"ann"}`;
+      const text = `{"password":"${chars(random, ALPHABETS[kind] ?? "", 12)}","user":"ann"}`;
       if (redact(text) === text) passed++;
     }
     expect(passed / 2000).toBeLessThan(0.005);
