@@ -6,17 +6,9 @@
 import { resolve } from "node:path";
 import { shortHash } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
-import type { RawEntry, Results } from "./format.ts";
+import type { Head, RawEntry, Results } from "./format.ts";
 import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
 import { deedKind, onlyChanges } from "./tool-call.ts";
-
-interface CallOptions {
-  cwd: string | undefined;
-  /** Whether calls keep their input, and how much is kept of it and of results. */
-  results: Results;
-  /** The calls shortly before the first entry, asked for when one is missed. */
-  callsBefore?: (() => Iterable<RawEntry>) | undefined;
-}
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
@@ -48,9 +40,15 @@ const OWN_COMMAND = new RegExp(
 /** What is longer is data. */
 const COMMAND_READ_MAX = 4000;
 
-/** Makes what raw entries are passed through in file order: none for one that does not count. */
-export function callCheck(options: CallOptions): (raw: RawEntry) => Entry | undefined {
-  const { cwd = "/", results } = options;
+/**
+ * Makes what raw entries are passed through in file order: none for one that does not count. The calls shortly before the
+ * first entry are asked for when one is missed.
+ */
+export function callCheck(
+  { cwd = "/" }: Pick<Head, "cwd">,
+  results: Results,
+  callsBefore: () => Iterable<RawEntry> = () => [],
+): (raw: RawEntry) => Entry | undefined {
   const calls = new Map<number, Call>();
   const take = ({ callId, workdir = cwd }: RawEntry, tool: ToolCall) => {
     const isOurs = isOwnCall(tool, workdir);
@@ -61,12 +59,12 @@ export function callCheck(options: CallOptions): (raw: RawEntry) => Entry | unde
     if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
     return isOurs;
   };
-  let { callsBefore = () => [] } = options;
+  let before = callsBefore;
   const find = (callId: string) => {
     const key = shortHash(callId);
     if (!calls.has(key)) {
-      const earlier = callsBefore();
-      callsBefore = () => [];
+      const earlier = before();
+      before = () => [];
       for (const raw of earlier) if (raw.tool && !calls.has(shortHash(raw.callId ?? ""))) take(raw, raw.tool);
     }
     return calls.get(key);

@@ -53,7 +53,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const settings = { head, results: results !== false };
     const { offset } = progress;
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
-    const checked = callCheck({ cwd: head.cwd, results, callsBefore: earlier });
+    const checked = callCheck(head, results, earlier);
     const shown = entryFilter(rules);
     for (const row of rowsForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
@@ -119,7 +119,7 @@ export function* readBackward(
     const areOpen = openCalls();
     // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
     const take = () => {
-      const check = callCheck({ cwd: head.cwd, results });
+      const check = callCheck(head, results);
       const checked = pending.reverse().flatMap((raw) => check(raw) ?? []);
       pending = [];
       const shown = entryFilter(rules);
