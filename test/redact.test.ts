@@ -110,6 +110,7 @@ test("redact() and oneLine() take hostile repetitions of 100 KB in their stride"
 
 const COOKIE = `${"s3".repeat(4)}Kd9fQ2x7Lm4Z`;
 const CUT_KEY = privateKey(seeded(3)).split("\n").slice(0, 5).join("\n");
+const PARTS = [1, 2, 3, 4, 5, 6].map((seed) => chars(seeded(seed), BASE62, 40));
 const HEADERS = `-----BEGIN ${"PRIVATE"} KEY----- is how it starts.\n\nProse.\n\n-----END ${"PRIVATE"} KEY----- ends it.`;
 
 test.each([
@@ -128,6 +129,7 @@ test.each([
   ["a cookie", `Cookie: theme=dark; sid=${COOKIE}; x=1`, "Cookie: theme=dark; sid=[redacted:cookie]; x=1"],
   ["a cut key", `${CUT_KEY}\n\nThat is the key.`, "[redacted:private-key]\n\nThat is the key."],
   ["headers without a key", HEADERS, HEADERS],
+  ["a token of parts", PARTS.join("."), PARTS.map(() => "[redacted:secret]").join(".")],
 ])("redact() of %s", (_, text, shown) => {
   expect(redact(text)).toBe(shown);
 });

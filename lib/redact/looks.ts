@@ -154,7 +154,7 @@ export function isRandom(text: string, { start, end }: { start: number; end: num
   if (isHex(token) || isUuid(token) || ID.test(token) || PUBLIC.test(token) || isMostlyWords(token))
     return false;
   if (!looksRandom(token.replace(/[+/=]/g, "")) || isPath(token)) return false;
-  if (/^(?:\.[A-Za-z]\w{0,4}\b|@)/.test(text.slice(end, end + 6))) return false;
+  if (/^(?:\.[A-Za-z]\w{0,4}\b|@)/.test(text.slice(end, end + 7))) return false;
   if (PUBLIC_BEFORE.test(text.slice(Math.max(0, start - 40), start))) return false;
   return !isInAddress(text, start);
 }
