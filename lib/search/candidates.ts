@@ -45,7 +45,6 @@ export interface ChunkRow {
   /** The start of each message in the content and its line; empty in chunks whose transcript is long gone. */
   rowLines: string;
   tools: string;
-  tokens: number;
   hasDecision: boolean;
   hasAction: boolean;
   /** JSON: only results are parsed. */
@@ -53,9 +52,8 @@ export interface ChunkRow {
   topicsJson: string;
 }
 
-const CHUNK_COLUMNS = `c.id, c.session_id, c.chunk_index, c.timestamp, c.speakers, c.topic_tags, c.has_decision,
-  c.has_action, c.first_line, c.last_line, c.exchange_line, c.content, c.context_content, c.row_lines, c.tools,
-  c.token_count`;
+const CHUNK_COLUMNS = `id, session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line,
+  last_line, exchange_line, content, context_content, row_lines, tools`;
 /** So much more is asked for before filtering than after: most searches filter little. */
 const OVERFETCH = 4;
 
@@ -65,7 +63,6 @@ export function matchingChunks(
   match: string,
   { filter, limit }: { filter: ChunkFilter; limit: number },
 ): number[] {
-  const { where, values } = whereOf(filter);
   // Filtering every match of a common word costs a lookup each; filtering the best of them is mostly enough.
   const best = store.db
     .prepare(
@@ -73,8 +70,9 @@ export function matchingChunks(
     )
     .all({ match, limit: limit * OVERFETCH })
     .map((row) => Number(row.id));
-  const kept = keepFiltered(store, best, { where, values });
+  const kept = keepMatching(store, best, filter);
   if (kept.length >= limit || best.length < limit * OVERFETCH) return kept.slice(0, limit);
+  const { where, values } = whereOf(filter);
   return store.db
     .prepare(
       `SELECT c.id FROM chunks_fts CROSS JOIN session_chunks c ON c.id = chunks_fts.rowid
@@ -115,7 +113,13 @@ export function matchingDeeds(
 
 /** Returns those of some chunks that pass the filter, in the order given. */
 export function keepMatching(store: Store, ids: readonly number[], filter: ChunkFilter): number[] {
-  return keepFiltered(store, ids, whereOf(filter));
+  const { sql, values, isOpen } = filterSelect(filter);
+  if (isOpen || ids.length === 0) return [...ids];
+  const rows = store.db
+    .prepare(`${sql} AND c.id IN (SELECT value FROM json_each($ids))`)
+    .all({ ...values, ids: JSON.stringify(ids) });
+  const kept = new Set(rows.map((row) => Number(row.id)));
+  return ids.filter((id) => kept.has(id));
 }
 
 /** Returns a subselect of the ids that pass a filter, for statements that must filter inside. */
@@ -125,23 +129,15 @@ export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedV
   return { sql, values, isOpen: where === "1" };
 }
 
-/** Returns the topics of a chunk. */
-export function parseTopics({ topicsJson }: ChunkRow): string[] {
-  return JSON.parse(topicsJson) as string[];
-}
-
-/** Returns the speakers of a chunk. */
-export function parseSpeakers({ speakersJson }: ChunkRow): ("user" | "assistant")[] {
-  return JSON.parse(speakersJson) as ("user" | "assistant")[];
-}
-
 /** Reads chunks with all that ranking needs. */
 export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
+  return selectChunks(store, "id IN (SELECT value FROM json_each($ids))", { ids: JSON.stringify(ids) });
+}
+
+function selectChunks(store: Store, condition: string, values: NamedValues): ChunkRow[] {
   return store.db
-    .prepare(
-      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c WHERE c.id IN (SELECT value FROM json_each($ids))`,
-    )
-    .all({ ids: JSON.stringify(ids) })
+    .prepare(`SELECT ${CHUNK_COLUMNS} FROM session_chunks WHERE ${condition}`)
+    .all(values)
     .map((row) => toChunkRow(store, row));
 }
 
@@ -171,34 +167,18 @@ function idsAround(store: Store, ids: Iterable<number>): number[] {
     .map(({ id }) => Number(id));
 }
 
+type Span = readonly [from: number, to: number];
+
 /** Returns a session's chunks from one index to another. */
-export function readChunkRange(
-  store: Store,
-  sessionId: string,
-  [from, to]: readonly [number, number],
-): ChunkRow[] {
-  return store.db
-    .prepare(
-      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c
-       WHERE c.session_id = $sessionId AND c.chunk_index BETWEEN $from AND $to ORDER BY c.chunk_index`,
-    )
-    .all({ sessionId, from, to })
-    .map((row) => toChunkRow(store, row));
+export function readChunkRange(store: Store, sessionId: string, [from, to]: Span): ChunkRow[] {
+  const condition = "session_id = $sessionId AND chunk_index BETWEEN $from AND $to ORDER BY chunk_index";
+  return selectChunks(store, condition, { sessionId, from, to });
 }
 
 /** Returns the chunks of a session's exchanges whose first rows are on some lines. */
-export function readExchanges(
-  store: Store,
-  sessionId: string,
-  [from, to]: readonly [number, number],
-): ChunkRow[] {
-  return store.db
-    .prepare(
-      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c
-       WHERE c.session_id = $sessionId AND c.exchange_line BETWEEN $from AND $to ORDER BY c.chunk_index`,
-    )
-    .all({ sessionId, from, to })
-    .map((row) => toChunkRow(store, row));
+export function readExchanges(store: Store, sessionId: string, [from, to]: Span): ChunkRow[] {
+  const condition = "session_id = $sessionId AND exchange_line BETWEEN $from AND $to ORDER BY chunk_index";
+  return selectChunks(store, condition, { sessionId, from, to });
 }
 
 /** Returns up to `count` exchanges before or after a chunk's own, in order. */
@@ -223,13 +203,8 @@ export function readChunksAfter(
   sessionId: string,
   { line, limit }: { line: number; limit: number },
 ): ChunkRow[] {
-  return store.db
-    .prepare(
-      `SELECT ${CHUNK_COLUMNS} FROM session_chunks c
-       WHERE c.session_id = $sessionId AND c.last_line > $line ORDER BY c.chunk_index LIMIT $limit`,
-    )
-    .all({ sessionId, line, limit })
-    .map((row) => toChunkRow(store, row));
+  const condition = "session_id = $sessionId AND last_line > $line ORDER BY chunk_index LIMIT $limit";
+  return selectChunks(store, condition, { sessionId, line, limit });
 }
 
 /** Returns the forks that hold a copy of a session's rows up to some time, which are indexed only once. */
@@ -291,22 +266,6 @@ function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
   return { where: conditions.length > 0 ? conditions.join(" AND ") : "1", values };
 }
 
-function keepFiltered(
-  store: Store,
-  ids: readonly number[],
-  { where, values }: { where: string; values: NamedValues },
-): number[] {
-  if (where === "1" || ids.length === 0) return [...ids];
-  const rows = store.db
-    .prepare(
-      `SELECT c.id FROM session_chunks c CROSS JOIN sessions s ON s.id = c.session_id
-       WHERE c.id IN (SELECT value FROM json_each($ids)) AND ${where}`,
-    )
-    .all({ ...values, ids: JSON.stringify(ids) });
-  const kept = new Set(rows.map((row) => Number(row.id)));
-  return ids.filter((id) => kept.has(id));
-}
-
 function toChunkRow(store: Store, row: SqlRow): ChunkRow {
   return {
     store,
@@ -325,6 +284,5 @@ function toChunkRow(store: Store, row: SqlRow): ChunkRow {
     contextContent: String(row.context_content),
     rowLines: String(row.row_lines),
     tools: String(row.tools),
-    tokens: Number(row.token_count),
   };
 }

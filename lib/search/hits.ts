@@ -7,7 +7,7 @@ import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { type Store, sharedBy } from "../store/store.ts";
-import { type ChunkRow, parseSpeakers, parseTopics, sessionsWithCopy } from "./candidates.ts";
+import { type ChunkRow, sessionsWithCopy } from "./candidates.ts";
 import { byBestSentence, type Choice, chooseRows, readChoices } from "./choose.ts";
 import { uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
@@ -190,8 +190,8 @@ function toFoundHit(
   const hit: Hit = {
     ...sessionFields(session, { name, clean }),
     timestamp: row.timestamp,
-    topics: [...new Set(chunks.flatMap(parseTopics))],
-    speakers: [...new Set(chunks.flatMap(parseSpeakers))],
+    topics: [...new Set(chunks.flatMap(({ topicsJson }): string[] => JSON.parse(topicsJson)))],
+    speakers: [...new Set(chunks.flatMap(({ speakersJson }): string[] => JSON.parse(speakersJson)))],
     has_decision: chunks.some(({ hasDecision }) => hasDecision),
     has_action: chunks.some(({ hasAction }) => hasAction),
     relevance_score: Math.round(1000 * score) / 1000,
