@@ -8,12 +8,23 @@ import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { tryLock } from "../lib/base/locks.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
+import { withIndex } from "../lib/index/freshness.ts";
+import { embedSessions, findFailure } from "../lib/index/index-run.ts";
+import { catchUp } from "../lib/index/indexing.ts";
+import { configuredModel } from "../lib/model/configured-model.ts";
+import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
+import { observeSettings } from "../lib/observe/ledger.ts";
+import { observeSession } from "../lib/observe/observe-session.ts";
 import { findTranscripts } from "../lib/sessions/places.ts";
 import { projectKey } from "../lib/sessions/project.ts";
+import { namedSessions, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { isExcluded, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
+import type { Store } from "../lib/store/store.ts";
+import { updateCopies } from "../lib/transcripts/hosts.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
@@ -83,38 +94,25 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
 
 /** Indexes the session and its subagents, full text and vectors. */
 async function index(session: Session, config: Config): Promise<void> {
-  const [{ openIndex }, { embedSessions, findFailure }] = await Promise.all([
-    import("../lib/index/freshness.ts"),
-    import("../lib/index/index-run.ts"),
-  ]);
   const family = listSessions(config.paths, { subagents: true, excluded: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
   const sessions = family.length > 0 ? family : [session];
-  const store = await openIndex(config.paths.database, config.settings);
-  try {
-    const failure = findFailure(await embedSessions({ store, config, sessions, isComplete: false }));
-    if (failure) throw failure;
-  } finally {
-    store.close();
-  }
+  const run = (store: Store) => embedSessions({ store, config, sessions, isComplete: false });
+  const failure = findFailure(await withIndex(config, run));
+  if (failure) throw failure;
 }
 
 async function observe(session: Session, config: Config): Promise<void> {
-  const [{ observeSession }, { observeSettings }] = await Promise.all([
-    import("../lib/observe/observe-session.ts"),
-    import("../lib/observe/ledger.ts"),
-  ]);
   const { paths, settings } = config;
   if (!observeSettings(paths, settings.observe).auto) return;
-  const complete = await model(config);
+  const complete = await configuredModel(config);
   await observeSession(session, { paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
 }
 
 async function makeMeta(session: Session, config: Config): Promise<void> {
-  const { indexMeta } = await import("../lib/naming/session-meta.ts");
   const { paths, settings } = config;
-  const complete = await model(config);
+  const complete = await configuredModel(config);
   const { error, warning } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
   if (warning !== undefined) await logFailure(paths, "background.meta", warning);
   if (error !== undefined) throw new Error(error);
@@ -141,27 +139,17 @@ function notesFolder(cwd: string, { paths, settings, env }: Config): string {
 /** Names and indexes sessions that no hook has followed, newest first, until all are current, unless another run does. */
 async function followOld(config: Config): Promise<void> {
   const { paths, settings } = config;
-  const [{ tryLock }, { openIndex }, { catchUp }, { indexMeta, isKnownNotDue }, records, { updateCopies }] =
-    await Promise.all([
-      import("../lib/base/locks.ts"),
-      import("../lib/index/freshness.ts"),
-      import("../lib/index/indexing.ts"),
-      import("../lib/naming/session-meta.ts"),
-      import("../lib/sessions/record.ts"),
-      import("../lib/transcripts/hosts.ts"),
-    ]);
   const release = tryLock(join(paths.home, "old-sessions.lock"));
   if (!release) return;
-  const store = await openIndex(paths.database, settings);
   try {
     await updateCopies(paths).catch((error: unknown) => logFailure(paths, "background.copies", error));
     // Read while nobody waits: the first prompt with a reference would read every title.
-    records.namedSessions(paths, findTranscripts(paths));
+    namedSessions(paths, findTranscripts(paths));
     const { exclude } = settings;
     const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
-    const known = records.readRecords(paths);
+    const known = readRecords(paths);
     const nameless = sessions.filter(
-      (session) => !isKnownNotDue(session, known.get(records.recordKey(session)), config),
+      (session) => !isKnownNotDue(session, known.get(recordKey(session)), config),
     );
     const end = Date.now() + OLD.totalMs;
     // By rule: asking a model about years of sessions is left to `index-meta`.
@@ -169,15 +157,16 @@ async function followOld(config: Config): Promise<void> {
       if (Date.now() > end) return;
       await restAfter(() => indexMeta(session, { paths, settings, lockWaitMs: 0 }));
     }
-    const step = { store, home: paths.home, sessions, settings, deadlineMs: OLD.sliceMs };
-    for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
-      const left = await restAfter(() => catchUp(step));
-      // A transcript that cannot be indexed never catches up.
-      if (left.sessions === 0 || left.sessions + left.bytes >= behind) return;
-      behind = left.sessions + left.bytes;
-    }
+    await withIndex(config, async (store) => {
+      const step = { store, home: paths.home, sessions, settings, deadlineMs: OLD.sliceMs };
+      for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
+        const left = await restAfter(() => catchUp(step));
+        // A transcript that cannot be indexed never catches up.
+        if (left.sessions === 0 || left.sessions + left.bytes >= behind) return;
+        behind = left.sessions + left.bytes;
+      }
+    });
   } finally {
-    store.close();
     release();
   }
 }
@@ -194,11 +183,6 @@ async function restAfter<T>(work: () => Promise<T>): Promise<T> {
 async function share(config: Config): Promise<void> {
   const { shareInBackground } = await import("../scripts/share.ts");
   await shareInBackground({ config, publish: true, pull: true });
-}
-
-async function model(config: Config) {
-  const { configuredModel } = await import("../lib/model/configured-model.ts");
-  return await configuredModel(config);
 }
 
 await main();

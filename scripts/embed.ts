@@ -24,7 +24,7 @@ import {
   timeFlag,
   warn,
 } from "../lib/cli.ts";
-import { ensureIndex, openIndex, readStatuses, type SessionStatus } from "../lib/index/freshness.ts";
+import { ensureIndex, readStatuses, type SessionStatus, withIndex } from "../lib/index/freshness.ts";
 import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
@@ -106,10 +106,9 @@ async function run(
   options: Omit<RunOptions, "store">,
   { config, values, show }: Run<typeof SCRIPT.flags>,
 ): Promise<void> {
-  const { paths, settings } = config;
-  const store = await openIndex(paths.database, settings);
+  const { log } = config.paths;
   try {
-    const report = await embedSessions({ ...options, store });
+    const report = await withIndex(config, (store) => embedSessions({ ...options, store }));
     remarkOn(report, values);
     const { sessions, chunks, newChunks, tookMs, vectors, topics } = report;
     show(
@@ -121,13 +120,11 @@ async function run(
     if (typeof vectors === "object" && vectors.stopped)
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
     const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
-    if (sessions > 0) logEvent(paths.log, { event: "embed", ok: true, ...counts });
+    if (sessions > 0) logEvent(log, { event: "embed", ok: true, ...counts });
   } catch (error) {
     const { redact } = await import("../lib/redact/redact.ts");
-    logEvent(paths.log, { event: "embed", ok: false, error: redact(describeError(error)) });
+    logEvent(log, { event: "embed", ok: false, error: redact(describeError(error)) });
     throw error;
-  } finally {
-    store.close();
   }
 }
 

@@ -119,19 +119,16 @@ async function share({ config, values: { publish, pull }, show }: Sharing): Prom
 }
 
 /** Indexes what was said since the last turn first, so that it is sent too. */
-async function bringUpToDate({ paths, settings }: Config, signal: AbortSignal): Promise<void> {
-  const [{ listSessions }, { catchUp }, { openIndex }] = await Promise.all([
+async function bringUpToDate(config: Config, signal: AbortSignal): Promise<void> {
+  const [{ listSessions }, { catchUp }, { withIndex }] = await Promise.all([
     import("../lib/sessions/sessions.ts"),
     import("../lib/index/indexing.ts"),
     import("../lib/index/freshness.ts"),
   ]);
-  const store = await openIndex(paths.database, settings);
-  try {
-    const sessions = listSessions(paths, { subagents: true });
-    await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
-  } finally {
-    store.close();
-  }
+  const { paths, settings } = config;
+  const sessions = listSessions(paths, { subagents: true });
+  const limits = { home: paths.home, deadlineMs: INDEX_MS, signal };
+  await withIndex(config, (store) => catchUp({ store, sessions, settings, ...limits }));
 }
 
 async function init({ config, values, show }: Sharing, role: string): Promise<void> {

@@ -52,21 +52,18 @@ async function indexInSlices({ config, abort }: PiState, context: PiContext): Pr
   const session = await currentSession(context);
   if (!session) return;
   const { paths, settings } = config;
-  const [{ indexSessions }, { openIndex }] = await Promise.all([
+  const [{ indexSessions }, { withIndex }] = await Promise.all([
     import("../../lib/index/indexing.ts"),
     import("../../lib/index/freshness.ts"),
   ]);
-  const store = await openIndex(paths.database, settings);
-  const slice = { store, sessions: [session], settings, home: paths.home, deadlineMs: SLICE_MS };
-  try {
+  await withIndex(config, async (store) => {
+    const slice = { store, sessions: [session], settings, home: paths.home, deadlineMs: SLICE_MS };
     for (let left = 1; left > 0 && !abort.signal.aborted; ) {
       const report = await indexSessions(slice);
       left = report.sessions === 0 ? 0 : report.left;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
-  } finally {
-    store.close();
-  }
+  });
 }
 
 /** Registers the command and the naming after a turn. */

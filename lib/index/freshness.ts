@@ -57,6 +57,19 @@ export async function openIndex(
   }
 }
 
+/** Runs work on an index, created or carried over as needed, then closes it. */
+export async function withIndex<T>(
+  { paths, settings }: { paths: Pick<Paths, "database">; settings: StoringRules },
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = await openIndex(paths.database, settings);
+  try {
+    return await work(store);
+  } finally {
+    store.close();
+  }
+}
+
 /** Carries an index over if it must be; without one there is nothing to do. */
 export async function ensureIndex(path: string, rules: StoringRules): Promise<void> {
   if (existsSync(path)) (await openIndex(path, rules, { create: false })).close();

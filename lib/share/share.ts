@@ -8,7 +8,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import { type Config, currentExclude, type ShareConfig } from "../config/config.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
-import { openIndex } from "../index/freshness.ts";
+import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
 import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
@@ -132,7 +132,7 @@ async function exchange(
 ): Promise<Omit<ShareReport, "tookMs">> {
   const { paths, settings } = config;
   const exclusion = readExclusion(currentExclude(paths, settings.exclude));
-  return await closing(await openIndex(paths.database, settings), (store) =>
+  return await withIndex(config, (store) =>
     closing(openState(paths), async (state) => {
       const common = { config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) };
       await greetHub(hub, { state, ...common });
