@@ -335,20 +335,30 @@ const PLACE_PARTS: Record<string, string> = {
   "@t": "[A-Z2-7]{16,128}|(?=[A-Z -]{1,60}[2-7])(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{1,8}",
 };
 
-const PLACES = [...compileTable(COMMANDS, PLACE_PARTS, "dy"), ...compileTable(SENTENCES, PLACE_PARTS, "diy")];
+/** Compiles a table of places, and a pattern for any of them: most words are at none. */
+function compilePlaces(table: string, flags: string) {
+  const places = compileTable(table, PLACE_PARTS, `d${flags}`);
+  return { places, any: new RegExp(places.map(([, { source }]) => source).join("|"), flags) };
+}
+
+const PLACES = [compilePlaces(COMMANDS, "y"), compilePlaces(SENTENCES, "iy")];
 
 /** Names of fields and variables. */
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
 
 /** Reports what is given at this place, and returns where it ends. */
 function findPlaced(text: string, at: number, found: Found): number {
-  for (const [kind, pattern] of PLACES) {
-    pattern.lastIndex = at;
-    const [start, end] = pattern.exec(text)?.indices?.slice(1).find(Boolean) ?? [0, 0];
-    const value = text.slice(start, end);
-    if (end === 0 || isStandIn(value) || FIELD.test(value)) continue;
-    found(start, end, kind);
-    return Math.max(at, end);
+  for (const { places, any } of PLACES) {
+    any.lastIndex = at;
+    if (!any.test(text)) continue;
+    for (const [kind, pattern] of places) {
+      pattern.lastIndex = at;
+      const [start, end] = pattern.exec(text)?.indices?.slice(1).find(Boolean) ?? [0, 0];
+      const value = text.slice(start, end);
+      if (end === 0 || isStandIn(value) || FIELD.test(value)) continue;
+      found(start, end, kind);
+      return Math.max(at, end);
+    }
   }
   return at;
 }
