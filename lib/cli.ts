@@ -220,11 +220,12 @@ export function speakerFlag(value: string | undefined, { user, assistant }: Part
 export function timeFlag(
   flag: string,
   value: string | undefined,
-  timezone: string,
+  settings: { timezone: string },
   edge: "start" | "end" = "start",
 ): Date | undefined {
   if (value === undefined) return undefined;
-  const time = parseTime(value, { now: new Date(), edge, timezone });
+  // the system's zone is asked for when it is read
+  const time = parseTime(value, { now: new Date(), edge, timezone: settings.timezone });
   if (time) return time;
   throw usageError(
     `Cannot use ${flag} "${value}": not a time`,

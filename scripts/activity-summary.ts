@@ -134,7 +134,7 @@ function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
   const { settings, env } = config;
   const scope = choiceFlag("--scope", values.scope, ["project", "all"] as const);
   const maxChars = integerFlag("--max-chars", values["max-chars"], undefined, { min: 1 });
-  const since = timeFlag("--since", values.since, settings.timezone);
+  const since = timeFlag("--since", values.since, settings);
   const current = currentSession(values.current, config, cwd);
   if (!current) {
     warn(

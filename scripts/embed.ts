@@ -94,7 +94,7 @@ async function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT
     const { resolveSession } = await import("../lib/sessions/resolve.ts");
     return values.session.map((reference) => resolveSession(reference, { ...asking, subagents: true }));
   }
-  const since = timeFlag("--since", values.since, settings.timezone);
+  const since = timeFlag("--since", values.since, settings);
   const listed = listSessions(paths, { subagents: true, excluded: true, cwd }).filter(
     ({ modifiedAt }) => since === undefined || Date.parse(modifiedAt) > since.getTime(),
   );

@@ -117,7 +117,7 @@ async function forgetSessions(asked: Asked): Promise<void> {
   const shared = values.before === undefined ? heldShared(paths) : [];
   const options = { ...asking, held: [...readHeld(paths), ...shared] };
   const project = values.project && projectEntry(projectPath(values.project, asked), asked.cwd);
-  const before = timeFlag("--before", values.before, config.settings.timezone);
+  const before = timeFlag("--before", values.before, config.settings);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
   if (targets.length === 0 && before === undefined) {

@@ -112,7 +112,7 @@ async function reportMany(run: ReportRun, options: ReportOptions): Promise<void>
   const { values, config, cwd } = run;
   const { project, since: time, out } = values;
   const { paths, env } = config;
-  const since = timeFlag("--since", time, options.timezone)?.toISOString() ?? "";
+  const since = timeFlag("--since", time, options)?.toISOString() ?? "";
   const limit = Number.POSITIVE_INFINITY;
   const sessions = listByLastRow(paths, { project, cwd, since, limit });
   if (sessions.length === 0) {

@@ -88,8 +88,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   const limit = integerFlag("--limit", values.limit, undefined, { min: 1, max: LIMIT_MAX });
   const maxChars = integerFlag("--max-chars", values["max-chars"], undefined, { min: MAX_CHARS_LEAST });
   const options = { config, index: !values["no-index"], remark: note };
-  for (const edge of ["after", "before"] as const)
-    timeFlag(`--${edge}`, values[edge], config.settings.timezone);
+  for (const edge of ["after", "before"] as const) timeFlag(`--${edge}`, values[edge], config.settings);
   const filters: SearchFilters = {
     after: values.after,
     before: values.before,

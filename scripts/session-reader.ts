@@ -129,8 +129,8 @@ function requestOf(values: Values, timezone: string, participants: Participants)
       words: (values.grep ?? "").toLowerCase().split(/\s+/).filter(Boolean),
       tools: !values["no-tools"],
       insideTools: tools,
-      since: timeFlag("--since", values.since, timezone)?.toISOString(),
-      until: timeFlag("--until", values.until, timezone, "end")?.toISOString(),
+      since: timeFlag("--since", values.since, { timezone })?.toISOString(),
+      until: timeFlag("--until", values.until, { timezone }, "end")?.toISOString(),
     },
     style: { timezone, full: values.full, tools, participants },
     maxChars: integerFlag("--max-chars", values["max-chars"], Number.MAX_SAFE_INTEGER, { min: 1 }),
@@ -220,7 +220,7 @@ function printList({ values, config, cwd, show }: Run<typeof FLAGS>, timezone: s
   const rules = readRules(settings);
   const limit = integerFlag("-n", values.n, 20, { min: 1 });
   const agent = choiceFlag("--agent", values.agent, AGENTS);
-  const since = timeFlag("--since", values.since, timezone)?.toISOString() ?? "";
+  const since = timeFlag("--since", values.since, { timezone })?.toISOString() ?? "";
   const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
   if (sessions.length === 0) note("no sessions found");
   const columns = isTerminal() ? process.stdout.columns || 80 : undefined;
