@@ -90,7 +90,9 @@ for (const row of EXACT.trim().split("\n")) {
 
 function addFormat(format: Format): void {
   const start = format.prefix.slice(0, 2);
-  FORMATS.set(start, [...(FORMATS.get(start) ?? []), format]);
+  const others = FORMATS.get(start);
+  if (others) others.push(format);
+  else FORMATS.set(start, [format]);
 }
 
 /** Returns all prefixes, for texts made of nothing else. */
@@ -198,10 +200,10 @@ for (const start of STARTS) addBeginning(start, WORD);
 for (const prefix of listPrefixes()) addBeginning(prefix, PREFIX);
 
 function addBeginning(word: string, bit: number): void {
-  const [first = 0, second = 0, third] = [...word].map((letter) => CODES[letter.charCodeAt(0)] ?? 0);
-  const pair = (first << 10) | (second << 5);
-  for (let code = third ?? 0; code <= (third ?? 31); code++)
-    BEGINNINGS[pair | code] = (BEGINNINGS[pair | code] ?? 0) | bit;
+  const codeAt = (at: number) => CODES[word.charCodeAt(at)] ?? 0;
+  const pair = (codeAt(0) << 10) | (codeAt(1) << 5);
+  const [least, most] = word.length > 2 ? [codeAt(2), codeAt(2)] : [0, 31];
+  for (let code = least; code <= most; code++) BEGINNINGS[pair | code] = (BEGINNINGS[pair | code] ?? 0) | bit;
 }
 
 export function scan(text: string): Scan {
