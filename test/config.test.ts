@@ -109,6 +109,9 @@ describe("loadConfig()", () => {
       'expected "active", "provider/model" or "none"',
     );
     expect(await problem('{"embedding": {"dimensions": 100}}')).toContain("multiple of 8");
+    expect(await problem('{"transcripts": [{"path": "/sync", "machine": "my desk"}]}')).toContain(
+      'key "transcripts.0.machine": found "my desk", expected 1 to 64 letters, digits',
+    );
   });
 });
 
