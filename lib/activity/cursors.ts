@@ -17,7 +17,7 @@ import { linesBackward, readFully, withFile } from "../transcripts/jsonl.ts";
 import {
   type CursorFile,
   isDue,
-  type Look,
+  type Looked,
   type Mark,
   type Marks,
   ownMarksFile,
@@ -131,8 +131,6 @@ function removeStale(folder: string): void {
     if (stat?.isFile() && stat.mtimeMs < limit) remove(path);
   }
 }
-
-type Looked = Pick<Look, "viewer" | "now" | "cursors" | "marks">;
 
 /**
  * Saves the cursors of a look.

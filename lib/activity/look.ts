@@ -34,7 +34,6 @@ interface LookOptions {
 /** A file that is, or may be, another session's transcript. */
 interface Sighting {
   found: TranscriptFile;
-  size: number;
   /** Modification time, in milliseconds. */
   modifiedAt: number;
 }
@@ -53,6 +52,9 @@ export interface Look {
   mayHaveShared: boolean;
 }
 
+/** A look before the files are listed. */
+export type Looked = Pick<Look, "viewer" | "now" | "cursors" | "marks">;
+
 /** Forks are made of sessions in use: of thousands written within the hour the others are no originals. */
 const RECENT_MAX = 100;
 /** The first look at a session reports nothing older. */
@@ -64,47 +66,35 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const marks = readMarks(cursors);
   // At the first prompt the host names a file that it has yet to write.
   const own = viewer.file !== undefined && statOf(viewer.file) ? viewer.file : undefined;
-  const look: Look = {
-    viewer: { ...viewer, file: own },
-    now,
-    cursors,
-    marks,
-    changed: [],
-    recent: [],
-    mayHaveShared: false,
-  };
-  look.mayHaveShared = changedAfter === undefined && mayHaveSharedNews(paths, cursors);
-  const isChanged = changedAfter === undefined ? changeDetector(look) : newerThan(changedAfter);
-  const hour = now - FIRST_LOOK_MS;
+  const known = { viewer: { ...viewer, file: own }, now, cursors, marks };
+  const isChanged = changedAfter === undefined ? changeDetector(known) : newerThan(changedAfter);
   const directory = scope === "project" ? viewer.cwd : undefined;
-  const all = findTranscripts(paths, { directory, recent: true, cwd: viewer.cwd });
+  const changed: Sighting[] = [];
   const recent: Sighting[] = [];
   const newest = new Map<string | undefined, number>();
-  for (const found of all) {
+  for (const found of findTranscripts(paths, { directory, recent: true, cwd: viewer.cwd })) {
     if (found.file === viewer.file || found.id === viewer.id) {
-      look.viewer.file ??= found.file;
+      known.viewer.file ??= found.file;
       continue;
     }
     const stat = statOf(found.file);
     if (!stat || found.ephemeral) continue;
-    if (found.id !== undefined) newest.set(found.id, Math.max(stat.mtimeMs, newest.get(found.id) ?? 0));
-    const isRecent = stat.mtimeMs > hour;
-    const isNew = isChanged(found, stat);
+    const modifiedAt = stat.mtimeMs;
+    if (found.id !== undefined) newest.set(found.id, Math.max(modifiedAt, newest.get(found.id) ?? 0));
+    const isRecent = modifiedAt > now - FIRST_LOOK_MS;
     // Objects only for the few that matter: hundreds more would cost as much as listing them.
-    if (!isRecent && !isNew) continue;
-    const sighting = { found, size: stat.size, modifiedAt: stat.mtimeMs };
-    if (isRecent) recent.push(sighting);
-    if (isNew) look.changed.push(sighting);
+    if (isRecent) recent.push({ found, modifiedAt });
+    if (isChanged(found, stat)) changed.push({ found, modifiedAt });
   }
   // Of a session that was moved, or copied by a sync tool.
   const isNewest = ({ found, modifiedAt }: Sighting) => modifiedAt >= (newest.get(found.id) ?? 0);
-  look.changed = look.changed.filter(isNewest);
-  recent.sort((a, b) => b.modifiedAt - a.modifiedAt);
-  look.recent = recent
-    .slice(0, RECENT_MAX)
-    .filter(isNewest)
-    .map(({ found }) => found.file);
-  return look;
+  const latest = recent.sort((a, b) => b.modifiedAt - a.modifiedAt).slice(0, RECENT_MAX);
+  return {
+    ...known,
+    changed: changed.filter(isNewest),
+    recent: latest.filter(isNewest).map(({ found }) => found.file),
+    mayHaveShared: changedAfter === undefined && mayHaveSharedNews(paths, cursors),
+  };
 }
 
 /** Returns the file with the recent activity of others who share, which each pull writes beside the replica. */
@@ -121,16 +111,16 @@ function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): bo
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
 
-function changeDetector({ viewer, now, cursors, marks }: Look): Detector {
+function changeDetector({ viewer, now, cursors, marks }: Looked): Detector {
   // For sessions that were old at the first look, only later changes are news.
   const since = Date.parse(marks?.get(viewer.id)?.since ?? "") || now;
   const firstLook = Math.min(now - FIRST_LOOK_MS, since);
   // Without an id no mark can be found, so every change counts.
   const isMoved = newerThan(Math.min(firstLook, (statOf(cursors.path)?.mtimeMs ?? now) - 1));
   return (found, stat) => {
-    if (!isIdentified(found)) return isMoved(found, stat);
-    const mark = marks?.get(found.id ?? "");
-    return mark ? hasMoved(mark, { size: stat.size, modifiedAt: stat.mtimeMs }) : stat.mtimeMs > firstLook;
+    if (found.agent === undefined || found.id === undefined) return isMoved(found, stat);
+    const mark = marks?.get(found.id);
+    return mark ? hasMoved(mark, stat) : stat.mtimeMs > firstLook;
   };
 }
 
@@ -138,15 +128,11 @@ function newerThan(time: number): Detector {
   return (_found, { mtimeMs, ctimeMs }) => mtimeMs > time || ctimeMs > time;
 }
 
-function isIdentified({ agent, id }: TranscriptFile): boolean {
-  return agent !== undefined && id !== undefined;
-}
-
 /** Returns whether the viewer's mark of itself is missing or outdated. */
 export function isDue({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
   const own = marks?.get(viewer.id);
   const stat = viewer.file === undefined ? undefined : statOf(viewer.file);
-  return !own || (stat !== undefined && hasMoved(own, { size: stat.size, modifiedAt: stat.mtimeMs }));
+  return !own || (stat !== undefined && hasMoved(own, stat));
 }
 
 /** The place in a transcript up to which a viewer has seen it. */
@@ -200,11 +186,8 @@ export function ownMarksFile(path: string): string {
 }
 
 /** Returns whether a file of this size and time may have rows after the mark. Opens nothing. */
-function hasMoved(
-  { offset, fingerprint }: Mark,
-  { size, modifiedAt }: { size: number; modifiedAt: number },
-): boolean {
-  return size !== offset || !fingerprint.endsWith(`@${Math.trunc(modifiedAt)}`);
+function hasMoved({ offset, fingerprint }: Mark, { size, mtimeMs }: Stats): boolean {
+  return size !== offset || !fingerprint.endsWith(`@${Math.trunc(mtimeMs)}`);
 }
 
 /** Reads the unparsed marks of all viewers in a file; none when it is missing or damaged. */
