@@ -3,7 +3,7 @@
  * calls and their results, in words that follow Zipf's law as real ones do.
  */
 
-import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { type Random, seeded } from "../support/random.ts";
 
@@ -13,34 +13,9 @@ const MESSAGES = 78_000;
 /** Bytes of a file on average, reached by the results of tool calls. */
 const SESSION_BYTES = 16_000;
 
-const WORDS =
-  `the of to in is that it for and we you on with this be as are not have can but if from or so will by
-  at one all when what there use add test file code function error run change data value type call line make need
-  server request response query table index session user message model cache config build deploy branch commit merge
-  review update remove check return string number list array object key field column row page route handler state
-  store client worker thread queue event timer retry timeout lock token header body path folder module import export
-  package version release install script command option flag default schema migration transaction rollback backup
-  restore replica shard pool connection socket stream buffer parser lexer compiler runtime engine renderer layout
-  style theme button form input output modal panel widget chart graph node edge tree leaf root branch stack heap
-  memory pointer reference closure callback promise async await iterator generator decorator interface class method
-  property attribute element selector event listener observer subscriber publisher topic channel broker consumer
-  producer payload encoder decoder serializer formatter validator sanitizer middleware gateway proxy balancer ingress
-  cluster container image volume secret certificate domain subnet firewall policy role permission audit log metric
-  trace span alert dashboard threshold latency throughput benchmark profile hotspot allocation leak overflow deadlock
-  race flake regression assertion fixture mock stub snapshot coverage lint warning diagnostic suggestion refactor
-  rename extract inline simplify document comment readme changelog license invoice customer order payment refund
-  discount currency tax report export calendar schedule reminder timezone locale translation encoding unicode emoji
-  image upload download thumbnail preview markdown template variable loop condition operator expression statement
-  keyword literal constant enum union tuple record generic constraint inference overload signature parameter argument
-  dashboards orders customers indexes queries tables sessions messages answers questions reasons decided instead
-  because slower faster smaller larger broken fixed missing wrong right better worse again still maybe probably
-  should could would might must never always sometimes usually after before during between without within across
-  journal checkpoint wal vacuum pragma trigger cursor planner optimizer statistics histogram cardinality bitmap bloom
-  filter hash digest salt nonce cipher signature handshake session cookie redirect login logout password profile
-  avatar notification webhook callback endpoint status code body header trailer chunk frame packet segment window`
-    .split(/\s+/)
-    .filter((word, position, all) => all.indexOf(word) === position);
-
+const WORDS = readFileSync(join(import.meta.dir, "words.txt"), "utf8")
+  .trim()
+  .split(/\s+/);
 const TOOLS = ["Bash", "Read", "Edit", "Grep", "Write"];
 const ENDINGS = ["ts", "py", "go", "rs", "md", "sql", "json"];
 const FIRST_DAY = Date.UTC(2025, 8, 1);
