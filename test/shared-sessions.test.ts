@@ -202,13 +202,9 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     }
   }, 30_000);
 
-  test("is found by what was done in it", async () => {
+  test("is found by what was done in it, and an own one as before", async () => {
     expect(await found("--command", "bun")).toEqual([[ID, ALICE]]);
-    expect(await found("--command", "bun", "--own")).toEqual([]);
     expect(await search("--command", "bun")).toContain("bun test ledger");
-  });
-
-  test("does not crowd out own sessions, and an own one is found as before", async () => {
     expect(await found("what is the port")).toEqual([[uuid(2), undefined]]);
   });
 
