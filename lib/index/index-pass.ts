@@ -149,7 +149,11 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     ? { ...known }
     : { ...known, cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
   Object.assign(state, { agent, file: session.file });
-  if (!isContinuing && known.fileHash !== "") freeRows(known, options);
+  if (!isContinuing && known.fileHash !== "") {
+    // forks that copied rows of a file that has become another may claim them, if it does not
+    releaseRows(options.store, [known.id]);
+    forgetProgress(options.store, sessionsWithCopies(options.store, known.id));
+  }
   const before = storedChunks(options.store, state.id, state.nextChunk);
   return {
     ...options,
@@ -175,12 +179,6 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     lastLine: -1,
     deedsTo: state.cursor.line,
   };
-}
-
-/** Releases the rows of a file that has become another: forks that copied them may claim them, if it does not. */
-function freeRows({ id }: IndexedSession, { store }: PassOptions): void {
-  releaseRows(store, [id]);
-  forgetProgress(store, sessionsWithCopies(store, id));
 }
 
 /** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */

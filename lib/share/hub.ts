@@ -5,6 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { setTimeout } from "node:timers/promises";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { type Config, expandPath } from "../config/config.ts";
@@ -114,12 +115,7 @@ function newClient({ host, port, user, password, database, ssl }: HubAddress): C
 
 /** Closes the connection within a limit: a hub that does not answer would not confirm it either. */
 async function close(client: Client): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
-  });
-  await Promise.race([client.end().catch(() => {}), timeout]);
-  clearTimeout(timer);
+  await Promise.race([client.end().catch(() => {}), setTimeout(CLOSE_TIMEOUT_MS, undefined, { ref: false })]);
   client.connection?.stream?.destroy();
 }
 

@@ -139,19 +139,20 @@ export function dueSessions(
 const KEYS = "jsonb_to_recordset($1::jsonb) AS k(agent text, id text)";
 const KEY_HASH = "sha256(convert_to(k.agent || ' ' || k.id, 'UTF8'))";
 
+/** A session that was forgotten, or whose forgetting was undone. */
+type Withdrawal = SessionKey & { undone: 0 | 1 };
+
 /** Sends the hub what was forgotten or readmitted here. Returns how many of its sessions were removed. */
 async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
-  const pending = pendingWithdrawals(state);
+  const rows = state.db.prepare("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0").all();
+  const pending = rows as unknown[] as Withdrawal[];
   if (pending.length === 0) return 0;
   const [back, out] = [pending.filter(({ undone }) => undone), pending.filter(({ undone }) => !undone)];
   const removed = await hub.transaction(async () => {
-    if (back.length > 0) {
-      await hub.query(
-        `DELETE FROM session_memory.forgotten f USING ${KEYS} WHERE f.owner = current_user AND f.key = ${KEY_HASH}`,
-        [JSON.stringify(back)],
-      );
-    }
-    if (out.length === 0) return 0;
+    await hub.query(
+      `DELETE FROM session_memory.forgotten f USING ${KEYS} WHERE f.owner = current_user AND f.key = ${KEY_HASH}`,
+      [JSON.stringify(back)],
+    );
     await hub.query(
       `INSERT INTO session_memory.forgotten (key) SELECT ${KEY_HASH} FROM ${KEYS} ON CONFLICT DO NOTHING`,
       [JSON.stringify(out)],
@@ -160,7 +161,11 @@ async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
   });
   state.db.transaction(() => {
     dropPublished(state, out);
-    settleWithdrawals(state, pending);
+    const settle = state.db.prepare(
+      "UPDATE share_withdrawals SET sent = 1 WHERE agent = ? AND id = ? AND undone = ?",
+    );
+    for (const { agent, id, undone } of pending) settle.run(agent, id, undone);
+    state.db.exec("DELETE FROM share_withdrawals WHERE sent = 1 AND undone = 1");
   });
   return removed;
 }
@@ -338,25 +343,4 @@ function dropPublished(state: Store, keys: readonly SessionKey[]): void {
   state.db.transaction(() => {
     for (const { agent, id } of keys) remove.run(agent, id);
   });
-}
-
-interface Withdrawal extends SessionKey {
-  undone: boolean;
-}
-
-/** Returns the withdrawals that the hub has not received yet. */
-function pendingWithdrawals(state: Store): Withdrawal[] {
-  return state.db
-    .prepare("SELECT agent, id, undone FROM share_withdrawals WHERE sent = 0")
-    .all()
-    .map(({ agent, id, undone }) => ({ agent: String(agent), id: String(id), undone: undone === 1 }));
-}
-
-/** Records that the hub has received these. */
-function settleWithdrawals(state: Store, done: readonly Withdrawal[]): void {
-  const where = "WHERE agent = ? AND id = ?";
-  for (const { agent, id, undone } of done) {
-    if (undone) state.db.prepare(`DELETE FROM share_withdrawals ${where}`).run(agent, id);
-    else state.db.prepare(`UPDATE share_withdrawals SET sent = 1 ${where}`).run(agent, id);
-  }
 }

@@ -185,7 +185,7 @@ async function listSharedSessions(
 }
 
 /** Returns the sessions to read, the newest within the cap, and those here that are our own, excluded or beyond it. */
-function plan({ replica, config, exclusion, own }: PullOptions) {
+function plan({ replica, config, exclusion: { hasSession }, own }: PullOptions) {
   let room = config.settings.share?.maxChunks ?? 0;
   const { projects } = currentExclude(config.paths, config.settings.exclude);
   // a directory on this machine is excluded under its origin's name too
@@ -195,18 +195,15 @@ function plan({ replica, config, exclusion, own }: PullOptions) {
   const wanted: SharedSession[] = [];
   const dropped: SharedSession[] = [];
   for (const session of readShared(replica)) {
-    const isOut =
-      own.has(keyOf(session)) || isSharedExcluded(session, exclusion) || origins.has(session.project);
+    const { id, project, storedId } = session;
+    const isExcluded = hasSession({ ...ofHub(id), project }) || hasSession({ id: storedId });
+    const isOut = own.has(keyOf(session)) || isExcluded || origins.has(project);
     if (!isOut) room -= session.chunks;
     if (isOut || room < 0) {
-      if (here.has(session.storedId)) dropped.push(session);
+      if (here.has(storedId)) dropped.push(session);
     } else if (session.heldSeq !== session.seq) wanted.push(session);
   }
   return { wanted, dropped };
-}
-
-function isSharedExcluded({ id, project, storedId }: SharedSession, { hasSession }: Exclusion): boolean {
-  return hasSession({ ...ofHub(id), project }) || hasSession({ id: storedId });
 }
 
 function feedKey({ project, origin }: { project: string; origin: string }): string {

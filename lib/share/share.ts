@@ -145,7 +145,7 @@ async function exchange(
       if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
       const receiving = progress("chunks received");
       const pulled = await closing(openForPull(paths, settings), async (replica) => {
-        const own = ownKeys(store);
+        const own = new Set(heldSessions(store).map(({ agent, ...ids }) => keyOf({ agent, id: hubId(ids) })));
         const gone = new Set<string>();
         const report = await pullShared(hub, { ...common, replica, own, gone, onProgress: receiving.update });
         if (gone.size > 0) forgetInLog(paths.log, { ids: gone });
@@ -168,11 +168,6 @@ async function closing<S extends { close(): unknown }, T>(
   } finally {
     await opened.close();
   }
-}
-
-/** Returns the keys of the sessions in this machine's index, which are not pulled. */
-function ownKeys(store: Store): ReadonlySet<string> {
-  return new Set(heldSessions(store).map((session) => keyOf({ agent: session.agent, id: hubId(session) })));
 }
 
 function isResting(state: Store): boolean {

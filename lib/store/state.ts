@@ -267,8 +267,10 @@ export function forgetInLog(
   forgetting: Forgetting,
   { places = [], dryRun = false }: { places?: readonly string[]; dryRun?: boolean } = {},
 ): number {
-  const rewrite =
-    "ids" in forgetting ? linesOfSessions(forgetting.ids, places) : textLines(forgetting.hasText);
+  const rewrite: Rewrite =
+    "ids" in forgetting
+      ? linesOfSessions(forgetting.ids, places)
+      : (line, event) => (scrub(event, forgetting.hasText).removed > 0 ? undefined : line);
   const before = readLines(`${log}.1`);
   const now = filtered([...before, ...readLines(log)], rewrite);
   if (dryRun || now.changed === 0) return now.changed;
@@ -309,10 +311,6 @@ function linesOfSessions(ids: ReadonlySet<string>, places: readonly string[]): R
       ? undefined
       : kept;
   };
-}
-
-function textLines(hasText: (text: string) => boolean): Rewrite {
-  return (line, event) => (scrub(event, hasText).removed > 0 ? undefined : line);
 }
 
 function readLines(file: string): string[] {
