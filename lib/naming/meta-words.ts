@@ -144,8 +144,11 @@ function byRule(material: Material): Summary {
     project: (cwd && folderName(cwd)) || session.agent,
     date: formatLocal(at, options.settings.timezone).slice(0, 10),
   };
-  const own = summarizeByRule(entries, where);
-  const made = origin ? withOrigin(own, origin) : own;
+  const made = summarizeByRule(entries, where);
+  if (origin) {
+    const about = oneLine(origin.description, CHARS.description);
+    made.summary = `From: ${oneLine(origin.name, NAME_CHARS)} (${about})\n${made.summary}`;
+  }
   // A name that changed with each look would be no reference.
   const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force;
   return isKept ? { ...made, name: meta.name } : made;
@@ -187,34 +190,35 @@ export interface Summary {
   tags: string[];
 }
 
-/** What was asked first and last, and what the last answer says; `From` is the session whose work it continues. */
-const LABELS = ["From", "Asked", "Then", "Last"] as const;
-type Lines = { [label in (typeof LABELS)[number]]?: string | undefined };
-
-/** Summarizes a conversation from its redacted entries; place and date name one that has no subject. */
+/** Summarizes a conversation from its redacted entries: what was asked first and last, and what the last answer says. */
 export function summarizeByRule(
   entries: readonly Entry[],
   { project, date }: { project: string; date: string },
 ): Summary {
-  const lines = readLines(entries);
+  const requests = requestsIn(entries).flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
+  const [first] = requests;
+  const last = requests.at(-1);
+  const answered = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
+  const answer = gist(answered?.text ?? "", CHARS.answer);
+  const lines = [
+    ...(first ? [`Asked: ${first}`] : []),
+    ...(last && last !== first ? [`Then: ${last}`] : []),
+    ...(answer ? [`Last: ${answer}`] : []),
+  ];
   const name = nameByRule(entries);
-  const quoted = entries
-    .map((entry) => (entry.kind === "user" ? openingWords(entry.text) : ""))
-    .find(Boolean);
-  const place = `${project === "" ? "" : `in ${project} `}on ${date}`;
-  const otherwise = `${quoted ? `"${quoted}"` : "Conversation"} ${place}`;
+  const otherwise = circumstances(entries, `${project === "" ? "" : `in ${project} `}on ${date}`);
   return {
     name: name ?? otherwise,
-    description: name === undefined ? otherwise : truncate(lines.Asked ?? name, CHARS.description),
-    summary: writeLines(lines) || otherwise,
+    description: name === undefined ? otherwise : truncate(first ?? name, CHARS.description),
+    summary: lines.join("\n") || otherwise,
     tags: tagsOf(entries),
   };
 }
 
-/** Returns a summary that also says which session's work it continues. */
-function withOrigin(made: Summary, origin: Pick<Summary, "name" | "description">): Summary {
-  const about = oneLine(origin.description, CHARS.description);
-  return { ...made, summary: `From: ${oneLine(origin.name, NAME_CHARS)} (${about})\n${made.summary}` };
+/** Names a session that has no subject by its first words, which say something to somebody who was there, and its place. */
+function circumstances(entries: readonly Entry[], place: string): string {
+  const opening = entries.map(({ kind, text }) => (kind === "user" ? openingWords(text) : "")).find(Boolean);
+  return `${opening ? `"${opening}"` : "Conversation"} ${place}`;
 }
 
 /** Returns whether a name was made of circumstances, because the conversation said nothing yet. */
@@ -222,22 +226,7 @@ export function isCircumstantial(name: string): boolean {
   return /^(?:"?[^"]+"|Conversation) (?:in .+ )?on \d{4}-\d\d-\d\d$/.test(name);
 }
 
-function readLines(entries: readonly Entry[]): Lines {
-  const requests = requestsIn(entries).flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
-  const [first, last] = [requests[0], requests.at(-1)];
-  const answer = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "")?.text;
-  return {
-    Asked: first,
-    Then: last === first ? undefined : last,
-    Last: answer === undefined ? undefined : gist(answer, CHARS.answer) || undefined,
-  };
-}
-
-function writeLines(lines: Lines): string {
-  return LABELS.flatMap((label) => (lines[label] ? `${label}: ${lines[label]}` : [])).join("\n");
-}
-
-/** Returns the first words of a message, which say something to somebody who was there; empty where it holds none. */
+/** Returns the first words of a message; empty where it holds none. */
 function openingWords(text: string): string {
   const plain = spokenText(text)
     .replaceAll('"', "")
