@@ -14,7 +14,7 @@ import { arrayOf, isRecord, numberOf, parseRecord, scrub, stringOf, stringsOf } 
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
-import { type ForgetIn, type Forgetting, isForgotten, withExistingState, withState } from "../store/state.ts";
+import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import { customEntry, format as pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -280,17 +280,6 @@ export function noteAttempt(
   });
 }
 
-/** Forgets the failures of these sessions, or those whose reason, which may quote what it failed on, holds a text. */
-function forgetBackoffs(paths: Places, forgetting: Forgetting): void {
-  withExistingState(paths, ({ db }) => {
-    const drop = db.prepare("DELETE FROM observer_backoffs WHERE session_id = ?");
-    for (const row of db.prepare("SELECT session_id, reason FROM observer_backoffs").all()) {
-      const sessionId = String(row.session_id);
-      if (isForgotten(forgetting, sessionId, [String(row.reason)])) drop.run(sessionId);
-    }
-  });
-}
-
 function typed(text: string): unknown {
   if (text === "true" || text === "on") return true;
   if (text === "false" || text === "off") return false;
@@ -322,7 +311,8 @@ export async function forgetLedgers(
     if (!isText || found > 0) counts.ledgers++;
     if (!isText && !dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
   }
-  if (!dryRun) forgetBackoffs(paths, forgetting);
+  // A reason may quote what an observer failed on; without it, it is asked again.
+  if (!dryRun) withExistingState(paths, ({ db }) => db.exec("DELETE FROM observer_backoffs"));
   return counts;
 }
 
