@@ -424,16 +424,6 @@ test("two runs at once ask the model once", async () => {
   expect([statuses, server.chats().length]).toEqual([["indexed", "not-due"], 1]);
 }, 30_000);
 
-test("wrong usage is exit 2, with nothing on stdout", async () => {
-  const { stdout, stderr, exitCode } = await run("--new", "--all");
-  expect([stdout, stderr, exitCode]).toEqual([
-    "",
-    "error: Cannot use --all together with --new\nhint: give one of them\n",
-    2,
-  ]);
-  expect((await run("nosuchsession")).exitCode).toBe(1);
-});
-
 test("a pi session that goes on with another one, and holds none of its rows, says what it goes on with", async () => {
   using own = temporaryHome();
   const parent = "0197a000-aaaa-7aaa-8aaa-00000000000a";

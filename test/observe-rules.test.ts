@@ -128,15 +128,6 @@ test("an error is kept with what followed it until it passes", async () => {
   );
 });
 
-test("an error that nothing fixed is kept as it stands", async () => {
-  const lines = await linesFor([
-    ["user", "deploy"],
-    ["run", "make deploy", "uploading\nError: permission denied (bucket)", true],
-    ["assistant", "I may not write to the bucket."],
-  ]);
-  expect(lines).toContain("- 🟡 (10:03) `make deploy` failed: Error: permission denied (bucket)");
-});
-
 test("looking around is not work: a search that finds nothing is no error", async () => {
   expect(
     await linesFor([

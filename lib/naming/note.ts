@@ -51,16 +51,14 @@ function sessionOfNote(text: string): string | undefined {
   return header.exec(text)?.[1];
 }
 
-/** Returns the file that holds just this text already: `<date>-<slug>.md` or, without a slug, any of that date. */
+/** Returns the note that holds just this text already, of those whose names begin with the date and the slug. */
 export function findNote(
   folder: string,
   text: string,
   { date, slug }: { date: string; slug?: string | undefined },
 ) {
-  const start = slug === undefined ? `${date}-` : `${date}-${slug}`;
-  const rest = slug === undefined ? /\.md$/ : /^(?:-\d+)?\.md$/;
   return namesIn(folder)
-    .filter((name) => name.startsWith(start) && rest.test(name.slice(start.length)))
+    .filter((name) => name.startsWith(`${date}-${slug ?? ""}`) && name.endsWith(".md"))
     .map((name) => join(folder, name))
     .find((file) => readText(file) === text);
 }
