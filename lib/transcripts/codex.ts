@@ -83,9 +83,9 @@ function itemEntries(payload: JsonRecord, head: Head, results: boolean): RowEntr
 
 function callEntry({ name, call_id: id }: JsonRecord, input: unknown, results: boolean): RowEntry {
   const patch = shellPatch(input);
-  const workdir = stringOf(recordOf(input).workdir);
-  if (patch !== undefined) return { ...callOf({ id, name: "apply_patch", input: patch }, results), workdir };
-  return { ...callOf({ id, name, input: shellInput(input) }, results), workdir };
+  const call =
+    patch === undefined ? { id, name, input: shellInput(input) } : { id, name: "apply_patch", input: patch };
+  return { ...callOf(call, results), workdir: stringOf(recordOf(input).workdir) };
 }
 
 function parsedArguments(text: unknown): unknown {
@@ -107,15 +107,9 @@ function shellPatch(input: unknown): string | undefined {
 /** `["bash", "-lc", "npm test"]` says no more than its last word. */
 function shellInput(input: unknown): unknown {
   if (!isRecord(input)) return input;
-  const words = stringsOf(input.command);
-  if (
-    words.length !== 3 ||
-    !/(?:^|\/)(?:ba|z|da)?sh$/.test(String(words[0])) ||
-    !/^-l?c$/.test(String(words[1]))
-  ) {
-    return input;
-  }
-  return { ...input, command: words[2] };
+  const [shell = "", flag = "", command, ...more] = stringsOf(input.command);
+  const isShell = /(?:^|\/)(?:ba|z|da)?sh$/.test(shell) && /^-l?c$/.test(flag) && more.length === 0;
+  return isShell && command !== undefined ? { ...input, command } : input;
 }
 
 function outputEntries(payload: JsonRecord, results: boolean): RowEntry[] {
@@ -183,14 +177,12 @@ const END_LINES = 50;
 /** Returns whether a transcript says of a command that has just ended that it failed; its hooks do not say. */
 export function hasFailedInCodex(file: string, callId: string): boolean {
   return withFile(file, (descriptor, size) => {
-    let left = END_LINES;
-    for (const { bytes } of linesBackward(descriptor, size)) {
+    for (const { bytes } of Iterator.from(linesBackward(descriptor, size)).take(END_LINES)) {
       for (const { payload } of parseLine(bytes).records) {
         const event = recordOf(payload);
         const end = isRecord(event.item) ? event.item : event;
         if (callId === (end.call_id ?? end.id) && end.exit_code !== undefined) return end.exit_code !== 0;
       }
-      if (--left === 0) break;
     }
     return false;
   });

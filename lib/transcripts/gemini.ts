@@ -111,14 +111,9 @@ const SHELL_FIELD =
 function shellOutput(whole: string): { text: string; exitCode: number } {
   const bare = whole.replace(/^<untrusted_context>\n|\n<\/untrusted_context>$/g, "");
   if (!/^(?:Command|Output): /.test(bare)) return { text: bare, exitCode: 0 };
-  const fields = bare.split(SHELL_FIELD);
-  const field = (name: string) => fields[fields.indexOf(name) + 1]?.trim() ?? "";
-  const printed = fields.includes("Output") ? field("Output") : "";
-  const failed = fields.includes("Error") ? field("Error") : "";
-  return {
-    text: [printed, failed]
-      .filter((text) => text !== "" && text !== "(none)" && text !== "(empty)")
-      .join("\n"),
-    exitCode: fields.includes("Exit Code") ? Number.parseInt(field("Exit Code"), 10) || 0 : 0,
-  };
+  const [, ...fields] = bare.split(SHELL_FIELD);
+  const field = (name: string) =>
+    (fields.includes(name) ? fields[fields.indexOf(name) + 1]?.trim() : "") ?? "";
+  const texts = [field("Output"), field("Error")].filter((text) => !/^(?:\((?:none|empty)\))?$/.test(text));
+  return { text: texts.join("\n"), exitCode: Number.parseInt(field("Exit Code"), 10) || 0 };
 }
