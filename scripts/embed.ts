@@ -3,8 +3,7 @@
 /**
  * Makes past conversation searchable: by words always, by meaning where config.json names an embedder.
  *
- * Nothing is sent anywhere unless config.json has an embedding (or, for --topics, an llm) block. What only some runs
- * need is loaded by those: most runs are started by a hook and find nothing changed.
+ * Nothing is sent anywhere unless config.json has an embedding (or, for --topics, an llm) block.
  *
  * @module
  */
@@ -25,9 +24,19 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { ensureIndex, readStatuses, type SessionStatus, withIndex } from "../lib/index/freshness.ts";
-import { embedSessions, findFailure, type RunOptions, type RunReport } from "../lib/index/index-run.ts";
+import {
+  embedSessions,
+  findFailure,
+  planRun,
+  type RunOptions,
+  type RunReport,
+} from "../lib/index/index-run.ts";
+import { formatCost } from "../lib/model/spend.ts";
+import { redact } from "../lib/redact/redact.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
+import { validateSessionFile } from "../lib/transcripts/head.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -73,8 +82,8 @@ async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
   refuseTogether(values, "new", "all");
   refuseTogether(values, "status", "validate-only", "dry-run");
   if (values.status) return await showStatus(asked);
-  const sessions = await chooseSessions(asked);
-  if (values["validate-only"]) return await validate(sessions, asked);
+  const sessions = chooseSessions(asked);
+  if (values["validate-only"]) return validate(sessions, asked);
   const options = {
     ...{ config, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
     isComplete: !values.session && values.since === undefined,
@@ -88,10 +97,9 @@ async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
 }
 
 /** Oldest first: a fork's copies come after what they were copied from. */
-async function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags>): Promise<Session[]> {
+function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags>): Session[] {
   const { paths, settings } = config;
   if (values.session) {
-    const { resolveSession } = await import("../lib/sessions/resolve.ts");
     return values.session.map((reference) => resolveSession(reference, { ...asking, subagents: true }));
   }
   const since = timeFlag("--since", values.since, settings);
@@ -111,10 +119,7 @@ async function run(
     const report = await withIndex(config, (store) => embedSessions({ ...options, store }));
     remarkOn(report, values);
     const { sessions, chunks, newChunks, tookMs, vectors, topics } = report;
-    show(
-      { ...report, vectors: toJson(vectors), topics: topics && toJson(topics) },
-      values.json ? [] : await describe(report),
-    );
+    show({ ...report, vectors: toJson(vectors), topics: topics && toJson(topics) }, describe(report));
     const failure = findFailure(report);
     if (failure) throw failure;
     if (typeof vectors === "object" && vectors.stopped)
@@ -122,7 +127,6 @@ async function run(
     const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
     if (sessions > 0) logEvent(log, { event: "embed", ok: true, ...counts });
   } catch (error) {
-    const { redact } = await import("../lib/redact/redact.ts");
     logEvent(log, { event: "embed", ok: false, error: redact(describeError(error)) });
     throw error;
   }
@@ -139,14 +143,13 @@ function remarkOn({ quarantined, failed, left, gone }: RunReport, { json }: Flag
   if (gone > 0) note(`source gone: ${counted(gone, "session")}, still searchable (--prune forgets them)`);
 }
 
-async function describe(report: RunReport): Promise<string[]> {
+function describe(report: RunReport): string[] {
   const { vectors, topics, pruned } = report;
   const made =
     typeof vectors === "string"
       ? vectors
-      : `${vectors.embedded} made (${vectors.reused} paid for before)${vectors.left > 0 ? `, ${vectors.left} left for later` : ""}${await paid(vectors)}`;
-  const refined =
-    typeof topics === "object" ? `${counted(topics.refined, "chunk")}${await paid(topics)}` : topics;
+      : `${vectors.embedded} made (${vectors.reused} paid for before)${vectors.left > 0 ? `, ${vectors.left} left for later` : ""}${paid(vectors)}`;
+  const refined = typeof topics === "object" ? `${counted(topics.refined, "chunk")}${paid(topics)}` : topics;
   return [
     ...(pruned > 0 ? [`pruned ${counted(pruned, "session")}`] : []),
     ...(refined === undefined ? [] : [`topics: ${refined}`]),
@@ -157,10 +160,8 @@ async function describe(report: RunReport): Promise<string[]> {
   ];
 }
 
-async function paid({ usd, tokens }: { usd: number | null; tokens: number }): Promise<string> {
-  if (tokens === 0) return "";
-  const { formatCost } = await import("../lib/model/spend.ts");
-  return ` · ${formatCost(usd, tokens)}`;
+function paid({ usd, tokens }: { usd: number | null; tokens: number }): string {
+  return tokens === 0 ? "" : ` · ${formatCost(usd, tokens)}`;
 }
 
 function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): unknown {
@@ -187,11 +188,7 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
   return parts.filter(Boolean).join(" · ");
 }
 
-async function validate(
-  sessions: readonly Session[],
-  { values, show }: Run<typeof SCRIPT.flags>,
-): Promise<void> {
-  const { validateSessionFile } = await import("../lib/transcripts/head.ts");
+function validate(sessions: readonly Session[], { values, show }: Run<typeof SCRIPT.flags>): void {
   const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
   const lines = files.map(({ file, valid, errors, warnings }) =>
     [`${valid ? "valid" : "invalid"} ${unbroken(file)}`, ...errors, ...warnings].join("\n  "),
@@ -206,7 +203,6 @@ async function showPlan(
   { config, show }: Run<typeof SCRIPT.flags>,
 ): Promise<void> {
   await ensureIndex(config.paths.database, config.settings);
-  const { planRun } = await import("../lib/index/index-run.ts");
   const planned = await planRun(options);
   const [first = NOTHING, topics] = planned.map(({ what: _, text: __, ...rest }) => rest);
   const lines = planned.map(

@@ -21,10 +21,12 @@ import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
 import { setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
+import { readIndexSize } from "../lib/search/corpus.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
 import { isAsWritten, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
+import { withExistingStore } from "../lib/store/store.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 
@@ -351,7 +353,7 @@ async function indexAndName({ config, values, cwd, say, report }: Work): Promise
       .status;
   };
   for (const name of ["embed", "index-meta"]) if (start(name, [], "ignore") !== 0) process.exitCode = 1;
-  report.sessions = await countIndexed(config.paths);
+  report.sessions = countIndexed(config.paths);
   say("", `${counted(report.sessions, "session")} can be searched now`);
   report.questions = await suggestQuestions(config, cwd);
   const [first] = report.questions;
@@ -362,18 +364,8 @@ async function indexAndName({ config, values, cwd, say, report }: Work): Promise
 }
 
 /** Returns how many sessions a search looks through. */
-async function countIndexed({ database }: PathsWithRules): Promise<number> {
-  const [{ readIndexSize }, { openStore }] = await Promise.all([
-    import("../lib/search/corpus.ts"),
-    import("../lib/store/store.ts"),
-  ]);
-  if (!existsSync(database)) return 0;
-  const store = openStore(database);
-  try {
-    return readIndexSize(store).sessions;
-  } finally {
-    store.close();
-  }
+function countIndexed({ database }: PathsWithRules): number {
+  return withExistingStore(database, (store) => readIndexSize(store).sessions) ?? 0;
 }
 
 /** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */

@@ -21,6 +21,9 @@ import {
   usageError,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
+import { withIndex } from "../lib/index/freshness.ts";
+import { catchUp } from "../lib/index/indexing.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
 import { initHub, initSql } from "../lib/share/hub-schema.ts";
 import {
   leaveHub,
@@ -120,11 +123,6 @@ async function share({ config, values: { publish, pull }, show }: Sharing): Prom
 
 /** Indexes what was said since the last turn first, so that it is sent too. */
 async function bringUpToDate(config: Config, signal: AbortSignal): Promise<void> {
-  const [{ listSessions }, { catchUp }, { withIndex }] = await Promise.all([
-    import("../lib/sessions/sessions.ts"),
-    import("../lib/index/indexing.ts"),
-    import("../lib/index/freshness.ts"),
-  ]);
   const { paths, settings } = config;
   const sessions = listSessions(paths, { subagents: true });
   const limits = { home: paths.home, deadlineMs: INDEX_MS, signal };
