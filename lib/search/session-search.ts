@@ -38,15 +38,20 @@ import {
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
-/** Code points of all output, by mode. */
-const MAX_CHARS = { rows: 2500, brief: 4000, sessions: 4000, full: 10_000 };
+/** Results and code points of all output, by mode. */
+const MODES = {
+  rows: { limit: LIMIT_DEFAULT, maxChars: 2500 },
+  brief: { limit: LIMIT_OF_LINES, maxChars: 4000 },
+  sessions: { limit: LIMIT_OF_LINES, maxChars: 4000 },
+  full: { limit: LIMIT_DEFAULT, maxChars: 10_000 },
+};
 /** The time allowed for updating the index before an answer. */
 const INDEX_MS = 1000;
 /** Passages looked at for each session that is listed. */
 const PLACES_PER_SESSION = 5;
 
 /** The form of printed hits: their rows, one line each, one line per session, or whole exchanges. */
-export type SearchMode = keyof typeof MAX_CHARS;
+export type SearchMode = keyof typeof MODES;
 
 export interface SearchRequest {
   /** One question, or several phrasings of it; none where the filters ask for a file, an error or a command. */
@@ -112,28 +117,35 @@ export async function searchAsText(
   request: SearchRequest,
   resources: SearchResources = {},
 ): Promise<SearchAnswer & { lines: Line[]; text: string }> {
-  const { signal, remark } = resources;
-  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const started = performance.now();
-  const index = maySave(config, resources);
-  const store = await openIndex(config.paths.database, config.settings, { create: index });
-  const shared = request.own ? undefined : openShared(config.paths);
-  try {
-    if (index) tendIndexes(config.paths, new Date());
-    const behind = await updateIndex(store, { config, index, signal });
-    const { lines, results, semantic } = await answer(store, request, { config, signal, remark, shared });
-    logSearch(store, { tookMs: performance.now() - started, results: results.length });
-    const text = lines.map(plainText).join("\n");
-    return { lines, text, results, index: { ...readIndexSize(store), behind, semantic } };
-  } finally {
-    store.close();
-    shared?.close();
-  }
+  return await withIndex(resources, async ({ store, config, behind }) => {
+    const { signal, remark } = resources;
+    const shared = request.own ? undefined : openShared(config.paths);
+    try {
+      const { lines, results, semantic } = await answer(store, request, { config, signal, remark, shared });
+      logSearch(store, { tookMs: performance.now() - started, results: results.length });
+      const text = lines.map(plainText).join("\n");
+      return { lines, text, results, index: { ...readIndexSize(store), behind, semantic } };
+    } finally {
+      shared?.close();
+    }
+  });
 }
 
-/** Returns whether the index is to be brought up to date, and can be. */
-function maySave({ paths }: Config, { index = true }: SearchResources): boolean {
-  return index && whyUnwritable(paths.home) === undefined;
+/** Opens the index, brings it up to date where that is wanted and possible, and closes it after use. */
+async function withIndex<T>(
+  { index: isWanted = true, signal, ...resources }: SearchResources,
+  use: (opened: { store: Store; config: Config; behind: Behind }) => Promise<T>,
+): Promise<T> {
+  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const index = isWanted && whyUnwritable(config.paths.home) === undefined;
+  const store = await openIndex(config.paths.database, config.settings, { create: index });
+  try {
+    if (index) tendIndexes(config.paths, new Date());
+    return await use({ store, config, behind: await updateIndex(store, { config, index, signal }) });
+  } finally {
+    store.close();
+  }
 }
 
 /** A topic, with the number of chunks that speak of it and of sessions that they are in. */
@@ -147,12 +159,7 @@ interface TopicCount {
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
 ): Promise<{ topics: TopicCount[]; lines: Line[] }> {
-  const { subagents = false, signal } = resources;
-  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
-  const index = maySave(config, resources);
-  const store = await openIndex(config.paths.database, config.settings, { create: index });
-  try {
-    await updateIndex(store, { config, index, signal });
+  return await withIndex(resources, async ({ store }) => {
     const { NO_TOPIC } = await import("../language/topics.ts");
     const topics = store.db
       .prepare(
@@ -162,7 +169,7 @@ export async function sessionTopics(
            AND session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
          GROUP BY value ORDER BY chunks DESC, topic`,
       )
-      .all({ none: NO_TOPIC, subagents: subagents ? 1 : 0 })
+      .all({ none: NO_TOPIC, subagents: resources.subagents ? 1 : 0 })
       .map((row): TopicCount => {
         return { topic: String(row.topic), chunks: Number(row.chunks), sessions: Number(row.sessions) };
       });
@@ -170,10 +177,8 @@ export async function sessionTopics(
       const counts = ` ${chunks}${sessions > 1 ? ` (${sessions} sessions)` : ""}`;
       return { kind: "text", parts: [["name", topic], counts] };
     });
-    return { topics, lines: linesWithin(lines, MAX_CHARS.brief) };
-  } finally {
-    store.close();
-  }
+    return { topics, lines: linesWithin(lines, MODES.brief.maxChars) };
+  });
 }
 
 interface Surroundings extends Pick<SearchResources, "remark"> {
@@ -280,7 +285,7 @@ async function answerFinds(
   const isBare = [request.query ?? []].flat().length === 0;
   const style = {
     total: finds.length,
-    maxChars: isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MAX_CHARS.sessions),
+    maxChars: isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MODES.sessions.maxChars),
     timezone: ownTimezone(config),
     nameOf: namer(config),
     shortId: (session: { id: string; file: string }) => shortIdIn(stores, session),
@@ -298,7 +303,7 @@ async function answerHits(
   { request, filter, config, signal, shared }: Surroundings & { request: SearchRequest; filter: ChunkFilter },
 ): Promise<Answer> {
   const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
-  const limit = request.limit ?? defaultLimit(mode);
+  const limit = request.limit ?? MODES[mode].limit;
   const { embedding } = config.settings;
   const { meaning, semantic } = embedding
     ? await (await import("./nearest.ts")).findByMeaning(store, texts, { config, embedding, filter, signal })
@@ -338,13 +343,8 @@ function namer({ paths }: Config) {
   };
 }
 
-/** Returns the number of results when none is requested. */
-function defaultLimit(mode: SearchMode): number {
-  return mode === "rows" || mode === "full" ? LIMIT_DEFAULT : LIMIT_OF_LINES;
-}
-
 function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): number {
-  return maxChars ?? MAX_CHARS[context > 0 ? "full" : mode];
+  return maxChars ?? MODES[context > 0 ? "full" : mode].maxChars;
 }
 
 async function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): Promise<Line[]> {
@@ -355,24 +355,16 @@ async function printed(found: readonly FoundHit[], request: SearchRequest, confi
   };
   if (request.mode === "brief") return printBrief(found, options);
   if (request.mode === "sessions") {
-    const resumeOf = request.resume ? await resumer() : undefined;
-    return printBySession(found, { ...options, limit: request.limit ?? LIMIT_OF_LINES, resumeOf });
+    const { resumeCommand } = await import("../sessions/listing.ts");
+    const resumeOf = ({ session_id: id, agent, file, from, source_gone }: Hit) =>
+      from || source_gone ? undefined : resumeCommand({ id, agent: agent as Agent, file });
+    const sessions = { limit: request.limit ?? LIMIT_OF_LINES, ...(request.resume && { resumeOf }) };
+    return printBySession(found, { ...options, ...sessions });
   }
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
-}
-
-/** Returns a function that gives the command to resume a hit's session; undefined if no host of this machine can. */
-async function resumer(): Promise<(hit: Hit) => string | undefined> {
-  const { resumeCommand } = await import("../sessions/listing.ts");
-  return ({ session_id: id, agent, file, from, source_gone }) =>
-    from || source_gone ? undefined : resumeCommand(asListed({ id, agent: agent as Agent, file }));
 }
 
 /** Returns the zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */
 function ownTimezone({ settings }: Config): string | undefined {
   return Object.getOwnPropertyDescriptor(settings, "timezone")?.value;
-}
-
-function asListed({ id, agent, file }: Pick<SessionRow, "id" | "agent" | "file">) {
-  return { id, agent, file, updatedAt: "", modifiedAt: "", size: 0 };
 }

@@ -175,7 +175,13 @@ function formatSize(bytes: number): string {
 }
 
 /** Returns the command that resumes a session; undefined if no host of this machine can. */
-export function resumeCommand({ agent, id, file, parentId, machine }: Session): string | undefined {
+export function resumeCommand({
+  agent,
+  id,
+  file,
+  parentId,
+  machine,
+}: Pick<Session, "agent" | "id" | "file" | "parentId" | "machine">): string | undefined {
   const isElsewhere = parentId !== undefined || machine !== undefined;
   // A host would take such an id for an option.
   if (isElsewhere || id.startsWith("-")) return undefined;
