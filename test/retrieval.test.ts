@@ -5,9 +5,8 @@ import type { FoundHit } from "../lib/search/print.ts";
 import { type Retrieved, retrieve } from "../lib/search/retrieval.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { HITS, indexHome, openHomeStore } from "./support/index.ts";
+import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
+import { HITS, indexHome, openHomeStore, type Talk, writeTalk } from "./support/index.ts";
 import { fuzzSeed, type Random, seeded } from "./support/random.ts";
 
 function find(store: Store, query: string | string[], filter: ChunkFilter = {}): Retrieved {
@@ -60,20 +59,8 @@ describe("on made-up sessions", () => {
     sessions = 0;
   }
 
-  function say(
-    turns: [user: string, assistant: string][],
-    { at = "2026-02-01T10:00:00.000Z", cwd = home.project } = {},
-  ): string {
-    const id = `00000000-0000-4000-8000-${String(++sessions).padStart(12, "0")}`;
-    const rows = turns.flatMap(([user, assistant], i) => {
-      const time = new Date(Date.parse(at) + i * 60_000).toISOString();
-      return [
-        claudeUser({ text: user, at: time, sessionId: id, cwd }),
-        claudeAssistant({ text: assistant, at: time, sessionId: id, cwd }),
-      ];
-    });
-    writeClaude(home, { id, cwd, rows });
-    return id;
+  function say(turns: Talk, options: Parameters<typeof writeTalk>[3] = {}): string {
+    return writeTalk(home, `00000000-0000-4000-8000-${String(++sessions).padStart(12, "0")}`, turns, options);
   }
 
   async function index(): Promise<Store> {

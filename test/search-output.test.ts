@@ -6,9 +6,8 @@ import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { HITS, indexHome, openHomeStore } from "./support/index.ts";
+import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
+import { HITS, indexHome, openHomeStore, type Talk, writeTalk } from "./support/index.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 type FoundHit = print.FoundHit;
@@ -30,18 +29,13 @@ describe("on made-up sessions", () => {
   let store: Store;
   let sessions = 0;
 
-  function say(turns: [user: string, assistant: string][], { cwd = home.project, tools = {} } = {}): string {
-    const id = `${String(++sessions).padStart(8, "0")}-0000-4000-8000-000000000000`;
-    const rows = turns.flatMap(([text, answer], i) => {
-      const at = new Date(Date.UTC(2026, 1, 3, 10, i)).toISOString();
-      const calls = (tools as Record<number, object[]>)[i] ?? [];
-      return [
-        claudeUser({ text, at, sessionId: id, cwd }),
-        ...claudeAssistant({ text: answer, at, sessionId: id, cwd, tools: calls as never }),
-      ];
-    });
-    writeClaude(home, { id, cwd, rows });
-    return id;
+  function say(turns: Talk, options: Parameters<typeof writeTalk>[3] = {}): string {
+    return writeTalk(
+      home,
+      `${String(++sessions).padStart(8, "0")}-0000-4000-8000-000000000000`,
+      turns,
+      options,
+    );
   }
 
   beforeAll(async () => {

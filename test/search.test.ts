@@ -8,6 +8,7 @@ import { type SearchAnswer, sessionSearch } from "../scripts/search.ts";
 import { claudeAssistant, claudeCompaction, claudeUser } from "./support/claude.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import { homePerTest, layFixtures, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { writeTalk } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
@@ -25,22 +26,6 @@ function configOf(home: TemporaryHome, settings: Partial<Settings> = {}, current
     currentSession,
     ignored: [],
   };
-}
-
-function talk(
-  home: TemporaryHome,
-  id: string,
-  turns: [string, string][],
-  at = "2026-02-03T10:00:00.000Z",
-): string {
-  const rows = turns.flatMap(([text, answer], i) => {
-    const time = new Date(Date.parse(at) + i * 60_000).toISOString();
-    return [
-      claudeUser({ text, at: time, sessionId: id }),
-      claudeAssistant({ text: answer, at: time, sessionId: id }),
-    ];
-  });
-  return writeClaude(home, { id, rows });
 }
 
 const ids = ({ results }: SearchAnswer) => results.map(({ session_id }) => session_id);
@@ -187,9 +172,9 @@ describe("on the committed transcripts", () => {
 
 test("what the index did not know is found by the search that finds it new", async () => {
   const config = configOf(home);
-  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  writeTalk(home, ID, [["where is the sextant", "In the chart room."]]);
   expect(ids(await sessionSearch({ query: "sextant" }, { config }))).toEqual([ID]);
-  talk(home, OTHER, [["where is the astrolabe", "In the museum."]]);
+  writeTalk(home, OTHER, [["where is the astrolabe", "In the museum."]]);
   const stale = await sessionSearch({ query: "astrolabe" }, { config, index: false });
   expect({ results: stale.results, behind: stale.index.behind.sessions }).toEqual({ results: [], behind: 1 });
   expect(ids(await sessionSearch({ query: "astrolabe" }, { config }))).toEqual([OTHER]);
@@ -197,7 +182,7 @@ test("what the index did not know is found by the search that finds it new", asy
 
 test("what another run is indexing just now is waited for, and found", async () => {
   const config = configOf(home);
-  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  writeTalk(home, ID, [["where is the sextant", "In the chart room."]]);
   const release = tryLock(join(home.paths.home, "index.lock"));
   setTimeout(() => release?.(), 100);
   const { results, index } = await sessionSearch({ query: "sextant" }, { config });
@@ -225,7 +210,7 @@ test("the calling session's rows are left out up to its last compaction, unless 
     id: ID,
     rows: [row("the old sextant story", 10), compaction, row("the new sextant story", 30)].flat(2),
   });
-  talk(home, OTHER, [["another sextant story", "Indeed."]]);
+  writeTalk(home, OTHER, [["another sextant story", "Indeed."]]);
   const config = configOf(home, {}, ID);
   const contents = async (filters: object) =>
     (await sessionSearch({ query: "sextant story", filters, limit: 9 }, { config })).results
@@ -273,9 +258,9 @@ test("a fork's own search finds what it copied, and not what the other session s
 });
 
 test("--min-score lets an exact match pass", async () => {
-  talk(home, ID, [["what is ERR_QUADRANT_7731", "A bad reading."]]);
+  writeTalk(home, ID, [["what is ERR_QUADRANT_7731", "A bad reading."]]);
   for (let i = 0; i < 5; i++)
-    talk(home, `33333333-0000-4000-8000-00000000000${i}`, [[`reading ${i}`, "A good reading."]]);
+    writeTalk(home, `33333333-0000-4000-8000-00000000000${i}`, [[`reading ${i}`, "A good reading."]]);
   const config = configOf(home);
   const [hit] = (await sessionSearch({ query: "ERR_QUADRANT_7731", minScore: 0.9 }, { config })).results;
   expect(hit?.session_id).toBe(ID);
@@ -290,7 +275,7 @@ test("--min-score lets an exact match pass", async () => {
 });
 
 test("an embedder that does not answer leaves the search to words, and says so", async () => {
-  talk(home, ID, [["where is the sextant", "In the chart room."]]);
+  writeTalk(home, ID, [["where is the sextant", "In the chart room."]]);
   const embedding = { baseUrl: "http://127.0.0.1:9", apiKeyEnv: "NONE", model: "m", dimensions: 8 };
   const config = configOf(home, { embedding });
   await sessionSearch({ query: "sextant" }, { config });
@@ -327,7 +312,7 @@ describe("what was done", () => {
         ),
       ],
     });
-    talk(home, OTHER, [["another sextant story", "Indeed."]]);
+    writeTalk(home, OTHER, [["another sextant story", "Indeed."]]);
   });
   afterAll(() => home.remove());
 

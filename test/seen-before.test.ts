@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { postToolUseFailure } from "../hooks/agent-sdk.ts";
-import { openDatabase } from "../lib/store/sqlite.ts";
 import { withState } from "../lib/store/state.ts";
 import { openStore, PULLED_FACT, SHARED_FILE, writeFact } from "../lib/store/store.ts";
 import { claudeUser } from "./support/claude.ts";
@@ -287,15 +286,6 @@ describe("Seen before", () => {
     );
   });
 
-  test("knows an error from whatever folder the shell is in", async () => {
-    const error = "Error: cannot resolve frontend/zebra.css in /srv/shop/frontend";
-    using home = await homeWith({ one: ended("npm run dev", error, runs("npm run zebra")) });
-    const moved = error.replace("/srv/", "/home/me/");
-    expect(await fail(home, "npm run dev", moved, { cwd: "/srv/shop/frontend" })).toContain(
-      'gone after: ran "npm run zebra"',
-    );
-  });
-
   test("quotes code so that its marks and backslashes neither change nor close it", async () => {
     const error = "deploy: cannot find the zebra";
     using home = await homeWith({ one: ended("deploy", error, runs('seek-zebra "C:\\\\" \\d+ “x”')) });
@@ -336,19 +326,6 @@ describe("Seen before", () => {
       db.prepare("SELECT DISTINCT viewer FROM seen_before").all(),
     );
     expect(told).toEqual([{ viewer: uuidFrom("another") }]);
-  });
-
-  test("is silent about an index of another version, which the next search carries over", async () => {
-    using home = await homeWith({ one: turns });
-    const db = openDatabase(home.paths.database);
-    db.exec("PRAGMA user_version = 7");
-    db.close();
-    expect(await fail(home, "rtk bun x", RTK)).toBe("");
-    expect(existsSync(home.paths.log) ? readFileSync(home.paths.log, "utf8") : "").not.toContain(
-      '"ok":false',
-    );
-    await home.ok("search", "go on");
-    expect(await fail(home, "rtk bun x", RTK)).toContain("gone after: ran");
   });
 
   test("names the owner of a shared session, unless it is here too", async () => {
