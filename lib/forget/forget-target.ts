@@ -37,12 +37,7 @@ export interface Target {
   transcript?: string | undefined;
 }
 
-interface TargetOptions {
-  paths: PathsWithRules;
-  /** Base of relative paths. */
-  cwd: string;
-  current: string | undefined;
-  remark?: ResolveContext["remark"];
+interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current" | "remark"> {
   held: readonly HeldSession[];
 }
 
@@ -61,23 +56,15 @@ export function namedTargets(references: readonly string[], options: TargetOptio
   return distinct([...named, ...children]);
 }
 
-function namedTarget(reference: string, { paths, cwd, current, remark, held }: TargetOptions): Target {
+function namedTarget(reference: string, options: TargetOptions): Target {
+  const { paths, held } = options;
+  const exactly = { subagents: true, exact: true, sessionOnly: true };
   try {
-    return fromSession(
-      resolveSession(reference, {
-        paths,
-        cwd,
-        current,
-        remark,
-        subagents: true,
-        exact: true,
-        sessionOnly: true,
-      }),
-    );
+    return toTarget(resolveSession(reference, { ...options, ...exactly }));
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
     const known = namedExactly(reference, held);
-    if (known.length === 1 && known[0]) return fromHeld(known[0]);
+    if (known.length === 1 && known[0]) return toTarget(known[0]);
     if (known.length > 1) {
       const ids = known.map(({ id }) => id).slice(0, 5);
       throw new SessionMemoryError(
@@ -121,7 +108,7 @@ export function targetsWhere(
     (project === undefined ||
       (origin !== undefined && known === origin) ||
       hasSession({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
-  return distinct(allKnown(options, { placed: true }).filter(isWanted));
+  return distinct(allKnown(options).filter(isWanted));
 }
 
 interface Known extends Target {
@@ -131,35 +118,30 @@ interface Known extends Target {
   updatedAt: string;
 }
 
-/** Returns every session that a host or an index knows; with `placed`, including their directories. */
-function allKnown({ paths, cwd, held }: TargetOptions, { placed = false } = {}): Known[] {
+/** Returns every session that a host or an index knows. */
+function allKnown({ paths, cwd, held }: TargetOptions): Known[] {
   const listed = listSessions(paths, { subagents: true, cwd, dated: true });
   const there = new Set(listed.map(({ id }) => id));
   const lookup = projectLookup();
   const sessions = listed.map((session) => {
-    const place = placed ? sessionPlace(session) : session;
+    const place = sessionPlace(session);
+    const { updatedAt } = session;
     const project = sessionProject(place, lookup);
-    return {
-      ...fromSession({ ...session, cwd: place.cwd }),
-      here: directoryHere(place),
-      project,
-      updatedAt: session.updatedAt,
-    };
+    return { ...toTarget({ ...session, cwd: place.cwd }), here: directoryHere(place), project, updatedAt };
   });
   const gone = held.filter(({ id }) => !there.has(id));
   const hereOf = ({ cwd, file }: HeldSession) => directoryHere({ cwd, machine: findMachine(file, paths) });
   return [
     ...sessions,
-    ...gone.map((session) => ({ ...session, ...fromHeld(session), here: hereOf(session) })),
+    ...gone.map((session) => ({ ...session, ...toTarget(session), here: hereOf(session) })),
   ];
 }
 
-function fromSession({ id, agent, name, cwd, parentId, file, size }: Session): Target {
-  return { id, agent, name, cwd, parentId, transcript: size > 0 ? file : undefined };
-}
-
-function fromHeld({ id, agent, name, cwd, parentId }: HeldSession): Target {
-  return { id, agent, name, cwd, parentId, transcript: undefined };
+/** Of one that only an index holds, no transcript is left. */
+function toTarget(session: Session | HeldSession): Target {
+  const { id, agent, name, cwd, parentId, file } = session;
+  const isThere = "size" in session && session.size > 0;
+  return { id, agent, name, cwd, parentId, transcript: isThere ? file : undefined };
 }
 
 function distinct(targets: readonly Target[]): Target[] {
