@@ -61,17 +61,13 @@ export function metaDirectory(paths: Pick<PathsWithRules, "pi" | "meta">, agent:
 
 /** Reads a meta file. A corrupt one counts as missing, with the reason. */
 export function readMeta(file: string): ReadMeta {
-  let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    const meta = metaIn(JSON.parse(readFileSync(file, "utf8")));
+    return { meta, problem: meta ? undefined : "it is not a session's meta" };
   } catch (error) {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return { meta: undefined, problem: undefined };
-    return { meta: undefined, problem: describeError(error) };
-  }
-  try {
-    return readShape(JSON.parse(text));
-  } catch {
-    return { meta: undefined, problem: "it is not JSON" };
+    const problem = error instanceof SyntaxError ? "it is not JSON" : describeError(error);
+    return { meta: undefined, problem };
   }
 }
 
@@ -88,7 +84,7 @@ export function writeMeta(file: string, meta: SessionMeta): string {
   return text;
 }
 
-function readShape(value: unknown): ReadMeta {
+function metaIn(value: unknown): SessionMeta | undefined {
   const given = recordOf(value);
   const { schemaVersion = META_SCHEMA_VERSION, parentSessionFile, tags = [] } = given;
   // Another program may have left it with fewer fields.
@@ -98,9 +94,8 @@ function readShape(value: unknown): ReadMeta {
     ["undefined", "string"].includes(typeof parentSessionFile) &&
     [...arrayOf(tags), ...texts.map(([, text]) => text)].every((text) => typeof text === "string") &&
     Array.isArray(tags);
-  if (!isMeta) return { meta: undefined, problem: "it is not a session's meta" };
   const meta = { schemaVersion, parentSessionFile, tags, ...Object.fromEntries(texts) };
-  return { meta, problem: undefined };
+  return isMeta ? meta : undefined;
 }
 
 const NEEDED: ReadonlySet<string> = new Set(["sessionId", "name"]);
