@@ -31,7 +31,6 @@ test("a record written and read back is the same record", async () => {
     kind: "reflected",
     observations: [observation("eeeeee")],
     dropped: ["a"],
-    basis: "b",
     tokens: 3,
     by: "m",
     focus: "f",

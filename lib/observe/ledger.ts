@@ -125,9 +125,9 @@ export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   const observations = arrayOf(value.observations).flatMap((item) => parseObservation(item) ?? []);
   const [by, focus, coversToId] = [text("by"), text("focus"), text("coversToId")];
   if (kind === "reflected") {
-    const basis = { basis: text("basis"), tokens: numberOf(value.tokens) ?? 0 };
+    const tokens = numberOf(value.tokens) ?? 0;
     const dropped = stringsOf(value.dropped);
-    return { kind, observations, dropped, ...basis, by, ...(focus ? { focus } : {}) };
+    return { kind, observations, dropped, tokens, by, ...(focus ? { focus } : {}) };
   }
   const coversTo = numberOf(value.coversTo);
   if (kind !== "observed" || coversTo === undefined) return undefined;

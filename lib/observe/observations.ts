@@ -83,8 +83,6 @@ export interface ReflectedRecord {
   kind: "reflected";
   observations: Observation[];
   dropped: string[];
-  /** Fingerprint of what was reflected on. */
-  basis: string;
   /** Tokens of observations that were left. */
   tokens: number;
   by: string;
@@ -115,7 +113,8 @@ export interface Memory {
   /** The last line covered; 0 when nothing is. */
   coversTo: number;
   files: { read: Set<string>; modified: Set<string> };
-  reflected: { basis: string; tokens: number } | undefined;
+  /** What the last reflection left. */
+  reflectedTokens: number | undefined;
 }
 
 /** The reason of tombstones for rows that are no longer part of the conversation. */
@@ -142,7 +141,7 @@ function emptyMemory(): Memory {
     covered: new Set(),
     coversTo: 0,
     files: { read: new Set(), modified: new Set() },
-    reflected: undefined,
+    reflectedTokens: undefined,
   };
 }
 
@@ -162,7 +161,7 @@ function foldObserved(memory: Memory, live: Map<string, Observation>, record: Ob
 }
 
 function foldReflected(memory: Memory, live: Map<string, Observation>, record: ReflectedRecord): void {
-  memory.reflected = { basis: record.basis, tokens: record.tokens };
+  memory.reflectedTokens = record.tokens;
   for (const id of record.dropped) live.delete(id);
   if (record.observations.length === 0) return;
   for (const observation of record.observations) {

@@ -69,7 +69,7 @@ export function observationStatus(
     },
     coversTo: memory.coversTo,
     records: ledger.length,
-    reflected: memory.reflected !== undefined,
+    reflected: memory.reflectedTokens !== undefined,
     backoff: backoff && until ? { failures: backoff.failures, until, reason: backoff.reason } : null,
   };
 }

@@ -7,7 +7,6 @@
  * is never empty; what is kept keeps its order and dates.
  */
 
-import { createHash } from "node:crypto";
 import { statesCause } from "../language/speech.ts";
 import {
   foldLedger,
@@ -43,9 +42,9 @@ export async function reflect(
   const before = observationTokens(memory.observations);
   const nothing = { ledger, dropped: 0, tokens: { before, after: before }, by: "rules", usd: 0 };
   if (memory.observations.length === 0) return { ...nothing, note: "there are no observations" };
-  if (memory.reflected?.basis === reflectionBasis(memory.observations, focus)) {
+  const last = ledger.at(-1);
+  if (last?.kind === "reflected" && last.focus === focus)
     return { ...nothing, note: "nothing is new since the last reflection" };
-  }
   if (!force && !isReflectionDue(memory, settings.reflectorTokens)) {
     return { ...nothing, note: `${before} of ${settings.reflectorTokens} tokens: not due` };
   }
@@ -57,10 +56,9 @@ export async function reflect(
     outcome.tokens.after = record.tokens;
   };
   const options = { limit: settings.reflectorTokens, focus };
-  const asksModel = complete !== undefined && (force || before >= settings.reflectorTokens / 2);
   // A model merges what belongs together before anything is taken out for want of room.
-  await put(reflectByRule(memory, { ...options, onlyMerge: asksModel }));
-  if (!asksModel) return outcome;
+  await put(reflectByRule(memory, { ...options, onlyMerge: complete !== undefined }));
+  if (!complete) return outcome;
   const merged = foldLedger(ledger);
   const { askReflector } = await import("./observer.ts");
   const clean = redactToLine(context);
@@ -73,7 +71,7 @@ export async function reflect(
     const record = { ...reflectedRecord(merged, dropped, focus), observations, by: answer.by };
     // Folding places what was added where it happened.
     const left = foldLedger([...ledger, record]).observations;
-    await put({ ...record, basis: reflectionBasis(left, focus), tokens: observationTokens(left) });
+    await put({ ...record, tokens: observationTokens(left) });
     outcome.by = answer.by;
   }
   const capped = reflectByRule(foldLedger(ledger), options);
@@ -95,19 +93,12 @@ interface ReflectOptions {
   onlyMerge?: boolean;
 }
 
-/** Returns a fingerprint of what there is to reflect on. */
-function reflectionBasis(observations: readonly Observation[], focus = ""): string {
-  const ids = observations.map(({ id }) => id).join();
-  return createHash("sha256").update(`${focus}\n${ids}`).digest("hex").slice(0, 16);
-}
-
 /** Returns whether there is so much that reflection is due, and it would not only repeat one that achieved nothing. */
 export function isReflectionDue(memory: Memory, limit: number): boolean {
   const tokens = observationTokens(memory.observations);
   if (tokens < limit) return false;
-  if (!memory.reflected) return true;
-  if (memory.reflected.basis === reflectionBasis(memory.observations)) return false;
-  return memory.reflected.tokens < limit || tokens >= memory.reflected.tokens * GROWTH;
+  if (memory.reflectedTokens === undefined) return true;
+  return memory.reflectedTokens < limit || tokens >= memory.reflectedTokens * GROWTH;
 }
 
 /** Reflects by rule: merges, then caps. A record that drops nothing is to be kept too: it says that this was tried. */
@@ -127,8 +118,8 @@ function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord
 function reflectedRecord(memory: Memory, dropped: string[], focus: string | undefined): ReflectedRecord {
   const gone = new Set(dropped);
   const kept = memory.observations.filter(({ id }) => !gone.has(id));
-  const left = { basis: reflectionBasis(kept, focus), tokens: observationTokens(kept) };
-  return { kind: "reflected", observations: [], dropped, ...left, by: "rules", ...(focus ? { focus } : {}) };
+  const tokens = observationTokens(kept);
+  return { kind: "reflected", observations: [], dropped, tokens, by: "rules", ...(focus ? { focus } : {}) };
 }
 
 /** Returns whether an observation names a cause or a failure, which the files cannot show again. */
