@@ -21,7 +21,6 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel, noteTaker } from "../lib/model/configured-model.ts";
 import { formatCost, pricePlan } from "../lib/model/spend.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
@@ -56,7 +55,7 @@ Examples:
 /** Sums of fractions have more, which mean nothing. */
 const USD_DIGITS = 9;
 
-export interface IndexAllOptions extends Omit<MetaOptions, "gaveUp"> {
+export interface IndexAllOptions extends MetaOptions {
   /** Whether every session is opened, changed or not. @default {false} */
   thorough?: boolean;
   progress?: (done: number, total: number) => void;
@@ -69,11 +68,10 @@ export async function makeMetas(
 ): Promise<MetaOutcome[]> {
   const records = readRecords(options.paths);
   const outcomes: MetaOutcome[] = [];
-  let complete: CompleteJson | undefined = options.complete;
-  let gaveUp: SessionMemoryError | undefined;
+  let { complete, force = false } = options;
   for (const [done, session] of sessions.entries()) {
     const record = records.get(recordKey(session));
-    const own = { ...options, complete, gaveUp };
+    const own = { ...options, complete, force };
     if (!options.thorough && isKnownNotDue(session, record, own)) {
       const name = record?.meta?.name;
       outcomes.push({ sessionId: session.id, status: "not-due", name, usd: 0, model: "" });
@@ -82,8 +80,7 @@ export async function makeMetas(
     const outcome = await indexMeta(session, own);
     outcomes.push(outcome);
     // What failed for good fails for all: the rest is made by rule where no model made it before.
-    if (outcome.lastingFailure) complete = undefined;
-    gaveUp ??= outcome.lastingFailure;
+    if (outcome.lastingFailure) [complete, force] = [undefined, false];
     options.progress?.(done + 1, sessions.length);
   }
   return outcomes;

@@ -38,8 +38,6 @@ export interface MetaOptions {
   lockWaitMs?: number;
   /** How long a session is left alone at which a model failed; for work that nobody waits for. @default {0} */
   restMs?: number;
-  /** Why the model that there was is no longer asked: what it made before is kept. */
-  gaveUp?: SessionMemoryError | undefined;
   signal?: AbortSignal | undefined;
   now?: () => Date;
 }

@@ -112,7 +112,7 @@ async function makeMeta(
   { record, outcome, options }: { record: SessionRecord; outcome: MetaOutcome; options: MetaOptions },
 ): Promise<Made> {
   const { meta, problem } = record;
-  const { settings, gaveUp, force = false, restMs = 0, leafId, now = () => new Date() } = options;
+  const { settings, force = false, restMs = 0, leafId, now = () => new Date() } = options;
   const noted = readNotes(record);
   const isResting = now().getTime() - (noted.failedAt ?? Number.NEGATIVE_INFINITY) < restMs;
   const complete = isResting ? undefined : options.complete;
@@ -131,13 +131,8 @@ async function makeMeta(
   // Until enough was said for a model, rules name the session.
   const asksModel = complete && (isEnough || force || (byRules && !noted.isUnasked)) ? complete : undefined;
   // What a model wrote is not replaced by rules because the model is away.
-  const mayByRules = !meta || byRules || (isEnough && gaveUp !== undefined);
-  const isDue = asksModel !== undefined || force || (mayByRules && fresh.some(isSpokenOrDone));
+  const isDue = asksModel !== undefined || force || ((!meta || byRules) && fresh.some(isSpokenOrDone));
   const made = { meta: undefined, notes };
-  if (isDue && meta && !byRules && gaveUp) {
-    fail(outcome, gaveUp);
-    return made;
-  }
   if (!isDue || !entries.some(isSpokenOrDone)) return made;
 
   const origin = await readOrigin(session, entries, { ...options, rules });
