@@ -7,7 +7,6 @@
  * @module
  */
 
-import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted } from "../lib/base/text.ts";
 import {
   note,
@@ -29,6 +28,7 @@ import {
   leaveHub,
   type PublishPreview,
   previewPublish,
+  requireShare,
   type ShareReport,
   type ShareStatus,
   shareConfig,
@@ -87,7 +87,7 @@ async function main(run: Sharing): Promise<void> {
   if (values.init !== undefined) return await init(run, values.init);
   if (values.status) return showStatus(run);
   if (values["dry-run"]) return await preview(run);
-  requireBlock(run.config);
+  requireShare(run.config);
   if (values.leave) await leave(run);
   else await share(run);
 }
@@ -98,14 +98,6 @@ function refuseContradictions(values: Sharing["values"]): void {
   if (values.init?.trim() === "") {
     throw usageError('Cannot use --init "": expected a role', "try --init team_app");
   }
-}
-
-/** @throws {SessionMemoryError} where nothing is shared */
-function requireBlock(config: Config): void {
-  if (shareConfig(config)) return;
-  throw new SessionMemoryError("CONFIG_INVALID", `Cannot share: ${NO_PROJECT}`, {
-    hint: 'add "share": {"projects": {"github.com/acme/shop": "<role>"}} to config.json',
-  });
 }
 
 async function share({ config, values: { publish, pull }, show }: Sharing): Promise<void> {

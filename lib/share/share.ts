@@ -100,7 +100,12 @@ export async function leaveHub(config: Config): Promise<{ hub: string; sessions:
   );
 }
 
-function requireShare(config: Config): ShareConfig {
+/**
+ * Returns the share block of config.json.
+ *
+ * @throws {SessionMemoryError} `CONFIG_INVALID` where nothing is shared.
+ */
+export function requireShare(config: Config): ShareConfig {
   const share = shareConfig(config);
   if (share) return share;
   throw new SessionMemoryError("CONFIG_INVALID", "Cannot share: config.json names no project", {
