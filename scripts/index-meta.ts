@@ -55,17 +55,14 @@ Examples:
 /** Sums of fractions have more, which mean nothing. */
 const USD_DIGITS = 9;
 
-export interface IndexAllOptions extends MetaOptions {
+interface IndexAllOptions extends MetaOptions {
   /** Whether every session is opened, changed or not. @default {false} */
   thorough?: boolean;
   progress?: (done: number, total: number) => void;
 }
 
 /** Makes the meta of each session that is due; outcomes in the sessions' order. */
-export async function makeMetas(
-  sessions: readonly Session[],
-  options: IndexAllOptions,
-): Promise<MetaOutcome[]> {
+async function makeMetas(sessions: readonly Session[], options: IndexAllOptions): Promise<MetaOutcome[]> {
   const records = readRecords(options.paths);
   const outcomes: MetaOutcome[] = [];
   let { complete, force = false } = options;

@@ -52,7 +52,7 @@ const INPUT_MAX_BYTES = 96_000;
 const ANSWER_MAX_TOKENS = 2000; // a page and its citations
 const QUESTION_MAX_CHARS = 4000; // a page
 
-export interface QueryOptions {
+interface QueryOptions {
   /** The configured model, or the host's own. */
   complete: CompleteJson;
   settings: Pick<Settings, "redact" | "exclude">;
@@ -61,7 +61,7 @@ export interface QueryOptions {
   maxBytes?: number;
 }
 
-export interface SessionAnswer {
+interface SessionAnswer {
   answer: string;
   confidence: Confidence;
   citations: (Citation & { file: string })[];

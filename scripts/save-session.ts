@@ -91,7 +91,7 @@ export interface SaveOptions {
   config?: Pick<Config, "paths" | "settings"> | undefined;
 }
 
-export interface Saved {
+interface Saved {
   /** The note's path. */
   path: string;
   /** False when an identical note already existed. */

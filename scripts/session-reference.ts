@@ -59,7 +59,7 @@ const STDIN = 0; // POSIX
 /** Whoever names a session so goes on with its work: what was observed comes with it. */
 const HAND_OVER = "last";
 
-export interface ReferenceOptions {
+interface ReferenceOptions {
   paths: PathsWithRules;
   settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages" | "observe">;
   /** @default UTC: a local clock would cost a hook as much as starting */
@@ -77,14 +77,14 @@ export interface ReferenceOptions {
   signal?: AbortSignal | undefined;
 }
 
-export interface ReferenceOutcome {
+interface ReferenceOutcome {
   reference: string;
   outcome: "resolved" | "ambiguous" | "not_found" | "over_limit";
   sessionId?: string;
   candidates?: Candidate[];
 }
 
-export interface ReferenceContext {
+interface ReferenceContext {
   references: ReferenceOutcome[];
   /** The context block; empty when the prompt mentions no session. */
   text: string;

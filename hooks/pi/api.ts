@@ -84,7 +84,7 @@ export interface PiTool {
 }
 
 /** What pi is about to summarise. */
-export interface PiPreparation {
+interface PiPreparation {
   firstKeptEntryId?: string;
   tokensBefore?: number;
   messagesToSummarize?: readonly unknown[];
