@@ -32,8 +32,6 @@ import { logFailure } from "./hook.ts";
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */
 const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000; // three times the time a model may take
-/** The pause before a model that failed to name a session is asked again. */
-const MODEL_REST_MS = 30 * 60_000;
 /** Of work on old sessions; what is left waits for the next start. */
 const OLD = { sliceMs: 1000, totalMs: 10 * 60_000 };
 
@@ -113,7 +111,7 @@ async function observe(session: Session, config: Config): Promise<void> {
 async function makeMeta(session: Session, config: Config): Promise<void> {
   const { paths, settings } = config;
   const complete = await configuredModel(config);
-  const { error, warning } = await indexMeta(session, { paths, settings, complete, restMs: MODEL_REST_MS });
+  const { error, warning } = await indexMeta(session, { paths, settings, complete, rests: true });
   if (warning !== undefined) await logFailure(paths, "background.meta", warning);
   if (error !== undefined) throw new Error(error);
 }

@@ -76,11 +76,10 @@ export async function activityOf(look: Look, { paths, settings }: Settled): Prom
 async function updatesOf(
   look: Look,
   { paths, settings }: Settled,
-): Promise<Pick<Updates, "text" | "problems" | "report" | "commit">> {
+): Promise<Pick<Updates, "text" | "problems" | "commit">> {
   if (look.changed.length === 0 && !look.mayHaveShared) {
     const { saveCursors } = await import("../lib/activity/cursors.ts");
-    const report = { sessions: [], overlaps: [] };
-    return { text: null, problems: [], report, commit: () => saveCursors(look) };
+    return { text: null, problems: [], commit: () => saveCursors(look) };
   }
   const { readUpdates } = await import("../lib/activity/updates.ts");
   const deadline = Date.now() + READING_MS;

@@ -295,7 +295,7 @@ test("a model that failed is not asked again after each turn, but when somebody 
   const minute = 60_000;
   const afterTurn = (at: number) =>
     configuredModel(config).then((complete) =>
-      indexMeta(listed, { ...config, complete, restMs: 30 * minute, now: () => new Date(at) }),
+      indexMeta(listed, { ...config, complete, rests: true, now: () => new Date(at) }),
     );
   expect((await afterTurn(0)).status).toBe("failed");
   expect((await afterTurn(10 * minute)).status).toBe("not-due");

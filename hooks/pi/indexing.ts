@@ -17,8 +17,6 @@ import { afterTurn, currentSession, on, type PiState, showStatus } from "./state
 const SLICE_MS = 20;
 const PAUSE_MS = 50; // keys that are typed come first
 const TELEMETRY = "session-index:index";
-/** The pause before a model that failed to name a session is asked again. */
-const MODEL_REST_MS = 30 * 60_000;
 
 /** Registers the indexing after a turn, and the note that `/new` leaves behind. */
 export function registerIndexing(state: PiState): void {
@@ -110,7 +108,7 @@ async function makeMeta(
     settings: config.settings,
     complete: namingModel(config, context),
     force,
-    restMs: force ? 0 : MODEL_REST_MS,
+    rests: !force,
     signal: abort.signal,
     // After /tree the last row of the file may be of a branch that was left.
     leafId: context.sessionManager.getLeafId() ?? undefined,

@@ -36,8 +36,8 @@ export interface MetaOptions {
   dryRun?: boolean;
   /** How long another process may hold the file. @default {120000} */
   lockWaitMs?: number;
-  /** How long a session is left alone at which a model failed; for work that nobody waits for. @default {0} */
-  restMs?: number;
+  /** Whether a model that has just failed is left alone for a while. @default {false} */
+  rests?: boolean;
   signal?: AbortSignal | undefined;
   now?: () => Date;
 }

@@ -27,6 +27,7 @@ import { fail, isSpoken, type MetaOptions, type MetaOutcome, type Summary, summa
 
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;
+const MODEL_REST_MS = 30 * 60_000; // a turn comes every few minutes, and a wrong key stays wrong
 
 /** What was noted of a session's meta. */
 interface Notes {
@@ -112,9 +113,9 @@ async function makeMeta(
   { record, outcome, options }: { record: SessionRecord; outcome: MetaOutcome; options: MetaOptions },
 ): Promise<Made> {
   const { meta, problem } = record;
-  const { settings, force = false, restMs = 0, leafId, now = () => new Date() } = options;
+  const { settings, force = false, rests = false, leafId, now = () => new Date() } = options;
   const noted = readNotes(record);
-  const isResting = now().getTime() - (noted.failedAt ?? Number.NEGATIVE_INFINITY) < restMs;
+  const isResting = rests && now().getTime() - (noted.failedAt ?? Number.NEGATIVE_INFINITY) < MODEL_REST_MS;
   const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
