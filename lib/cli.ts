@@ -220,7 +220,7 @@ export function speakerFlag(value: string | undefined, { user, assistant }: Part
 export function timeFlag(
   flag: string,
   value: string | undefined,
-  settings: { timezone: string },
+  settings: Pick<Config["settings"], "timezone">,
   edge: "start" | "end" = "start",
 ): Date | undefined {
   if (value === undefined) return undefined;

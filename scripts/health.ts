@@ -48,7 +48,7 @@ async function main({ config, configError, cwd, show }: Run<Record<never, never>
 
 function* describe(
   { status, findings, metrics, hooks, sends, runtime }: Health,
-  timezone: string,
+  timezone: string | undefined,
 ): Generator<Line | string> {
   const minute = (iso: string) => formatLocal(iso, timezone).slice(0, 16);
   yield { kind: "text", parts: [[status === "OK" ? "good" : "bad", status]] };

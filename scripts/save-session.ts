@@ -12,7 +12,7 @@ import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
-import { formatLocal } from "../lib/base/time.ts";
+import { formatLocal, systemTimezone } from "../lib/base/time.ts";
 import {
   integerFlag,
   type Run,
@@ -134,7 +134,7 @@ async function writeEnd({
   sessionId,
   ...options
 }: SaveOptions & { config: Pick<Config, "paths" | "settings"> }): Promise<Saved> {
-  const { timezone, participants } = settings;
+  const { timezone = systemTimezone(), participants } = settings;
   const rules = readRules(settings);
   const { clean, hasText } = rules;
   const { entries, messages } = readEnd(sessionFile, { count: messageCount, rules });

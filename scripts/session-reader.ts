@@ -107,8 +107,12 @@ export function readSessionLog(options: {
   const filter = EVERY_STEP;
   const head: Head = { ...readHead(file), agent };
   const { steps } = readLastSteps(file, { rules: ownRules(), filter, head, count: options.lines ?? 50 });
-  const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const style = { timezone, full: false, tools: false, isRewound: rewoundIn(file, statSync(file).size) };
+  const style = {
+    timezone: undefined,
+    full: false,
+    tools: false,
+    isRewound: rewoundIn(file, statSync(file).size),
+  };
   return steps.map((step) => plainText(formatStep(step, style))).join("\n");
 }
 
@@ -118,7 +122,7 @@ interface Request extends StepRequest {
   maxChars: number;
 }
 
-function requestOf(values: Values, timezone: string, participants: Participants): Request {
+function requestOf(values: Values, timezone: string | undefined, participants: Participants): Request {
   const tools = values.tools || (values.full && !values["no-tools"]);
   return {
     lines: lineFlag(values.line),
@@ -214,7 +218,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
 }
 
 /** Prints the sessions by their last row. */
-function printList({ values, config, cwd, show }: Run<typeof FLAGS>, timezone: string): void {
+function printList({ values, config, cwd, show }: Run<typeof FLAGS>, timezone: string | undefined): void {
   const { paths, settings } = config;
   const { project, subagents } = values;
   const rules = readRules(settings);

@@ -11,6 +11,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { readJson } from "../lib/base/files.ts";
 import { isRecord, recordOf } from "../lib/base/json.ts";
+import { systemTimezone } from "../lib/base/time.ts";
 import type { Run } from "../lib/cli.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -265,7 +266,7 @@ async function main({ words, config, cwd, show }: Run<Record<never, never>>): Pr
   const { references, text } = await referenceContext(given === "-" ? readFileSync(STDIN, "utf8") : given, {
     paths: config.paths,
     settings: config.settings,
-    timezone: config.settings.timezone,
+    timezone: config.settings.timezone ?? systemTimezone(),
     cwd,
     current: config.currentSession,
     model: async () => (await import("../lib/model/configured-model.ts")).configuredModel(config),

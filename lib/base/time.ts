@@ -184,7 +184,7 @@ export function instantOf(local: LocalTime, timezone: string): Date {
   return new Date(guess);
 }
 
-function systemTimezone(): string {
+export function systemTimezone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 

@@ -79,10 +79,7 @@ export function defaultSettings(): Settings {
   return {
     transcripts: [],
     participants: PARTICIPANTS,
-    // Asking the system costs three empty starts, so only who shows a time does.
-    get timezone() {
-      return Intl.DateTimeFormat().resolvedOptions().timeZone;
-    },
+
     commandName: "index-session",
     statusKey: "session-index",
     minNewUserMessages: 5,

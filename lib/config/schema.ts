@@ -96,7 +96,8 @@ const SETTINGS = z.strictObject({
   share: SHARE.optional(),
   transcripts: z.array(SYNCED),
   participants: z.strictObject({ user: word, assistant: word }),
-  timezone,
+  /** Without it the system's, whose name costs three empty starts to ask. */
+  timezone: timezone.optional(),
   commandName,
   statusKey: word,
   minNewUserMessages: positive,

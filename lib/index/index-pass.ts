@@ -51,7 +51,7 @@ export interface PassOptions {
   putChunk: ReturnType<typeof chunkPutter>;
   addDeeds: ReturnType<typeof deedAdder>;
   claim: ReturnType<typeof rowClaimer>;
-  settings: Pick<Settings, "participants" | "timezone">;
+  settings: Pick<Settings, "participants"> & { timezone: string };
   /** The redaction and exclusion rules. */
   rules: Rules;
   isOver: () => boolean;

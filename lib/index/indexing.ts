@@ -8,6 +8,7 @@
 import { join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
+import { systemTimezone } from "../base/time.ts";
 import type { Settings } from "../config/config.ts";
 import { currentExclude } from "../config/config.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
@@ -115,7 +116,7 @@ function startRun(options: IndexOptions): Run {
     putChunk: chunkPutter(store),
     addDeeds: deedAdder(store),
     claim: rowClaimer(store),
-    settings: { participants: settings.participants, timezone: settings.timezone },
+    settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
     rules: readRules(settings),
     // Asked before each entry: without a deadline the clock is not read.
     isOver: () =>

@@ -117,7 +117,7 @@ interface Spent {
 }
 
 /** Returns what was spent on the current local day. */
-export function readSpendToday(home: string, timezone: string, now: Date = new Date()): Spent {
+export function readSpendToday(home: string, timezone: string | undefined, now: Date = new Date()): Spent {
   if (!existsSync(stateIn(home))) return { usd: 0, calls: 0, tokens: { input: 0, output: 0 } };
   return withSpend(home, (store) => readDay(store, localDay(now.toISOString(), timezone)));
 }
@@ -189,7 +189,7 @@ function countOf(value: unknown): number | undefined {
   return number !== undefined && number >= 0 ? number : undefined;
 }
 
-function localDay(iso: string, timezone: string): string {
+function localDay(iso: string, timezone: string | undefined): string {
   return formatLocal(iso, timezone).slice(0, 10);
 }
 

@@ -218,7 +218,7 @@ interface SlugSources {
   /** The messages a model is shown, redacted. */
   content: string;
   at: string;
-  timezone: string;
+  timezone: string | undefined;
   clean: (text: string) => string;
   /** Asks a model. */
   slugOptions?: SlugOptions | AskedForSlug | undefined;

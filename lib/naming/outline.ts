@@ -12,7 +12,7 @@ import { commitMessage } from "../transcripts/tool-call.ts";
 
 interface OutlineOptions {
   /** IANA name. */
-  timezone: string;
+  timezone: string | undefined;
   /** Code points in all. */
   maxChars: number;
   /** What the two who talk are called. @default User and Assistant */

@@ -6,7 +6,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { formatLocal } from "../base/time.ts";
+import { formatLocal, systemTimezone } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry } from "../transcripts/session.ts";
 
@@ -224,13 +224,14 @@ export function uncovered(entries: readonly Entry[], memory: Pick<Memory, "cover
 interface Naming {
   taken: ReadonlyMap<string, Observation>;
   /** IANA name. */
-  timezone: string;
+  timezone: string | undefined;
   idOfLine?: ReadonlyMap<number, string> | undefined;
 }
 
 /** Gives drafts their ids and local times. An id is a hash of what it names; one that is taken already moves on. */
 export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine }: Naming): Observation[] {
   const used = new Set<string>();
+  const zone = timezone ?? systemTimezone();
   return drafts.map((draft) => {
     const id = freeId(draft, (candidate) => {
       const holder = taken.get(candidate);
@@ -241,7 +242,7 @@ export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine
     return {
       id,
       ...draft,
-      ...(isDated ? { local: `${formatLocal(draft.at ?? "", timezone).slice(0, 16)} ${timezone}` } : {}),
+      ...(isDated ? { local: `${formatLocal(draft.at ?? "", zone).slice(0, 16)} ${zone}` } : {}),
       ...(idOfLine ? { sourceIds: draft.sources.map((line) => idOfLine.get(line) ?? "") } : {}),
     };
   });

@@ -97,7 +97,7 @@ export function statusText(status: ObservationStatus): string {
 
 interface LineStyle {
   /** IANA name. */
-  timezone: string;
+  timezone?: string | undefined;
   /** What the two who talk are called. @default User and Assistant */
   participants?: Participants | undefined;
   redact: (text: string) => string;

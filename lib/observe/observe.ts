@@ -35,7 +35,7 @@ export interface ObserveContext {
   ledger: Ledger;
   settings: ObserveSettings;
   /** IANA name. */
-  timezone: string;
+  timezone: string | undefined;
   redact: (text: string) => string;
   /** Stores a record; called for each as soon as it is made. */
   append: (record: LedgerRecord) => void | Promise<void>;

@@ -29,7 +29,7 @@ export interface ReportedSession {
 
 export interface PageStyle {
   /** IANA name. */
-  timezone: string;
+  timezone: string | undefined;
   participants: { user: string; assistant: string };
   rules: Rules;
 }
@@ -283,7 +283,10 @@ export interface LinkedPage {
 }
 
 /** Returns the overview: by project, the one with the newest session first. */
-export function overviewPage(pages: readonly LinkedPage[], { timezone }: { timezone: string }): Html {
+export function overviewPage(
+  pages: readonly LinkedPage[],
+  { timezone }: { timezone: string | undefined },
+): Html {
   const newest = pages.toSorted((a, b) => (a.facts.to < b.facts.to ? 1 : -1));
   const projects = Map.groupBy(newest, ({ facts }) => facts.project);
   const sections = [...projects].map(
@@ -300,7 +303,7 @@ export function overviewPage(pages: readonly LinkedPage[], { timezone }: { timez
   });
 }
 
-function itemHtml({ id, facts }: LinkedPage, timezone: string): Html {
+function itemHtml({ id, facts }: LinkedPage, timezone: string | undefined): Html {
   const { title, description, agent, to, messages, edited } = facts;
   const length = [agent, counted(messages, "message")];
   if (edited.size > 0) length.push(`${counted(edited.size, "file")} edited`);

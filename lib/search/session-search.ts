@@ -251,7 +251,7 @@ async function timesAsked(
   if (topics !== undefined) return [];
   if (texts.length === 0) return [{ after, before, projects }];
   const { readTimeAsked } = await import("../language/times.ts");
-  const clock = { now: new Date(), timezone: ownTimezone(config) };
+  const clock = { now: new Date(), timezone: config.settings.timezone };
   const known = listOf(stores).flatMap(projectPaths);
   const asked = texts.map((text) => readTimeAsked(text, clock, [...new Set(known.map(folderName))]));
   const [question] = asked;
@@ -286,7 +286,7 @@ async function answerFinds(
   const style = {
     total: finds.length,
     maxChars: isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MODES.sessions.maxChars),
-    timezone: ownTimezone(config),
+    timezone: config.settings.timezone,
     nameOf: namer(config),
     shortId: (session: { id: string; file: string }) => shortIdIn(stores, session),
     clean: readRules(config.settings).clean,
@@ -313,7 +313,7 @@ async function answerHits(
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
-    timezone: ownTimezone(config),
+    timezone: config.settings.timezone,
     meaning,
     project: [projectKey(cwd), readOrigin(cwd)],
     isHidden: hiddenSessions(store, config),
@@ -350,7 +350,7 @@ function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): nu
 async function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): Promise<Line[]> {
   const options: PrintOptions = {
     maxChars: maxCharsOf(request),
-    timezone: ownTimezone(config),
+    timezone: config.settings.timezone,
     participants: config.settings.participants,
   };
   if (request.mode === "brief") return printBrief(found, options);
@@ -362,9 +362,4 @@ async function printed(found: readonly FoundHit[], request: SearchRequest, confi
     return printBySession(found, { ...options, ...sessions });
   }
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
-}
-
-/** Returns the zone that config.json names; undefined for the system's, whose name costs three empty starts to ask. */
-function ownTimezone({ settings }: Config): string | undefined {
-  return Object.getOwnPropertyDescriptor(settings, "timezone")?.value;
 }

@@ -74,7 +74,7 @@ function listingCells(
 interface ListStyle {
   rules: Rules;
   /** IANA name. */
-  timezone: string;
+  timezone: string | undefined;
   resume: boolean;
   /** Columns of the terminal. */
   columns: number | undefined;

@@ -126,7 +126,7 @@ export function insideOf({ entry: { tool }, result }: Step): { input: string; re
 /** How a log is written. */
 export interface LogStyle {
   /** IANA name. */
-  timezone: string;
+  timezone: string | undefined;
   /** What the two who talk are called. @default User and Assistant */
   participants?: Participants | undefined;
   /** Whether nothing is cut: compaction summaries, inputs and results. */
