@@ -15,7 +15,6 @@ import {
   idOf,
   MARK,
   ofOthers,
-  promptInput,
   writeSession,
 } from "./support/forget.ts";
 import { homePerTest, write, writeClaude, writePi } from "./support/home.ts";
@@ -94,7 +93,7 @@ describe("forget", () => {
     await home.ok("observe-compact", id, "--observe");
     await home.ok("index-meta", id, "--force");
     await home.ok("save-session", id);
-    await home.hook("user-prompt-submit", promptInput(home, "and now?"));
+    await home.prompt("and now?");
     expect(holding(home, MARK)).toEqual([]);
     expect(await home.ok("observe-compact", id, "--render")).toContain("harmless project");
     const rendered = await home.ok("observe-compact", withLedger, "--render");

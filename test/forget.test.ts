@@ -17,7 +17,6 @@ import {
   idOf,
   MARK,
   ofOthers,
-  promptInput,
   writeOther,
   writeSession,
 } from "./support/forget.ts";
@@ -90,7 +89,7 @@ describe("forget", () => {
     await home.ok("embed", "--new");
     await home.ok("embed", "--all");
     await home.ok("index-meta", "--all");
-    await home.hook("user-prompt-submit", promptInput(home, `${MARK}user @@${victims[0]}`));
+    await home.prompt(`${MARK}user @@${victims[0]}`);
     for (const id of victims) {
       expect((await home.run("observe-compact", id, "--observe")).exitCode).toBe(1);
       expect((await home.run("index-meta", id, "--force")).exitCode).toBe(1);

@@ -29,18 +29,14 @@ function forked(rows: readonly Row[], sessionId: string): Row[] {
 }
 
 async function everywhere(): Promise<string> {
-  const prompt = {
-    session_id: uuidFrom("me"),
-    transcript_path: join(home.root, "me.jsonl"),
-    cwd: home.project,
-  };
+  const me = { session_id: uuidFrom("me"), transcript_path: join(home.root, "me.jsonl"), cwd: home.project };
   const outputs = [
     await home.ok("session-reader", "--list"),
     await home.ok("search", SECRET, "--json"),
     await home.ok("index-meta", "--all", "--json"),
     await home.ok("session-reference", `@@"About the ${SECRET}"`, "--json"),
-    (await home.hook("user-prompt-submit", { ...prompt, prompt: "hello" })).stdout,
-    (await home.hook("session-start", { ...prompt, source: "startup" })).stdout,
+    await home.prompt("hello"),
+    (await home.hook("session-start", { ...me, source: "startup" })).stdout,
   ];
   return outputs.join("\n").replaceAll(`@@\\"About the ${SECRET}\\"`, "");
 }

@@ -160,13 +160,7 @@ describe.each(NAMES)("a session of %s", (agent) => {
     const at = new Date(Date.now() - 60_000).toISOString();
     HOST_WRITERS[agent]?.(other, { ...session, id: idIn(agent, "other"), cwd: other.project, at });
     await other.ok("session-reader", "--list");
-    const { stdout } = await other.hook("user-prompt-submit", {
-      session_id: uuidFrom("asking"),
-      prompt: "hello",
-      cwd: other.project,
-      hook_event_name: "UserPromptSubmit",
-    });
-    expect(stdout).toContain("Raise the zebra limit to 20, please");
+    expect(await other.prompt("hello")).toContain("Raise the zebra limit to 20, please");
   });
 });
 

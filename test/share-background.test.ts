@@ -2,7 +2,6 @@
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { hasPostgres } from "./support/postgres.ts";
-import { runCommand, starting } from "./support/run.ts";
 import { hubPerBlock, listenAsHub, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
@@ -77,19 +76,8 @@ describe("a hub that is away", () => {
     ] as const) {
       expect([script, (await alice.run(script, ...args)).exitCode]).toEqual([script, 0]);
     }
-    const prompt = {
-      session_id: uuid(5),
-      transcript_path: file,
-      cwd: alice.project,
-      prompt: "look at @@egret",
-      hook_event_name: "UserPromptSubmit",
-    };
-    const { exitCode } = await runCommand([...starting("hooks/claude/user-prompt-submit.ts")], {
-      env: alice.env,
-      cwd: alice.project,
-      stdin: JSON.stringify(prompt),
-    });
-    expect([exitCode, hub.connections()]).toEqual([0, 0]);
+    await alice.prompt("look at @@egret", { session_id: uuid(5), transcript_path: file });
+    expect(hub.connections()).toBe(0);
     hub.close();
   });
 });

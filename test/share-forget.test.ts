@@ -47,8 +47,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     expect(rowsOf(id)).toBe("1|1");
     expect(await desk.share()).toMatchObject({ published: { withdrawn: 1 } });
     expect(rowsOf(id)).toBe("0|0");
-    const looking = { session_id: uuid(9), transcript_path: "/x.jsonl", cwd: bob.project, prompt: "hello" };
-    expect((await bob.hook("user-prompt-submit", looking)).stdout).toContain("marmot");
+    expect(await bob.prompt("hello")).toContain("marmot");
     const held = () =>
       [bob.paths.shared, `${bob.paths.shared}-wal`, bob.paths.log].filter((file) => holds(file, "marmot"));
     expect(held()).not.toEqual([]);

@@ -6,7 +6,6 @@ import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.
 import { serverPerFile } from "./support/fake-openai.ts";
 import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { runCommand, starting } from "./support/run.ts";
 import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 // A test that takes too long has its processes killed, the server among them.
@@ -236,17 +235,9 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
   test("is what a session begins with, where it is the project's last", async () => {
     using carol = sharer(postgres, { role: "bob", machine: "attic" });
     await carol.share("--pull");
-    const input = {
-      session_id: uuid(40),
-      transcript_path: "/none.jsonl",
-      cwd: carol.project,
-      source: "startup",
-    };
-    const { stdout } = await runCommand([...starting("hooks/claude/session-start.ts")], {
-      env: { ...carol.env, SESSION_MEMORY_HUB_URL: "" },
-      cwd: carol.project,
-      stdin: JSON.stringify(input),
-    });
+    delete carol.env.SESSION_MEMORY_HUB_URL;
+    const session = { session_id: uuid(40), transcript_path: "/none.jsonl", cwd: carol.project };
+    const { stdout } = await carol.hook("session-start", { ...session, source: "startup" });
     const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
     expect(additionalContext).toMatch(
       /the last session in this project was ".+" \(\S+ ago\).* Its summary comes with @@alice@desk:00000000 in a prompt\.$/,
@@ -255,16 +246,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
   });
 
   test("is told of once before a prompt in the same project, and nowhere else", async () => {
-    const prompt = async (cwd: string, session: string) => {
-      const input = { session_id: session, cwd, prompt: "go on", hook_event_name: "UserPromptSubmit" };
-      const { stdout, exitCode } = await runCommand([...starting("hooks/claude/user-prompt-submit.ts")], {
-        env: bob.env,
-        cwd,
-        stdin: JSON.stringify(input),
-      });
-      expect(exitCode).toBe(0);
-      return stdout === "" ? "" : String(JSON.parse(stdout).hookSpecificOutput.additionalContext);
-    };
+    const prompt = (cwd: string, session_id: string) => bob.prompt("go on", { cwd, session_id });
     say(alice, uuid(20), ["where is the puffin", "on the cliff"]);
     await alice.share();
     await bob.share();

@@ -124,7 +124,7 @@ export async function holdEverything(
     await home.ok("save-session", id);
   }
   await home.ok("index-meta", ...ids, "--force");
-  await home.hook("user-prompt-submit", promptInput(home, `what of @@${ids[0]}?`));
+  await home.prompt(`what of @@${ids[0]}?`);
   await home.ok("search", `${MARK}user`);
   await home.ok("report", "--all");
 }
@@ -173,13 +173,6 @@ export function ofOthers(home: TemporaryHome, others: readonly string[]): unknow
   return [chunks, sessions, state, vectors]
     .map((rows) => rows?.filter(isTheirs))
     .concat([texts as never, integrity as never]);
-}
-
-/** The input of the prompt hook in a session that is new. */
-export function promptInput(home: TemporaryHome, prompt: string): object {
-  const session_id = uuidFrom("somebody new");
-  const transcript_path = join(home.root, `${session_id}.jsonl`);
-  return { session_id, transcript_path, cwd: home.project, prompt };
 }
 
 export function writeOther(home: TemporaryHome): string {

@@ -21,7 +21,7 @@ import { CLAUDE_SESSION } from "./claude.ts";
 import { CODEX_SESSION } from "./codex.ts";
 import { FIXTURES, FIXTURES_CWD } from "./fixtures.ts";
 import { PI_SESSION } from "./pi.ts";
-import { jsonl, type Row } from "./rows.ts";
+import { jsonl, type Row, uuidFrom } from "./rows.ts";
 import { type Finished, runScript } from "./run.ts";
 
 export interface TemporaryHome {
@@ -39,6 +39,11 @@ export interface TemporaryHome {
   run(name: string, ...args: string[]): Promise<Finished>;
   /** Runs a hook of Claude Code on this input. */
   hook(name: string, input: object | string): Promise<Finished>;
+  /** Submits a prompt in Claude Code, in a session of no transcript unless told otherwise; returns what is injected. */
+  prompt(
+    text: string,
+    fields?: { session_id?: string; transcript_path?: string; cwd?: string },
+  ): Promise<string>;
   /** Runs one that must succeed and returns what it prints. */
   ok(name: string, ...args: string[]): Promise<string>;
   /** What to do before it is removed. */
@@ -77,6 +82,15 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
     hook(name, input) {
       const stdin = typeof input === "string" ? input : JSON.stringify(input);
       return runScript(`hooks/claude/${name}.ts`, [], { env: this.env, cwd: this.project, stdin });
+    },
+    async prompt(text, fields) {
+      const { root, project, env } = this;
+      const session = { session_id: uuidFrom("me"), transcript_path: join(root, "me.jsonl"), cwd: project };
+      const input = { hook_event_name: "UserPromptSubmit", prompt: text, ...session, ...fields };
+      const options = { env, cwd: input.cwd, stdin: JSON.stringify(input) };
+      const { stdout, ...ended } = await runScript("hooks/claude/user-prompt-submit.ts", [], options);
+      expect(ended).toEqual({ stderr: "", exitCode: 0 });
+      return stdout === "" ? "" : JSON.parse(stdout).hookSpecificOutput.additionalContext;
     },
     async ok(name, ...args) {
       const { stdout, stderr, exitCode } = await this.run(name, ...args);
