@@ -7,6 +7,7 @@
 
 import { type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
+import { compareText } from "../base/text.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
@@ -179,11 +180,6 @@ function read(
 
 /** A turn or two, which take milliseconds to read. */
 const WHOLE_BYTES = 64 * 1024;
-
-function compareText(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
 
 /** Each probe reaches back four times as far as the one before. */
 const PROBE_BYTES = 256 * 1024;

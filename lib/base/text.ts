@@ -109,6 +109,12 @@ export function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0;
 }
 
+/** Compares two texts by their code units, as `sort` wants it. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
 /** Starts a sha256 hash. node:crypto is loaded here: it costs more than an empty start, and most runs hash nothing. */
 export function sha256(): Hash {
   return process.getBuiltinModule("node:crypto").createHash("sha256");

@@ -3,7 +3,7 @@
 import { basename, dirname, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
-import { folderName } from "../base/text.ts";
+import { compareText, folderName } from "../base/text.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
 import { outermostEntries, readHead } from "../transcripts/head.ts";
@@ -19,7 +19,7 @@ import {
   type TranscriptFile,
 } from "./places.ts";
 import { projectKey, projectLookup, sessionProject } from "./project.ts";
-import { withNames } from "./record.ts";
+import { recordKey, withNames } from "./record.ts";
 import { hostTitle, lastDirectory, lastTime } from "./titles.ts";
 import { voluteSessions } from "./volute.ts";
 
@@ -223,32 +223,24 @@ function tryHead(file: string): Head | undefined {
  * Sorts newest first, and keeps one of several copies of a session: the newest, or where one was synced from another
  * machine the longest, since a copy may be behind and its time is that of the copying.
  */
-export function newestCopies(sessions: Session[]): Session[] {
-  sessions.sort((a, b) => order(b.updatedAt, a.updatedAt) || order(a.id, b.id) || order(a.file, b.file));
+export function newestCopies(sessions: readonly Session[]): Session[] {
+  const byTime = (a: Session, b: Session) => compareText(b.updatedAt, a.updatedAt);
   const kept = new Map<string, Session>();
-  for (const session of sessions) {
-    const key = `${session.agent} ${session.id}`;
-    const newer = kept.get(key);
-    if (!newer) kept.set(key, session);
-    else {
-      const better = isLonger(session, newer) ? session : newer;
-      // Either copy may have the name.
-      better.name ??= session.name ?? newer.name;
-      kept.set(key, better);
-    }
+  for (const session of sessions.toSorted((a, b) => byTime(a, b) || compareText(a.file, b.file))) {
+    const key = recordKey(session);
+    const newer = kept.get(key) ?? session;
+    const better = isLonger(session, newer) ? session : newer;
+    // Either copy may have the name.
+    better.name ??= session.name ?? newer.name;
+    kept.set(key, better);
   }
-  return [...kept.values()].sort((a, b) => order(b.updatedAt, a.updatedAt));
+  return [...kept.values()].sort(byTime);
 }
 
 function isLonger(session: Session, than: Session): boolean {
   if (session.machine === undefined && than.machine === undefined) return false;
   if (session.size !== than.size) return session.size > than.size;
   return session.machine === undefined && than.machine !== undefined;
-}
-
-function order(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 /**
@@ -265,7 +257,7 @@ export function isExcluded(
     paths && exclude.sessions.length > 0
       ? (session.name ?? readName(session, paths) ?? hostTitle(session))
       : undefined;
-  const cwd = needsProject ? (session.cwd ?? readHead(session.file)?.cwd) : undefined;
+  const cwd = needsProject ? (session.cwd ?? tryHead(session.file)?.cwd) : undefined;
   if (name === undefined && cwd === undefined) return false;
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
 }
