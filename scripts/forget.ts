@@ -23,18 +23,20 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
-import { namedTargets, projectEntry, type Target, targetsWhere } from "../lib/forget/forget-target.ts";
 import {
-  ensureIndexes,
   type ForgetOptions,
   type Forgotten,
-  finishErasing,
   forgetTargets,
   forgetText,
   isAnything,
+  namedTargets,
+  prepareIndexes,
+  projectEntry,
   readHeld,
+  type Target,
+  targetsWhere,
   undoExclusion,
-} from "../lib/forget/removal.ts";
+} from "../lib/forget/forget.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
@@ -79,8 +81,7 @@ async function main({ config: given, ...rest }: Asked): Promise<void> {
   const { values, words } = asked;
   refuseContradictions(values, words);
   if (values.undo !== undefined) return await undo(values.undo, asked);
-  await ensureIndexes(config.paths, config.settings);
-  if (!values["dry-run"]) finishErasing(config.paths);
+  await prepareIndexes(config.paths, { settings: config.settings, dryRun: values["dry-run"] });
   if (values.pattern) await forgetPatterns(values.pattern, asked);
   else await forgetSessions(asked);
 }

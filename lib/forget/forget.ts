@@ -1,11 +1,12 @@
 /**
- * Forgets sessions, or anything that contains a text: first excludes it, then removes it from every store, then
- * overwrites the freed bytes. The next run completes one that was interrupted. Undoing takes the exclusion back.
+ * Forgets sessions that a host has or only our own data still knows, or anything that contains a text: first excludes it,
+ * then removes it from every store, then overwrites the freed bytes. The next run completes one that was interrupted.
  */
 
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { forgetMarks } from "../activity/cursors.ts";
+import { findCursorFile } from "../activity/look.ts";
 import { forgetTold } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
@@ -24,24 +25,155 @@ import { countRows, eraseFreed, forgetRows, isEraseDue, type RowsFound } from ".
 import { ensureIndex } from "../index/freshness.ts";
 import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
-import { forgetLedgers } from "../observe/ledger.ts";
+import { forgetLedgers, ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { forgetReports } from "../report/html.ts";
 import { metaDirectory } from "../sessions/meta.ts";
-import { forgetMetas } from "../sessions/record.ts";
-import { PREFIX_MIN } from "../sessions/references.ts";
+import { findMachine } from "../sessions/places.ts";
+import {
+  directoryHere,
+  projectDirectories,
+  projectKey,
+  projectLookup,
+  readOrigin,
+  realDirectory,
+  sessionProject,
+} from "../sessions/project.ts";
+import { forgetMetas, hasMeta } from "../sessions/record.ts";
+import { namedExactly, PREFIX_MIN } from "../sessions/references.ts";
+import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
+import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { forgetShared } from "../share/replica.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { eraseFreedState, type Forgetting, forgetInLog, forgetWritten } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
 import { removeCopies } from "../transcripts/hosts.ts";
-import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
-import type { Entry } from "../transcripts/session.ts";
+import { dropForgottenRows, keepForgottenRows, ownRules, readExclusion } from "../transcripts/rules.ts";
+import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import type { Target } from "./forget-target.ts";
 
 type Exclude = Settings["exclude"];
+
+/** A session to forget. */
+export interface Target {
+  id: string;
+  /** Undefined when only files are left that do not record it. */
+  agent?: Agent | undefined;
+  name?: string | undefined;
+  cwd?: string | undefined;
+  /** The session that started it. */
+  parentId?: string | undefined;
+  /** Its transcript, if the host still has it. */
+  transcript?: string | undefined;
+}
+
+interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current" | "remark"> {
+  held: readonly HeldSession[];
+}
+
+/**
+ * Resolves references to sessions, each with its subagents.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS`, or `NOT_FOUND` when neither a host nor our data knows it.
+ */
+export function namedTargets(references: readonly string[], options: TargetOptions): Target[] {
+  const named = references.map((reference) => namedTarget(reference, options));
+  const ids = new Set(named.map(({ id }) => id));
+  const children = allKnown(options).filter(({ parentId }) => parentId !== undefined && ids.has(parentId));
+  return distinct([...named, ...children]);
+}
+
+function namedTarget(reference: string, options: TargetOptions): Target {
+  const { paths, held } = options;
+  const exactly = { subagents: true, exact: true, sessionOnly: true };
+  try {
+    return toTarget(resolveSession(reference, { ...options, ...exactly }));
+  } catch (error) {
+    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
+    const known = namedExactly(reference, held);
+    if (known.length === 1 && known[0]) return toTarget(known[0]);
+    if (known.length > 1) {
+      const ids = known.map(({ id }) => id).slice(0, 5);
+      const what = `Cannot tell which session "${oneLine(redact(reference), 60)}" is: it fits ${known.length}`;
+      const hint = `use an id: ${ids.join(", ")}`;
+      throw new SessionMemoryError("AMBIGUOUS", what, { details: { candidates: ids }, hint });
+    }
+    // Our files are named by id.
+    if (isHeldById(reference, paths)) return { id: reference };
+    throw error;
+  }
+}
+
+/** Returns whether any file of ours other than an index is about a session. */
+function isHeldById(id: string, paths: PathsWithRules): boolean {
+  const files = [ledgerFile(paths, id), findCursorFile(paths.cursors, id).path];
+  return hasMeta(id, paths) || files.some((file) => existsSync(file));
+}
+
+/** Returns the entry of `exclude.projects` for a project as the user named it. */
+export function projectEntry(project: string, cwd: string): string {
+  if (!/[/\\]|^\.\.?$/.test(project)) return project;
+  const directory = realDirectory(project.startsWith(".") ? `${cwd}/${project}` : project);
+  // The top of a repository means all its worktrees, a folder inside one only itself.
+  return projectDirectories(directory).includes(directory) ? projectKey(directory) : directory;
+}
+
+/** Returns the sessions of a project, or of all, that have been idle since a time. */
+export function targetsWhere(
+  { project, before }: { project?: string | undefined; before?: Date | undefined },
+  options: TargetOptions,
+): Target[] {
+  const { hasSession } = readExclusion({ ...NOTHING, projects: project ? [project] : [] });
+  // Sessions of other machines belong to the same project if they have the same origin.
+  const isDirectory = project !== undefined && isAbsolute(project);
+  const origin = isDirectory ? readOrigin(project) : undefined;
+  const isWanted = ({ id, here, updatedAt, project: known }: Known) =>
+    (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
+    (project === undefined ||
+      (origin !== undefined && known === origin) ||
+      hasSession({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
+  return distinct(allKnown(options).filter(isWanted));
+}
+
+interface Known extends Target {
+  /** Its directory, where that is one of this machine. */
+  here: string | undefined;
+  project: string | undefined;
+  updatedAt: string;
+}
+
+/** Returns every session that a host or an index knows. */
+function allKnown({ paths, cwd, held }: TargetOptions): Known[] {
+  const listed = listSessions(paths, { subagents: true, cwd, dated: true });
+  const there = new Set(listed.map(({ id }) => id));
+  const lookup = projectLookup();
+  const sessions = listed.map((session) => {
+    const place = sessionPlace(session);
+    const { updatedAt } = session;
+    const project = sessionProject(place, lookup);
+    return { ...toTarget({ ...session, cwd: place.cwd }), here: directoryHere(place), project, updatedAt };
+  });
+  const gone = held.filter(({ id }) => !there.has(id));
+  const hereOf = ({ cwd, file }: HeldSession) => directoryHere({ cwd, machine: findMachine(file, paths) });
+  return [
+    ...sessions,
+    ...gone.map((session) => ({ ...session, ...toTarget(session), here: hereOf(session) })),
+  ];
+}
+
+/** Of one that only an index holds, no transcript is left. */
+function toTarget(session: Session | HeldSession): Target {
+  const { id, agent, name, cwd, parentId, file } = session;
+  const isThere = "size" in session && session.size > 0;
+  return { id, agent, name, cwd, parentId, transcript: isThere ? file : undefined };
+}
+
+function distinct(targets: readonly Target[]): Target[] {
+  const byId = new Map<string, Target>();
+  for (const target of targets) if (!byId.has(target.id)) byId.set(target.id, target);
+  return [...byId.values()];
+}
 
 export interface ForgetOptions {
   paths: PathsWithRules;
@@ -88,19 +220,18 @@ const LOCK_WAIT_MS = 30_000;
 /** Work that was already running may have written again. */
 const ROUNDS_MAX = 3;
 
-/** Carries over every index that must be, so that what it holds can be found. */
-export async function ensureIndexes(paths: PathsWithRules, settings: Settings): Promise<void> {
+/** Carries over every index that must be, so that what it holds can be found; completes what an interrupted run left undone. */
+export async function prepareIndexes(
+  paths: PathsWithRules,
+  { settings, dryRun }: { settings: Settings; dryRun: boolean },
+): Promise<void> {
   for (const index of allIndexes(paths)) await ensureIndex(index, settings);
+  if (!dryRun) inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
 /** Returns the sessions in all indexes. */
 export function readHeld(paths: PathsWithRules): HeldSession[] {
   return inIndexes(paths, (store) => heldSessions(store)).flat();
-}
-
-/** Completes the compaction that an interrupted run left undone. */
-export function finishErasing(paths: PathsWithRules): void {
-  inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
 /** Forgets the given sessions. */
