@@ -315,7 +315,11 @@ describe("forget", () => {
       keepOn((round) => started("search", [`${MARK}user ${round}`])),
     ];
     await Bun.sleep(700);
-    await home.ok("forget", "--yes", ...ids);
+    const forget = () => home.run("forget", "--yes", ...ids);
+    let forgot = await forget();
+    // It says to run it again where a reader kept the database's log from being emptied.
+    for (let time = 0; time < 20 && forgot.stderr.includes("error: BUSY"); time++) forgot = await forget();
+    expect(forgot.exitCode).toBe(0);
     await Bun.sleep(700);
     isOver = true;
     await Promise.all(others);
