@@ -172,7 +172,7 @@ test("nothing in a failing tool's output is the user's word", async () => {
 });
 
 test.each([
-  ["forbids", "please don't edit the lock file"],
+  ["forbids", "Never use port 8080, it must be 8443."],
   ["decides", "let's use tabs rather than spaces"],
   ["corrects", "no, that is the wrong table"],
   ["forbids in another language", "niemals direkt auf main"],
