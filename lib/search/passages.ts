@@ -56,23 +56,6 @@ export function toPassages(ranked: readonly RankedChunk[]): Passage[] {
   return passages;
 }
 
-/** Merges line ranges that overlap or adjoin; the order of the first of each stays. */
-export function mergeRanges(ranges: readonly (readonly [number, number])[]): [number, number][] {
-  const merged: [number, number][] = [];
-  for (const [from, to] of ranges) {
-    const touching = merged.filter(([a, b]) => from <= b + 1 && to >= a - 1);
-    const first = touching[0];
-    if (!first) {
-      merged.push([from, to]);
-      continue;
-    }
-    for (const other of touching.slice(1)) merged.splice(merged.indexOf(other), 1);
-    first[0] = Math.min(from, ...touching.map(([a]) => a));
-    first[1] = Math.max(to, ...touching.map(([, b]) => b));
-  }
-  return merged;
-}
-
 /** Returns whether a chunk is one of a passage's. */
 export function isWithin({ store, sessionId, index }: ChunkRow, { first, last }: Passage): boolean {
   return (

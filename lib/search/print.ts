@@ -205,7 +205,7 @@ export function printBySession(
   const lines = shown.map((own, i) => {
     const [{ hit, shortId }] = own;
     const shownPlaces = own.map(({ hit: { first_line: from, last_line: to } }) => [from, to] as const);
-    const places = withoutContained([...shownPlaces, ...hit.also]);
+    const places = mergeRanges([...shownPlaces, ...hit.also]);
     const named = places.slice(0, PLACES_NAMED).map(([from, to]) => rangeOf(from, to));
     const facts = joinFacts([
       ["name", shortId],
@@ -238,12 +238,21 @@ function tellingRow(own: readonly FoundHit[]): Row | undefined {
   );
 }
 
-/** Returns ranges without those that lie in another one. */
-function withoutContained(ranges: readonly (readonly [number, number])[]): (readonly [number, number])[] {
-  return ranges.filter(
-    ([from, to], i) =>
-      !ranges.some(([a, b], k) => a <= from && to <= b && (b - a > to - from || k < i) && k !== i),
-  );
+/** Merges line ranges that overlap or adjoin; the order of the first of each stays. */
+export function mergeRanges(ranges: readonly (readonly [number, number])[]): [number, number][] {
+  const merged: [number, number][] = [];
+  for (const [from, to] of ranges) {
+    const touching = merged.filter(([a, b]) => from <= b + 1 && to >= a - 1);
+    const first = touching[0];
+    if (!first) {
+      merged.push([from, to]);
+      continue;
+    }
+    for (const other of touching.slice(1)) merged.splice(merged.indexOf(other), 1);
+    first[0] = Math.min(from, ...touching.map(([a]) => a));
+    first[1] = Math.max(to, ...touching.map(([, b]) => b));
+  }
+  return merged;
 }
 
 /** Returns the head line of a hit; a session that was named above is not named again. */
