@@ -173,13 +173,11 @@ export function readChoices(
 
 /** Lowers the worth of tool calls whose words were also said; a word that only a tool call holds is shown there. */
 function discountDone({ rows, units }: Choice): void {
-  const said = new Set<number>();
-  const [done, spoken] = [true, false].map((is) =>
-    units.filter(({ row }) => (rows[row]?.who === "tool") === is),
-  );
-  for (const { held } of spoken ?? []) for (const [i, share] of held.entries()) if (share > 0) said.add(i);
-  for (const { held } of done ?? []) {
-    for (const [i, share] of held.entries()) if (said.has(i)) held[i] = share * DONE;
+  const isDone = ({ row }: Unit) => rows[row]?.who === "tool";
+  const said = units.filter((unit) => !isDone(unit));
+  for (const { held } of units.filter(isDone)) {
+    for (const [i, share] of held.entries())
+      if (share > 0 && said.some((unit) => unit.held[i] !== 0)) held[i] = share * DONE;
   }
 }
 

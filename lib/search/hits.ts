@@ -335,17 +335,11 @@ function firstInside(rows: readonly PassageRow[]): Row[] {
 
 /** Returns the worth of each stem of the phrasings; one that several use is worth more. */
 function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
-  const worths = new Map<string, number>();
-  const uses = new Map<string, number>();
-  for (const { question } of phrasings) {
-    const weighed = asked.weigh(question.terms);
-    for (const [i, { stem }] of question.terms.entries()) {
-      worths.set(stem, weighed[i]?.worth ?? 0);
-      uses.set(stem, (uses.get(stem) ?? 0) + 1);
-    }
-  }
-  for (const [stem, worth] of worths) worths.set(stem, worth * Math.sqrt(uses.get(stem) ?? 1));
-  return worths;
+  const worths = phrasings.flatMap(({ question: { terms } }) =>
+    asked.weigh(terms).map(({ worth }, i) => ({ stem: terms[i]?.stem ?? "", worth })),
+  );
+  const byStem = [...Map.groupBy(worths, ({ stem }) => stem)];
+  return new Map(byStem.map(([stem, same]) => [stem, (same[0]?.worth ?? 0) * Math.sqrt(same.length)]));
 }
 
 /** Shows whole exchanges, each as far as its share of the code points goes. */
