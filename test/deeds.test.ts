@@ -134,7 +134,7 @@ describe("deedsIn() of Claude Code", () => {
 
 describe("deedsIn() of pi", () => {
   test("pairs calls with their results", () => {
-    const edit = { path: "src/a.ts", oldText: "one\ntwo\nthree", newText: "one\n2\nthree" };
+    const edit = { path: "src/a.ts", oldText: "one\ntwo\n}\nfour", newText: "1\ntwo\n}\nfour\nfive" };
     const tools = [
       { name: "bash", id: "c1", arguments: { command: "npm run check" } },
       { name: "edit", id: "c2", arguments: edit },
@@ -151,7 +151,7 @@ describe("deedsIn() of pi", () => {
       ),
     ).toEqual([
       "3|5|command|npm run check||failed|error TS2322",
-      "3|4|edit|src/a.ts|-two\n+2|done|Successfully replaced",
+      "3|4|edit|src/a.ts|-one\n+1\n+five|done|Successfully replaced",
     ]);
   });
 

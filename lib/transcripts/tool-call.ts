@@ -116,16 +116,26 @@ function argumentsText(input: JsonRecord): string {
     .join("\n");
 }
 
-/** Writes a replacement as one hunk: the lines that both texts begin and end with are kept, those between are changed. */
+/** A line that comes again only after so many others is another one. */
+const REACH_LINES = 100;
+
+/** Writes a replacement as a diff: of two lines that both come again on the other side, the nearer one is kept. */
 function diffText(before: string, after: string): string {
   const [old, now] = [splitLines(before), splitLines(after)];
-  let start = 0;
-  while (start < old.length && start < now.length && old[start] === now[start]) start++;
-  let end = 0;
-  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end++;
-  const removed = old.slice(start, old.length - end).map((line) => `-${line}`);
-  const added = now.slice(start, now.length - end).map((line) => `+${line}`);
-  return [...removed, ...added].join("\n");
+  const lines: string[] = [];
+  for (let [i, j] = [0, 0]; i < old.length || j < now.length; ) {
+    const [was, is] = [old[i], now[j]];
+    const added = was === undefined ? 0 : now.slice(j, j + REACH_LINES).indexOf(was);
+    const removed = is === undefined ? 0 : old.slice(i, i + REACH_LINES).indexOf(is);
+    if (was === is) {
+      lines.push(` ${was}`);
+      i++;
+      j++;
+    } else if (was === undefined || (is !== undefined && added !== -1 && (removed === -1 || added < removed)))
+      lines.push(`+${now[j++]}`);
+    else lines.push(`-${old[i++]}`);
+  }
+  return lines.join("\n");
 }
 
 /** Returns a unified diff from its first changed hunk on; undefined when it changes nothing. */
