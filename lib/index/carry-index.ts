@@ -11,7 +11,7 @@ import { type Rules, readRules } from "../transcripts/rules.ts";
 import { cleanMessages } from "./chunk-messages.ts";
 import { deedFrom } from "./deeds.ts";
 import { hostId } from "./index-state.ts";
-import { contentHash, deedAdder, putFullText } from "./session-rows.ts";
+import { addDeeds, contentHash, putFullText } from "./session-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {
@@ -125,7 +125,6 @@ const DEED = `id, session, line, result_line, exchange_line, timestamp, kind, to
   result`;
 
 function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying): boolean {
-  const add = deedAdder({ db: to });
   const seen = new Set<number>();
   return eachRow(from, { table: "deeds", columns: DEED }, (row) => {
     const { id, session, exchangeLine, timestamp, ...deed } = deedFrom(row);
@@ -134,7 +133,11 @@ function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying):
     const [target, input, result] = [clean(deed.target), clean(deed.input), clean(deed.result)];
     const paths = deed.paths.map(clean);
     if ([target, input, result, ...paths].some(hasText)) return;
-    add([{ ...deed, at: timestamp, target, input, result, paths }], { session, exchangeLine, timestamp });
+    addDeeds({ db: to }, [{ ...deed, at: timestamp, target, input, result, paths }], {
+      session,
+      exchangeLine,
+      timestamp,
+    });
   });
 }
 

@@ -27,9 +27,9 @@ import {
   updateRewound,
 } from "./index-state.ts";
 import {
-  type chunkPutter,
+  addDeeds,
   countChunks,
-  type deedAdder,
+  putChunk,
   removeChunk,
   removeChunks,
   type StoredChunk,
@@ -48,9 +48,6 @@ const DAMAGED_SHARE = 0.5;
 /** What the passes of one run have in common. */
 export interface PassOptions {
   store: Store;
-  putChunk: ReturnType<typeof chunkPutter>;
-  addDeeds: ReturnType<typeof deedAdder>;
-  claim: ReturnType<typeof rowClaimer>;
   settings: Pick<Settings, "participants"> & { timezone: string };
   /** The redaction and exclusion rules. */
   rules: Rules;
@@ -197,19 +194,19 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
 function putExchange(pass: Pass, { entries: all, closed }: Exchange): void {
   const { store, state, isNew, lastLine, head, session, settings, next } = pass;
   const exchangeLine = (all[0] as Entry).line;
-  const entries = pass.claim(all, state);
+  const entries = claimRows(store, all, state);
   const around = head?.startedAt ?? session.updatedAt;
   if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
   pass.deedsTo = lastLine;
   const timestamp = entries[0]?.at ?? around;
-  pass.addDeeds(deedsIn(entries), { session: state.number, exchangeLine, timestamp });
+  addDeeds(store, deedsIn(entries), { session: state.number, exchangeLine, timestamp });
   const chunks = chunkExchange({ entries, closed }, { sessionId: state.id, firstIndex: next, ...settings });
   for (const chunk of chunks) {
     pass.next++;
     // a pattern may reach over several messages
     if (pass.rules.hasText(chunk.content) || pass.rules.hasText(chunk.tools)) continue;
     const place = { timestamp: chunk.at ?? around, exchangeLine, before: pass.before.get(chunk.index) };
-    if (pass.putChunk(chunk, place)) pass.newChunks++;
+    if (putChunk(store, chunk, place)) pass.newChunks++;
     pass.before.delete(chunk.index);
   }
 }
@@ -313,10 +310,10 @@ function isClaimed(entry: Entry, before: Entry | undefined): boolean {
 }
 
 /**
- * Prepares the statements that claim rows, once for a run. Hosts write forks by copying rows, with their ids, into a new
- * file, and a row is indexed where it was seen first.
+ * Returns the entries whose rows no other session or line has; the others are copies. Hosts write forks by copying rows,
+ * with their ids, into a new file, and a row is indexed where it was seen first.
  */
-export function rowClaimer({ db }: Store) {
+function claimRows({ db }: Store, entries: readonly Entry[], { number, id }: IndexedSession): Entry[] {
   const take = db.prepare(
     "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   );
@@ -324,22 +321,19 @@ export function rowClaimer({ db }: Store) {
   const noteCopy = db.prepare(
     "INSERT OR IGNORE INTO copies (session_id, owner_id) SELECT ?, id FROM sessions WHERE number = ?",
   );
-  function isOurs(key: number, line: number, session: Pick<IndexedSession, "number" | "id">): boolean {
-    if (take.run(key, session.number, line).changes === 1) return true;
+  const isOurs = (key: number, line: number) => {
+    if (take.run(key, number, line).changes === 1) return true;
     const row = holder.get(key);
-    if (row?.session !== session.number) noteCopy.run(session.id, Number(row?.session));
-    return row?.session === session.number && row.line === line;
-  }
-  /** Returns the entries whose rows no other session or line has; the others are copies. */
-  return (entries: readonly Entry[], session: Pick<IndexedSession, "number" | "id">): Entry[] => {
-    let isTaken = true;
-    return entries.filter((entry, position) => {
-      if (!isClaimed(entry, entries[position - 1])) return isTaken;
-      const key = entryKey(entry);
-      isTaken = key === undefined || isOurs(shortHash(key), entry.line, session);
-      return isTaken;
-    });
+    if (row?.session !== number) noteCopy.run(id, Number(row?.session));
+    return row?.session === number && row.line === line;
   };
+  let isTaken = true;
+  return entries.filter((entry, position) => {
+    if (!isClaimed(entry, entries[position - 1])) return isTaken;
+    const key = entryKey(entry);
+    isTaken = key === undefined || isOurs(shortHash(key), entry.line);
+    return isTaken;
+  });
 }
 
 /** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */

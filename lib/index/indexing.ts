@@ -30,7 +30,7 @@ import {
   readStored,
   unreadBytes,
 } from "./freshness.ts";
-import { type PassOptions, releaseRows, rowClaimer, runPass } from "./index-pass.ts";
+import { type PassOptions, releaseRows, runPass } from "./index-pass.ts";
 import {
   emptyReport,
   forgetProgress,
@@ -41,7 +41,7 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import { chunkPutter, deedAdder, removeSession } from "./session-rows.ts";
+import { removeSession } from "./session-rows.ts";
 
 export interface IndexOptions {
   store: Store;
@@ -113,9 +113,6 @@ function startRun(options: IndexOptions): Run {
     isOutdated: false,
     projects: projectLookup(),
     store,
-    putChunk: chunkPutter(store),
-    addDeeds: deedAdder(store),
-    claim: rowClaimer(store),
     settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
     rules: readRules(settings),
     // Asked before each entry: without a deadline the clock is not read.

@@ -34,56 +34,42 @@ interface ChunkPlace {
 
 const INSERT_TEXT = "INSERT INTO chunks_fts (rowid, content, header, tools, extra) VALUES (?, ?, ?, ?, ?)";
 
-/**
- * Prepares, once for a run, the statements that insert chunks, and returns the function that runs them. The hash is the key
- * of a chunk's vector and topics; by default it is that of its header and content.
- */
-export function chunkAdder({ db }: Pick<Store, "db">) {
+/** Inserts a chunk. The hash is the key of its vector and topics; by default it is that of its header and content. */
+export function addChunk(
+  { db }: Pick<Store, "db">,
+  chunk: Chunk,
+  { timestamp, exchangeLine, hash }: Omit<ChunkPlace, "before"> & { hash: Uint8Array | undefined },
+): void {
+  const key = hash ?? contentHash(chunk.contextContent);
+  const topics = cachedTopics(db, key);
+  const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
   const insert = db.prepare(
     `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
        first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count,
        row_lines, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  const insertText = db.prepare(INSERT_TEXT);
-  const createdAt = new Date().toISOString();
-  const cachedTopics = topicCache(db);
-
-  return (
-    chunk: Chunk,
-    { timestamp, exchangeLine }: Omit<ChunkPlace, "before">,
-    hash = contentHash(chunk.contextContent),
-  ): void => {
-    const topics = cachedTopics(hash);
-    const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
-    const { lastId } = insert.run(
-      ...[chunk.sessionId, chunk.index, timestamp],
-      ...[JSON.stringify(chunk.speakers), JSON.stringify(topics ?? chunk.topics)],
-      ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
-      ...[chunk.firstLine, chunk.lastLine, exchangeLine, hash],
-      ...[chunk.content, contextContent, chunk.tools],
-      ...[JSON.stringify(chunk.entryIds), chunk.tokens, writeRowLines(chunk.rows), createdAt],
-    );
-    insertText.run(lastId, ...fullTextColumns({ ...chunk, contextContent }));
-  };
+  const { lastId } = insert.run(
+    ...[chunk.sessionId, chunk.index, timestamp],
+    ...[JSON.stringify(chunk.speakers), JSON.stringify(topics ?? chunk.topics)],
+    ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
+    ...[chunk.firstLine, chunk.lastLine, exchangeLine, key],
+    ...[chunk.content, contextContent, chunk.tools],
+    ...[JSON.stringify(chunk.entryIds), chunk.tokens, writeRowLines(chunk.rows), new Date().toISOString()],
+  );
+  db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, contextContent }));
 }
 
-/**
- * Prepares, once for a run, the statements that replace the chunk at an index, and returns the function that runs them: true
- * if the chunk's words are new.
- */
-export function chunkPutter(store: Store) {
-  const add = chunkAdder(store);
-  return (chunk: Chunk, place: ChunkPlace): boolean => {
-    const { before } = place;
-    const hash = contentHash(chunk.contextContent);
-    const isKnown = before?.hash === Buffer.from(hash).toString("hex");
-    if (isKnown && before.place === describePlace(chunk, place)) return false;
-    // its vector waits in the cache for the chunk that has the same words
-    if (before) removeChunk(store, before.id);
-    add(chunk, place, hash);
-    return !isKnown;
-  };
+/** Puts a chunk in place of the one at its index; returns whether its words are new. */
+export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean {
+  const { before } = place;
+  const hash = contentHash(chunk.contextContent);
+  const isKnown = before?.hash === Buffer.from(hash).toString("hex");
+  if (isKnown && before.place === describePlace(chunk, place)) return false;
+  // its vector waits in the cache for the chunk that has the same words
+  if (before) removeChunk(store, before.id);
+  addChunk(store, chunk, { ...place, hash });
+  return !isKnown;
 }
 
 export function countChunks({ db }: Store, sessionId: string): number {
@@ -131,12 +117,9 @@ export function putFullText({ db }: Pick<Store, "db">, id: number): void {
   db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...texts, tools: String(row?.tools) }));
 }
 
-function topicCache(db: Store["db"]): (hash: Uint8Array) => string[] | undefined {
-  const find = db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?");
-  return (hash) => {
-    const row = find.get(hash);
-    return row ? (JSON.parse(String(row.topics)) as string[]) : undefined;
-  };
+function cachedTopics(db: Store["db"], hash: Uint8Array): string[] | undefined {
+  const row = db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?").get(hash);
+  return row && JSON.parse(String(row.topics));
 }
 
 function withTopics(contextContent: string, topics: readonly string[]): string {
@@ -187,11 +170,12 @@ interface DeedPlace {
   timestamp: string;
 }
 
-/**
- * Prepares, once for a run, the statements that insert deeds with their full text and the keys of their error lines, and
- * returns the function that runs them.
- */
-export function deedAdder({ db }: Pick<Store, "db">) {
+/** Inserts deeds with their full text and the keys of their error lines. */
+export function addDeeds(
+  { db }: Pick<Store, "db">,
+  deeds: readonly Deed[],
+  { session, exchangeLine, timestamp }: DeedPlace,
+): void {
   const insert = db.prepare(
     `INSERT INTO deeds (session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input,
        outcome, result)
@@ -201,22 +185,20 @@ export function deedAdder({ db }: Pick<Store, "db">) {
     "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
   );
   const insertError = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
-  return (deeds: readonly Deed[], { session, exchangeLine, timestamp }: DeedPlace): void => {
-    for (const deed of deeds) {
-      const { line, resultLine = null, at = timestamp, kind, tool, target, input, outcome, result } = deed;
-      const paths = deed.paths.join("\n");
-      const place = [session, line, resultLine, exchangeLine, at];
-      const texts = [target, paths === target ? null : paths, input, outcome, result];
-      const { lastId } = insert.run(...place, kind, tool, ...texts);
-      const names = paths === target ? target : `${target}\n${paths}`;
-      const words = isFileText(kind, outcome) ? "" : result;
-      insertText.run(lastId, names, input, words, splitJoined(names, input));
-      // a command that went well may print errors too
-      if (kind !== "command" || outcome === "rejected") continue;
-      const keys = errorKeys(result, { hasFailed: outcome === "failed" }).keys();
-      for (const key of keys) insertError.run(key, lastId);
-    }
-  };
+  for (const deed of deeds) {
+    const { line, resultLine = null, at = timestamp, kind, tool, target, input, outcome, result } = deed;
+    const paths = deed.paths.join("\n");
+    const place = [session, line, resultLine, exchangeLine, at];
+    const texts = [target, paths === target ? null : paths, input, outcome, result];
+    const { lastId } = insert.run(...place, kind, tool, ...texts);
+    const names = paths === target ? target : `${target}\n${paths}`;
+    const words = isFileText(kind, outcome) ? "" : result;
+    insertText.run(lastId, names, input, words, splitJoined(names, input));
+    // a command that went well may print errors too
+    if (kind !== "command" || outcome === "rejected") continue;
+    const keys = errorKeys(result, { hasFailed: outcome === "failed" }).keys();
+    for (const key of keys) insertError.run(key, lastId);
+  }
 }
 
 /** Returns whether a deed's result is just the text of a file, by which nobody searches for the deed. */

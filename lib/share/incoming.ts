@@ -10,7 +10,7 @@ import type { Config } from "../config/config.ts";
 import { cleanMessages } from "../index/chunk-messages.ts";
 import { removeDeed } from "../index/deeds.ts";
 import { markErase } from "../index/forget-rows.ts";
-import { chunkAdder, deedAdder, removeChunk } from "../index/session-rows.ts";
+import { addChunk, addDeeds, removeChunk } from "../index/session-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
@@ -181,11 +181,10 @@ export async function fetchSessions(
   wanted: readonly SharedSession[],
   options: FetchOptions,
 ): Promise<number> {
-  const rows = replicaRows(options.replica, options.gone);
   const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
   let done = 0;
   for (const batch of batchesBy(wanted, { max: WRITE, weigh: ({ chunks }) => chunks })) {
-    done += await fetchBatch(hub, batch, { ...options, rows });
+    done += await fetchBatch(hub, batch, options);
     options.onProgress?.(done, total);
   }
   return done;
@@ -195,7 +194,7 @@ export async function fetchSessions(
 async function fetchBatch(
   hub: Hub,
   batch: readonly SharedSession[],
-  { replica, config, exclusion, rows }: FetchOptions & { rows: ReplicaRows },
+  { replica, config, exclusion, gone }: FetchOptions,
 ): Promise<number> {
   const clean = cleaner(config.settings.redact.extra);
   const byNumber = new Map(batch.map((session) => [session.number, session]));
@@ -214,8 +213,14 @@ async function fetchBatch(
     const incoming = toChunk(row, storedId, clean);
     const { chunk, deeds } = incoming;
     const isOut = exclusion.hasText(`${chunk.contextContent}\n${chunk.tools}`);
-    if (isOut || !incoming.hash) return rows.remove(storedId, chunk.index);
-    rows.put({ ...incoming, deeds: deeds.filter((deed) => !holdsText(deed, exclusion.hasText)) });
+    if (isOut || !incoming.hash) {
+      if (!removeIncoming(replica, storedId, chunk.index)) return;
+      markErase(replica);
+      gone.add(storedId);
+    } else {
+      const kept = deeds.filter((deed) => !holdsText(deed, exclusion.hasText));
+      putChunk(replica, { ...incoming, deeds: kept });
+    }
   };
   for await (const page of gathered(pagesOf(hub, batch), WRITE)) {
     replica.db.transaction(() => page.forEach(put));
@@ -285,45 +290,32 @@ async function* gathered(pages: AsyncIterable<HubRow[]>, size: number): AsyncGen
   if (rows.length > 0) yield rows;
 }
 
-type ReplicaRows = ReturnType<typeof replicaRows>;
-
-/** Prepares the statements by which a run writes chunks in the index's own tables, so that search needs no others. */
-function replicaRows(replica: Store, gone: Set<string>) {
+/** Puts a chunk with its deeds, in the index's own tables, in place of the one at its index. */
+function putChunk(replica: Store, { chunk, place, hash, deeds }: IncomingChunk): void {
   const { db } = replica;
-  const [add, addDeeds] = [chunkAdder(replica), deedAdder(replica)];
-  const find = db.prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index = ?");
-  const lastDeed = db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds");
-  const numberOf = db.prepare("SELECT number FROM sessions WHERE id = ?");
-  const noteDeeds = db.prepare(
-    "INSERT INTO shared_deeds (deed, stored_id, idx) SELECT id, ?, ? FROM deeds WHERE id > ?",
+  const { sessionId, index } = chunk;
+  removeIncoming(replica, sessionId, index);
+  addChunk(replica, chunk, { ...place, hash });
+  if (deeds.length === 0) return;
+  const last = Number(db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds").get()?.id);
+  const number = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number);
+  addDeeds(replica, deeds, { session: number, ...place });
+  db.prepare("INSERT INTO shared_deeds (deed, stored_id, idx) SELECT id, ?, ? FROM deeds WHERE id > ?").run(
+    ...[sessionId, index, last],
   );
-  const deedsOf = db.prepare("SELECT deed FROM shared_deeds WHERE stored_id = ? AND idx = ?");
-  const dropNotes = db.prepare("DELETE FROM shared_deeds WHERE stored_id = ? AND idx = ?");
-  const removeRows = (storedId: string, idx: number, id: unknown) => {
-    for (const { deed } of deedsOf.all(storedId, idx)) removeDeed(replica, Number(deed));
-    dropNotes.run(storedId, idx);
-    removeChunk(replica, Number(id));
-  };
-  return {
-    /** Puts a chunk with its deeds in place of the one at its index. */
-    put({ chunk, place, hash, deeds }: IncomingChunk): void {
-      const { sessionId, index } = chunk;
-      const before = find.get(sessionId, index);
-      if (before) removeRows(sessionId, index, before.id);
-      add(chunk, place, hash);
-      if (deeds.length === 0) return;
-      const last = Number(lastDeed.get()?.id);
-      addDeeds(deeds, { session: Number(numberOf.get(sessionId)?.number), ...place });
-      noteDeeds.run(sessionId, index, last);
-    },
-    remove(storedId: string, idx: number): void {
-      const row = find.get(storedId, idx);
-      if (!row) return;
-      if (!gone.has(storedId)) markErase(replica);
-      gone.add(storedId);
-      removeRows(storedId, idx, row.id);
-    },
-  };
+}
+
+/** Removes a chunk with its deeds; returns whether it was there. */
+function removeIncoming(replica: Store, storedId: string, idx: number): boolean {
+  const { db } = replica;
+  const find = db.prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index = ?");
+  const row = find.get(storedId, idx);
+  if (!row) return false;
+  const deeds = db.prepare("SELECT deed FROM shared_deeds WHERE stored_id = ? AND idx = ?");
+  for (const { deed } of deeds.all(storedId, idx)) removeDeed(replica, Number(deed));
+  db.prepare("DELETE FROM shared_deeds WHERE stored_id = ? AND idx = ?").run(storedId, idx);
+  removeChunk(replica, Number(row.id));
+  return true;
 }
 
 function writeSession({ db }: Store, shared: SharedSession, session: IncomingSession): void {
