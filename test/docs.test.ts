@@ -57,36 +57,23 @@ describe.each(PAGES)("each command of %s", (name) => {
 
 test("what README.md shows of activity is what the program prints", async () => {
   using own = temporaryHome();
-  const [me, other] = ["me", "other"].map(uuidFrom) as [string, string];
-  const path = (name: string) => join(own.project, name);
-  const edit = (file: string) => ({ name: "Edit", input: { file_path: path(file) } });
+  const [me = "", other = ""] = ["me", "other"].map(uuidFrom);
+  const edit = (file: string) => ({ name: "Edit", input: { file_path: join(own.project, file) } });
   const run = { name: "Bash", input: { command: "make" } };
-  const row = (sessionId: string, seconds: number) => ({
-    sessionId,
-    cwd: own.project,
-    at: secondsAgo(seconds),
-  });
-  writeClaude(own, {
-    id: me,
-    rows: [
-      claudeUser({ ...row(me, 370), text: "go on" }),
-      claudeAssistant({ ...row(me, 365), tools: [edit("src/deploy.ts")] }),
-    ],
-  });
-  const file = writeClaude(own, {
-    id: other,
-    rows: [
-      claudeUser({ ...row(other, 300), text: "how do I deploy this?" }),
-      claudeAssistant({
-        ...row(other, 290),
-        text: "Two steps.",
-        tools: [edit("src/deploy.ts"), edit("b.ts")],
-      }),
-      claudeUser({ ...row(other, 250), text: "go" }),
-      claudeAssistant({ ...row(other, 200), tools: [run, run, run] }),
-      claudeAssistant({ ...row(other, 190), text: "Deployed, the health check is green." }),
-    ],
-  });
+  const row = (sessionId: string, ago: number) => ({ sessionId, cwd: own.project, at: secondsAgo(ago) });
+  const mine = [
+    claudeUser({ ...row(me, 370), text: "go on" }),
+    claudeAssistant({ ...row(me, 365), tools: [edit("src/deploy.ts")] }),
+  ];
+  const theirs = [
+    claudeUser({ ...row(other, 300), text: "how do I deploy this?" }),
+    claudeAssistant({ ...row(other, 290), text: "Two.", tools: [edit("src/deploy.ts"), edit("b.ts")] }),
+    claudeUser({ ...row(other, 250), text: "go" }),
+    claudeAssistant({ ...row(other, 200), tools: [run, run, run] }),
+    claudeAssistant({ ...row(other, 190), text: "Deployed, the health check is green." }),
+  ];
+  writeClaude(own, { id: me, rows: mine });
+  const file = writeClaude(own, { id: other, rows: theirs });
   write(join(file.replace(".jsonl", ""), "custom-title.json"), '{"customTitle":"deploy"}');
   const { stdout } = await own.run("activity-summary", "--current", me);
   expect(stdout).toBe(blocks(README, "text").find((text) => text.startsWith("[Session Activity]")) ?? "");
