@@ -95,11 +95,11 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
   const pending = uncovered(older, memory);
-  let left = rawTokens(pending);
+  let left = when === "due" ? rawTokens(pending) : Number.POSITIVE_INFINITY;
   for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
     if (options.signal?.aborted || options.shouldStop?.()) break;
     options.onStep?.(at, pending.length);
-    if (when === "due" && left < settings.stepTokens) break;
+    if (left < settings.stepTokens) break;
     const step = cutStep(pending.slice(at), { maxTokens, redact: options.redact });
     if (!step) break;
     const notes = await notesOn(step, { ...options, outcome, memory });

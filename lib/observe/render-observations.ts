@@ -239,7 +239,7 @@ export async function compactionSummary(options: CompactionOptions) {
   const keptFrom = firstKept?.line ?? Number.POSITIVE_INFINITY;
   const replaced = entries.filter(({ line }) => line > afterLine && line < keptFrom);
   // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
-  let { ledger } = await observe({ ...options, complete: undefined, maxSteps: 0 });
+  let { ledger } = await observe({ ...options, when: "all", complete: undefined, maxSteps: 0 });
   const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
   const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
     const signal = complete ? AbortSignal.any(signals) : options.signal;
