@@ -146,8 +146,8 @@ test("after failures an observer in the background waits, longer each time, and 
   const complete = answering({ observations: [] });
   const context = { paths: home.paths, settings: defaultSettings(), complete, now: () => now };
   const statuses: string[] = [];
-  // Half a day of turns every ten seconds.
-  for (let turn = 0; turn < 4320; turn++, now += 10_000)
+  // Half a day of turns every half minute.
+  for (let turn = 0; turn < 1440; turn++, now += 30_000)
     statuses.push((await observeSession(session, context)).status);
   expect(statuses.filter((status) => status === "failed")).toHaveLength(10);
   expect(new Set(statuses)).toEqual(new Set(["failed", "backing-off"]));
