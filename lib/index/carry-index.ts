@@ -8,10 +8,9 @@ import type { Settings } from "../config/config.ts";
 import { copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import { cleanMessages } from "./chunk-messages.ts";
-import { deedFrom } from "./deeds.ts";
 import { hostId } from "./index-state.ts";
 import { addDeeds, contentHash, putFullText } from "./session-rows.ts";
+import { cleanMessages, deedFrom } from "./stored-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {

@@ -7,11 +7,11 @@ import type { Settings } from "../config/config.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
-import { removeDeedsWith } from "./deeds.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
 import { sessionsWithCopies } from "./index-pass.ts";
 import { forgetProgress } from "./index-state.ts";
 import { removeChunk, removeSession } from "./session-rows.ts";
+import { removeDeedsWith } from "./stored-rows.ts";
 
 /** What would be removed. */
 export interface RowsFound {

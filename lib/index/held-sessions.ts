@@ -12,10 +12,9 @@ import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
-import { joinPieces, splitMessages } from "./chunk-messages.ts";
-import { readDeeds, type StoredDeed } from "./deeds.ts";
 import { ensureIndex } from "./freshness.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
+import { joinPieces, readDeeds, type StoredDeed, splitMessages } from "./stored-rows.ts";
 
 /** A session in the index, by the host's id. */
 export interface HeldSession extends SessionRow {

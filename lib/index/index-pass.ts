@@ -16,7 +16,6 @@ import type { Cursor, Entry, Exchange, Session } from "../transcripts/session.ts
 import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
 import { chunkExchange, exchanges } from "./chunk.ts";
-import { removeDeeds } from "./deeds.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -35,6 +34,7 @@ import {
   type StoredChunk,
   storedChunks,
 } from "./session-rows.ts";
+import { removeDeeds } from "./stored-rows.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;

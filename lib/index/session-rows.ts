@@ -6,10 +6,9 @@ import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
 import { fullTextColumns } from "./chunk.ts";
-import { writeRowLines } from "./chunk-messages.ts";
 import { keepVector } from "./chunk-vectors.ts";
-import { removeDeeds } from "./deeds.ts";
 import { updateRewound } from "./index-state.ts";
+import { removeDeeds, writeRowLines } from "./stored-rows.ts";
 
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;

@@ -1,7 +1,7 @@
 /** The SQL statements of the search: finds and filters chunks and deeds that may answer, and reads chunks and their neighbours. */
 
-import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deeds.ts";
 import type { SessionRow } from "../index/index-state.ts";
+import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/stored-rows.ts";
 import type { NamedValues, SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";

@@ -1,6 +1,6 @@
 /** Finds how a failure ended: the run that passed without its error, the steps in between, and which of them may have helped. */
 
-import type { StoredDeed } from "../index/deeds.ts";
+import type { StoredDeed } from "../index/stored-rows.ts";
 import { errorWords, sameLine } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import {

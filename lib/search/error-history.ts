@@ -1,7 +1,7 @@
 /** Finds where an error occurred before, and the commands and edits after which the same command ran without it. */
 
 import { counted } from "../base/text.ts";
-import { readDeeds, type StoredDeed } from "../index/deeds.ts";
+import { readDeeds, type StoredDeed } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import { errorLines, errorWords, outputLines, sameLine } from "../transcripts/error-lines.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";

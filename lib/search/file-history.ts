@@ -1,7 +1,7 @@
 /** The sessions that edited, read or discussed a file, under its name and those it had before. */
 
 import { isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
-import type { StoredDeed } from "../index/deeds.ts";
+import type { StoredDeed } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { shellParts, shellWords } from "./commands.ts";

@@ -1,9 +1,8 @@
 /** A find: a place in a session where something was done, described in a few words, with the rows that show it. */
 
 import { truncate } from "../base/text.ts";
-import { splitMessages } from "../index/chunk-messages.ts";
-import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/deeds.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { DEED_COLUMNS, deedFrom, type StoredDeed, splitMessages } from "../index/stored-rows.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";

@@ -3,8 +3,8 @@
 import { countPoints, cutLine, joinFacts, type Line, type Part, plainText } from "../base/output.ts";
 import { counted, folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
-import { readDeeds, type StoredDeed } from "../index/deeds.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
+import { readDeeds, type StoredDeed } from "../index/stored-rows.ts";
 import { gist, replyOf } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";

@@ -1,7 +1,7 @@
 /** Joins ranked chunks into passages, reads their rows, and measures how likely each answers. */
 
 import { countPoints } from "../base/output.ts";
-import type { StoredDeed } from "../index/deeds.ts";
+import type { StoredDeed } from "../index/stored-rows.ts";
 import { splitJoined } from "../language/words.ts";
 import {
   type ChunkFilter,

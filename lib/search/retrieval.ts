@@ -3,8 +3,8 @@
  * question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
  */
 
-import type { StoredDeed } from "../index/deeds.ts";
 import type { SessionRow } from "../index/index-state.ts";
+import type { StoredDeed } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Store } from "../store/store.ts";

@@ -1,9 +1,8 @@
 /** Reads the rows to print of a part of a session from the index: what was said and done, on which line, in which exchange. */
 
 import { formatLocal } from "../base/time.ts";
-import { joinPieces, splitMessages } from "../index/chunk-messages.ts";
-import { readDeeds, type StoredDeed } from "../index/deeds.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
+import { joinPieces, readDeeds, type StoredDeed, splitMessages } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { type ChunkRow, readChunksAfter, readExchangesBeside } from "./candidates.ts";

@@ -2,8 +2,8 @@
 
 import { counted, FOREIGN_LABEL, quoteCode, truncate } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/deeds.ts";
 import { type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/stored-rows.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";

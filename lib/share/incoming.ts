@@ -7,10 +7,9 @@
 import { recordOf, stringOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
-import { cleanMessages } from "../index/chunk-messages.ts";
-import { removeDeed } from "../index/deeds.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { addChunk, addDeeds, removeChunk } from "../index/session-rows.ts";
+import { cleanMessages, removeDeed } from "../index/stored-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { AGENTS } from "../transcripts/hosts.ts";

@@ -7,9 +7,8 @@
 import { realpathSync, statSync } from "node:fs";
 import { sha256, shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
-import { cleanMessages } from "../index/chunk-messages.ts";
-import { readDeeds, type StoredDeed } from "../index/deeds.ts";
 import { hostId } from "../index/index-state.ts";
+import { cleanMessages, readDeeds, type StoredDeed } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
