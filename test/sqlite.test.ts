@@ -25,7 +25,7 @@ describe("openDatabase()", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(db.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
     expect(db.prepare("PRAGMA foreign_keys").get()).toEqual({ foreign_keys: 1 });
-    expect(db.vectors).toEqual({ mode: "vec0", version: "v0.1.9" });
+    expect(db.vectors).toEqual({ mode: "vec0" });
     db.exec("CREATE TABLE t (x)");
     expect(statSync(`${path}-wal`).mode & 0o777).toBe(0o600);
     db.close();

@@ -34,7 +34,7 @@ export interface SqlDatabase {
   /** Why nothing can be written: the folder is read-only or full. Undefined where writing works. */
   readonly readOnly: string | undefined;
   /** How nearest vectors are found: by sqlite-vec's `vec0` tables, or by our own scan and the reason for it. */
-  readonly vectors: { mode: "vec0"; version: string } | { mode: "scan"; why: string };
+  readonly vectors: { mode: "vec0" } | { mode: "scan"; why: string };
   /** Runs one or several statements without parameters. */
   exec(sql: string): void;
   /** Prepares a statement; the same text is prepared once. */
@@ -346,8 +346,7 @@ function loadVectors(driver: Driver): SqlDatabase["vectors"] {
   try {
     const { getLoadablePath } = require("sqlite-vec") as typeof import("sqlite-vec");
     driver.loadExtension(getLoadablePath());
-    const row = driver.prepare("SELECT vec_version() AS version").get() as { version: string };
-    return { mode: "vec0", version: row.version };
+    return { mode: "vec0" };
   } catch (error) {
     return { mode: "scan", why: describeError(error).split("\n")[0] ?? "unknown" };
   }
