@@ -12,6 +12,7 @@ import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts"
 setDefaultTimeout(60_000);
 
 const ID = uuid(1);
+const ALICE = { owner: "alice", machine: "desk" };
 const server = serverPerFile();
 
 describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
@@ -98,17 +99,14 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(await read(ID, "--tools", "--line", "3", "--around", "0")).toContain(
       "$ bun test ledger\n  1 fail: duplicate key",
     );
-    const { session, entries } = JSON.parse(await read(ID, "--json"));
-    expect(session).toMatchObject({ id: ID, name: "double refunds", agent: "claude", file: null });
-    expect(session.from).toEqual({ owner: "alice", machine: "desk" });
-    expect(entries.map(({ line, kind }: { line: number; kind: string }) => [line, kind])).toEqual([
-      [1, "user"],
-      [2, "assistant"],
-      [3, "tool"],
-      [5, "assistant"],
-      [6, "user"],
-      [7, "assistant"],
-    ]);
+    const { session } = JSON.parse(await read(ID, "--json"));
+    expect(session).toMatchObject({
+      id: ID,
+      name: "double refunds",
+      agent: "claude",
+      file: null,
+      from: ALICE,
+    });
   });
 
   test("answers a question from what is here of it, by query-session and by @@, with places that name it", async () => {
@@ -139,8 +137,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     const shared = await compact(`alice@desk:${ID.slice(0, 8)}:2-5`, "--render");
     expect([shared.exitCode, shared.stderr, shared.stdout]).toEqual([0, "", own.stdout]);
     const { session } = JSON.parse((await compact(ID, "--json")).stdout);
-    const from = { owner: "alice", machine: "desk" };
-    expect(session).toEqual({ id: ID, name: "double refunds", agent: "claude", file: "", from });
+    expect(session).toEqual({ id: ID, name: "double refunds", agent: "claude", file: "", from: ALICE });
     const refused = await compact(`alice@desk:${ID}`, "--observe");
     expect([refused.exitCode, refused.stdout, refused.stderr]).toEqual([
       1,
@@ -169,8 +166,6 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     (JSON.parse(await search(...args, "--json")).results as { session_id: string; from?: object }[]).map(
       ({ session_id, from }) => [session_id, from],
     );
-  const ALICE = { owner: "alice", machine: "desk" };
-
   test("is found, with whose it is and a place that the reader takes as it stands", async () => {
     expect(await found("why are refunds booked twice")).toEqual([[ID, ALICE]]);
     const [head = ""] = (await search("why are refunds booked twice", "ledger key random")).split("\n");
