@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { registerObservationCommands, registerTools } from "../hooks/pi/commands.ts";
-import { registerPrompt } from "../hooks/pi/extension.ts";
-import { registerMeta } from "../hooks/pi/indexing.ts";
+import { registerMeta, registerPrompt } from "../hooks/pi/extension.ts";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import {
   chain,

@@ -6,14 +6,24 @@
  */
 
 import { takeLook } from "../../lib/activity/look.ts";
+import { describeError } from "../../lib/base/errors.ts";
 import { recordOf } from "../../lib/base/json.ts";
+import { findRuntime, withOwnRuntime } from "../../lib/base/runtime.ts";
+import type { Config } from "../../lib/config/config.ts";
+import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
+import type { Session } from "../../lib/transcripts/session.ts";
+import { logFailure, startBackground, startBeginning } from "../hook.ts";
 import { activityOf, answerFailure, referencesIn } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
-import { registerIndexing, registerMeta } from "./indexing.ts";
-import { namingModel, promptModel } from "./models.ts";
+import { namingModel, namingModelName, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
-import { loadState, on, type PiState, pathsOf } from "./state.ts";
+import { afterTurn, currentSession, loadState, on, type PiState, pathsOf, showStatus } from "./state.ts";
+
+/** Longer slices would be noticed while typing. */
+const SLICE_MS = 20;
+const PAUSE_MS = 50; // keys that are typed come first
+const TELEMETRY = "session-index:index";
 
 export async function register(pi: PiApi): Promise<void> {
   const state = await loadState(pi);
@@ -79,4 +89,117 @@ function sessionIn({ sessionManager, cwd }: PiContext) {
 
 function message(customType: string, content: string | undefined) {
   return content === undefined ? undefined : { message: { customType, content, display: true } };
+}
+
+/** Registers the indexing after a turn, and the note that `/new` leaves behind. */
+function registerIndexing(state: PiState): void {
+  const { config } = state;
+  let canStart: boolean | undefined;
+  afterTurn(state, "indexing", async (context) => {
+    canStart ??= findRuntime({ env: withOwnRuntime(config.env), cwd: context.cwd }) !== undefined;
+    if (canStart) await startWork(config, context, []);
+    else await indexInSlices(state, context);
+  });
+  on(state, "session_start", (_, { cwd }) => startBeginning(cwd, config.env));
+  on(state, "session_shutdown", async ({ reason }, context) => {
+    if (reason === "new") await startWork(config, context, ["--save"]);
+  });
+}
+
+/** Starts hooks/background.ts for the present session, if it has a file. */
+async function startWork({ env }: Config, context: PiContext, flags: string[]): Promise<void> {
+  const { file, ...session } = sessionIn(context);
+  if (file === undefined) return;
+  await startBackground({ ...session, file }, "pi", { flags: ["--index-only", ...flags], env });
+}
+
+/** Indexes the present session in pi's own process, a little at a time. */
+async function indexInSlices({ config, abort }: PiState, context: PiContext): Promise<void> {
+  const session = await currentSession(context);
+  if (!session) return;
+  const { paths, settings } = config;
+  const [{ indexSessions }, { withIndex }] = await Promise.all([
+    import("../../lib/index/indexing.ts"),
+    import("../../lib/index/freshness.ts"),
+  ]);
+  await withIndex(config, async (store) => {
+    const slice = { store, sessions: [session], settings, home: paths.home, deadlineMs: SLICE_MS };
+    for (let left = 1; left > 0 && !abort.signal.aborted; ) {
+      const report = await indexSessions(slice);
+      left = report.sessions === 0 ? 0 : report.left;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  });
+}
+
+/** Registers the command and the naming after a turn. */
+export function registerMeta(state: PiState): void {
+  const { settings, paths } = state.config;
+  /** The user messages that each session had when it was last read: reading it holds up pi's terminal. */
+  const known = new Map<string, number>();
+  afterTurn(state, "meta", async (context) => {
+    const session = await currentSession(context);
+    if (!session) return;
+    const rows = context.sessionManager.getBranch();
+    const users = rows.filter(({ type, message }) => type === "message" && message?.role === "user").length;
+    const last = known.get(session.id);
+    if (last !== undefined && users - last < settings.minNewUserMessages) return;
+    const { newUsers = 0 } = await makeMeta(session, { state, context, force: false });
+    known.set(session.id, users - newUsers);
+  });
+  state.pi.registerCommand(settings.commandName, {
+    description: "Name and summarise this session now",
+    async handler(_, context) {
+      await context.waitForIdle();
+      try {
+        const session = await currentSession(context);
+        if (session) await makeMeta(session, { state, context, force: true });
+        else context.ui.notify("This session is not kept: there is nothing to index", "warning");
+      } catch (error) {
+        await logFailure(paths, "pi.meta", error);
+        const { redact } = await import("../../lib/redact/redact.ts");
+        context.ui.notify(`Cannot index this session: ${redact(describeError(error))}`, "error");
+      }
+    },
+  });
+}
+
+/** Makes the session's meta when it is due; reports it in a telemetry entry and in the status line, with the cost. */
+async function makeMeta(
+  session: Session,
+  { state, context, force }: { state: PiState; context: PiContext; force: boolean },
+): Promise<MetaOutcome> {
+  const { config, abort, pi } = state;
+  const { indexMeta } = await import("../../lib/naming/session-meta.ts");
+  const outcome = await indexMeta(session, {
+    paths: config.paths,
+    settings: config.settings,
+    complete: namingModel(config, context),
+    force,
+    rests: !force,
+    signal: abort.signal,
+    // After /tree the last row of the file may be of a branch that was left.
+    leafId: context.sessionManager.getLeafId() ?? undefined,
+  });
+  const { status, name, model, usd, usage, error, warning } = outcome;
+  if (warning) {
+    await logFailure(config.paths, "pi.meta", warning);
+    context.ui.notify(warning, "warning");
+  }
+  // The rule-based update after each turn costs nothing and is no news.
+  if (status === "not-due" || !(force || usage || error !== undefined)) return outcome;
+  pi.appendEntry(TELEMETRY, {
+    success: status === "indexed",
+    sessionId: session.id,
+    // A failed attempt names the model that failed.
+    model: error === undefined ? model : (namingModelName(config, context) ?? model),
+    timestamp: new Date().toISOString(),
+    usage,
+    error,
+  });
+  const { formatCost } = await import("../../lib/model/spend.ts");
+  const cost = usage ? formatCost(usd, usage.input + usage.output) : "$0.0000";
+  const text = error === undefined ? `indexed "${name}" (${cost})` : `indexing failed: ${error}`;
+  showStatus(state, context, { text });
+  return outcome;
 }
