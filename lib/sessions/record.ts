@@ -10,7 +10,7 @@ import { readJson, statOf } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
-import { currentExclude, type PathsWithRules } from "../config/config.ts";
+import { currentExclude, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import {
@@ -288,9 +288,7 @@ function save({ db }: Store, records: readonly SessionRecord[], paths: PathsWith
 function isExclusionCurrent(paths: PathsWithRules): boolean {
   const known = paths.rules.exclude;
   const now = currentExclude(paths, known);
-  return (["sessions", "projects", "patterns"] as const).every(
-    (key) => now[key].length === new Set(known[key]).size,
-  );
+  return EXCLUDE_KEYS.every((key) => now[key].length === new Set(known[key]).size);
 }
 
 function toRecord(row: SqlRow): SessionRecord {

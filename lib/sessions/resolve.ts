@@ -270,7 +270,6 @@ export interface Candidate {
   ageSeconds: number;
 }
 
-const AMBIGUOUS_SHOWN = 5; // promised: at most 5
 const NAME_SHOWN = 60; // five of them fit a hint
 /** A truncated id would be useless. */
 const ID_SHOWN = 255;
@@ -278,8 +277,8 @@ const HOW_TO_NAME = "name a session by its id, its name or the path of its .json
 
 /** Returns the error for a reference that matches several sessions, newest first. */
 function ambiguous(wanted: string, sessions: readonly Session[], paths: PathsWithRules): SessionMemoryError {
-  const candidates = describeCandidates(sessions.slice(0, AMBIGUOUS_SHOWN), paths);
-  const shown = sessions.length > AMBIGUOUS_SHOWN ? `, the newest ${AMBIGUOUS_SHOWN} are listed` : "";
+  const candidates = describeCandidates(sessions.slice(0, CANDIDATES_SHOWN), paths);
+  const shown = sessions.length > CANDIDATES_SHOWN ? `, the newest ${CANDIDATES_SHOWN} are listed` : "";
   return new SessionMemoryError(
     "AMBIGUOUS",
     `Cannot tell which session "${safe(wanted)}" is: it fits ${sessions.length}${shown}`,
