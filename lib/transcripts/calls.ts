@@ -102,9 +102,9 @@ export function isOwnCommand(command: string, cwd: string): boolean {
   return OWN_COMMAND.test(`${cwd}\n${command.slice(0, COMMAND_READ_MAX)}`);
 }
 
-function callEntry(entry: Entry, { input = "", ...brief }: ToolCall, results: Results): Entry {
-  if (!results) entry.tool = brief;
-  else if (results === "ends") entry.tool = { ...brief, input: keepEnds(input, { head: HEAD_CHARS }) };
+function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
+  if (!results) tool.input = undefined;
+  else if (results === "ends") tool.input = keepEnds(tool.input ?? "", { head: HEAD_CHARS });
   return entry;
 }
 
