@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`]).toHaveLength(2);
   }, 30_000);
 
-  test("refuses rows over the limits, and reads past those that got in all the same", async () => {
+  test("refuses rows over the limits, and reads past those of a hub from before them", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
     using bob = sharer(postgres, { role: "bob", machine: "laptop" });
     say(alice, uuid(31), ["what wakes the elevator", "the capacitor beside the relay"]);

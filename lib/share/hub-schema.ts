@@ -26,7 +26,7 @@ interface InitReport {
   to: number;
 }
 
-/** An append-only list; entries that were released are never edited. Limits keep members from blocking each other. */
+/** An append-only list; entries that were released are never edited. */
 export const HUB_MIGRATIONS: readonly string[] = [
   `
 CREATE TABLE session_memory.facts (name text PRIMARY KEY, value text NOT NULL);
@@ -62,12 +62,7 @@ CREATE TABLE session_memory.sessions (
   -- description, summary and tags
   meta jsonb,
   observations text,
-  UNIQUE (owner, agent, id),
-  CONSTRAINT sessions_limits CHECK (
-    coalesce(length(parent_id), 0) <= 512 AND coalesce(length(name), 0) <= 1000 AND length(folder) <= 4096
-    AND coalesce(length(started_at), 0) <= 64 AND length(updated_at) <= 64
-    AND coalesce(octet_length(meta::text), 0) <= ${DOCUMENT_MAX_BYTES}
-    AND coalesce(octet_length(observations), 0) <= ${DOCUMENT_MAX_BYTES})
+  UNIQUE (owner, agent, id)
 );
 CREATE INDEX sessions_feed ON session_memory.sessions (project, origin, seq);
 CREATE INDEX sessions_origin ON session_memory.sessions (origin);
@@ -81,11 +76,7 @@ CREATE TABLE session_memory.chunks (
   at text,
   body jsonb,
   content text,
-  PRIMARY KEY (session, idx),
-  CONSTRAINT chunks_limits CHECK (
-    coalesce(octet_length(hash), 0) <= 64 AND coalesce(length(at), 0) <= 64
-    AND coalesce(octet_length(content), 0) <= ${CHUNK_MAX_BYTES}
-    AND coalesce(octet_length(body::text), 0) <= ${DOCUMENT_MAX_BYTES})
+  PRIMARY KEY (session, idx)
 );
 
 -- sessions that their owner has forgotten, by a hash that names none: no copy elsewhere brings one back
@@ -133,6 +124,20 @@ CREATE POLICY changes ON session_memory.chunks FOR UPDATE USING (
   EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
 CREATE POLICY removes ON session_memory.chunks FOR DELETE USING (
   EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+`,
+  // NOT VALID: rows from before the limits stay, and readers skip them
+  `
+ALTER TABLE session_memory.sessions
+  ADD CONSTRAINT sessions_limits CHECK (
+    coalesce(length(parent_id), 0) <= 512 AND coalesce(length(name), 0) <= 1000 AND length(folder) <= 4096
+    AND coalesce(length(started_at), 0) <= 64 AND length(updated_at) <= 64
+    AND coalesce(octet_length(meta::text), 0) <= ${DOCUMENT_MAX_BYTES}
+    AND coalesce(octet_length(observations), 0) <= ${DOCUMENT_MAX_BYTES}) NOT VALID;
+ALTER TABLE session_memory.chunks
+  ADD CONSTRAINT chunks_limits CHECK (
+    coalesce(octet_length(hash), 0) <= 64 AND coalesce(length(at), 0) <= 64
+    AND coalesce(octet_length(content), 0) <= ${CHUNK_MAX_BYTES}
+    AND coalesce(octet_length(body::text), 0) <= ${DOCUMENT_MAX_BYTES}) NOT VALID;
 `,
 ];
 
