@@ -122,14 +122,30 @@ export const BRANCH_LEFT = "branch left";
 
 /** Folds a ledger. Records of an unknown kind, as a later version may write, are ignored. */
 export function foldLedger(ledger: Ledger): Memory {
+  return openMemory(ledger).memory;
+}
+
+/** Returns a ledger's memory that further records can be added to as they are made. */
+export function openMemory(ledger: Ledger): { memory: Memory; add: (record: LedgerRecord) => void } {
   const memory = emptyMemory();
   const live = new Map<string, Observation>();
-  for (const record of ledger) {
+  const fold = (record: LedgerRecord) => {
     if (record.kind === "observed") foldObserved(memory, live, record);
     else if (record.kind === "reflected") foldReflected(memory, live, record);
     else if (record.kind === "dropped") foldDropped(memory, live, record);
-  }
-  return { ...memory, observations: [...live.values()] };
+  };
+  const show = () => {
+    memory.observations = [...live.values()];
+  };
+  ledger.forEach(fold);
+  show();
+  return {
+    memory,
+    add(record) {
+      fold(record);
+      show();
+    },
+  };
 }
 
 function emptyMemory(): Memory {

@@ -14,7 +14,6 @@ import {
   type Draft,
   excerpt,
   type Files,
-  foldLedger,
   type Ledger,
   type LedgerRecord,
   lineSpans,
@@ -23,6 +22,7 @@ import {
   type Observation,
   type ObservationStep,
   type ObservedRecord,
+  openMemory,
   type StepNotes,
   uncovered,
 } from "./observations.ts";
@@ -84,11 +84,11 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   const { settings, entries, when = "due", failures = 0, maxSteps = Number.POSITIVE_INFINITY } = options;
   const ledger = [...options.ledger];
   const outcome: ObserveOutcome = { ledger, steps: 0, observations: 0, tokens: 0, usd: 0 };
-  let memory = foldLedger(ledger);
+  const { memory, add } = openMemory(ledger);
   const put = async (record: LedgerRecord) => {
     await options.append(record);
     ledger.push(record);
-    memory = foldLedger(ledger);
+    add(record);
   };
   // A part says nothing of the other rows.
   if (!options.isPart) for (const record of branchRecords(memory, entries)) await put(record);
