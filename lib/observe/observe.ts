@@ -76,6 +76,8 @@ export interface ObserveOutcome {
   usd: number | null;
 }
 
+/** A step is cut from a window of so many steps, so that the cost of a backlog stays linear. */
+const WINDOW_STEPS = 4;
 /** A step that failed is tried again smaller, down to about a message. */
 const STEP_TOKENS_MIN = 1000;
 
@@ -100,7 +102,8 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
     if (options.signal?.aborted || options.shouldStop?.()) break;
     options.onStep?.(at, pending.length);
     if (left < settings.stepTokens) break;
-    const step = cutStep(pending.slice(at), { maxTokens, redact: options.redact });
+    const window = windowOf(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
+    const step = cutStep(window, { maxTokens, redact: options.redact });
     if (!step) break;
     const notes = await notesOn(step, { ...options, outcome, memory });
     if (!notes) break;
@@ -242,6 +245,13 @@ export function rawTokens(entries: readonly Entry[]): number {
     pending = 0;
   }
   return total + pending;
+}
+
+/** Returns the entries from a place on that make up `tokens`, by the estimate. */
+function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
+  let to = from;
+  for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
+  return entries.slice(from, to);
 }
 
 /** Returns the newest entries that make up `tokens`, and those before them. A message and its calls stay together. */
