@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { namesIn, readIfExists, readText } from "../base/files.ts";
+import { readIfExists, readText } from "../base/files.ts";
 import { isRecord, parseJson } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME, shortHash } from "../base/text.ts";
@@ -333,7 +333,7 @@ export function trustedEnvironment(env: Environment, cwd: string): { env: Enviro
   const isRead = (name: string) => OWN_VARIABLE.test(name) || MOVING_VARIABLE.test(name);
   const own = Object.keys(env).filter((name) => env[name] && isRead(name));
   if (own.length === 0) return { env, ignored: [] };
-  const values = plantedValues(cwd);
+  const values = plantedValues(cwd, env.NODE_ENV);
   const planted = own.filter((name) => values.get(name)?.includes(env[name] ?? ""));
   if (planted.length === 0) return { env, ignored: [] };
   const trusted = { ...env };
@@ -364,10 +364,13 @@ export function currentDirectory(): string {
 /** Larger than any `.env` file written by a person, smaller than a device. */
 const ENV_FILE_MAX_BYTES = 16 * 1024 * 1024;
 
-/** Returns the values that `.env` files set, whichever of them a runtime would load. */
-function plantedValues(cwd: string): Map<string, string[]> {
+/** Returns the values that `.env` files set, of all files that Bun or Deno would load. */
+function plantedValues(cwd: string, mode = "development"): Map<string, string[]> {
   const values = new Map<string, string[]>();
-  for (const name of namesIn(cwd).filter((each) => each.startsWith(".env"))) {
+  const names = [".env", ".env.local", `.env.${mode}`, `.env.${mode}.local`];
+  for (const usual of ["development", "production", "test"])
+    names.push(`.env.${usual}`, `.env.${usual}.local`);
+  for (const name of new Set(names)) {
     const text = readText(join(cwd, name), ENV_FILE_MAX_BYTES);
     for (const match of text.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*[=:]\s*(.*?)\s*$/gm)) {
       const raw = match[2] ?? "";
