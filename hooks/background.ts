@@ -21,7 +21,7 @@ import { observeSettings } from "../lib/observe/ledger.ts";
 import { observeSession } from "../lib/observe/observe-session.ts";
 import { findTranscripts } from "../lib/sessions/places.ts";
 import { projectKey } from "../lib/sessions/project.ts";
-import { namedSessions, readRecords, recordKey } from "../lib/sessions/record.ts";
+import { namedSessions, readRecord, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { isExcluded, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
 import { updateCopies } from "../lib/transcripts/hosts.ts";
@@ -86,8 +86,19 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
   if (asked.save && settings.notes.onClear) await perform("save", () => save(asked, session, config));
   await perform("index", () => index(session, config));
   if (asked["index-only"]) return;
+  if (!asked.save && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
   await perform("observe", () => observe(session, config));
   await perform("meta", () => makeMeta(session, config));
+}
+
+/** A transcript up to this size is read whole in a few tenths of a second. */
+const SMALL_BYTES = 16 * 1024 * 1024;
+/** A larger one is read again once it has grown by this share; before a compaction everything is observed. */
+const GROWTH_SHARE = 1 / 200;
+
+/** Returns whether a transcript has grown enough, since it was last named, to be read whole for its name and observations. */
+function isWorthReading({ size }: Session, before = 0): boolean {
+  return size <= SMALL_BYTES || size < before || size - before >= size * GROWTH_SHARE;
 }
 
 /** Indexes the session and its subagents, full text and vectors. */

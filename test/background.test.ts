@@ -62,6 +62,27 @@ test("a session observed turn by turn is observed whole: no line is left out", a
   expect(observations.filter(({ text }) => text.startsWith("User: fix login test"))).toHaveLength(prompts);
 }, 30_000);
 
+test("a large transcript is read whole again only once it has grown by a two-hundredth", async () => {
+  const context = { sessionId: ID, cwd: home.project };
+  const result = claudeToolResult({ ...context, toolUseId: "none", content: "output\n".repeat(100_000) });
+  const outputs = Array.from({ length: 25 }, () => ({ ...result }));
+  const file = writeClaude(home, { id: ID, rows: "" });
+  let parent: string | null = null;
+  const readBy = async (rows: Row[]) => {
+    const next = chain(rows, parent);
+    parent = String(next.at(-1)?.uuid);
+    appendFileSync(file, jsonl(next));
+    return await run(["--session", ID, "--file", file], "background.index");
+  };
+  const wholes = () => readFileSync(home.paths.log, "utf8").match(/background\.meta/g)?.length;
+  await readBy([...outputs, ...turn(1)]);
+  expect(wholes()).toBe(1);
+  expect(await readBy([claudeUser({ ...context, text: "and now the logout" })])).toBeLessThan(10_000_000);
+  expect(wholes()).toBe(1);
+  await readBy([{ ...result }]);
+  expect(wholes()).toBe(2);
+});
+
 test("when a session begins, those that were there before are indexed and named, the newest first, once", async () => {
   const ids = ["1", "2", "3", "4", "5"].map((digit) => `${digit}d1f0c52-7a84-4e7b-9a51-0a6de7f3c101`);
   for (const [index, id] of ids.entries()) {
