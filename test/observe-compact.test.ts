@@ -142,7 +142,12 @@ test.each([
   [[ID, "--mode", "fast"], 'Cannot use --mode "fast": not one of its values'],
   [[ID, "--set", "retainTokens"], 'Cannot use --set "retainTokens": expected key=value'],
   [[ID, "--set", "speed=1"], "Cannot set speed=1: there is no such key"],
-  [["nobody", "--set", "stepTokens=many"], "Cannot set stepTokens=many: expected a number"],
+  [
+    ["nobody", "--set", "stepTokens=many"],
+    "Cannot set stepTokens=many: expected a whole number of at least 1",
+  ],
+  [["nobody", "--set", "stepTokens=0"], "Cannot set stepTokens=0: expected a whole number of at least 1"],
+  [["nobody", "--set", "model=foo"], "Cannot set model=foo: expected active, none or provider/model"],
   [[ID, "second"], 'Cannot use argument "second": one too many'],
   [[ID, "--frobnicate"], "Unknown option '--frobnicate'"],
 ])("wrong usage %j is said in one line", async (args, message) => {

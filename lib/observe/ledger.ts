@@ -286,13 +286,23 @@ function typed(text: string): unknown {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** Returns why a value does not fit a key; undefined when it does. */
+/** Returns why a value does not fit a key, as the schema of config.json has it; undefined when it does. */
 function fault(key: string, value: unknown, settings: ObserveSettings): string | undefined {
   if (!Object.hasOwn(settings, key)) return "there is no such key";
-  if (key === "mode" && value !== "buffered" && value !== "blocking") return "expected buffered or blocking";
-  const usual = settings[key as keyof ObserveSettings];
-  if (typeof value === typeof usual) return undefined;
-  return `expected ${typeof usual === "boolean" ? "true or false" : `a ${typeof usual}`}`;
+  if (key === "mode")
+    return value === "buffered" || value === "blocking" ? undefined : "expected buffered or blocking";
+  if (key === "model")
+    return /^(?:active|none|[^/\s]+\/\S+)$/.test(String(value))
+      ? undefined
+      : "expected active, none or provider/model";
+  if (key === "auto" || key === "rules")
+    return typeof value === "boolean" ? undefined : "expected true or false";
+  if (key === "dailyBudgetUsd")
+    return typeof value === "number" && value >= 0 ? undefined : "expected an amount of USD";
+  const min = key === "retainTokens" ? 0 : 1;
+  return Number.isInteger(value) && Number(value) >= min
+    ? undefined
+    : `expected a whole number of at least ${min}`;
 }
 
 /** Forgets in each ledger, under its writers' lock, and returns how many it was found in. */
