@@ -22,7 +22,7 @@ import {
   type Step,
   tear,
 } from "./support/hosts.ts";
-import { jsonl, uuidFrom } from "./support/rows.ts";
+import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
 
 const SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
@@ -257,6 +257,27 @@ test("what a Gemini row repeats of one that was read before is not read again", 
   await home.ok("embed");
   const { results } = JSON.parse(await home.ok("search", "giraffes", "--full", "--json"));
   expect(results[0].content.match(/giraffes/g)).toHaveLength(1);
+});
+
+test("what a Gemini row repeats of one that was told is no news, and what it adds is", async () => {
+  using home = temporaryHome();
+  const session = { ...conversation("gemini", home.project), at: secondsAgo(60) };
+  const file = HOST_WRITERS.gemini?.(home, { ...session, steps: session.steps.slice(0, 1) }) ?? "";
+  const row = { id: uuidFrom("answer"), timestamp: secondsAgo(5), type: "gemini", content: "Looking at it." };
+  const look = () => home.prompt("go on");
+  appendFileSync(file, jsonl(row));
+  expect(await look()).toContain("2 messages");
+  appendFileSync(file, jsonl({ ...row, tokens: { input: 10 } }));
+  expect(await look()).toBe("");
+  const call = {
+    id: "t1",
+    name: "run_shell_command",
+    args: { command: "ls" },
+    status: "success",
+    result: [],
+  };
+  appendFileSync(file, jsonl({ ...row, toolCalls: [call] }));
+  expect(await look()).toEndWith("0 messages) -> ran 1 command");
 });
 
 /** A host that nobody has: a file of its rows, and a line of the table. */

@@ -255,7 +255,7 @@ export interface ParsedLine extends Omit<Line, "bytes"> {
 }
 
 /** Lines between two states of one message: its tokens and its tool calls are written soon after its words. */
-const STATES_WITHIN = 16;
+export const STATES_WITHIN = 16;
 
 /** Yields the rows of an open file from the byte `from` on. */
 export function rowsForward(descriptor: number, format: Format, from = 0): Iterable<ParsedLine> {

@@ -11,7 +11,7 @@ import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
-import { NEWLINE, readAt, rowsBackward, rowsForward, withFile } from "./jsonl.ts";
+import { NEWLINE, readAt, rowsBackward, rowsForward, STATES_WITHIN, withFile } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Cursor, Entry } from "./session.ts";
 import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
@@ -55,6 +55,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
     const checked = callCheck(head, results, earlier);
     const shown = entryFilter(rules);
+    const written = offset > 0 && format.messageOf ? writtenBefore(file, { head, offset }) : undefined;
     for (const row of rowsForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
       if (!terminated && (unterminated === "wait" || damaged)) return;
@@ -62,6 +63,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
       for (const record of records) {
         onRecord?.(record);
         for (const raw of readRow(format, record, place, settings)) {
+          if (written?.has(stateKey(raw))) continue;
           const entry = checked(raw);
           const clean = entry && shown(entry);
           if (clean) yield clean;
@@ -86,18 +88,35 @@ export function entryKey(entry: Entry): string | undefined {
   return `${entry.id}@${entry.at ?? ""}@${shortHash(entry.text)}`;
 }
 
+interface Before {
+  head: Head;
+  offset: number;
+}
+
 /** Returns the tool calls on the lines shortly before a byte offset. */
-function callsBefore(file: string, { head, offset }: { head: Head; offset: number }): RawEntry[] {
+function callsBefore(file: string, before: Before): RawEntry[] {
+  return entriesBefore(file, before, CALL_LINES_MAX).filter(({ tool }) => tool !== undefined);
+}
+
+/** Returns the keys of what was read before a byte offset of messages that rows after it may repeat. */
+function writtenBefore(file: string, before: Before): ReadonlySet<string> {
+  return new Set(entriesBefore(file, before, STATES_WITHIN).map(stateKey));
+}
+
+function stateKey({ id, kind, callId, text }: RawEntry): string {
+  return `${id} ${kind} ${callId ?? text}`;
+}
+
+function entriesBefore(file: string, { head, offset }: Before, lines: number): RawEntry[] {
   const format = formatOf(head.agent);
   return withFile(file, (descriptor) =>
     Iterator.from(rowsBackward(descriptor, format, offset))
-      .take(CALL_LINES_MAX)
+      .take(lines)
       .flatMap(({ records, offset, end }) =>
         records.flatMap((record) =>
           readRow(format, record, { line: 0, offset, end }, { head, results: false }),
         ),
       )
-      .filter(({ tool }) => tool !== undefined)
       .toArray(),
   );
 }
