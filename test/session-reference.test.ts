@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { metaFile, RULES, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { referenceContext } from "../scripts/session-reference.ts";
-import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
+import { chain, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piAssistant, piHeader, piUser } from "./support/pi.ts";
@@ -271,6 +271,27 @@ test("what is excluded by now is left out of a description that was written befo
     '- summary: "It went well."',
     '- tags: "shop"',
   ]);
+});
+
+test("a Claude Code fork's ancestor is the session whose rows it copied", async () => {
+  const queued = (id: string, timestamp: string) =>
+    claudeState("queue-operation", { operation: "enqueue", timestamp, content: "x" }, id);
+  const shared = claudeUser({
+    uuid: "shared",
+    text: "rename the invoice module to billing",
+    sessionId: LOGIN,
+    at: "2026-02-03T10:00:01.000Z",
+    cwd: home.project,
+  });
+  writeClaude(home, { id: LOGIN, rows: [queued(LOGIN, "2026-02-03T10:00:00.000Z"), shared] });
+  writeClaude(home, {
+    id: EMAIL,
+    rows: [queued(EMAIL, "2026-02-04T10:00:00.000Z"), { ...shared, sessionId: EMAIL }],
+  });
+  const { json } = await run(`@@${EMAIL}~1`, "--json");
+  expect(json.text).toContain(
+    `@@${EMAIL}~1, the session it came from, is "Rename the invoice module to billing" · claude · ${LOGIN}`,
+  );
 });
 
 test("@@last brings this project's newest session of any agent with what is open, what holds and what was noted", async () => {
