@@ -31,7 +31,7 @@ import { logFailure } from "./hook.ts";
 
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */
 const WRITE_DELAY_MS = 400;
-const OBSERVER_WAIT_MS = 60_000; // three times the time a model may take
+const OBSERVER_WAIT_MS = 60_000; // as long as a program may take to answer
 /** Of work on old sessions; what is left waits for the next start. */
 const OLD = { sliceMs: 1000, totalMs: 10 * 60_000 };
 
@@ -93,8 +93,8 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
 
 /** A transcript up to this size is read whole in a few tenths of a second. */
 const SMALL_BYTES = 16 * 1024 * 1024;
-/** A larger one is read again once it has grown by this share; before a compaction everything is observed. */
-const GROWTH_SHARE = 1 / 200;
+/** A larger one is read again once it has grown by this share: less than a compaction leaves in sight. */
+const GROWTH_SHARE = 1 / 1000;
 
 /** Returns whether a transcript has grown enough, since it was last named, to be read whole for its name and observations. */
 function isWorthReading({ size }: Session, before = 0): boolean {

@@ -92,7 +92,7 @@ export function requireSettings(
   { env, transcript }: { env: Environment; transcript: string | undefined },
 ): { settings: Settings; paths: PathsWithRules } {
   const settings = readHookSettings(places.config);
-  if (!settings) throw new Error(`Cannot use "${places.config}": scripts/health.ts says why`);
+  if (!settings) throw new Error(`Cannot use "${places.config}": session-memory health says why`);
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }
 

@@ -56,7 +56,7 @@ import type { Session } from "../lib/transcripts/session.ts";
 const USAGE = `\
 Usage: session-memory observe-compact <session> [actions] [options]
 
-<session>: id, unique start of an id (4+), name, part of a name, transcript path, "last", or another's alice@desk:<id>.
+<session>: id, unique start of an id (4+), name, part of a name, transcript path, "last"; with --render another's alice@desk:<id>.
 Several actions run in the order observe, reflect, render. None: --status.
 
 Actions:
@@ -224,7 +224,7 @@ function remarkOn({ observed, reflected, rendered, view }: Output, set: readonly
     const condensed = `${dropped} dropped, ${tokens.before} → ${tokens.after} tokens`;
     note(`reflected: ${condensed}${remark ? `; ${remark}` : ""}`);
   }
-  if (rendered === null) note("nothing is observed yet: --observe");
+  if (rendered === null) note("nothing is observed yet");
   if (view?.length === 0) note("nothing to view: nothing is observed yet (obs), or all of it is (raw)");
 }
 
@@ -250,7 +250,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const input = parseInput(asked);
   const { config, asking, show } = asked;
   const { paths, settings } = config;
-  parseChanges(settings.observe, input.changes);
+  parseChanges(input.changes);
   const found = await findObserved(input.reference, { ...asking, subagents: true });
   const progress = startProgress("observed");
   const needsModel = input.observe || input.rebuild || input.reflect;

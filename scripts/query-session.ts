@@ -40,7 +40,7 @@ Options:
       --json, --quiet    One JSON document (answer, confidence, citations, notes); no remarks on stderr
 
 <session> is an id, a name, last, a path, or what somebody shares (alice@desk:<id>). Asks the model of the llm block in
-config.json, at most for its daily budget (default: 1.00 USD). Without one: search.ts --session.
+config.json, at most for its daily budget (default: 1.00 USD). Without one: session-memory search --session.
 
 Examples:
   session-memory query-session "fix login test" "why did we await refresh?"
@@ -57,8 +57,6 @@ interface QueryOptions {
   complete: CompleteJson;
   settings: Pick<Settings, "redact" | "exclude">;
   signal?: AbortSignal | undefined;
-  /** @default {96000} */
-  maxBytes?: number;
 }
 
 interface SessionAnswer {
@@ -74,7 +72,7 @@ interface SessionAnswer {
 export async function querySession(
   { session, steps }: Pick<Place, "session" | "steps">,
   question: string,
-  { complete, settings, signal, maxBytes = INPUT_MAX_BYTES }: QueryOptions,
+  { complete, settings, signal }: QueryOptions,
 ): Promise<SessionAnswer> {
   const { NOT_IN_SESSION, questionRequest } = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
@@ -84,7 +82,7 @@ export async function querySession(
     : readActiveBranch(session.file, { rules, results: true });
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = await relevanceTo(asked, entries);
-  const { text, omitted } = conversationText(entries, { maxBytes, lines: true, relevance });
+  const { text, omitted } = conversationText(entries, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });
   if (text === "") return { ...NOTHING_SAID, answer: NOT_IN_SESSION };
   const { value, usd, tokens } = await complete({
     feature: "query",

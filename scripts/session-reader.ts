@@ -69,7 +69,7 @@ Usage: session-memory session-reader <session>[:<line>|:<from>-<to>] [options]
   --grep <words>     Only entries that hold all the words; in inputs and results too with --tools
   --tools, --no-tools  Whole inputs and results of tool calls; no tool calls
   --since, --until <t>  2026-02-03, yesterday, 7d, "last week"
-  --max-chars <n>    Only as many entries as fit: the newest, or those nearest to the line
+  --max-chars <n>    Only as many entries as fit: the newest, or those from the line on
   --full             Nothing is cut: compaction summaries, inputs, results
   --utc              Times in UTC (default: the configured or system's time zone)
   --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|…)

@@ -136,7 +136,7 @@ async function leave({ config, show }: Sharing): Promise<void> {
   const left = await leaveHub(config);
   const sessions = counted(left.sessions, "session");
   show(left, [`took ${sessions} from ${left.hub} and deleted what was read from it`]);
-  note("share.ts without --leave joins again; without a share block in config.json nothing does");
+  note("session-memory share without --leave joins again; without a share block in config.json nothing does");
 }
 
 async function preview({ config, show }: Sharing): Promise<void> {

@@ -62,7 +62,7 @@ test("a session observed turn by turn is observed whole: no line is left out", a
   expect(observations.filter(({ text }) => text.startsWith("User: fix login test"))).toHaveLength(prompts);
 }, 30_000);
 
-test("a large transcript is read whole again only once it has grown by a two-hundredth", async () => {
+test("a large transcript is read whole again only once it has grown by a thousandth", async () => {
   const context = { sessionId: ID, cwd: home.project };
   const result = claudeToolResult({ ...context, toolUseId: "none", content: "output\n".repeat(100_000) });
   const outputs = Array.from({ length: 25 }, () => ({ ...result }));

@@ -147,7 +147,7 @@ test.each([
     "Cannot set stepTokens=many: expected a whole number of at least 1",
   ],
   [["nobody", "--set", "stepTokens=0"], "Cannot set stepTokens=0: expected a whole number of at least 1"],
-  [["nobody", "--set", "model=foo"], "Cannot set model=foo: expected active, none or provider/model"],
+  [["nobody", "--set", "model=foo"], "Cannot set model=foo: there is no such key"],
   [[ID, "second"], 'Cannot use argument "second": one too many'],
   [[ID, "--frobnicate"], "Unknown option '--frobnicate'"],
 ])("wrong usage %j is said in one line", async (args, message) => {
@@ -163,7 +163,7 @@ test("a session without conversation renders nothing, and says so", async () => 
     rows: [claudeUser({ text: "hi" })],
   });
   const { stdout, stderr, exitCode } = await run(file, "--render");
-  expect([exitCode, stdout, stderr]).toEqual([0, "", "nothing is observed yet: --observe\n"]);
+  expect([exitCode, stdout, stderr]).toEqual([0, "", "nothing is observed yet\n"]);
 });
 
 test("a pattern that config.json redacts from now on is printed no more", async () => {

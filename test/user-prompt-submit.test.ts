@@ -107,7 +107,7 @@ test("UserPromptSubmit is silent on a broken config, logs one line, and loses no
     {
       event: "hook.user-prompt-submit",
       ok: false,
-      error: `Cannot use "${config}": scripts/health.ts says why`,
+      error: `Cannot use "${config}": session-memory health says why`,
     },
   ]);
   writeFileSync(config, "{}");

@@ -212,7 +212,7 @@ export function observeSettings(paths: Places, settings: ObserveSettings): Obser
   const merged: Record<string, unknown> = { ...settings };
   for (const [key, value] of Object.entries(isRecord(file) ? file : {})) {
     // Anyone can edit the file: what does not fit is ignored.
-    if (fault(key, value, settings) === undefined) merged[key] = value;
+    if (fault(key, value) === undefined) merged[key] = value;
   }
   return merged as unknown as ObserveSettings;
 }
@@ -228,7 +228,7 @@ export function setObserveSettings(
 ): ObserveSettings {
   const path = join(paths.observations, OVERRIDES);
   const file = readJson(path);
-  const overrides = { ...(isRecord(file) ? file : {}), ...parseChanges(settings, changes) };
+  const overrides = { ...(isRecord(file) ? file : {}), ...parseChanges(changes) };
   replaceFile(path, `${JSON.stringify(overrides, null, 2)}\n`);
   return observeSettings(paths, settings);
 }
@@ -238,15 +238,12 @@ export function setObserveSettings(
  *
  * @throws {SessionMemoryError} `USAGE` for an unknown key or a value that does not fit.
  */
-export function parseChanges(
-  settings: ObserveSettings,
-  changes: Readonly<Record<string, string>>,
-): Record<string, unknown> {
+export function parseChanges(changes: Readonly<Record<string, string>>): Record<string, unknown> {
   const values = Object.entries(changes).map(([key, text]) => {
     const value = typed(text);
-    const wrong = fault(key, value, settings);
+    const wrong = fault(key, value);
     if (wrong === undefined) return [key, value];
-    const hint = `known keys: ${Object.keys(settings).join(", ")}`;
+    const hint = `known keys: ${KEPT.join(", ")}`;
     throw new SessionMemoryError("USAGE", `Cannot set ${key}=${text}: ${wrong}`, { hint });
   });
   return Object.fromEntries(values);
@@ -286,23 +283,19 @@ function typed(text: string): unknown {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
+/** What is kept for all sessions; who observes and what it may cost is config.json's alone. */
+const KEPT = ["mode", "auto", "rules", "observerTokens", "reflectorTokens", "retainTokens", "stepTokens"];
+
 /** Returns why a value does not fit a key, as the schema of config.json has it; undefined when it does. */
-function fault(key: string, value: unknown, settings: ObserveSettings): string | undefined {
-  if (!Object.hasOwn(settings, key)) return "there is no such key";
+function fault(key: string, value: unknown): string | undefined {
+  if (!KEPT.includes(key)) return "there is no such key";
   if (key === "mode")
     return value === "buffered" || value === "blocking" ? undefined : "expected buffered or blocking";
-  if (key === "model")
-    return /^(?:active|none|[^/\s]+\/\S+)$/.test(String(value))
-      ? undefined
-      : "expected active, none or provider/model";
   if (key === "auto" || key === "rules")
     return typeof value === "boolean" ? undefined : "expected true or false";
-  if (key === "dailyBudgetUsd")
-    return typeof value === "number" && value >= 0 ? undefined : "expected an amount of USD";
   const min = key === "retainTokens" ? 0 : 1;
-  return Number.isInteger(value) && Number(value) >= min
-    ? undefined
-    : `expected a whole number of at least ${min}`;
+  const fits = Number.isInteger(value) && Number(value) >= min;
+  return fits ? undefined : `expected a whole number of at least ${min}`;
 }
 
 /** Forgets in each ledger, under its writers' lock, and returns how many it was found in. */

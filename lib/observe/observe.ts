@@ -95,13 +95,13 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   // A part says nothing of the other rows.
   if (!options.isPart) for (const record of branchRecords(memory, entries)) await put(record);
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
-  const older = when === "due" ? splitTail(entries, settings.retainTokens).older : entries;
+  const older = when === "due" ? beforeTail(entries, settings.retainTokens) : entries;
   const pending = uncovered(older, memory);
   let left = when === "due" ? rawTokens(pending) : Number.POSITIVE_INFINITY;
   for (let at = 0; at < pending.length && outcome.steps < maxSteps; ) {
     if (options.signal?.aborted || options.shouldStop?.()) break;
-    options.onStep?.(at, pending.length);
     if (left < settings.stepTokens) break;
+    options.onStep?.(at, pending.length);
     const window = windowOf(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
     const step = cutStep(window, { maxTokens, redact: options.redact });
     if (!step) break;
@@ -139,7 +139,7 @@ export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome
 
 /** Returns whether a step is due in the background: what is older than the retained tail fills one. */
 export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
-  const { older } = splitTail(entries, settings.retainTokens);
+  const older = beforeTail(entries, settings.retainTokens);
   return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
 }
 
@@ -254,14 +254,14 @@ function windowOf(entries: readonly Entry[], from: number, tokens: number): Entr
   return entries.slice(from, to);
 }
 
-/** Returns the newest entries that make up `tokens`, and those before them. A message and its calls stay together. */
-export function splitTail(entries: readonly Entry[], tokens: number): { older: Entry[]; tail: Entry[] } {
+/** Returns the entries before the newest ones that make up `tokens`. A message and its calls stay together. */
+function beforeTail(entries: readonly Entry[], tokens: number): Entry[] {
   let at = entries.length;
   for (let sum = 0; at > 0 && sum < tokens; at--) {
     sum += rawTokens([entries[at - 1] as Entry]);
   }
   while (at > 0 && at < entries.length && entries[at]?.line === entries[at - 1]?.line) at--;
-  return { older: entries.slice(0, at), tail: entries.slice(at) };
+  return entries.slice(0, at);
 }
 
 /** Returns the first piece of `entries` that fits, ending before a user message where that costs less than half of it. */

@@ -197,7 +197,7 @@ export function observationsAfterCompaction(
   { maxChars, lookUp }: { maxChars: number; lookUp: string },
 ): string | undefined {
   const lead = `${LABEL}\n\n`;
-  const foot = lookUp ? `\n\n${lookUp}` : "";
+  const foot = `\n\n${lookUp}`;
   const room = maxChars - lead.length - foot.length;
   const rendered = renderObservations(ledger, { maxChars: room, isBrief: true });
   return rendered && lead + rendered + foot;

@@ -5,13 +5,12 @@ import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-s
 import { DEED_COLUMNS, deedFrom, type StoredDeed, splitMessages } from "../index/stored-rows.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Agent } from "../transcripts/session.ts";
 import { type Clean, cutMiddle, type Row, relativeTo } from "./rows.ts";
 
 export interface Find {
   session: SessionRow;
   timestamp: string;
-  /** The summary of the find: `edited 5x, read 2x`, `gone after 2 edits`. */
+  /** The summary of the find: `edited 5x, read 2x`, `gone after 2 steps`. */
   summary: string;
   rows: Row[];
   firstLine: number;
@@ -26,7 +25,6 @@ export interface Find {
 export interface FindScope {
   /** Ids. @default all */
   among?: readonly string[] | undefined;
-  agent?: Agent | undefined;
   /** ISO times. */
   after?: string | undefined;
   before?: string | undefined;
@@ -103,11 +101,11 @@ function sessionsInScope(store: Store, numbers: Iterable<number>, scope: FindSco
        WHERE number IN (SELECT value FROM json_each(?))`,
     )
     .all(JSON.stringify([...new Set(numbers)]));
-  const { among, agent, subagents = false } = scope;
+  const { among, subagents = false } = scope;
   const wanted = among && new Set(among);
   const sessions = rows
     .map(toSessionRow)
-    .filter((session) => (wanted?.has(session.id) ?? true) && (agent ?? session.agent) === session.agent)
+    .filter(({ id }) => wanted?.has(id) ?? true)
     .filter(({ parentId }) => subagents || parentId === undefined);
   return new Map(sessions.map((session) => [session.number, session]));
 }

@@ -325,7 +325,7 @@ function fillLines(
   }
 }
 
-/** Chooses the first row of a passage, for one found by meaning, time or a label: no row of it holds a word. */
+/** Chooses the first row of a passage, for one found by meaning or by its header: no row of it holds a word. */
 function firstInside(rows: readonly PassageRow[]): Row[] {
   const first = rows.find(({ isInside }) => isInside);
   if (!first) return [];

@@ -23,7 +23,7 @@ export interface Hit {
   speakers: string[];
   has_decision: boolean;
   has_action: boolean;
-  /** The part of the question that it holds, 0 to 1, on the same scale in every index. */
+  /** How likely it answers, 0 to 1, on the same scale in every index: from 0.5 on it is strong. */
   relevance_score: number;
   strength: "strong" | "weak";
   lines: Row[];

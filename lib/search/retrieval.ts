@@ -1,6 +1,6 @@
 /**
- * Ranks chunks for a question in one or several phrasings: finds candidates in each store by full text and by the times the
- * question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
+ * Ranks chunks for a question in one or several phrasings: finds candidates in each store by full text, and once more within
+ * the times the question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
  */
 
 import type { SessionRow } from "../index/index-state.ts";

@@ -168,7 +168,7 @@ export function otherVersion(
   return new SessionMemoryError(
     "HUB_ERROR",
     `Cannot ${action} the hub ${label}: its tables are version ${version}, this program knows ${known}`,
-    { hint: version < known ? "run share.ts --init <role> there" : "update session-memory" },
+    { hint: version < known ? "run session-memory share --init <role> there" : "update session-memory" },
   );
 }
 

@@ -148,7 +148,8 @@ function explain(code: string, text: string): [reason: string, hint: string] {
     return ["it offers no TLS", "turn ssl on in its postgresql.conf: a password is not sent in the clear"];
   }
   if (/^28/.test(code)) return [text, "correct user and password in the URL"];
-  if (code === "3F000" || code === "42P01") return ["its tables are not there", "run share.ts --init <role>"];
+  if (code === "3F000" || code === "42P01")
+    return ["its tables are not there", "run session-memory share --init <role>"];
   if (code === "42501" && /row-level security/.test(text)) {
     return [
       "it refuses the rows",

@@ -163,7 +163,7 @@ function unusable(path: string, why: string): SessionMemoryError {
   return new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": ${why}`, {
     details: { isReplaceable: true },
     recoverable: true,
-    hint: "run bun scripts/embed.ts, which carries over what can be read",
+    hint: "run session-memory embed, which carries over what can be read",
   });
 }
 
