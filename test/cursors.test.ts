@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findCursorFile, readMarks } from "../lib/activity/look.ts";
@@ -41,6 +41,26 @@ test("setMarks() by many processes at once loses no mark", async () => {
   const marks = readMarks({ path: join(place.path, "c.json"), viewer: "me" });
   const expected = writers.flatMap((writer) => Array.from({ length: 15 }, (_, i) => `${writer}-${i}`));
   expect([...(marks?.keys() ?? [])].sort()).toEqual(expected.sort());
+});
+
+test("markAtEnd() does not hold a last line that is still being written, however long it is", async () => {
+  using place = folder();
+  const file = join(place.path, "a.jsonl");
+  writeFileSync(file, "1\n");
+  truncateSync(file, 256 * 1024 * 1024);
+  const script = join(place.path, "mark.ts");
+  writeFileSync(
+    script,
+    `import { markAtEnd } from ${JSON.stringify(join(ROOT, "lib", "activity", "cursors.ts"))};
+    const { maxRSS } = process.resourceUsage();
+    const { offset } = markAtEnd(${JSON.stringify(file)});
+    console.log(JSON.stringify({ offset, heldKb: process.resourceUsage().maxRSS - maxRSS }));`,
+  );
+  const { offset, heldKb } = JSON.parse(
+    await new Response(Bun.spawn([process.execPath, script]).stdout).text(),
+  );
+  expect(offset).toBe(2);
+  expect(heldKb).toBeLessThan(16 * 1024);
 });
 
 // ── Fuzz: whatever happens to the bytes, complete messages are told once ──

@@ -13,7 +13,7 @@ import { recordOf } from "../base/json.ts";
 import { waitForLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
-import { linesBackward, readFully, withFile } from "../transcripts/jsonl.ts";
+import { NEWLINE, readAt, readFully, withFile } from "../transcripts/jsonl.ts";
 import {
   type CursorFile,
   isDue,
@@ -36,6 +36,8 @@ export interface Advance {
 /** Bytes of a file's beginning, and before an offset, that go into a fingerprint. */
 const HEAD_BYTES = 1024;
 const TAIL_BYTES = 2048; // a row or two, enough to tell two files apart
+/** The last newline is looked for in these: a last line that is still being written may be of any length. */
+const BLOCK_BYTES = 16 * 1024; // holds most rows
 const STALE_MS = 30 * 86_400_000; // untouched for 30 days: its session is over
 const LOCK_WAIT_MS = 500; // a prompt is waiting
 
@@ -58,8 +60,14 @@ export function markAt(file: string, offset: number): Mark {
 /** Returns the mark just past a file's last complete line. */
 export function markAtEnd(file: string): Mark {
   const end = withFile(file, (descriptor, size) => {
-    const [last] = linesBackward(descriptor, size).take(1);
-    return (last?.terminated ? last.end : last?.offset) ?? 0;
+    const block = Buffer.allocUnsafe(BLOCK_BYTES);
+    for (let limit = size; limit > 0; limit -= BLOCK_BYTES) {
+      const position = Math.max(0, limit - BLOCK_BYTES);
+      const read = readAt(descriptor, block, { at: 0, length: limit - position, position });
+      const newline = block.subarray(0, read).lastIndexOf(NEWLINE);
+      if (newline !== -1) return position + newline + 1;
+    }
+    return 0;
   });
   return markAt(file, end);
 }
