@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { lstatSync, readFileSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { lstatSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/config-file.ts";
@@ -9,6 +9,7 @@ import { listSessions } from "../lib/sessions/sessions.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { writeTalk } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -74,6 +75,60 @@ describe("an excluded session", () => {
       }
     },
   );
+});
+
+describe("an excluded project whose path is not stored as it is", () => {
+  const hidden = (path: string) => ({
+    "matches redact.extra": { redact: { extra: [basename(path)] } },
+    "matches exclude.patterns": { exclude: { patterns: [basename(path)] } },
+  });
+  const hits = async () => (await home.run("search", "quokka", "--json")).stdout.includes("we decided");
+
+  test.each([["matches redact.extra"], ["matches exclude.patterns"]] as const)(
+    "is not indexed, nor found once it is excluded: its path %s",
+    async (how) => {
+      const settings: { redact?: object; exclude?: object } = hidden(home.project)[how];
+      const beside = join(home.root, `${basename(home.project)}s`);
+      writeTalk(home, uuidFrom("out"), [["plan of quokka", "we decided to use it"]]);
+      writeTalk(home, uuidFrom("beside"), [["plan of wombat", "we wanted to use it"]], { cwd: beside });
+      home.configure(settings);
+      await home.ok("embed");
+      expect(await hits()).toBe(true);
+      const excluding = { ...settings, exclude: { ...settings.exclude, projects: [home.project] } };
+      home.configure(excluding);
+      expect(await hits()).toBe(false);
+      await home.ok("embed");
+      home.configure(settings);
+      expect(await hits()).toBe(true);
+      home.configure(excluding);
+      rmSync(home.paths.database);
+      await home.ok("embed");
+      expect(await hits()).toBe(false);
+      expect((await home.run("search", "wombat")).stdout).toContain("we wanted");
+    },
+  );
+
+  test("is known by its redacted path once the transcript is gone", async () => {
+    const id = uuidFrom("out");
+    const redact = { extra: [basename(home.project)] };
+    const exclude = { projects: [home.project] };
+    const rows = [claudeUser({ sessionId: id, cwd: home.project, text: "of quokka we decided" })];
+    const file = writeClaude(home, { id, cwd: home.project, rows });
+    home.configure({ redact });
+    await home.ok("embed");
+    rmSync(file);
+    await home.ok("embed");
+    expect(await hits()).toBe(true);
+    const told = await home.ok("forget", "--project", home.project, "--dry-run", "--json");
+    expect(JSON.parse(told).sessions).toMatchObject([{ id }]);
+    home.configure({ redact, exclude });
+    expect(await hits()).toBe(false);
+    // carried over under other rules
+    home.configure({ redact: { extra: [basename(home.root), ...redact.extra] }, exclude });
+    await home.ok("search", "of");
+    home.configure({ redact });
+    expect(await hits()).toBe(false);
+  });
 });
 
 describe("addExclusions()", () => {

@@ -49,7 +49,7 @@ import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { eraseFreedState, type Forgetting, forgetInLog, forgetWritten } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
 import { removeCopies } from "../transcripts/hosts.ts";
-import { dropForgottenRows, keepForgottenRows, ownRules, readExclusion } from "../transcripts/rules.ts";
+import { dropForgottenRows, keepForgottenRows, ownRules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 
@@ -124,7 +124,8 @@ export function targetsWhere(
   { project, before }: { project?: string | undefined; before?: Date | undefined },
   options: TargetOptions,
 ): Target[] {
-  const { hasSession } = readExclusion({ ...NOTHING, projects: project ? [project] : [] });
+  const exclude = { ...NOTHING, projects: project ? [project] : [] };
+  const { hasSession } = readRules({ ...options.paths.rules, exclude });
   // Sessions of other machines belong to the same project if they have the same origin.
   const isDirectory = project !== undefined && isAbsolute(project);
   const origin = isDirectory ? readOrigin(project) : undefined;

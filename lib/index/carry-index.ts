@@ -41,11 +41,12 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
   const areSessions = copyTable("sessions", from, to, (row) => {
     const id = String(row.id);
     read.add(id);
-    if (existsSync(String(row.file)) || rules.hasSession(excludable(row))) return undefined;
+    const shown = { ...row, name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
+    const isExcluded = [row, shown].some((facts) => rules.hasSession(excludable(facts)));
+    if (existsSync(String(row.file)) || isExcluded) return undefined;
     ids.add(id);
     numbers.add(Number(row.number));
-    const texts = { name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
-    return { ...row, ...texts, source_gone: 1 };
+    return { ...shown, source_gone: 1 };
   });
   const insertLost = to.prepare(
     "INSERT OR IGNORE INTO sessions (id, agent, file, updated_at, source_gone) VALUES (?, 'plain', ?, ?, 1)",

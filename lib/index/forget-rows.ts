@@ -4,9 +4,10 @@
  */
 
 import type { Settings } from "../config/config.ts";
+import { storedExclusion } from "../sessions/sessions.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
-import { readExclusion } from "../transcripts/rules.ts";
+import { readRules } from "../transcripts/rules.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
 import { sessionsWithCopies } from "./index-pass.ts";
 import { forgetProgress } from "./index-state.ts";
@@ -140,11 +141,12 @@ function emptyLog({ db }: Store): boolean {
 }
 
 /** Removes indexed sessions that are excluded now, whether or not their transcripts changed. */
-export function removeExcluded(store: Store, exclude: Settings["exclude"]): void {
-  if (exclude.sessions.length + exclude.projects.length === 0) return;
-  const { hasSession } = readExclusion(exclude);
+export function removeExcluded(store: Store, settings: Pick<Settings, "redact" | "exclude">): void {
+  const { sessions, projects } = settings.exclude;
+  if (sessions.length + projects.length === 0) return;
+  const isExcluded = storedExclusion(readRules(settings));
   for (const session of heldSessions(store)) {
-    if (hasSession(session)) removeSession(store, { number: session.number, id: session.storedId });
+    if (isExcluded(session)) removeSession(store, { number: session.number, id: session.storedId });
   }
 }
 

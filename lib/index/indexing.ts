@@ -144,7 +144,7 @@ function recheck(run: Run): void {
   run.rules = readRules({ ...settings, exclude });
   // Whatever this run still read would have to be read again, so it stops and leaves it to the next.
   run.isOutdated = !isFilteredBy(store, exclude);
-  removeExcluded(store, exclude);
+  removeExcluded(store, { ...settings, exclude });
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
@@ -180,20 +180,24 @@ function* indexFile(run: Run, session: Session): Generator<void> {
     return;
   }
   const state = known ?? newIndexedSession(store, id, session);
-  yield* runPass({ session, known: state, head, facts }, run);
+  yield* runPass({ session, known: state, head, facts: shownFacts(run, facts) }, run);
 }
 
 function sessionFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
-  const shown = (text: string | undefined) =>
-    text === undefined || run.rules.hasText(text) ? undefined : run.rules.clean(text);
   return {
-    name: shown(session.name ?? hostTitle(session)),
-    cwd: shown(cwd),
-    project: shown(sessionProject({ cwd, remote: head?.remote, machine: session.machine }, run.projects)),
+    name: session.name ?? hostTitle(session),
+    cwd,
+    project: sessionProject({ cwd, remote: head?.remote, machine: session.machine }, run.projects),
     startedAt: head?.startedAt,
     parentId: session.parentId,
   };
+}
+
+function shownFacts({ rules: { clean, hasText } }: Run, facts: SessionFacts): SessionFacts {
+  const shown = (text: string | undefined) => (text === undefined || hasText(text) ? undefined : clean(text));
+  const { name, cwd, project } = facts;
+  return { ...facts, name: shown(name), cwd: shown(cwd), project: shown(project) };
 }
 
 /** Notes a file that cannot be read, so that the others still are; every run tries it again. */

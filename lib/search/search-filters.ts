@@ -7,7 +7,7 @@ import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { SHARED_FILE, type Store, sharedBy } from "../store/store.ts";
-import { readExclusion } from "../transcripts/rules.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { projectPaths, readSessionRows, uniquePrefix } from "./corpus.ts";
@@ -146,15 +146,19 @@ export function shortIdIn({ store, shared }: Stores, session: { id: string; file
 }
 
 /** Returns a test for sessions to hide: those excluded since they were indexed, and shared ones that the index has. */
-export function hiddenSessions(
+export async function hiddenSessions(
   store: Store,
   { settings }: Pick<Config, "settings">,
-): (session: Pick<SessionRow, "id" | "file" | "name" | "project">) => boolean {
-  const { hasSession } = readExclusion(settings.exclude);
+): Promise<(session: Pick<SessionRow, "id" | "file" | "name" | "cwd" | "project">) => boolean> {
+  const rules = readRules(settings);
+  // few exclude projects; the others read no transcripts here
+  const isExcluded = rules.needsProject
+    ? (await import("../sessions/sessions.ts")).storedExclusion(rules)
+    : rules.hasSession;
   return (session) => {
-    if (hasSession(session)) return true;
+    if (isExcluded(session)) return true;
     const from = sharedBy(session);
     if (!from) return false;
-    return hasSession({ ...session, id: from.id }) || readSessionRows(store, [from.id]).size > 0;
+    return rules.hasSession({ ...session, id: from.id }) || readSessionRows(store, [from.id]).size > 0;
   };
 }

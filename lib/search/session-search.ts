@@ -225,7 +225,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const { findHistory, scopeOf, sessionsOf, timeHistory } = await import("./histories.ts");
   const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
-  const isHidden = hiddenSessions(store, config);
+  const isHidden = await hiddenSessions(store, config);
   const finds = listOf(stores)
     .flatMap((each) => {
       const scope = scopeOf(each, filter, { cwd, clean });
@@ -316,7 +316,7 @@ async function answerHits(
     timezone: config.settings.timezone,
     meaning,
     project: [projectKey(cwd), readOrigin(cwd)],
-    isHidden: hiddenSessions(store, config),
+    isHidden: await hiddenSessions(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),
     machineOf: ({ file }) => findMachine(file, config.paths),

@@ -5,9 +5,10 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statOf } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
+import { countRedactions } from "../redact/redact.ts";
 import type { Head } from "../transcripts/format.ts";
 import { outermostEntries, readHead } from "../transcripts/head.ts";
-import { readExclusion } from "../transcripts/rules.ts";
+import { type Rules, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readName } from "./meta.ts";
 import {
@@ -260,6 +261,27 @@ export function isExcluded(
   const cwd = needsProject ? (session.cwd ?? tryHead(session.file)?.cwd) : undefined;
   if (name === undefined && cwd === undefined) return false;
   return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
+}
+
+/**
+ * Returns a test for stored sessions that are excluded by now. Where rules hide a stored path, the transcript decides, as long
+ * as it is there.
+ */
+export function storedExclusion({ hasSession, hasPatterns, needsProject }: Rules) {
+  const isHidden = (path: string | undefined) =>
+    path === undefined ? hasPatterns : countRedactions(path) > 0;
+  return (
+    session: Pick<Session, "id" | "file" | "name" | "cwd" | "parentId"> & { project?: string | undefined },
+  ) => {
+    const isUnsure = needsProject && (isHidden(session.cwd) || isHidden(session.project));
+    const cwd = isUnsure ? tryHead(session.file)?.cwd : undefined;
+    if (cwd === undefined) return hasSession(session);
+    return hasSession({
+      ...session,
+      cwd,
+      project: isHidden(session.project) ? projectKey(cwd) : session.project,
+    });
+  };
 }
 
 /** Returns whether a transcript begins and ends with rows of forgotten sessions: it holds nothing of its own. */

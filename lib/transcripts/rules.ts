@@ -15,9 +15,13 @@ export interface Rules extends Exclusion {
   clean: (text: string) => string;
 }
 
-/** Reads the `redact` and `exclude` blocks of config.json. */
+/** Reads the `redact` and `exclude` blocks of config.json. Excluded projects are known by their redacted paths too. */
 export function readRules({ redact: { extra }, exclude }: Pick<Settings, "redact" | "exclude">): Rules {
-  return { ...readExclusion(exclude), clean: redactor(extra) };
+  const clean = redactor(extra);
+  // a name of which only the mark is left would fit every other
+  const redacted = exclude.projects.map(clean).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
+  const projects = [...new Set([...exclude.projects, ...redacted])];
+  return { ...readExclusion({ ...exclude, projects }), clean };
 }
 
 let own: Rules | undefined;
