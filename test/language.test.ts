@@ -17,6 +17,7 @@ describe("topicsOf()", () => {
         "deployed the release, then committing and pushing branches; schema migrations of the databases",
       ),
     ).toEqual(["git", "database", "deployment"]);
+    expect(topicsOf("2tests, not a1test, testimony, logical, cities or apiary")).toEqual(["testing"]);
   });
 
   test("falls back to the three words that tell most, and to a word for nothing at all", () => {
@@ -41,6 +42,11 @@ describe("describeActs()", () => {
     ];
     const others = ["Go to the next page", "What does the reader do?", "we use it", "letter from the boss"];
     expect(holding([...decisions, ...others], (text) => describeActs(text).hasDecision)).toEqual(decisions);
+  });
+
+  test("tells both of one text, in whatever case", () => {
+    const text = "Todo: the LAYOUT.\nInstead of flex, we need to use a grid; DECIDED";
+    expect(describeActs(text)).toEqual({ hasDecision: true, hasAction: true });
   });
 
   test("tells what is left to do", () => {

