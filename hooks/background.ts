@@ -167,7 +167,7 @@ async function followOld(config: Config): Promise<void> {
       await restAfter(() => indexMeta(session, { paths, settings, lockWaitMs: 0 }));
     }
     await withIndex(config, async (store) => {
-      const step = { store, home: paths.home, sessions, settings, deadlineMs: OLD.sliceMs };
+      const step = { store, paths, sessions, settings, deadlineMs: OLD.sliceMs };
       for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
         const left = await restAfter(() => catchUp(step));
         // A transcript that cannot be indexed never catches up.

@@ -117,8 +117,8 @@ async function share({ config, values: { publish, pull }, show }: Sharing): Prom
 async function bringUpToDate(config: Config, signal: AbortSignal): Promise<void> {
   const { paths, settings } = config;
   const sessions = listSessions(paths, { subagents: true });
-  const limits = { home: paths.home, deadlineMs: INDEX_MS, signal };
-  await withIndex(config, (store) => catchUp({ store, sessions, settings, ...limits }));
+  const limits = { deadlineMs: INDEX_MS, signal };
+  await withIndex(config, (store) => catchUp({ store, paths, sessions, settings, ...limits }));
 }
 
 async function init({ config, values, show }: Sharing, role: string): Promise<void> {

@@ -276,7 +276,7 @@ describe("embed.ts", () => {
     expect(server.embeddedTexts()).toHaveLength(2);
   });
 
-  test("--dry-run says to the chunk what the same command then sends: refined, new, grown, forked, all", async () => {
+  test("--dry-run says to the chunk what the same command then sends: refined, new, grown, forked, all, forgotten", async () => {
     const pieces = ({ body }: RecordedRequest) =>
       String(body.messages.at(-1).content).match(/^\d+\.$/gm)?.length ?? 0;
     server.script((request) => {
@@ -316,6 +316,10 @@ describe("embed.ts", () => {
     writeClaude(home, { id: TWO, rows: readFileSync(file, "utf8") });
     expect(await compare({ vectors: false })).toEqual([]);
     expect(await compare({ topics: true })).toMatchObject([{ sessions: 1 }, { sessions: 1 }]);
+    await home.ok("forget", ONE, TWO, "--yes");
+    const own = jsonl(...manyTurns(2, "own"));
+    writeClaude(home, { id: uuidFrom("fork of a forgotten one"), rows: readFileSync(file, "utf8") + own });
+    expect(await compare({})).toMatchObject([{ chunks: 2 }]);
   });
 
   test.each([

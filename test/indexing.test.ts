@@ -225,7 +225,7 @@ describe("indexSessions()", () => {
     const file = join(home.root, `${ONE}.jsonl`);
     write(join(file, "inner"), "");
     const sessions = [{ ...listed, id: ONE, file }, listed];
-    const report = await indexSessions({ store, sessions, settings: settingsWith() });
+    const report = await indexSessions({ store, paths: home.paths, sessions, settings: settingsWith() });
     expect([report.sessions, report.failed.map((failure) => failure.file)]).toEqual([1, [file]]);
     expect(state(store, ONE)).toMatchObject({ status: "failed" });
     expect(chunksOf(store, TWO)).toEqual(["User: open\nAssistant: file"]);
@@ -311,7 +311,7 @@ describe("indexSessions()", () => {
         plainLine("user", `words of ${folder}`),
         plainLine("assistant", "yes"),
       ]);
-      await indexSessions({ store, sessions: listSessions(paths), settings: settingsWith() });
+      await indexSessions({ store, paths, sessions: listSessions(paths), settings: settingsWith() });
     }
     expect(store.db.prepare("SELECT content FROM session_chunks ORDER BY 1").all()).toEqual([
       { content: "User: words of a\nAssistant: yes" },
@@ -334,7 +334,7 @@ describe("indexSessions()", () => {
       write(file, written);
       const listed = listSessions(paths);
       const sessions = [...listed, ...unlistedTranscripts(paths, listed)];
-      await indexSessions({ store, sessions, settings: settingsWith() });
+      await indexSessions({ store, paths, sessions, settings: settingsWith() });
     }
     expect(store.db.prepare("SELECT id, agent FROM sessions").all()).toEqual([{ id: ONE, agent: "claude" }]);
     expect(chunksOf(store, ONE)).toEqual(["User: where is the sextant\nAssistant: In room 1."]);

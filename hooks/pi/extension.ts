@@ -123,7 +123,7 @@ async function indexInSlices({ config, abort }: PiState, context: PiContext): Pr
     import("../../lib/index/freshness.ts"),
   ]);
   await withIndex(config, async (store) => {
-    const slice = { store, sessions: [session], settings, home: paths.home, deadlineMs: SLICE_MS };
+    const slice = { store, sessions: [session], settings, paths, deadlineMs: SLICE_MS };
     for (let left = 1; left > 0 && !abort.signal.aborted; ) {
       const report = await indexSessions(slice);
       left = report.sessions === 0 ? 0 : report.left;

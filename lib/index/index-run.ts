@@ -90,7 +90,7 @@ async function readChanged(options: RunOptions, sessions: readonly Session[]): P
   const { indexInTurn } = await import("./indexing.ts");
   const { update: onProgress, end } = progress("sessions");
   try {
-    return await indexInTurn({ ...options, home: config.paths.home, settings, sessions, onProgress });
+    return await indexInTurn({ ...options, paths: config.paths, settings, sessions, onProgress });
   } finally {
     end();
   }

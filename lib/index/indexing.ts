@@ -9,8 +9,7 @@ import { join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
-import type { Settings } from "../config/config.ts";
-import { currentExclude } from "../config/config.ts";
+import { currentExclude, type Paths, type Settings } from "../config/config.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { isExcluded } from "../sessions/sessions.ts";
 import { hostTitle } from "../sessions/titles.ts";
@@ -48,8 +47,8 @@ export interface IndexOptions {
   /** The sessions to update, in this order; those that have not changed cost nothing. */
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
-  /** The state folder: what its config.json excludes is read again when another process has written. */
-  home?: string | undefined;
+  /** The folder with the lock, and the config.json that is read again when another process has written. */
+  paths: Pick<Paths, "home" | "config">;
   /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Milliseconds after which it stops between two exchanges. Files with very much to read are left to a run without it. */
@@ -135,12 +134,11 @@ function resetProgress({ options: { store, sessions } }: Run): void {
 
 /** After a write by another process, reads again what is excluded: `forget` may have excluded something meanwhile. */
 function recheck(run: Run): void {
-  const { store, settings, home } = run.options;
+  const { store, settings, paths } = run.options;
   const version = Number(store.db.prepare("PRAGMA data_version").get()?.data_version);
   if (version === run.version) return;
   run.version = version;
-  const known = settings.exclude;
-  const exclude = home === undefined ? known : currentExclude({ config: join(home, "config.json") }, known);
+  const exclude = currentExclude(paths, settings.exclude);
   run.rules = readRules({ ...settings, exclude });
   // Whatever this run still read would have to be read again, so it stops and leaves it to the next.
   run.isOutdated = !isFilteredBy(store, exclude);
@@ -227,14 +225,14 @@ const LOCK_WAIT_MS = 60_000;
  * Indexes what it can before the deadline, and returns what is still missing. Waits that long for another run, or the second
  * of two first searches would find nothing.
  */
-export async function catchUp(options: IndexOptions & { home: string; deadlineMs: number }): Promise<Behind> {
+export async function catchUp(options: IndexOptions & { deadlineMs: number }): Promise<Behind> {
   const behind = readBehind(options);
   if (behind.sessions === 0 && isFilteredBy(options.store, options.settings.exclude)) return behind;
   const { deadlineMs } = options;
   const end = Date.now() + deadlineMs;
   const left = () => Math.max(0, end - Date.now());
   try {
-    await withLock(lockFile(options.home), deadlineMs, () =>
+    await withLock(lockFile(options.paths), deadlineMs, () =>
       indexSessions({ ...options, deadlineMs: left() }),
     );
   } catch (error) {
@@ -256,9 +254,9 @@ export function readBehind({
 }
 
 /** Indexes after any other run has ended, or beside it when that takes long. */
-export async function indexInTurn(options: IndexOptions & { home: string }): Promise<IndexReport> {
+export async function indexInTurn(options: IndexOptions): Promise<IndexReport> {
   try {
-    return await withLock(lockFile(options.home), LOCK_WAIT_MS, () => indexSessions(options));
+    return await withLock(lockFile(options.paths), LOCK_WAIT_MS, () => indexSessions(options));
   } catch (error) {
     if (!isLockBusy(error)) throw error;
     return await indexSessions(options);
@@ -269,4 +267,4 @@ function isLockBusy(error: unknown): boolean {
   return error instanceof SessionMemoryError && error.type === "BUSY";
 }
 
-const lockFile = (home: string) => join(home, "index.lock");
+const lockFile = ({ home }: Pick<Paths, "home">) => join(home, "index.lock");

@@ -202,7 +202,7 @@ async function updateIndex(
   ]);
   const sessions = listSessions(paths, { subagents: true, excluded: true });
   if (!index) return readBehind({ store, sessions, settings });
-  return await catchUp({ store, home: paths.home, sessions, settings, deadlineMs: INDEX_MS, signal });
+  return await catchUp({ store, paths, sessions, settings, deadlineMs: INDEX_MS, signal });
 }
 
 interface Answer {

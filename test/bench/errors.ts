@@ -32,6 +32,7 @@ export async function rows(): Promise<BenchRow[]> {
     const paths = resolvePaths({ HOME: folder, SESSION_MEMORY_SESSIONS: TRANSCRIPTS });
     await indexSessions({
       store,
+      paths,
       sessions: listSessions(paths, { subagents: true }),
       settings: settingsWith(),
     });

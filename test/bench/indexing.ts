@@ -108,6 +108,7 @@ async function fullIndex(path: string, claude: string): Promise<number> {
   const paths = { ...resolvePaths({ HOME: claude }), claude };
   await indexSessions({
     store,
+    paths,
     sessions: listSessions(paths, { subagents: true }),
     settings: settingsWith(),
   });

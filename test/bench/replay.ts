@@ -45,7 +45,7 @@ async function withIndex<T>(use: (store: Store, home: TemporaryHome) => T | Prom
   const store = openStore(home.paths.database);
   const paths = resolvePaths({ ...home.env, SESSION_MEMORY_SESSIONS: TRANSCRIPTS.join(":") });
   const sessions = listSessions(paths, { subagents: true });
-  await indexSessions({ store, sessions, settings: settingsWith() });
+  await indexSessions({ store, paths, sessions, settings: settingsWith() });
   try {
     return await use(store, home);
   } finally {

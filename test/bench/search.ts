@@ -111,6 +111,7 @@ async function shellSpeed(folder: string): Promise<BenchRow[]> {
   const store = openStore(paths.database);
   await indexSessions({
     store,
+    paths,
     sessions: listSessions(paths, { subagents: true }),
     settings: settingsWith(),
   });

@@ -38,7 +38,7 @@ export async function indexHome(
   options: Partial<Omit<IndexOptions, "store">> = {},
 ): Promise<IndexReport> {
   const sessions = listSessions(home.paths, { subagents: true }).reverse();
-  return await indexSessions({ store, sessions, settings: settingsWith(), ...options });
+  return await indexSessions({ store, paths: home.paths, sessions, settings: settingsWith(), ...options });
 }
 
 /** Opens a home's own index, until the home is removed at the latest. */

@@ -88,7 +88,7 @@ async function indexed(home: string, sessions: readonly Session[]): Promise<Conf
   if (existsSync(config.paths.database)) return config;
   mkdirSync(home, { recursive: true });
   const store = openStore(config.paths.database);
-  await indexSessions({ store, sessions: [...sessions], settings: config.settings });
+  await indexSessions({ store, paths: config.paths, sessions: [...sessions], settings: config.settings });
   store.close();
   return config;
 }

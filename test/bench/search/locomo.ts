@@ -43,7 +43,8 @@ export async function indexLocomo(store: Store, folder: string): Promise<LocomoQ
   const sessions = files
     .map((file) => sessionAt(file))
     .filter((session): session is Session => session !== undefined);
-  await indexSessions({ store, sessions, settings: { ...defaultSettings(), timezone: "UTC" } });
+  const paths = { home: folder, config: join(folder, "config.json") };
+  await indexSessions({ store, paths, sessions, settings: { ...defaultSettings(), timezone: "UTC" } });
   return conversations.flatMap(({ sample_id, qa }) =>
     qa
       .filter(({ category, evidence }) => category !== ADVERSARIAL && evidence.length > 0)
