@@ -44,6 +44,7 @@ export type HookCallback = (
 ) => Promise<HookOutput>;
 
 const HOOK = "agent-sdk";
+const ABOUT = { source: "claude" };
 
 /** Returns the callback for `hooks.UserPromptSubmit` in the SDK's options. It never rejects. */
 export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOptions = {}): HookCallback {
@@ -78,7 +79,7 @@ function callback(
     const paths = resolvePaths(env);
     try {
       if (ignored.length > 0)
-        await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`);
+        await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`, ABOUT);
       const answer = await work(input, env, paths);
       if (!answer) return {};
       // The SDK takes the text within this turn of the event loop, unless the call was aborted.
@@ -88,7 +89,7 @@ function callback(
       const { text } = answer;
       return text === undefined ? {} : { hookSpecificOutput: { hookEventName, additionalContext: text } };
     } catch (error) {
-      await logFailure(paths, HOOK, error);
+      await logFailure(paths, HOOK, error, ABOUT);
       return {};
     }
   };

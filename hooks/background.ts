@@ -53,9 +53,9 @@ async function main(): Promise<void> {
     const perform = performer(asked, config);
     if (!asked.begin) await followTurn(asked, config, perform);
     if (config.settings.share) await perform("share", () => share(config));
-    if (asked.begin) await perform("old-sessions", () => followOld(config));
+    if (asked.begin) await perform("old-sessions", () => followOld(config, asked.source));
   } catch (error) {
-    await logFailure(resolvePaths(process.env), "background", error);
+    await logFailure(resolvePaths(process.env), "background", error, { source: asked.source });
   }
 }
 
@@ -71,7 +71,7 @@ function performer({ session, source }: Asked, { paths }: Config): Perform {
       const detail = { session, source, tookMs, bytesRead: reads.bytes };
       logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
     } catch (error) {
-      await logFailure(paths, `background.${name}`, error);
+      await logFailure(paths, `background.${name}`, error, { session, source });
     }
   };
 }
@@ -123,7 +123,7 @@ async function makeMeta(session: Session, config: Config): Promise<void> {
   const { paths, settings } = config;
   const complete = await configuredModel(config);
   const { error, warning } = await indexMeta(session, { paths, settings, complete, rests: true });
-  if (warning !== undefined) await logFailure(paths, "background.meta", warning);
+  if (warning !== undefined) await logFailure(paths, "background.meta", warning, { session: session.id });
   if (error !== undefined) throw new Error(error);
 }
 
@@ -146,12 +146,14 @@ function notesFolder(cwd: string, { paths, settings, env }: Config): string {
 }
 
 /** Names and indexes sessions that no hook has followed, newest first, until all are current, unless another run does. */
-async function followOld(config: Config): Promise<void> {
+async function followOld(config: Config, source: string): Promise<void> {
   const { paths, settings } = config;
   const release = tryLock(join(paths.home, "old-sessions.lock"));
   if (!release) return;
   try {
-    await updateCopies(paths).catch((error: unknown) => logFailure(paths, "background.copies", error));
+    await updateCopies(paths).catch((error: unknown) =>
+      logFailure(paths, "background.copies", error, { source }),
+    );
     // Read while nobody waits: the first prompt with a reference would read every title.
     namedSessions(paths, findTranscripts(paths));
     const { exclude } = settings;

@@ -37,6 +37,8 @@ export interface Recorded extends Viewer {
   file: string;
 }
 
+type HookedHost = "claude" | "codex" | "pi";
+
 const STDIN = 0; // POSIX
 /** Prefix of prompts that the host writes itself. */
 const NOT_TYPED = "<task-notification>";
@@ -46,22 +48,30 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
   if (process.env.SESSION_MEMORY_DISABLE === "1") return;
   const { env, ignored } = hookEnvironment();
   const paths = resolvePaths(env);
+  let source: HookedHost | undefined;
   try {
+    const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
+    source = hostOf(stringOf(input.transcript_path));
     if (ignored.length > 0)
-      await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`);
-    await work({ paths, env, input: recordOf(JSON.parse(readFileSync(STDIN, "utf8"))) });
+      await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`, { source });
+    await work({ paths, env, input });
   } catch (error) {
-    await logFailure(paths, name, error);
+    await logFailure(paths, name, error, { source });
   }
 }
 
-/** Logs a failure. */
-export async function logFailure(paths: PathsWithRules, hook: string, error: unknown): Promise<void> {
+/** Logs a failure, and in which host or session it happened where that is known. */
+export async function logFailure(
+  paths: PathsWithRules,
+  hook: string,
+  error: unknown,
+  about: { source?: string | undefined; session?: string | undefined } = {},
+): Promise<void> {
   const [{ logEvent }, { redact }] = await Promise.all([
     import("../lib/base/output.ts"),
     import("../lib/redact/redact.ts"),
   ]);
-  logEvent(paths.log, { event: `hook.${hook}`, ok: false, error: redact(describeError(error)) });
+  logEvent(paths.log, { event: `hook.${hook}`, ok: false, ...about, error: redact(describeError(error)) });
 }
 
 /** Reads the session that a hook is about. */
@@ -101,16 +111,21 @@ export function isOfCodex(file: string | undefined): boolean {
   return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file);
 }
 
+/** Returns the host of a transcript that a hook of Claude Code was given. */
+export function hostOf(file: string | undefined): "claude" | "codex" {
+  return isOfCodex(file) ? "codex" : "claude";
+}
+
 /** Starts the work due after a turn of Claude Code or Codex. */
 export async function startAfterTurn({ env, input }: HookCall, flags: readonly string[] = []): Promise<void> {
   const session = readRecorded(input);
-  await startBackground(session, isOfCodex(session.file) ? "codex" : "claude", { flags, env });
+  await startBackground(session, hostOf(session.file), { flags, env });
 }
 
 /** Starts background.ts for a session of a host, in a process that outlives it. */
 export async function startBackground(
   { id, file, cwd }: Recorded,
-  source: "claude" | "codex" | "pi",
+  source: HookedHost,
   { flags, env }: { flags: readonly string[]; env: Environment },
 ): Promise<void> {
   const about = ["--session", id, "--file", file, "--source", source];
@@ -118,8 +133,11 @@ export async function startBackground(
 }
 
 /** Starts the work that is due when a session begins: sharing, and catching up on older sessions. */
-export function startBeginning(cwd: string, env: Environment): Promise<void> {
-  return startDetachedIn(cwd, env, ["--begin"]);
+export function startBeginning(
+  source: HookedHost,
+  { cwd, env }: { cwd: string; env: Environment },
+): Promise<void> {
+  return startDetachedIn(cwd, env, ["--begin", "--source", source]);
 }
 
 async function startDetachedIn(cwd: string, env: Environment, flags: readonly string[]): Promise<void> {

@@ -56,7 +56,9 @@ export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources)
 /** Returns the news of other sessions. Once delivered, it is marked as seen. */
 export async function activityOf(look: Look, { paths, settings }: Settled): Promise<Injection> {
   const updates = await updatesOf(look, { paths, settings });
-  for (const problem of updates.problems) logEvent(paths.log, { event: "activity", ok: false, problem });
+  const session = look.viewer.id;
+  for (const problem of updates.problems)
+    logEvent(paths.log, { event: "activity", ok: false, session, problem });
   const text = updates.text ?? undefined;
   return {
     text,
@@ -64,9 +66,9 @@ export async function activityOf(look: Look, { paths, settings }: Settled): Prom
       try {
         const ok = updates.commit();
         if (text === undefined && ok) return;
-        logEvent(paths.log, { event: "injected", ok, session: look.viewer.id, text });
+        logEvent(paths.log, { event: "injected", ok, session, text });
       } catch (error) {
-        void logFailure(paths, "activity", error); // the host has its answer already
+        void logFailure(paths, "activity", error, { session }); // the host has its answer already
       }
     },
   };
@@ -113,7 +115,7 @@ async function contextOf(
     const options = { paths, settings, cwd, current, maxChars, model, hasTool, signal };
     return (await referenceContext(text, options)).text || undefined;
   } catch (error) {
-    await logFailure(paths, "references", error);
+    await logFailure(paths, "references", error, { session: session.id });
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** What follows a transcript after a turn: index, observations and name. */
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { ledgerFile, readLedgerFile } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
@@ -81,6 +81,16 @@ test("a large transcript is read whole again only once it has grown by a thousan
   expect(wholes()).toBe(1);
   await readBy([{ ...result }]);
   expect(wholes()).toBe(2);
+});
+
+test("a failure is logged with the host that asked for the work", async () => {
+  const file = writeClaude(home, { id: ID, rows: turn(1) });
+  mkdirSync(home.paths.database, { recursive: true });
+  const args = ["--session", ID, "--file", file, "--source", "pi", "--cwd", home.project];
+  await runScript("hooks/background.ts", args, { env: home.env, cwd: home.project });
+  const rows = readFileSync(home.paths.log, "utf8").trim().split("\n");
+  const failed = rows.map((row) => JSON.parse(row)).find(({ event }) => event === "hook.background.index");
+  expect(failed).toMatchObject({ ok: false, source: "pi", session: ID });
 });
 
 test("when a session begins, those that were there before are indexed and named, the newest first, once", async () => {

@@ -190,3 +190,13 @@ describe("every hook", () => {
     });
   }
 });
+
+test("the work at a session's beginning is logged for the host that asked for it", async () => {
+  const file = join(home.root, "rollout-2026-02-03T14-30-00-5d1f.jsonl");
+  await started(home, "session-start", input(home, file, { source: "startup" }));
+  const log = await eventually("the work in the background", () =>
+    logOf(home).includes('"background.old-sessions"') ? logOf(home) : undefined,
+  );
+  expect(log).toContain('"source":"codex"');
+  expect(log).not.toContain('"source":"claude"');
+});

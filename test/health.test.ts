@@ -239,6 +239,8 @@ describe("checkHealth()", () => {
     expect(silent(home, "claude", "pi")).toHaveLength(2);
     log(home, "2026-01-14T10:00:00.000Z", "hook.stop");
     log(home, "2026-03-01T10:00:00.000Z", "background.index", { ok: true, source: "pi" });
+    log(home, "2026-03-01T10:00:00.000Z", "hook.background.meta", { ok: false, source: "pi" });
+    log(home, "2026-03-01T10:00:00.000Z", "hook.stop", { ok: false, source: "codex" });
     expect(silent(home)).toEqual([
       "warning: no hook has run in Claude Code since 2026-01-14, though there are newer sessions",
     ]);

@@ -107,6 +107,7 @@ test("UserPromptSubmit is silent on a broken config, logs one line, and loses no
     {
       event: "hook.user-prompt-submit",
       ok: false,
+      source: "claude",
       error: `Cannot use "${config}": session-memory health says why`,
     },
   ]);

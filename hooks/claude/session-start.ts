@@ -9,14 +9,14 @@ import { logEvent, writeFully } from "../../lib/base/output.ts";
 import { ownCommand, ROOT } from "../../lib/base/runtime.ts";
 import { quoted } from "../../lib/base/text.ts";
 import type { Paths, Settings } from "../../lib/config/config.ts";
-import { type HookCall, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
+import { type HookCall, hostOf, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
 
 /** The client takes 10,000 and shows the model a file's name in place of more; a summary of its own comes with it. */
 const CONTEXT_MAX_CHARS = 8000;
 
 await runHook("session-start", async (call) => {
-  const { id, cwd } = readRecorded(call.input);
-  if (call.input.source !== "compact") await startBeginning(cwd, call.env);
+  const { id, file, cwd } = readRecorded(call.input);
+  if (call.input.source !== "compact") await startBeginning(hostOf(file), { cwd, env: call.env });
   const text = await contextOf(call);
   const systemMessage = lackOfPackages(call.paths);
   if (text === undefined && systemMessage === undefined) return;

@@ -100,7 +100,7 @@ function registerIndexing(state: PiState): void {
     if (canStart) await startWork(config, context, []);
     else await indexInSlices(state, context);
   });
-  on(state, "session_start", (_, { cwd }) => startBeginning(cwd, config.env));
+  on(state, "session_start", (_, { cwd }) => startBeginning("pi", { cwd, env: config.env }));
   on(state, "session_shutdown", async ({ reason }, context) => {
     if (reason === "new") await startWork(config, context, ["--save"]);
   });

@@ -269,7 +269,6 @@ function readHookLog(log: string, sessions: readonly Session[], now: Date): Hook
 /** Returns the hosts that may have run a hook: all of them when the line names none. */
 function findHosts(event: string, agent: string | undefined): readonly HookedHost[] {
   if (event.startsWith("hook.pi.")) return ["pi"];
-  if (event.startsWith("hook.")) return ["claude"];
   const host = HOOKED.find((name) => name === agent);
   return host ? [host] : HOOKED;
 }
