@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
 import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
-import { secondsAgo, uuidFrom } from "./support/rows.ts";
+import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
 
@@ -99,7 +99,15 @@ test("the last session is the one whose last row is the newest, whatever its fil
 });
 
 test("what was open is not said once the session went on after it was described", async () => {
-  session(home, { updatedAt: secondsAgo(7300) });
+  const file = session(home, { updatedAt: secondsAgo(7229) });
+  const exit = "<command-name>/exit</command-name>";
+  appendFileSync(
+    file,
+    jsonl(claudeUser({ text: exit, sessionId: LAST, cwd: home.project, at: secondsAgo(7000) })),
+  );
+  expect(lineIn(await start(home))).toContain("is awaited now. Open: the test on Windows");
+  const more = claudeUser({ text: "and the docs", sessionId: LAST, cwd: home.project, at: secondsAgo(6900) });
+  appendFileSync(file, jsonl(more));
   expect(lineIn(await start(home))).toContain('"The refresh is awaited now." Its summary');
 });
 

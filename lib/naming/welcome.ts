@@ -14,7 +14,7 @@ import { nameOf } from "../sessions/record.ts";
 import { hasConversation, identifySession, isExcluded, projectTest } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
+import type { Entry, Session } from "../transcripts/session.ts";
 
 const LINE_MAX_CHARS = 400;
 const AGE_MAX_MS = 14 * DAY_MS;
@@ -95,8 +95,8 @@ async function describe(
   const { meta } = readMeta(metaFile(paths, session));
   if (!meta) return await fromTranscript(session, paths);
   // What it did after it was described may have closed what was open.
-  const isDescribed = (lastTime(session.file) ?? "") <= meta.updatedAt;
-  const open = isDescribed ? /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] : undefined;
+  const wentOnTo = (await lastEntry(session, paths, () => true))?.at ?? "";
+  const open = wentOnTo <= meta.updatedAt ? /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] : undefined;
   const name = found.name ?? meta.name;
   // A name of first words is its own description.
   const described = meta.description === name ? "" : meta.description.replace(/(?<![.!?…])$/, ".");
@@ -106,17 +106,23 @@ async function describe(
 
 async function fromTranscript(session: Session, paths: PathsWithRules): Promise<About | undefined> {
   if (!hasConversation(session)) return undefined;
-  const [{ firstWords }, { readBackward }] = await Promise.all([
-    import("../sessions/listing.ts"),
-    import("../transcripts/transcript.ts"),
-  ]);
-  const rules = readRules(paths.rules);
-  const name = nameOf(session, paths) ?? firstWords(session.file, rules);
-  const answer = readBackward(session.file, { rules })
+  const { firstWords } = await import("../sessions/listing.ts");
+  const name = nameOf(session, paths) ?? firstWords(session.file, readRules(paths.rules));
+  const isAnswer = ({ kind, text }: Entry) => kind === "assistant" && text.trim() !== "";
+  return { id: session.id, name, said: (await lastEntry(session, paths, isAnswer))?.text };
+}
+
+/** Returns the last of a session's newest entries that is wanted. */
+async function lastEntry(
+  { file }: Session,
+  paths: PathsWithRules,
+  isWanted: (entry: Entry) => boolean,
+): Promise<Entry | undefined> {
+  const { readBackward } = await import("../transcripts/transcript.ts");
+  return readBackward(file, { rules: readRules(paths.rules) })
     .flatMap(({ entries }) => entries.reverse())
     .take(LAST_ENTRIES)
-    .find(({ kind, text }) => kind === "assistant" && text.trim() !== "");
-  return { id: session.id, name, said: answer?.text };
+    .find(isWanted);
 }
 
 function formatLine({ id, at, ...about }: Dated, rules: Rules): string {
