@@ -93,7 +93,7 @@ export function runScript<T extends Options>(
     if (!needsNoConfig) warnOfState(reading.home);
     const config = { ...loaded, paths: readsAnyVolute ? await readingVolute(reading, cwd) : reading };
     await updateCopies(config.paths).catch((error) => warn(describeError(error)));
-    if (!json) await useTerminal(args);
+    if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       json ? printJson(data) : [...lines].every((line) => print(line));
     const asking = { paths: config.paths, cwd, current: config.currentSession, remark: note };
@@ -247,14 +247,17 @@ function useConfig({ settings, ignored }: Pick<Config, "settings" | "ignored">):
 let dress: ((line: Line) => string) | undefined;
 
 /** Formats all further output for a person, if a terminal shows it. Otherwise nothing of this is loaded. */
-async function useTerminal(args: readonly string[]): Promise<void> {
+async function useTerminal(
+  args: readonly string[],
+  { timezone }: Pick<Config["settings"], "timezone">,
+): Promise<void> {
   if (!isTerminal(STDOUT)) return;
   const [{ dresser, painter }, { wordsToMark }] = await Promise.all([
     import("./base/terminal.ts"),
     import("./language/words.ts"),
   ]);
   const columns = process.stdout.columns || Number.POSITIVE_INFINITY; // 0 where nobody set a size
-  dress = dresser({ paint: painter(process.env), words: wordsToMark(args), columns });
+  dress = dresser({ paint: painter(process.env), words: wordsToMark(args), timezone, columns });
 }
 
 /** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */

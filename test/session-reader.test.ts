@@ -245,10 +245,15 @@ test("at a terminal a row fits 80 columns: folders are named by their last part,
     ...["2026-02-03 14:31", name, id, "claude"],
     ...["/home/u/projects/a-long-folder-name", "1 KiB"],
   ];
-  const rows = [row("the name of a session ".repeat(4), "7c41f0b2"), row("短い", "0b2")];
+  const rows = [
+    row("the name of a session ".repeat(4), "7c41f0b2"),
+    row("短い", "0b2"),
+    row("long id", "2026-01-08-migration-of-everything-else"),
+  ];
   expect(listingColumns(rows, 80).map(plainText)).toEqual([
-    "2026-02-03 14:31  the name of a session the…  7c41f0b2  claude  a-long-folder-n…",
-    "2026-02-03 14:31  短い                        0b2       claude  a-long-folder-n…",
+    "2026-02-03 14:31  the name of a sessio…  7c41f0b2       claude  a-long-folder-n…",
+    "2026-02-03 14:31  短い                   0b2            claude  a-long-folder-n…",
+    "2026-02-03 14:31  long id                2026-01-08-mi  claude  a-long-folder-n…",
   ]);
   expect(plainText(listingColumns(rows, 100)[1] ?? "")).toEndWith("  1 KiB");
 });

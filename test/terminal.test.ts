@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Line, Part } from "../lib/base/output.ts";
-import { dresser, painter } from "../lib/base/terminal.ts";
+import { dresser, painter, sayTime } from "../lib/base/terminal.ts";
 
 test("painter() asks NO_COLOR and TERM", () => {
   const painted = (env: Record<string, string>) => painter(env)("bad", "failed");
@@ -12,7 +12,7 @@ test("dresser() paints parts by meaning, with a blank line between results", () 
   const paint = (meaning: string, text: string) => `<${meaning}>${text}</>`;
   const dress = dresser({ paint, words: ["deploy"], columns: Number.POSITIVE_INFINITY });
   const result = (...parts: Part[]): Line => ({ kind: "result", parts });
-  const time = ["time", "2026-02-12 09:05"] as const;
+  const time = ["time", "2025-02-12 09:05", "2025-02-12T09:05:00Z"] as const;
   const said: Part[] = ["   ", ["place", "L13"], " ", ["user", "User:"], " ", ["said", "I deploy this"]];
   expect(
     [
@@ -21,10 +21,18 @@ test("dresser() paints parts by meaning, with a blank line between results", () 
       result(["name", "258c7280:9"]),
     ].map(dress),
   ).toEqual([
-    "<name>8463c716:13-36</> · LiveView tests · <time>2026-02-12 09:05</>",
+    "<name>8463c716:13-36</> · LiveView tests · <time>12 Feb 2025</>",
     "   <place>L13</> <user>User:</> I <match>deploy</> this",
     "\n<name>258c7280:9</>",
   ]);
+});
+
+test("sayTime() says a time as people do", () => {
+  const now = Date.parse("2026-03-01T00:30:00Z");
+  const say = (iso: string) => sayTime(iso, "Europe/Berlin", now);
+  expect(
+    ["2026-02-28T23:05:00Z", "2026-02-28T08:05:00Z", "2026-02-03T08:05:00Z", "2025-02-03T08:05:00Z"].map(say),
+  ).toEqual(["today 00:05", "yesterday 09:05", "3 Feb", "3 Feb 2025"]);
 });
 
 test("dresser() breaks results and rows between words at the terminal's width, and nothing else", () => {

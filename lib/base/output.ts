@@ -77,7 +77,8 @@ export type PartKind =
   | "bad"
   | "faint";
 
-export type Part = string | readonly [kind: PartKind, text: string];
+/** A part of a line; of a time also its instant, since a terminal says times as people do. */
+export type Part = string | readonly [kind: PartKind, text: string, instant?: string];
 
 /** A line: the head of a `result`, a `row` that hangs where a terminal breaks it, or `text`. Parts can hold line breaks. */
 export interface Line {

@@ -1,6 +1,10 @@
-/** Formats lines for a person at a terminal: colours by meaning, widths in columns. What is piped is left as it is. */
+/**
+ * Formats lines for a person at a terminal: colours by meaning, widths in columns, times as people say them. What is piped is
+ * left as it is.
+ */
 
 import type { Line, Part, PartKind } from "./output.ts";
+import { DAY_MS, formatLocal } from "./time.ts";
 
 /** What can be painted: of a `said` part only the words that were asked for, as `match`. */
 type Painted = Exclude<PartKind, "said"> | "match";
@@ -90,6 +94,18 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
   );
 }
 
+/** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
+export function sayTime(iso: string, timezone: string | undefined, now = Date.now()): string {
+  const [day = "", clock = ""] = formatLocal(iso, timezone).slice(0, 16).split(" ");
+  const dayAgo = (ms: number) => formatLocal(new Date(now - ms).toISOString(), timezone).slice(0, 10);
+  if (day === dayAgo(0)) return `today ${clock}`;
+  if (day === dayAgo(DAY_MS)) return `yesterday ${clock}`;
+  const said = `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]}`;
+  return day.slice(0, 4) === dayAgo(0).slice(0, 4) ? said : `${said} ${day.slice(0, 4)}`;
+}
+
+const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
+
 /** East Asian Wide and Fullwidth (UAX 11) and what terminals draw as emoji. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{1fa70}-\u{1faff}\u{20000}-\u{3fffd}]/u;
@@ -105,30 +121,33 @@ interface DressOptions {
   paint: Paint;
   /** Words that are marked in what was said and done. */
   words: readonly string[];
+  /** IANA name. @default the system's */
+  timezone?: string | undefined;
   /** Of the terminal: results and rows are broken between words there. */
   columns: number;
 }
 
 /** Returns a function that dresses one line after the other, with a blank one between results. */
-export function dresser({ paint, words, columns }: DressOptions): (line: Line) => string {
+export function dresser(options: DressOptions): (line: Line) => string {
   let isFirst = true;
   return ({ kind, parts }) => {
     const gap = kind === "result" && !isFirst ? "\n" : "";
     isFirst = false;
-    const dressed = parts.map((part) => dressPart(part, paint, words)).join("");
+    const dressed = parts.map((part) => dressPart(part, options)).join("");
     if (kind === "text") return dressed;
     return (
       gap +
       dressed
         .split("\n")
-        .map((line) => wrapColumns(line, columns))
+        .map((line) => wrapColumns(line, options.columns))
         .join("\n")
     );
   };
 }
 
-function dressPart(part: Part, paint: Paint, words: readonly string[]): string {
+function dressPart(part: Part, { paint, words, timezone }: DressOptions): string {
   if (typeof part === "string") return part;
-  const [kind, text] = part;
-  return kind === "said" ? highlight(text, words, paint) : paint(kind, text);
+  const [kind, text, instant] = part;
+  if (kind === "said") return highlight(text, words, paint);
+  return paint(kind, instant === undefined ? text : sayTime(instant, timezone));
 }

@@ -395,5 +395,5 @@ function projectOf(project: string | null): string {
 
 /** Returns a time to the minute. */
 export function timePart(timestamp: string, timezone: string | undefined): Part {
-  return ["time", formatLocal(timestamp, timezone).slice(0, 16)];
+  return ["time", formatLocal(timestamp, timezone).slice(0, 16), timestamp];
 }

@@ -9,7 +9,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { entriesOf, namesIn } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import type { Line } from "../base/output.ts";
-import { alignColumns, columnsOf, fitColumns } from "../base/terminal.ts";
+import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { folderName, onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
@@ -55,6 +55,8 @@ export function firstWords(file: string, rules: Rules): string | undefined {
 }
 
 const TITLE_MAX = 80; // a line with its columns
+/** A longer id, of a user's own, is cut at a narrow terminal where the cut one still means one of those listed. */
+const ID_MIN = 13;
 /** Columns of a name and of a folder at a terminal, and the width below which sizes are left out. */
 const [NAME_MIN, FOLDER_MAX, NARROW] = [16, 16, 100];
 const HEADER_TITLE_MAX = 160; // a header has a line of its own
@@ -88,7 +90,10 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
   const rows =
     columns === undefined
       ? cells.map((each): Line => ({ kind: "text", parts: [each.filter(Boolean).join(" · ")] }))
-      : listingColumns(cells, columns);
+      : listingColumns(
+          cells.map((row, i) => row.with(0, sayTime(sessions[i]?.updatedAt ?? "", style.timezone))),
+          columns,
+        );
   return rows.flatMap((row, i) => {
     const resume = style.resume ? resumeLine(sessions[i] as Session, rules) : undefined;
     return resume === undefined ? [row] : [row, { kind: "text", parts: [`   ${resume}`] }];
@@ -102,9 +107,11 @@ export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, 
 
 /** Returns the cells in columns: of folders their last part, of names as much as the terminal's width leaves. */
 export function listingColumns(rows: readonly string[][], columns: number): Line[] {
-  const short = rows.map((row) =>
-    row.with(4, cutColumns(folderName(row[4] ?? ""), FOLDER_MAX)).slice(0, columns < NARROW ? 5 : 6),
-  );
+  const ids = rows.map(([, , id = ""]) => id);
+  const short = rows.map((row) => {
+    const shown = row.with(4, cutColumns(folderName(row[4] ?? ""), FOLDER_MAX));
+    return columns < NARROW ? shown.with(2, shortenId(row[2] ?? "", ids)).slice(0, 5) : shown;
+  });
   const others = alignColumns(short.map((row) => row.with(1, "")));
   const room = columns - Math.max(...others.map((row) => columnsOf(row.join(""))));
   const aligned = alignColumns(
@@ -114,6 +121,16 @@ export function listingColumns(rows: readonly string[][], columns: number): Line
     kind: "text",
     parts: [["time", time], ["name", title], ["faint", id], rest.join("")],
   }));
+}
+
+/** Returns the shortest beginning of an id that no other of the ids has; of another machine's the whole. */
+function shortenId(id: string, ids: readonly string[]): string {
+  if (id.includes("@")) return id;
+  for (let length = ID_MIN; length < id.length; length++) {
+    const beginning = id.slice(0, length);
+    if (ids.every((other) => other === id || !other.startsWith(beginning))) return beginning;
+  }
+  return id;
 }
 
 function cutColumns(text: string, columns: number): string {
