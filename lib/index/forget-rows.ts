@@ -9,10 +9,8 @@ import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
-import { sessionsWithCopies } from "./index-pass.ts";
 import { forgetProgress } from "./index-state.ts";
-import { removeChunk, removeSession } from "./session-rows.ts";
-import { removeDeedsWith } from "./stored-rows.ts";
+import { removeChunk, removeDeedsWith, removeSession, sessionsWithCopies } from "./session-rows.ts";
 
 /** What would be removed. */
 export interface RowsFound {

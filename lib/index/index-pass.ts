@@ -29,12 +29,14 @@ import {
   addDeeds,
   countChunks,
   putChunk,
+  releaseRows,
   removeChunk,
   removeChunks,
+  removeDeeds,
   type StoredChunk,
+  sessionsWithCopies,
   storedChunks,
 } from "./session-rows.ts";
-import { removeDeeds } from "./stored-rows.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
@@ -334,24 +336,4 @@ function claimRows({ db }: Store, entries: readonly Entry[], { number, id }: Ind
     isTaken = key === undefined || isOurs(shortHash(key), entry.line);
     return isTaken;
   });
-}
-
-/** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
-export function releaseRows(store: Store, sessionIds: readonly string[]): void {
-  const ids = JSON.stringify(sessionIds);
-  store.db
-    .prepare(
-      `DELETE FROM row_keys
-       WHERE session IN (SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?)))`,
-    )
-    .run(ids);
-  store.db.prepare("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))").run(ids);
-}
-
-/** Returns the sessions whose copies of this session's rows were left out. */
-export function sessionsWithCopies(store: Store, ownerId: string): string[] {
-  return store.db
-    .prepare("SELECT session_id FROM copies WHERE owner_id = ?")
-    .all(ownerId)
-    .map((row) => String(row.session_id));
 }

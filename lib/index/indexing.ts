@@ -29,7 +29,7 @@ import {
   readStored,
   unreadBytes,
 } from "./freshness.ts";
-import { type PassOptions, releaseRows, runPass } from "./index-pass.ts";
+import { type PassOptions, runPass } from "./index-pass.ts";
 import {
   emptyReport,
   forgetProgress,
@@ -40,7 +40,7 @@ import {
   type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
-import { removeSession } from "./session-rows.ts";
+import { releaseRows, removeSession } from "./session-rows.ts";
 
 export interface IndexOptions {
   store: Store;

@@ -1,4 +1,7 @@
-/** Writes the rows of a session in the index with their full text: its chunks, what was said, and its deeds, what was done. */
+/**
+ * Writes and removes the rows of a session in the index with their full text: its chunks, what was said, its deeds, what was
+ * done, and its hold on transcript rows.
+ */
 
 import { sha256 } from "../base/text.ts";
 import { splitJoined } from "../language/words.ts";
@@ -8,7 +11,7 @@ import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.
 import { fullTextColumns } from "./chunk.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { updateRewound } from "./index-state.ts";
-import { removeDeeds, writeRowLines } from "./stored-rows.ts";
+import { ALL_LINES, writeRowLines } from "./stored-rows.ts";
 
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;
@@ -154,6 +157,51 @@ export function removeChunk(store: Store, id: number): void {
   keepVector(store, id);
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
   db.prepare("DELETE FROM session_chunks WHERE id = ?").run(id);
+}
+
+/** Removes the deeds of a session: all, or those whose calls are on these lines. */
+export function removeDeeds(store: Store, session: number, { after, to } = ALL_LINES): void {
+  const rows = store.db
+    .prepare("SELECT id FROM deeds WHERE session = ? AND line > ? AND line <= ?")
+    .all(session, after, to);
+  for (const { id } of rows) removeDeed(store, Number(id));
+}
+
+/** Removes the deeds that contain a text. */
+export function removeDeedsWith(store: Store, hasText: (text: string) => boolean): void {
+  const ids: number[] = [];
+  const rows = store.db.prepare("SELECT id, target, paths, input, result FROM deeds");
+  for (const { id, ...texts } of rows.iterate()) {
+    if (Object.values(texts).some((text) => text !== null && hasText(String(text)))) ids.push(Number(id));
+  }
+  for (const id of ids) removeDeed(store, id);
+}
+
+/** Removes a deed with its full text and its error lines. */
+export function removeDeed({ db }: Store, id: number): void {
+  db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
+  db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
+  db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
+}
+
+/** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
+export function releaseRows(store: Store, sessionIds: readonly string[]): void {
+  const ids = JSON.stringify(sessionIds);
+  store.db
+    .prepare(
+      `DELETE FROM row_keys
+       WHERE session IN (SELECT number FROM sessions WHERE id IN (SELECT value FROM json_each(?)))`,
+    )
+    .run(ids);
+  store.db.prepare("DELETE FROM copies WHERE session_id IN (SELECT value FROM json_each(?))").run(ids);
+}
+
+/** Returns the sessions whose copies of this session's rows were left out. */
+export function sessionsWithCopies(store: Store, ownerId: string): string[] {
+  return store.db
+    .prepare("SELECT session_id FROM copies WHERE owner_id = ?")
+    .all(ownerId)
+    .map((row) => String(row.session_id));
 }
 
 /** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of the words that are embedded. */

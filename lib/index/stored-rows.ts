@@ -1,4 +1,7 @@
-/** Reads back what the index holds of a session: the messages of its chunks, each on its line, and its deeds. */
+/**
+ * Reads back what the index holds of a session: the messages of its chunks, each on its line, and its deeds; and the format of
+ * `row_lines`.
+ */
 
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -21,32 +24,7 @@ interface CallLines {
   to: number;
 }
 
-const ALL_LINES: CallLines = { after: -1, to: Number.MAX_SAFE_INTEGER };
-
-/** Removes the deeds of a session: all, or those whose calls are on these lines. */
-export function removeDeeds(store: Store, session: number, { after, to } = ALL_LINES): void {
-  const rows = store.db
-    .prepare("SELECT id FROM deeds WHERE session = ? AND line > ? AND line <= ?")
-    .all(session, after, to);
-  for (const { id } of rows) removeDeed(store, Number(id));
-}
-
-/** Removes the deeds that contain a text. */
-export function removeDeedsWith(store: Store, hasText: (text: string) => boolean): void {
-  const ids: number[] = [];
-  const rows = store.db.prepare("SELECT id, target, paths, input, result FROM deeds");
-  for (const { id, ...texts } of rows.iterate()) {
-    if (Object.values(texts).some((text) => text !== null && hasText(String(text)))) ids.push(Number(id));
-  }
-  for (const id of ids) removeDeed(store, id);
-}
-
-/** Removes a deed with its full text and its error lines. */
-export function removeDeed({ db }: Store, id: number): void {
-  db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
-  db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
-  db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
-}
+export const ALL_LINES: CallLines = { after: -1, to: Number.MAX_SAFE_INTEGER };
 
 /** The columns of a deed, for `deedFrom`. */
 export const DEED_COLUMNS =
