@@ -6,6 +6,7 @@
 import { existsSync, type Stats, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn, remove } from "../base/files.ts";
+import { DAY_MS } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
@@ -88,7 +89,7 @@ export function isStillThere(store: Store, { id, hash }: { id: number; hash: Uin
 }
 
 /** An index of given transcripts is removed after 30 days without use. */
-const UNUSED_MS = 30 * 24 * 3_600_000;
+const UNUSED_MS = 30 * DAY_MS;
 
 /** Returns the path of every index that may exist, the main one first. */
 export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
@@ -298,7 +299,6 @@ CREATE TABLE error_lines (
 CREATE INDEX error_lines_deed ON error_lines(deed);
 `;
 
-const DAY_MS = 86_400_000;
 /** A replica not pulled for longer may hold what its reader may no longer read. */
 const LEASE_DAYS = 30;
 
