@@ -23,7 +23,7 @@ import {
   timeFlag,
   warn,
 } from "../lib/cli.ts";
-import { ensureIndex, readStatuses, type SessionStatus, withIndex } from "../lib/index/freshness.ts";
+import { ensureIndex, withIndex } from "../lib/index/freshness.ts";
 import {
   embedSessions,
   findFailure,
@@ -31,6 +31,7 @@ import {
   type RunOptions,
   type RunReport,
 } from "../lib/index/index-run.ts";
+import { readStatuses, type SessionStatus } from "../lib/index/index-state.ts";
 import { formatCost } from "../lib/model/spend.ts";
 import { redact } from "../lib/redact/redact.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";

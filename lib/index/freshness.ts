@@ -208,32 +208,3 @@ function filesAsRead(store: Store): ReadonlySet<string> {
   );
   return new Set(rows.all().map(({ item }) => String(item)));
 }
-
-/** A session's state in the index, as `embed --status` shows it. */
-export interface SessionStatus {
-  id: string;
-  agent: string;
-  name?: string;
-  file: string;
-  status: string;
-  chunks: number;
-  vectors: number;
-  skippedLines: number;
-  lastIndexed: string;
-  sourceGone: boolean;
-  error?: string;
-}
-
-/** Returns the state of every session in the index, the newest first. */
-export function readStatuses(store: Store): SessionStatus[] {
-  const rows = store.db.prepare(
-    `SELECT id, agent, name, file, status, chunk_count AS chunks,
-       (SELECT count(embedder) FROM session_chunks c WHERE c.session_id = id) AS vectors,
-       skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error
-     FROM sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`,
-  );
-  return rows.all().map(({ name, sourceGone, error, ...row }) => {
-    const texts = { ...(name ? { name } : {}), ...(error ? { error } : {}) };
-    return { ...row, ...texts, sourceGone: sourceGone === 1 } as SessionStatus;
-  });
-}
