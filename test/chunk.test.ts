@@ -71,7 +71,7 @@ function called(name: string, target: string): Entry {
 }
 
 function chunksOf(entries: Entry[], context: Partial<ChunkContext> = {}): Chunk[] {
-  return chunkExchange({ entries, closed: true }, { ...CONTEXT, ...context });
+  return chunkExchange(entries, { ...CONTEXT, ...context });
 }
 
 function withLines(entries: Entry[], first: number): Entry[] {

@@ -10,7 +10,7 @@ import { describeActs } from "../language/speech.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
 import { topicsOf } from "../language/topics.ts";
 import { splitJoined } from "../language/words.ts";
-import type { Chunk, Entry, Exchange } from "../transcripts/session.ts";
+import type { Chunk, Entry } from "../transcripts/session.ts";
 
 /** Messages are gathered up to this many tokens, so that a chunk is about an exchange and rarely near 500. */
 const GATHER_TOKENS = 320;
@@ -47,6 +47,13 @@ interface Message {
   tools: string;
 }
 
+/** A user message and everything that follows until the next one. */
+export interface Exchange {
+  entries: Entry[];
+  /** Whether a later user message has closed it. */
+  closed: boolean;
+}
+
 /** Groups entries by user message: each exchange is a user message and all that follows until the next one. */
 export function* exchanges(entries: Iterable<Entry>): Generator<Exchange> {
   let current: Entry[] = [];
@@ -60,9 +67,9 @@ export function* exchanges(entries: Iterable<Entry>): Generator<Exchange> {
   if (current.length > 0) yield { entries: current, closed: false };
 }
 
-/** Cuts one exchange into chunks; none when nobody said anything in it. */
-export function chunkExchange(exchange: Exchange, context: ChunkContext): Chunk[] {
-  const messages = readMessages(exchange.entries);
+/** Cuts the entries of one exchange into chunks; none when nobody said anything in it. */
+export function chunkExchange(entries: readonly Entry[], context: ChunkContext): Chunk[] {
+  const messages = readMessages(entries);
   const first = messages[0];
   if (first === undefined) return [];
   const about = exchangeSubject(first);

@@ -12,10 +12,10 @@ import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Cursor, Entry, Exchange, Session } from "../transcripts/session.ts";
+import type { Cursor, Entry, Session } from "../transcripts/session.ts";
 import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
-import { chunkExchange, exchanges } from "./chunk.ts";
+import { chunkExchange, type Exchange, exchanges } from "./chunk.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -193,7 +193,7 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
   pass.lastLine = last.line;
 }
 
-function putExchange(pass: Pass, { entries: all, closed }: Exchange): void {
+function putExchange(pass: Pass, { entries: all }: Exchange): void {
   const { store, state, isNew, lastLine, head, session, settings, next } = pass;
   const exchangeLine = (all[0] as Entry).line;
   const entries = claimRows(store, all, state);
@@ -202,7 +202,7 @@ function putExchange(pass: Pass, { entries: all, closed }: Exchange): void {
   pass.deedsTo = lastLine;
   const timestamp = entries[0]?.at ?? around;
   addDeeds(store, deedsIn(entries), { session: state.number, exchangeLine, timestamp });
-  const chunks = chunkExchange({ entries, closed }, { sessionId: state.id, firstIndex: next, ...settings });
+  const chunks = chunkExchange(entries, { sessionId: state.id, firstIndex: next, ...settings });
   for (const chunk of chunks) {
     pass.next++;
     // a pattern may reach over several messages

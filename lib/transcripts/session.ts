@@ -108,13 +108,6 @@ export interface Cursor {
   line: number;
 }
 
-/** A user message and everything that follows until the next one. */
-export interface Exchange {
-  entries: Entry[];
-  /** Whether a later user message has closed it. */
-  closed: boolean;
-}
-
 /** A piece of an exchange, small enough to find and to quote. */
 export interface Chunk {
   sessionId: string;

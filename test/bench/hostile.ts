@@ -37,7 +37,7 @@ export async function rows(): Promise<BenchRow[]> {
     redact: (text) => oneLine(redact(text), 80),
     read: (text) =>
       [...readEntries(write(join(home.root, "a.jsonl"), lineOf(text)))].map((entry) => entry.text),
-    chunk: (text) => chunkExchange({ entries: talk(text), closed: true }, CHUNKS).map(fullTextColumns),
+    chunk: (text) => chunkExchange(talk(text), CHUNKS).map(fullTextColumns),
     summarise: (text) => summarizeByRule(talk(text), { project: "shop", date: "2026-02-03" }),
     observe: (text) => observe(observing(talk(text))),
     converse: (text) => conversationText(talk(text), { maxBytes: 48_000 }),
