@@ -24,7 +24,7 @@ import {
 type StoringRules = Pick<Settings, "redact" | "exclude">;
 
 /** The redaction rules under which every row of an index was stored. */
-const RULES_FACT = "redaction";
+const REDACTION_FACT = "redaction";
 
 /**
  * Opens an index, created or carried over as needed.
@@ -39,7 +39,7 @@ export async function openIndex(
   const version = redactionVersion(rules.redact.extra);
   const current = {
     ...options,
-    isCurrent: (db: Store["db"]) => [version, undefined].includes(readFact({ db }, RULES_FACT)),
+    isCurrent: (db: Store["db"]) => [version, undefined].includes(readFact({ db }, REDACTION_FACT)),
   };
   try {
     return openStore(path, current);
@@ -77,7 +77,8 @@ export async function ensureIndex(path: string, rules: StoringRules): Promise<vo
 
 /** Records the rules under which the rows of a new index are stored. */
 export function noteRules(store: Pick<Store, "db">, { redact }: StoringRules): void {
-  if (readFact(store, RULES_FACT) === undefined) writeFact(store, RULES_FACT, redactionVersion(redact.extra));
+  if (readFact(store, REDACTION_FACT) === undefined)
+    writeFact(store, REDACTION_FACT, redactionVersion(redact.extra));
 }
 
 /** A digest of the exclude patterns under which every row was stored. */

@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS shared_feeds (
 type ReplicaPaths = Pick<Paths, "shared">;
 
 /** A digest of the rules under which the replica was filled. */
-const RULES_FACT = "share_rules";
+const SHARE_RULES_FACT = "share_rules";
 
 /** Opens the replica for writing, created as needed. */
 function openReplica({ shared }: ReplicaPaths): Store {
@@ -90,13 +90,13 @@ export function openForPull(
 ): Store {
   const rules = shortHash(JSON.stringify([exclude, redact.extra])).toString(36);
   let replica = openReplica(paths);
-  const before = readFact(replica, RULES_FACT);
+  const before = readFact(replica, SHARE_RULES_FACT);
   if (before !== undefined && before !== rules) {
     replica.close();
     removeReplica(paths);
     replica = openReplica(paths);
   }
-  writeFact(replica, RULES_FACT, rules);
+  writeFact(replica, SHARE_RULES_FACT, rules);
   return replica;
 }
 

@@ -245,7 +245,7 @@ CREATE TABLE searches (
 ) STRICT;
 CREATE INDEX searches_at ON searches(at);
 
--- facts about the index itself: vector_table (the embedder whose vectors session_embeddings holds, all of them)
+-- facts about the index itself: see the constants …_FACT
 CREATE TABLE facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
