@@ -206,7 +206,7 @@ function exchangeSubject({ speaker, text }: Message): string {
 
 /** The size of the pieces, without what each repeats of the one before. */
 const PIECE_TOKENS = 200;
-/** The bounds of what a piece repeats: 10 to 20 % of it. */
+/** What a piece repeats, at most: a fifth of it. */
 const OVERLAP_TOKENS = 36;
 
 const BOUNDARIES = [/^[ \t]*```[ \t]*\n/gm, /\n\s*\n/g, /\n/g, /[.!?]["')\]]*\s|[。！？]/g, /\s/g];
