@@ -254,9 +254,14 @@ function endIn(
     ({ timestamp }) => timestamp < until,
   );
   const find = store.db.prepare("SELECT key FROM error_lines WHERE deed = ?");
+  const noise = noiseIn(store, until);
   const ending = findEnding(deed, later, {
     error: line,
-    isFree: ({ id }) => !find.all(id).some((row) => Number(row.key) === key),
+    isFree: (run) => {
+      const printed = find.all(run.id).map((row) => Number(row.key));
+      // a filter hides the exit code
+      return !printed.includes(key) && (hasOwnCode(commandOrTarget(run)) || printed.every(noise));
+    },
   });
   if (!ending) return undefined;
   const steps = ending.steps.filter((step) => isChange(step) || !isKeeping(commandOrTarget(step)));
