@@ -170,9 +170,13 @@ describe("on made-up sessions", () => {
         "strong",
         read,
         row(5, "", "[Bash grep -n scale a.ts]"),
+        row(5, "", "[bash cd /srv/ship && grep -n scale a.ts | head -5] failed"),
+        row(5, "", "[shell bash -lc 'cd /srv/ship; rg scale']"),
+        row(5, "", "[exec_command sed -n 1,40p a.ts]"),
         row(6, "+scale", "[Edit src/a.ts]"),
       ),
       session(3, "strong", read),
+      session(5, "strong", read, row(5, "", "[Bash cd /srv/ship && make scale]")),
       session(4, "weak", row(7, "Perhaps the scale.")),
     ];
     const lines = printBySession(found, { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
@@ -180,10 +184,11 @@ describe("on made-up sessions", () => {
       "L4 Assistant: The scale is linear.",
       "L6 [Edit src/a.ts] +scale",
       "L2 [Read src/a.ts] text",
+      "L5 [Bash cd /srv/ship && make scale]",
       "weak from here:",
       "L7 Assistant: Perhaps the scale.",
     ]);
-    const weak = printBySession(found.slice(3), { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
+    const weak = printBySession(found.slice(4), { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
     expect(weak[0]).toBe("nothing certain; nearest:");
     expect(printBySession([], { ...PRINT, maxChars: 4000, limit: 20 })).toBe("");
   });

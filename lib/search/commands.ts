@@ -17,6 +17,8 @@ const TOKEN =
 
 /** Says nothing of what is run: directories, variables, waiting. */
 const PREPARING = /^(?:cd|pushd|popd|export|set|source|\.|sleep|true|echo|printf)\b|^\w+=\S*$/;
+/** A shell that is given its line: `bash -lc "npm test"`. */
+const GIVEN = /^(?:\S*\/)?(?:ba|z)?sh -\w*c /;
 const REDIRECTION = /\s*(?:\d?>&\d|\d?>>?\s*\S+|<\s*\S+|&>\s*\S+)/g;
 const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;
 /** Programs that only look, so that nothing is fixed by them. */
@@ -57,7 +59,7 @@ export function commandsIn(line: string): string[] {
   const commands: string[] = [];
   let isPiped = false;
   for (const { text, separator } of shellParts(line)) {
-    const [, inner] = /^\(([\s\S]*)\)$/.exec(text) ?? [];
+    const inner = GIVEN.test(text) ? shellWords(text)[2] : /^\(([\s\S]*)\)$/.exec(text)?.[1];
     if (!isPiped) commands.push(...(inner === undefined ? [plain(text)] : commandsIn(inner)));
     isPiped = separator === "|";
   }

@@ -8,6 +8,8 @@ import type { SessionRow } from "../index/index-state.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { sharedBy } from "../store/store.ts";
+import { toolCall } from "../transcripts/tool-call.ts";
+import { isLooking } from "./commands.ts";
 import { isSourceGone } from "./corpus.ts";
 import type { Row } from "./rows.ts";
 
@@ -226,15 +228,18 @@ export function printBySession(
   return linesWithin(lines.length > strong ? lines.toSpliced(strong, 0, weak) : lines, maxChars);
 }
 
-/** Calls that only look, by their row's head. */
-const LOOK =
-  /^\[(?:read|grep|glob|ls|find|search|\w+ (?:ls|cat|grep|rg|find|head|tail|git (?:status|log|show|diff)))\b/i;
+/** Returns whether a call only looks, by its row's head. */
+function isLook(head: string): boolean {
+  const [, name = "", command = ""] = /^\[(\S+?)(?: (.*))?\](?: \w+)?$/.exec(head) ?? [];
+  const { action } = toolCall(name, {});
+  return action === "run" ? isLooking(command) : action === "read" || action === "search";
+}
 
 /** Returns the best row of a session's hits that was said or changed; a bare look or an announcement only where all are. */
 function tellingRow(own: readonly FoundHit[]): Row | undefined {
   const rows = own.flatMap(({ hit, best }) => [...(best ? [best] : []), ...hit.lines]);
   return (
-    rows.find(({ who, tool = "", text }) => !(who === "tool" ? LOOK.test(tool) : isFiller(text))) ?? rows[0]
+    rows.find(({ who, tool = "", text }) => !(who === "tool" ? isLook(tool) : isFiller(text))) ?? rows[0]
   );
 }
 
