@@ -185,7 +185,6 @@ describe("printFinds()", () => {
       if (maxChars > 500) expect(text.match(/^\d\. /gm)?.length).toBe(3);
     }
     const text = printFinds(finds, { ...style, maxChars: 2500 });
-    expect(printFinds(finds, { ...style, maxChars: 110 })).toMatch(/\n… 2 more$/);
     expect(printFinds(finds, { ...style, maxChars: 500 })).toBe(text);
     expect(printFinds(finds, { ...style, maxChars: 2500, total: 5 })).toBe(`${text}\n… 2 more: --limit 5`);
     expect(text.split("\n").slice(0, 3)).toEqual([
@@ -193,6 +192,29 @@ describe("printFinds()", () => {
       "   L1 User: what about costs.ts: do we round there?",
       `2. ${uuidFrom("middle").slice(0, 8)}:2 · shop · 2026-02-02 10:01 · read 1x`,
     ]);
+  });
+
+  test("a last line counts all that is left out and names the flags that show it", () => {
+    const finds = fileHistory(store, "costs.ts", scope);
+    const whole = printFinds(finds, { ...style, maxChars: 2500 });
+    for (let maxChars = 60; maxChars < [...whole].length + 1; maxChars += 7) {
+      const lines = printFinds(finds, { ...style, maxChars }).split("\n");
+      expect([...lines.join("\n")].length).toBeLessThan(maxChars);
+      const [, count, chars] = /^… (\d+) more: --max-chars (\d+)$/.exec(lines.at(-1) ?? "") ?? [];
+      expect(Number(count)).toBe(whole.split("\n").length - lines.length + 1);
+      expect(printFinds(finds, { ...style, maxChars: Number(chars) })).toBe(whole);
+    }
+    const [find] = finds as [Find];
+    const many = Array.from({ length: 100 }, () => find);
+    const runs = { ...style, total: 185, isBrief: true };
+    const cut = printFinds(many, { ...runs, maxChars: 2500 }).split("\n");
+    const [, chars] = /^… \d+ more: --max-chars (\d+)$/.exec(cut.at(-1) ?? "") ?? [];
+    expect(cut.at(-1)).toStartWith(`… ${185 - cut.length + 1} more: `);
+    const all = printFinds(many, { ...runs, maxChars: Number(chars) }).split("\n");
+    expect([all.length, all.at(-1)]).toEqual([101, "… 85 more"]);
+    expect(printFinds(finds, { ...style, maxChars: 200, total: 6 })).toMatch(
+      /\n… \d+ more: --limit 6 --max-chars 1500$/,
+    );
   });
 });
 

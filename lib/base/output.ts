@@ -122,12 +122,15 @@ export function joinFacts(facts: readonly (Part | undefined)[]): Part[] {
 }
 
 /** Returns as many lines as fit, and a last one that counts the others; of the first always as much as fits. */
-export function linesWithin(lines: readonly Line[], maxChars: number): Line[] {
-  const rest = (count: number): Line[] =>
-    count === 0 ? [] : [{ kind: "text", parts: [["faint", `… ${count} more`]] }];
+export function linesWithin(lines: readonly Line[], maxChars: number, rest = countRest): Line[] {
   for (let kept = lines.length; kept > 0; kept--) {
     const shown = [...lines.slice(0, kept), ...rest(lines.length - kept)];
     if (countPoints(shown) <= maxChars) return shown;
   }
-  return lines.slice(0, 1).map((line) => cutLine(line, maxChars - 1));
+  const last = rest(Math.max(0, lines.length - 1));
+  return [...lines.slice(0, 1).map((line) => cutLine(line, maxChars - 1 - countPoints(last))), ...last];
+}
+
+function countRest(count: number): Line[] {
+  return count === 0 ? [] : [{ kind: "text", parts: [["faint", `… ${count} more`]] }];
 }

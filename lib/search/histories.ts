@@ -1,6 +1,14 @@
 /** Finds what was done about a file, an error or a command, or at a time, as lines to print and as JSON. */
 
-import { countPoints, cutLine, joinFacts, type Line, type Part, plainText } from "../base/output.ts";
+import {
+  countPoints,
+  cutLine,
+  joinFacts,
+  type Line,
+  linesWithin,
+  type Part,
+  plainText,
+} from "../base/output.ts";
 import { counted, folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
@@ -19,6 +27,7 @@ import {
   type Block,
   fit,
   LIMIT_MAX,
+  linesOf,
   rangeOf,
   result,
   row,
@@ -50,6 +59,7 @@ const NAME_MAX = 44;
 const PROJECT_MAX = 24;
 const ROW_CHARS = 300;
 const LINE_CHARS = 160;
+const CHARS_STEP = 500; // a round number to type
 
 /** Prints finds with their rows, as far as these fit. */
 export function printFinds(finds: readonly Find[], style: FindStyle): Line[] {
@@ -97,12 +107,20 @@ function placeOf({ session, firstLine, lastLine }: Find, { shortId }: FindStyle)
   return `${shortId(session)}:${rangeOf(firstLine, lastLine)}`;
 }
 
-/** Fits finds into their code points; a last line counts those beyond the limit. */
+/** Fits finds into their code points; a last line counts what is left out, and names the flags that show it. */
 function fitFinds(blocks: Block[], { maxChars, total = blocks.length }: FindStyle): Line[] {
+  const count = linesOf(blocks).length;
   const more = total - blocks.length;
-  const hint = blocks.length < LIMIT_MAX ? `: --limit ${Math.min(total, LIMIT_MAX)}` : "";
-  const note: Line[] = more > 0 ? [{ kind: "text", parts: [["faint", `… ${more} more${hint}`]] }] : [];
-  return [...fit(blocks, maxChars - countPoints(note)), ...note];
+  const most = Math.max(blocks.length, Math.min(total, LIMIT_MAX));
+  const limit = most > blocks.length ? ` --limit ${most}` : "";
+  const note = (left: number, flags: string): Line[] =>
+    left === 0 ? [] : [{ kind: "text", parts: [["faint", `… ${left} more${flags && `:${flags}`}`]] }];
+  const whole = countPoints([...linesOf(blocks), ...note(more, limit)]);
+  const isOver = whole > maxChars;
+  const needed = Math.ceil((whole * most) / blocks.length / CHARS_STEP) * CHARS_STEP;
+  const flags = isOver ? `${limit} --max-chars ${needed}` : limit;
+  const lines = fit(blocks, maxChars - countPoints(note(more + (isOver ? count : 0), flags)));
+  return linesWithin(lines, maxChars, (cut) => note(more + count - lines.length + cut, flags));
 }
 
 /** Converts a find to one of the results of `--json`. */

@@ -138,7 +138,7 @@ export function printHits(found: readonly FoundHit[], options: PrintOptions): Li
     ],
     rest: footLines(one),
   }));
-  const lines = open.length > 0 ? fit(blocks, maxChars) : [];
+  const lines = linesWithin(fit(blocks, maxChars), maxChars);
   for (const [i, one] of shown.filter(({ isOpen }) => !isOpen).entries()) {
     const line = lineOf(one, { position: open.length + i, max: WEAK_LINE }, options);
     if (lines.length === 0 || countPoints([...lines, line]) <= maxChars) lines.push(line);
@@ -310,16 +310,19 @@ export interface Block {
 
 /**
  * Leaves out rows from the last block on, between the first, which says what, and the last, which says how it ended; then the
- * lines below the rows, then all rows, until all fits.
+ * lines below the rows, then all rows, until all fits or only the heads are left.
  */
 export function fit(blocks: Block[], maxChars: number): Line[] {
-  const lines = () => blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]);
-  const isOver = () => countPoints(lines()) > maxChars;
+  const isOver = () => countPoints(linesOf(blocks)) > maxChars;
   for (const { rows } of blocks.toReversed())
     while (isOver() && rows.length > 1) rows.splice(Math.max(1, rows.length - 2), 1);
   for (const { rest } of blocks.toReversed()) while (isOver() && rest.length > 0) rest.pop();
   for (const { rows } of blocks.toReversed()) while (isOver() && rows.length > 0) rows.pop();
-  return linesWithin(lines(), maxChars);
+  return linesOf(blocks);
+}
+
+export function linesOf(blocks: readonly Block[]): Line[] {
+  return blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]);
 }
 
 /** Returns a hit on one line: its place, its strength and its best row. */
