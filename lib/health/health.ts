@@ -194,7 +194,7 @@ function checkHost(host: HookedHost, { log, sessions, paths, env, now }: HookChe
   if (last !== undefined && silence <= SILENT_DAYS * DAY_MS) return;
   const since = last === undefined ? "yet" : `since ${last.slice(0, 10)}, though there are newer sessions`;
   const installed = installedAt(host, paths);
-  // Of another time, or of a program that only an editor starts; or installed since.
+  // Fine if the program is not on the PATH, or if its sessions are older than our installation.
   const isFine = installed === undefined ? !findProgram(host, env) : newest <= installed;
   const trust =
     host === "codex" ? "trust the hooks of session-memory with /hooks" : "check that it is enabled";
@@ -242,7 +242,7 @@ interface HookLog {
 }
 
 /** Events written only by a hook or by a process that a hook started: a script run by hand proves nothing. */
-const OF_HOOKS = /^(?:hook\.|background\.|injected$|activity$|title$)/;
+const OF_HOOKS = /^(?:hook\.|background\.|injected$|activity$)/;
 /** The first lines of an error say what it is; the log has the rest. */
 const ERROR_CHARS = 300;
 
