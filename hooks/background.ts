@@ -81,7 +81,7 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
   if (!existsSync(asked.file)) return; // nothing was said
   const { paths, settings } = config;
   const session = sessionAt(asked.file, paths);
-  // Nothing was said, or the session is excluded.
+  // No transcript, or excluded.
   if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
   if (asked.save && settings.notes.onClear) await perform("save", () => save(asked, session, config));
   await perform("index", () => index(session, config));
