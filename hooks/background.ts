@@ -65,10 +65,11 @@ type Perform = (name: string, run: () => Promise<unknown>) => Promise<void>;
 function performer({ session, source }: Asked, { paths }: Config): Perform {
   return async (name, run) => {
     const started = performance.now();
+    const readBefore = reads.bytes;
     try {
       await run();
       const tookMs = Math.round(performance.now() - started);
-      const detail = { session, source, tookMs, bytesRead: reads.bytes };
+      const detail = { session, source, tookMs, bytesRead: reads.bytes - readBefore };
       logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
     } catch (error) {
       await logFailure(paths, `background.${name}`, error, { session, source });

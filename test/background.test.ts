@@ -32,7 +32,7 @@ function turn(number: number): Row[] {
   return rows;
 }
 
-/** Runs the background and returns how much of transcripts it had read when it logged an event. */
+/** Runs the background and returns how much of transcripts was read by the job that logged an event. */
 async function run(args: string[], event: string): Promise<number> {
   reads.bytes = 0;
   const options = { env: home.env, cwd: home.project };
@@ -81,6 +81,15 @@ test("a large transcript is read whole again only once it has grown by a thousan
   expect(wholes()).toBe(1);
   await readBy([{ ...result }]);
   expect(wholes()).toBe(2);
+});
+
+test("each job is logged with what it read of transcripts itself", async () => {
+  const file = writeClaude(home, { id: ID, rows: turn(1) });
+  await run(["--session", ID, "--file", file], "background.index");
+  const rows = readFileSync(home.paths.log, "utf8").trim().split("\n");
+  const read = rows.map((row) => JSON.parse(row).bytesRead);
+  expect(read.length).toBeGreaterThan(2);
+  expect(read.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThanOrEqual(reads.bytes);
 });
 
 test("a failure is logged with the host that asked for the work", async () => {
