@@ -123,6 +123,7 @@ describe("an excluded project whose path is not stored as it is", () => {
     expect(JSON.parse(told).sessions).toMatchObject([{ id }]);
     home.configure({ redact, exclude });
     expect(await hits()).toBe(false);
+    expect((await home.run("session-reader", id)).stderr).toContain("it is kept out");
     // carried over under other rules
     home.configure({ redact: { extra: [basename(home.root), ...redact.extra] }, exclude });
     await home.ok("search", "of");

@@ -8,7 +8,7 @@ import type { PathsWithRules, Settings } from "../config/config.ts";
 import { countRedactions } from "../redact/redact.ts";
 import type { Head } from "../transcripts/format.ts";
 import { outermostEntries, readHead } from "../transcripts/head.ts";
-import { type Rules, readExclusion } from "../transcripts/rules.ts";
+import { type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readName } from "./meta.ts";
 import {
@@ -300,7 +300,9 @@ function isCopy(file: string, isForgotten: (entry: Pick<Entry, "id" | "at">) => 
  * @throws {SessionMemoryError} `NOT_FOUND`
  */
 export function assertNotExcluded(session: Session, paths: PathsWithRules): void {
-  if (!isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
+  // of one that only the index holds, the path is redacted
+  const isKnown = readRules(paths.rules).hasSession(session);
+  if (!isKnown && !isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
   throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
     details: { isExcluded: true },
     hint: "take it out of exclude in config.json",

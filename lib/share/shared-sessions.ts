@@ -10,7 +10,7 @@ import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { foldName, type LineRange, linesIn } from "../sessions/references.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { hasReplica, type Store, withShared } from "../store/store.ts";
-import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
+import { type Exclusion, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
 
@@ -52,7 +52,7 @@ function findShared(
     .replace(/^@@/, "")
     .replace(/^"(.*)"$/, "$1");
   return withShared(paths, (replica) => {
-    const exclusion = readExclusion(paths.rules.exclude);
+    const exclusion = readRules(paths.rules);
     const whole = one(wanted, { replica, exclusion });
     if (whole) return whole;
     const [, session, after = ""] = /^([\s\S]+):([\d-]+)$/.exec(wanted) ?? [];
