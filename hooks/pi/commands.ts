@@ -9,7 +9,7 @@ import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
-import { observing } from "./observations.ts";
+import { readForObserving } from "./observations.ts";
 import { describeWithHint, exclusively, on, type PiState, pathsOf } from "./state.ts";
 
 const VIEW_LINES = 160; // promised
@@ -108,8 +108,8 @@ export function registerObservationCommands(state: PiState): void {
 }
 
 async function requireObserving(state: PiState, context: PiContext) {
-  const now = await observing(state, context);
-  if (now) return now;
+  const job = await readForObserving(state, context);
+  if (job) return job;
   throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
 }
 

@@ -34,8 +34,8 @@ export function registerObservations(state: PiState): void {
     const mayHold = (session.size - size) / BYTES_PER_TOKEN_MIN;
     const threshold = settings.observerTokens + settings.retainTokens;
     if (mayHold < settings.stepTokens && raw + mayHold < threshold) return;
-    const now = await exclusively(state, () => takeSteps(state, context));
-    if (now !== undefined) looks.set(session.id, { size: session.size, raw: now });
+    const rawAfter = await exclusively(state, () => takeSteps(state, context));
+    if (rawAfter !== undefined) looks.set(session.id, { size: session.size, raw: rawAfter });
   });
   on(state, "session_before_compact", (event, context) => compactionOf(state, { context, event }));
   on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { context, event }));
@@ -63,15 +63,15 @@ function announceOnce(announced: Set<string>, state: PiState, context: PiContext
  * it was interrupted and should run again soon.
  */
 async function takeSteps(state: PiState, context: PiContext): Promise<number | undefined> {
-  const now = await observing(state, context);
-  if (!now?.canObserve) return 0;
+  const job = await readForObserving(state, context);
+  if (!job?.canObserve) return 0;
   const [{ observe }, { reflect }, { isCompactionDue }, { noteAttempt, readBackoff }] = await Promise.all([
     import("../../lib/observe/observe.ts"),
     import("../../lib/observe/reflect.ts"),
     import("../../lib/observe/render-observations.ts"),
     import("../../lib/observe/ledger.ts"),
   ]);
-  const { session, memory, common } = now;
+  const { session, memory, common } = job;
   const { paths } = state.config;
   const backoff = readBackoff(paths, session.id);
   const raw = await rawInContext(context, memory.entries);
@@ -117,7 +117,7 @@ async function showSteps(
 }
 
 /** Returns what is needed to observe the current session; undefined when it is not kept or is excluded. */
-export async function observing(state: PiState, context: PiContext) {
+export async function readForObserving(state: PiState, context: PiContext) {
   const { config } = state;
   const session = await currentSession(context);
   if (!session) return undefined;
@@ -159,28 +159,28 @@ function idsOf(rows: readonly { id: string }[]): ReadonlySet<string> {
   return new Set(rows.map(({ id }) => id));
 }
 
-interface Compacting {
+interface SummaryRequest {
   context: PiContext;
   event: PiEvent;
 }
 
 /** Returns our compaction; undefined leaves it to pi. */
-async function compactionOf(state: PiState, turn: Compacting) {
-  const { preparation = {}, branchEntries: branch = [] } = turn.event;
+async function compactionOf(state: PiState, request: SummaryRequest) {
+  const { preparation = {}, branchEntries: branch = [] } = request.event;
   const { firstKeptEntryId, tokensBefore, previousSummary } = preparation;
   const { messagesToSummarize = [], turnPrefixMessages = [] } = preparation;
   if (messagesToSummarize.length + turnPrefixMessages.length === 0) return undefined;
   const first = branch.findIndex(({ id }) => id === firstKeptEntryId);
   if (first === -1 || !(await isOurs(branch))) return undefined;
-  const made = await summaryOf(state, turn, { keptIds: idsOf(branch.slice(first)), previousSummary });
+  const made = await summaryOf(state, request, { keptIds: idsOf(branch.slice(first)), previousSummary });
   return made && { compaction: { ...made, firstKeptEntryId, tokensBefore } };
 }
 
 /** Returns our summary of an abandoned branch; undefined leaves it to pi. */
-async function branchSummaryOf(state: PiState, turn: Compacting) {
-  const { userWantsSummary, entriesToSummarize = [] } = turn.event.preparation ?? {};
+async function branchSummaryOf(state: PiState, request: SummaryRequest) {
+  const { userWantsSummary, entriesToSummarize = [] } = request.event.preparation ?? {};
   if (!userWantsSummary || entriesToSummarize.length === 0) return undefined;
-  const made = await summaryOf(state, turn, { leftIds: idsOf(entriesToSummarize) });
+  const made = await summaryOf(state, request, { leftIds: idsOf(entriesToSummarize) });
   return made && { summary: made };
 }
 
@@ -202,8 +202,8 @@ interface Replaced {
  * Renders the observations that replace history. Waits at most `observe.timeoutMs`: half of it for the current step, the rest
  * for what is not observed yet.
  */
-async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replaced }: Replaced) {
-  const { context, event } = turn;
+async function summaryOf(state: PiState, request: SummaryRequest, { leftIds, ...replaced }: Replaced) {
+  const { context, event } = request;
   const { timeoutMs } = await settingsOf(state);
   const end = Date.now() + timeoutMs;
   const stopStep = setTimeout(() => state.observer.step?.abort(), timeoutMs / 2);
@@ -211,16 +211,16 @@ async function summaryOf(state: PiState, turn: Compacting, { leftIds, ...replace
   if (state.observer.waiting > 0 || state.pending.size > 0) say("compaction: waiting for the observer");
   const work = async () => {
     clearTimeout(stopStep);
-    const now = await observing(state, context);
-    const start = leftIds && now?.memory.entries.find(({ id = "" }) => leftIds.has(id));
-    if (!now || (leftIds && !start)) return undefined;
+    const job = await readForObserving(state, context);
+    const start = leftIds && job?.memory.entries.find(({ id = "" }) => leftIds.has(id));
+    if (!job || (leftIds && !start)) return undefined;
     const { compactionSummary } = await import("../../lib/observe/render-observations.ts");
     const made = await compactionSummary({
-      ...now.common,
+      ...job.common,
       ...replaced,
       signal: event.signal,
       timeoutMs: Math.max(1, end - Date.now()),
-      entries: now.memory.entries,
+      entries: job.memory.entries,
       afterLine: start ? start.line - 1 : undefined,
       onGap: () => say("compaction: observing what is left"),
     });
