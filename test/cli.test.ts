@@ -46,6 +46,7 @@ describe("flags", () => {
     ],
     ["session-reader", "Unknown option '-x'\nhint: --help lists the flags", "--list", "-x"],
     ["search", "Unknown option '--limt'\nhint: did you mean --limit?", "--limt", "5", "x"],
+    ["search", "Unknown option '--lmiit'\nhint: did you mean --limit?", "--lmiit", "5", "x"],
     ["search", "Unknown option '--topc'\nhint: did you mean --topic?", "x", "--topc=two words"],
     [
       "search",

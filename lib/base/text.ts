@@ -95,15 +95,19 @@ const TYPED_MAX = 40;
 /** Fewer letters are part of too many words. */
 const PART_MIN = 4;
 
-/** Returns the edit distance in UTF-16 units. */
+/** Returns the edit distance in UTF-16 units, in which neighbours that changed places are one mistake, as in typing. */
 export function editDistance(a: string, b: string): number {
+  let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next[j] = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, substitution);
+      const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const swap = isSwap ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+      next[j] = Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, substitution, swap);
     }
+    before = row;
     row = next;
   }
   return row[b.length] ?? 0;
