@@ -173,6 +173,8 @@ describe("normalizeRemote", () => {
       [
         "ssh://git@git.example.com:2222/Team/App.git",
         "https://git.example.com/Team/App.git",
+        "https://git.example.com:443/Team/App.git",
+        "https://git.example.com:8443/Team/App.git",
         "https://dev.azure.com/acme/shop/_git/shop",
         "git@ssh.dev.azure.com:v3/acme/shop/shop",
         "ssh://git@[::1]:22/acme/shop",
@@ -180,6 +182,8 @@ describe("normalizeRemote", () => {
     ).toEqual([
       "git.example.com/Team/App",
       "git.example.com/Team/App",
+      "git.example.com/Team/App",
+      "git.example.com:8443/Team/App",
       "dev.azure.com/acme/shop/_git/shop",
       "ssh.dev.azure.com/v3/acme/shop/shop",
       "[::1]/acme/shop",

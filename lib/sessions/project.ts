@@ -191,14 +191,16 @@ function remembering<T>(answer: (directory: string) => T): (directory: string) =
 const FOLDS_CASE = new Set(["github.com", "gitlab.com", "bitbucket.org"]);
 /** `https://user@host:443/path`, or `user@host:path`; one letter before the colon is a Windows drive. */
 const ADDRESS =
-  /^(?:(?:git\+)?(?:https?|ssh|git):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]+)(?::\d*)?\/|(?:[^@/\s:]+@)?(\[[^\]]*\]|[^@:/\\\s]{2,}):(?!\/\/))([^?#]*)/i;
+  /^(?:(?:git\+)?(https?|ssh|git):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]+)(:\d*)?\/|(?:[^@/\s:]+@)?(\[[^\]]*\]|[^@:/\\\s]{2,}):(?!\/\/))([^?#]*)/i;
+/** A server's ssh port is another one than its web port, and says nothing of which server it is. */
+const USUAL_PORT = /^(?:ssh:\d*|https?:(?:80|443)?|git:(?:9418)?|)$/i;
 
 /**
  * Returns `host/path` of a repository's address, such as `github.com/acme/shop`; undefined for a path on this machine.
- * User names and passwords are left out: addresses carry tokens. So are ports: a server's ssh port is not its web port.
+ * User names and passwords are left out: addresses carry tokens.
  */
 export function normalizeRemote(address: string): string | undefined {
-  const [, ofUrl, short, rest = ""] = ADDRESS.exec(address.trim()) ?? [];
+  const [, scheme = "", ofUrl, port = "", short, rest = ""] = ADDRESS.exec(address.trim()) ?? [];
   const host = (ofUrl ?? short)?.toLowerCase();
   const path = rest
     .split("/")
@@ -206,5 +208,6 @@ export function normalizeRemote(address: string): string | undefined {
     .join("/")
     .replace(/\.git$/i, "");
   if (!host || path === "") return undefined;
-  return `${host}/${FOLDS_CASE.has(host) ? path.toLowerCase() : path}`;
+  const server = USUAL_PORT.test(port && scheme + port) ? host : host + port;
+  return `${server}/${FOLDS_CASE.has(host) ? path.toLowerCase() : path}`;
 }
