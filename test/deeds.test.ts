@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deedsIn } from "../lib/transcripts/calls.ts";
 import type { Deed } from "../lib/transcripts/session.ts";
+import { toolCall } from "../lib/transcripts/tool-call.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import {
   codexAnswer,
@@ -235,6 +236,10 @@ describe("what the user answers to a tool", () => {
       "4 use the new API",
       "6 Approved the plan: Tar support",
     ]);
+  });
+
+  test("is asked in the question's own words", () => {
+    expect(toolCall("AskUserQuestion", { questions: [question] }).target).toBe("How should we proceed?");
   });
 
   test("is known where reading goes on between the question and the answer", () => {

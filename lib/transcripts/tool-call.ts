@@ -45,6 +45,8 @@ function readTarget(name: string, action: ToolAction, input: unknown): Pick<Tool
     return { target: paths.join(" ") || collapseBlanks(patch), paths };
   }
   if (!isRecord(input)) return { target: collapseBlanks(stringOf(input) ?? ""), paths: [] };
+  const asked = arrayOf(input.questions).flatMap((each) => stringOf(recordOf(each).question) ?? []);
+  if (name === "AskUserQuestion") return { target: collapseBlanks(asked.join(" ")), paths: [] };
   const names = action === "search" ? SEARCHED.concat(PRIMARY_ARGUMENTS) : PRIMARY_ARGUMENTS;
   const key = names.find((argument) => input[argument] !== undefined && input[argument] !== "");
   const path = firstString(input, PATH_ARGUMENTS);
