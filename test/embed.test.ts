@@ -165,6 +165,33 @@ describe("embedChunks()", () => {
     expect(await embedAll(home, store)).toMatchObject({ embedded: 350, left: 0 });
   });
 
+  test("has health warn of the chunks that wait since a run failed, until one succeeds", async () => {
+    using home = temporaryHome();
+    home.configure({ embedding: embedding() });
+    const store = openHomeStore(home);
+    const failed = async () => {
+      const { metrics, findings } = JSON.parse((await home.run("health", "--json")).stdout);
+      const what = findings.map(
+        (finding: { level: string; what: string }) => `${finding.level}: ${finding.what}`,
+      );
+      return [metrics.failedChunks, ...what.filter((text: string) => text.includes("embedded"))];
+    };
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    await indexHome(home, store);
+    await embedAll(home, store);
+    writeClaude(home, { id: TWO, rows: manyTurns(2, "other") });
+    await indexHome(home, store);
+    expect(await failed()).toEqual([0]);
+    server.scriptEmbeddings(...Array.from({ length: 4 }, () => ({ kind: "status", status: 500 }) as const));
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 0, left: 2 });
+    expect(await failed()).toEqual([2, "warning: 2 chunks could not be embedded"]);
+    server.scriptEmbeddings();
+    expect(await embedAll(home, store)).toMatchObject({ embedded: 2, left: 0 });
+    writeClaude(home, { id: uuidFrom("three"), rows: manyTurns(1, "third") });
+    await indexHome(home, store);
+    expect(await failed()).toEqual([0]);
+  });
+
   test("finds the one text that the server refuses, embeds the others, and asks for it again after a day", async () => {
     using home = temporaryHome();
     const store = openHomeStore(home);

@@ -8,7 +8,7 @@ import { isRecord } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { vectorSource } from "../index/chunk-vectors.ts";
+import { countFailed, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, isReadToEnd, measureBehind } from "../index/freshness.ts";
 import { SESSION_CHUNKS_MAX } from "../index/index-pass.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
@@ -61,7 +61,11 @@ export function checkIndex(
     try {
       store = openStore(paths.database);
       for (const [id, session] of readIndexedSessions(store)) known.set(id, session);
-      metrics = readIndexMetrics(store, now, [...new Set([paths.database, ...allIndexes(paths)])]);
+      metrics = readIndexMetrics(store, {
+        now,
+        embedding: settings.embedding,
+        indexes: [...new Set([paths.database, ...allIndexes(paths)])],
+      });
       checkVectors(store, settings, add);
     } catch (error) {
       if (!(error instanceof SessionMemoryError)) throw error;
@@ -194,7 +198,10 @@ const NO_METRICS = {
 
 export type IndexMetrics = typeof NO_METRICS;
 
-function readIndexMetrics(store: Store, now: Date, indexes: readonly string[]): IndexMetrics {
+function readIndexMetrics(
+  store: Store,
+  { now, embedding, indexes }: { now: Date; embedding: Settings["embedding"]; indexes: readonly string[] },
+): IndexMetrics {
   const { db } = store;
   const state = db
     .prepare(
@@ -214,10 +221,7 @@ function readIndexMetrics(store: Store, now: Date, indexes: readonly string[]): 
     avgIndexTimePerSession: rounded(state?.took),
     avgSearchLatency: rounded(search?.took),
     searchCount24h: count(store, "SELECT count(*) AS n FROM searches WHERE at > ?", since),
-    failedChunks: count(
-      store,
-      "SELECT count(*) AS n FROM session_chunks WHERE embedder IS NULL AND embedding_failures > 0",
-    ),
+    failedChunks: countFailed(store, embedding),
     quarantinedSessions: Number(state?.quarantined ?? 0),
     storageUsedMB: Math.round(indexes.reduce((sum, index) => sum + indexBytes(index), 0) / 1e4) / 100,
     redactions: readRedactions(store),

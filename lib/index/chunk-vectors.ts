@@ -8,6 +8,8 @@ import { readFact, type Store, writeFact } from "../store/store.ts";
 
 /** The embedder whose vectors `session_embeddings` holds; absent while some of them are missing there. */
 const TABLE_FACT = "vector_table";
+/** The embedder whose run ended with an error; absent once one went well. */
+const FAILED_FACT = "vectors_failed";
 
 /** A chunk whose vector is missing. */
 export interface PendingChunk {
@@ -78,6 +80,22 @@ export function countPending(store: Store, embedder: number | undefined): number
   const row = store.db
     .prepare("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NOT ?")
     .get(embedder ?? -1);
+  return Number(row?.n ?? 0);
+}
+
+/** Notes whether an embedder's run ended with an error. */
+export function noteRun(store: Store, embedder: number, isFailed: boolean): void {
+  writeFact(store, FAILED_FACT, isFailed ? String(embedder) : undefined);
+}
+
+/** Returns how many chunks could not be embedded: all that wait after a run that failed, else those with refused texts. */
+export function countFailed(store: Store, embedding: EmbeddingConfig | undefined): number {
+  const embedder = embedding && findEmbedder(store, embedding);
+  if (embedder !== undefined && readFact(store, FAILED_FACT) === String(embedder))
+    return countPending(store, embedder);
+  const row = store.db
+    .prepare("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NULL AND embedding_failures > 0")
+    .get();
   return Number(row?.n ?? 0);
 }
 

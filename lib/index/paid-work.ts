@@ -16,6 +16,7 @@ import {
   countPending,
   knownVector,
   noteRefused,
+  noteRun,
   type PendingChunk,
   pendingChunks,
   putVector,
@@ -92,6 +93,7 @@ export async function embedChunks(options: EmbeddingOptions): Promise<EmbeddingR
   const run = { ...options, embedder, today, forgotten, report, failedBatches: 0, refused: [] };
   await embedPending(run, (done) => options.onProgress?.(done, total));
   report.left = countPending(store, embedder);
+  if (!options.signal?.aborted) noteRun(store, embedder, report.stopped !== undefined);
   return report;
 }
 
