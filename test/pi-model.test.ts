@@ -39,12 +39,22 @@ function piHome(): TemporaryHome {
   return home;
 }
 
-test("a failure of pi's provider, which may be billed, counts at its estimate", async () => {
-  using home = piHome();
-  const reply: PiReply = { content: [], stopReason: "error", errorMessage: "terminated" };
-  const { answer, today } = await spendOf(home, { reply });
-  expect([answer, today.tokens.output]).toEqual(['Cannot get an answer from "m": terminated', 1000]);
-});
+test.each([
+  ["401 invalid key", 0],
+  ["429 slow down", 0],
+  ["Error: 404 no such model", 0],
+  ["408 request timeout", 1000],
+  ["500 internal error", 1000],
+  ["terminated", 1000],
+])(
+  "a refusal by pi's provider is free, a failure that may be billed counts at its estimate: %s",
+  async (errorMessage, output) => {
+    using home = piHome();
+    const reply: PiReply = { content: [], stopReason: "error", errorMessage };
+    const { answer, today } = await spendOf(home, { reply });
+    expect([answer, today.tokens.output]).toEqual([`Cannot get an answer from "m": ${errorMessage}`, output]);
+  },
+);
 
 test("an answer of pi's model without usage counts at its estimate, with usage at that", async () => {
   using home = piHome();

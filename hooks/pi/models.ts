@@ -8,6 +8,8 @@ import type { PiContext, PiModel } from "./api.ts";
 /** The session's own model, as a `modelKeys` entry and as `observe.model`. */
 const ACTIVE_MODEL = "active";
 const NO_MODEL = "none";
+/** Matches the errors of providers that refused a request before doing any work; 408 and 499 come during it. */
+const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** For names and questions without an `llm` block. */
 const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
@@ -126,8 +128,11 @@ async function hostSender(model: PiModel, { config, context, limits, purse }: Ho
     const reply = await Promise.race([asked, rejectOnAbort(limit)]).catch((error: unknown) => {
       throw answerError(model, redact(describeError(error)));
     });
-    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted")
+    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
+      // One that failed on the way may be billed, and stays at its estimate.
+      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
       throw answerError(model, redact(reply?.errorMessage ?? "none came"));
+    }
     const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
     const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });
     return {
