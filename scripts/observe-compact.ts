@@ -182,8 +182,16 @@ function lookAtShared(input: Input, shared: FoundShared): Output {
     const message = `Cannot observe "${shared.reference}": ${owner}@${machine} does, and shares the result`;
     throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render" });
   }
-  const rendered = observations?.slice(0, input.maxChars) || null;
+  const rendered = observations ? fitLines(observations, input.maxChars) : null;
   return { session: { id, name, agent, file: "", from: { owner, machine } }, rendered };
+}
+
+/** Returns the first whole lines of a text that fit, and a last one with the number of the others. */
+function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
+  if (text.length <= maxChars) return text;
+  const noteFor = (rest: string) => `\n(${counted(rest.match(/^.+$/gm)?.length ?? 0, "more line")} left out)`;
+  const end = Math.max(0, text.lastIndexOf("\n", maxChars - noteFor(text).length));
+  return text.slice(0, end) + noteFor(text.slice(end));
 }
 
 /** Performs the actions that only read. */
