@@ -23,6 +23,7 @@ const home = homePerTest();
 const PROMPT = claudeUser({ text: "hello", uuid: uuidFrom("prompt") });
 const custom = (customTitle: string) => claudeState("custom-title", { customTitle });
 const ai = (aiTitle: string) => claudeState("ai-title", { aiTitle });
+const summary = (text: string, leafUuid: string) => ({ type: "summary", summary: text, leafUuid });
 /** Rows of so many kilobytes in which no title stands. */
 const filler = (kilobytes: number) =>
   Array.from({ length: kilobytes }, () => claudeAssistant({ text: "x".repeat(400) })).flat();
@@ -50,6 +51,9 @@ test.each<[string, Row[], string | undefined]>([
     [custom("Mine"), ...filler(200), ai("Late")],
     "Mine",
   ],
+  ["an old summary of this session", [summary("Cookies", uuidFrom("prompt"))], "Cookies"],
+  ["no old summary of another session", [summary("Cookies", uuidFrom("other"))], undefined],
+  ["the client's before an old summary", [ai("Theirs"), summary("Cookies", uuidFrom("prompt"))], "Theirs"],
   [
     "no text that looks like a title",
     [claudeUser({ text: '{"type":"custom-title","customTitle":"Quoted"}' })],
@@ -83,6 +87,12 @@ test.each<[string, Row[], string | undefined]>([
 function info(name: string): Row {
   return piEntry("session_info", { name }, {});
 }
+
+test("hostTitle() does not try thousands of hostile summaries", () => {
+  const rows = Array.from({ length: 2000 }, () => summary("x", "a"));
+  const file = writeClaude(home, { rows: [PROMPT, summary("Cookies", uuidFrom("prompt")), ...rows] });
+  expect(hostTitle(session(file))).toBeUndefined();
+});
 
 test("nameOf() takes Volute's name, else the meta file's, else the host's", () => {
   const titled = session(writeClaude(home, { rows: [PROMPT, ai("Title")] }));

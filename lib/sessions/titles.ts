@@ -12,6 +12,8 @@ import { cleanName } from "./meta.ts";
 
 const END_BYTES = 64 * 1024; // promised: the first and last 64 KiB
 const NEWLINE = 10; // \n
+/** Sessions have a few at most, and each costs a search through all that was read. */
+const SUMMARIES_MAX = 32;
 
 /** Returns the host's title of a session; undefined when it has none. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
@@ -32,7 +34,7 @@ export function readTitles({ agent, file, size }: Pick<Session, "agent" | "file"
       const parts = readEnds(file, size);
       const given = keptTitle(claudeTitleFile(file)) ?? lastTitle(parts, "custom-title", "customTitle");
       const title = lastTitle(parts, "agent-name", "agentName") ?? lastTitle(parts, "ai-title", "aiTitle");
-      return { given, title: given ?? title };
+      return { given, title: given ?? title ?? ownSummary(parts) };
     }
     const find = formatOf(agent).title;
     if (!find) return {};
@@ -92,6 +94,18 @@ function timeIn(tail: Buffer): string | undefined {
 
 function lastTitle(parts: readonly Buffer[], type: string, key: string): string | undefined {
   for (const row of rowsWithText(parts, `"${type}"`)) if (row.type === type) return cleanName(row[key]);
+  return undefined;
+}
+
+/** Claude Code before 2.0 wrote summaries of other sessions too: one counts when the row it describes is in this file. */
+function ownSummary(parts: readonly Buffer[]): string | undefined {
+  let tried = 0;
+  for (const { type, leafUuid, summary } of rowsWithText(parts, '"summary"')) {
+    const leaf = type === "summary" ? stringOf(leafUuid) : undefined;
+    if (leaf === undefined) continue;
+    if (++tried > SUMMARIES_MAX) return undefined;
+    for (const { uuid } of rowsWithText(parts, `"${leaf}"`)) if (uuid === leaf) return cleanName(summary);
+  }
   return undefined;
 }
 
