@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Line, plainText } from "../lib/base/output.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
+import { isLook } from "../lib/search/commands.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import type { Store } from "../lib/store/store.ts";
@@ -16,7 +17,7 @@ const printHits = (...asked: Parameters<typeof print.printHits>) => textOf(print
 const printBrief = (...asked: Parameters<typeof print.printBrief>) => textOf(print.printBrief(...asked));
 const printFull = (...asked: Parameters<typeof print.printFull>) => textOf(print.printFull(...asked));
 const printBySession = (found: readonly FoundHit[], options: print.PrintOptions & { limit: number }) =>
-  textOf(print.printBySession(found, { ...options }));
+  textOf(print.printBySession(found, { ...options, isLook }));
 const PRINT = { maxChars: 2500, timezone: "UTC", participants: { user: "User", assistant: "Assistant" } };
 function ask(store: Store, texts: string[], options: Partial<HitOptions> = {}): FoundHit[] {
   return findHits([store], texts, { ...HITS, ...options }).hits;

@@ -1,6 +1,7 @@
 /** Reads command lines without a shell: their commands, words and programs; and finds how a command was run here. */
 
 import type { Store } from "../store/store.ts";
+import { toolCall } from "../transcripts/tool-call.ts";
 import { type Find, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
 
 /** One command of a line and the separator after it. */
@@ -147,4 +148,11 @@ function findOf([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Find
     also: earlier.flatMap((run) => (run.session === session ? [[run.deed.line, run.deed.line]] : [])),
     elsewhere: [...new Set([last, ...earlier].map((run) => run.session.id))],
   };
+}
+
+/** Returns whether a call only looks, by its row's head. */
+export function isLook(head: string): boolean {
+  const [, name = "", command = ""] = /^\[(\S+?)(?: (.*))?\](?: \w+)?$/.exec(head) ?? [];
+  const { action } = toolCall(name, {});
+  return action === "run" ? isLooking(command) : action === "read" || action === "search";
 }

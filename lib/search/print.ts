@@ -8,8 +8,6 @@ import type { SessionRow } from "../index/index-state.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { sharedBy } from "../store/store.ts";
-import { toolCall } from "../transcripts/tool-call.ts";
-import { isLooking } from "./commands.ts";
 import { isSourceGone } from "./corpus.ts";
 import type { Row } from "./rows.ts";
 
@@ -192,9 +190,14 @@ export function printBrief(found: readonly FoundHit[], options: PrintOptions): L
 /** Prints one line a session: the places where it is spoken of, and the row that says it best; weak ones below a line of text. */
 export function printBySession(
   found: readonly FoundHit[],
-  options: PrintOptions & { limit: number; resumeOf?: ((hit: Hit) => string | undefined) | undefined },
+  options: PrintOptions & {
+    limit: number;
+    /** Returns whether a call only looks, by its row's head. */
+    isLook: (head: string) => boolean;
+    resumeOf?: ((hit: Hit) => string | undefined) | undefined;
+  },
 ): Line[] {
-  const { maxChars, timezone, participants, limit, resumeOf } = options;
+  const { maxChars, timezone, participants, limit, isLook, resumeOf } = options;
   if (found.length === 0) return [];
   const sessions = [...Map.groupBy(found, ({ hit }) => hit.session_id).values()] as [
     FoundHit,
@@ -218,7 +221,7 @@ export function printBySession(
       goneMark(hit),
       `${counted(places.length, "place")}: ${named.join(", ")}`,
     ]);
-    const best = bestParts(tellingRow(own), participants, hit.context);
+    const best = bestParts(tellingRow(own, isLook), participants, hit.context);
     const line = cutLine(result(i, [...facts, ...best]), i >= strong && strong > 0 ? WEAK_LINE : most);
     const command = resumeOf?.(hit);
     return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
@@ -228,15 +231,8 @@ export function printBySession(
   return linesWithin(lines.length > strong ? lines.toSpliced(strong, 0, weak) : lines, maxChars);
 }
 
-/** Returns whether a call only looks, by its row's head. */
-function isLook(head: string): boolean {
-  const [, name = "", command = ""] = /^\[(\S+?)(?: (.*))?\](?: \w+)?$/.exec(head) ?? [];
-  const { action } = toolCall(name, {});
-  return action === "run" ? isLooking(command) : action === "read" || action === "search";
-}
-
 /** Returns the best row of a session's hits that was said or changed; a bare look or an announcement only where all are. */
-function tellingRow(own: readonly FoundHit[]): Row | undefined {
+function tellingRow(own: readonly FoundHit[], isLook: (head: string) => boolean): Row | undefined {
   const rows = own.flatMap(({ hit, best }) => [...(best ? [best] : []), ...hit.lines]);
   return (
     rows.find(({ who, tool = "", text }) => !(who === "tool" ? isLook(tool) : isFiller(text))) ?? rows[0]

@@ -355,10 +355,13 @@ async function printed(found: readonly FoundHit[], request: SearchRequest, confi
   };
   if (request.mode === "brief") return printBrief(found, options);
   if (request.mode === "sessions") {
-    const { resumeCommand } = await import("../sessions/listing.ts");
+    const [{ resumeCommand }, { isLook }] = await Promise.all([
+      import("../sessions/listing.ts"),
+      import("./commands.ts"),
+    ]);
     const resumeOf = ({ session_id: id, agent, file, from, source_gone }: Hit) =>
       from || source_gone ? undefined : resumeCommand({ id, agent: agent as Agent, file });
-    const sessions = { limit: request.limit ?? LIMIT_OF_LINES, ...(request.resume && { resumeOf }) };
+    const sessions = { limit: request.limit ?? LIMIT_OF_LINES, isLook, ...(request.resume && { resumeOf }) };
     return printBySession(found, { ...options, ...sessions });
   }
   return request.mode === "full" ? printFull(found, options) : printHits(found, options);
