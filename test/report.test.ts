@@ -180,6 +180,17 @@ test("--json names the pages and the overview", async () => {
   expect(all.pages).toEqual(one.pages);
 });
 
+test("a page of more than a megabyte is known as ours, too", async () => {
+  const context = { sessionId: OTHER, cwd: home.project };
+  const said = Array.from({ length: 30 }, (_, i) =>
+    claudeUser({ ...context, text: `${i} ${"words ".repeat(10_000)}` }),
+  );
+  writeClaude(home, { id: OTHER, rows: chain(said) });
+  const page = await ok(OTHER, "--out", "page.html");
+  expect(readFileSync(page).length).toBeGreaterThan(1024 * 1024);
+  expect(await ok(ID, "--out", "page.html")).toBe(page);
+});
+
 test("--out is a file or a folder, is written again, and never takes the place of another file", async () => {
   expect(await ok(ID, "--out", "page.html")).toBe(join(home.project, "page.html"));
   expect(await ok(ID, "--out", "page.html")).toBe(join(home.project, "page.html"));

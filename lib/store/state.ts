@@ -188,6 +188,9 @@ export function writtenFiles(paths: StatePaths): WrittenFile[] {
   return (rows ?? []).map(({ path, session_id }) => ({ path: String(path), sessionId: String(session_id) }));
 }
 
+/** Reports are the largest files that we write elsewhere; what is larger is none. */
+const WRITTEN_MAX_BYTES = 256 * 1024 * 1024;
+
 /** Returns whether a file still has the bytes that we wrote. */
 export function isAsWritten(paths: StatePaths, file: string): boolean {
   return withExistingState(paths, (state) => isRecorded(state, file, paths)) ?? false;
@@ -226,7 +229,7 @@ export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetI
 }
 
 function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {
-  const content = bytesOf(file);
+  const content = bytesOf(file, WRITTEN_MAX_BYTES);
   if (content === undefined) return false;
   const row = db.prepare("SELECT sha256, home FROM written_files WHERE path = ?").get(realFile(file));
   return row?.sha256 === hashContent(content) && isWrittenHere(String(row.home), paths);
