@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Line, Part } from "../lib/base/output.ts";
+import { countPoints, type Line, linesWithin, type Part, plainText } from "../lib/base/output.ts";
 import { dresser, painter, sayTime } from "../lib/base/terminal.ts";
 
 test("painter() asks NO_COLOR and TERM", () => {
@@ -47,4 +47,11 @@ test("dresser() breaks results and rows between words at the terminal's width, a
     "\n1. 8463c716:13-36 · LiveView\n  tests",
     "warning: no hook has run in Claude Code yet",
   ]);
+});
+
+test("linesWithin() stays within its bound, and counts what is left out where there is room to", () => {
+  const lines: Line[] = Array.from({ length: 5 }, (_, i) => ({ kind: "text", parts: [`line number ${i}`] }));
+  for (let max = 2; max < 80; max++) expect(countPoints(linesWithin(lines, max))).toBeLessThanOrEqual(max);
+  expect(linesWithin(lines, 8).map(plainText)).toEqual(["line n…"]);
+  expect(linesWithin(lines, 20).map(plainText)).toEqual(["line numb…", "… 4 more"]);
 });

@@ -128,7 +128,10 @@ export function linesWithin(lines: readonly Line[], maxChars: number, rest = cou
     if (countPoints(shown) <= maxChars) return shown;
   }
   const last = rest(Math.max(0, lines.length - 1));
-  return [...lines.slice(0, 1).map((line) => cutLine(line, maxChars - 1 - countPoints(last))), ...last];
+  const room = maxChars - countPoints(last) - 1;
+  const first = lines.slice(0, 1);
+  if (room < 1) return first.map((line) => cutLine(line, maxChars - 1));
+  return [...first.map((line) => cutLine(line, room)), ...last];
 }
 
 function countRest(count: number): Line[] {
