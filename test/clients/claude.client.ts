@@ -105,6 +105,16 @@ for (const [name, modules, file] of versions) {
       );
       expect(told).toContain("PostToolUseFailure:Bash hook additional context: ");
     });
+    test("runs hooks from a folder with blanks and quotes in its name, and nothing that a prompt says", async () => {
+      const { home, model, run } = await start();
+      const root = join(home.root, `it's a "clone" in $HOME`);
+      symlinkSync(ROOT, root);
+      const prompt = "please explain @@nobody and $(touch $HOME/PWNED) and `touch $HOME/PWNED` to me";
+      succeeded(await run(["--plugin-dir", root, "-p", prompt]));
+      expect(existsSync(join(home.home, "PWNED"))).toBe(false);
+      expect(model.requests[0]?.raw).toContain("[Session References]");
+      await eventually("the work of a session", () => logged(home, '"background.index"').length === 2);
+    });
     findsWhatWasSaid(start, async ({ home, model }) => {
       expect(model.requests.length).toBe(2);
       const transcripts = readdirSync(join(home.paths.claude, "projects"), { recursive: true });
