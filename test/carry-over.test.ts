@@ -155,7 +155,7 @@ test("what config.json excludes by now is not carried over", async () => {
 
 /** Puts spend and written files into state.db. */
 async function recordState({ paths, root }: TemporaryHome, records: number): Promise<void> {
-  const spend = openSpendLedger(paths.home, { timezone: "UTC" });
+  const spend = openSpendLedger(paths.home, {});
   for (let i = 0; i < records; i++) {
     const call = await spend.reserve({
       kind: "chat",
@@ -178,7 +178,7 @@ describe("state.db", () => {
       `INSERT INTO share_withdrawals (agent, id, entry) VALUES ('claude', 'x', 'x');
        ALTER TABLE spend ADD COLUMN of_that_version TEXT`,
     );
-    expect(readSpendToday(paths.home, "UTC")).toMatchObject({ calls: 3, tokens: { input: 3000, output: 0 } });
+    expect(readSpendToday(paths.home)).toMatchObject({ calls: 3, tokens: { input: 3000, output: 0 } });
     expect(writtenFiles(paths).map(({ path }) => path)).toEqual(
       [0, 1, 2].map((i) => join(home.root, `note-${i}.md`)),
     );
@@ -205,7 +205,7 @@ describe("state.db", () => {
     expect(first.stderr).toStartWith(`error: STORAGE_ERROR: Cannot read "${paths.state}": it is damaged (`);
     const [aside = ""] = JSON.parse((await forget("--dry-run", "--json")).stdout).setAside;
     expect(aside).toStartWith(`${paths.state}.damaged-`);
-    expect(readSpendToday(paths.home, "UTC").calls + writtenFiles(paths).length).toBeGreaterThan(300);
+    expect(readSpendToday(paths.home).calls + writtenFiles(paths).length).toBeGreaterThan(300);
     const report = JSON.parse((await start("health", "--json")).stdout);
     expect(report.findings.map(({ what }: { what: string }) => what)).toContain(
       `${aside.slice(paths.home.length + 1)} was damaged; what could be read of it was carried over`,

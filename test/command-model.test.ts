@@ -26,7 +26,7 @@ async function modelOf(home: TemporaryHome, body: string, llm: object = {}) {
       schema: z.object({ name: z.string() }),
       signal,
     });
-  return { ask, config, program, spent: () => readSpendToday(config.paths.home, "UTC") };
+  return { ask, config, program, spent: () => readSpendToday(config.paths.home) };
 }
 
 describe("a program as a model", () => {
@@ -179,7 +179,7 @@ describe("a program as a model", () => {
     const asked = complete?.({ feature: "meta", system: "a", prompt: "b", schema: z.object({}) });
     const failure = await asked?.catch((error: unknown) => error);
     expect(failure).toMatchObject({ type: "MODEL_FAILED", message: expect.stringMatching(message) });
-    expect(readSpendToday(config.paths.home, "UTC").calls).toBe(calls);
+    expect(readSpendToday(config.paths.home).calls).toBe(calls);
   });
 
   test("is named among what receives texts", async () => {

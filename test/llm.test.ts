@@ -19,7 +19,7 @@ let spend: SpendLedger;
 const server = serverPerFile({ dimensions: DIMENSIONS, replies: ['{"name": "a name"}'] });
 beforeEach(() => {
   home = temporaryHome().root;
-  spend = openSpendLedger(home, { llm: llm(), timezone: "UTC" });
+  spend = openSpendLedger(home, { llm: llm() });
 });
 
 function llm(changes: Partial<LlmConfig> = {}): LlmConfig {
@@ -80,7 +80,7 @@ test("an answer comes with its tokens and price, and the ledger has them", async
     tokens: 1500,
     usd: 0.002,
   });
-  expect(readSpendToday(home, "UTC")).toEqual({
+  expect(readSpendToday(home)).toEqual({
     usd: 0.002,
     calls: 1,
     tokens: { input: 1000, output: 500 },
@@ -138,7 +138,7 @@ test("a server that never answers is given up at the limit, and the call stays c
   server.script({ kind: "hang" });
   const error = await failureOf(ask({ config: { timeoutMs: 60 } }));
   expect(error.message).toBe("Cannot ask the model: no answer within 0.06 s");
-  const today = readSpendToday(home, "UTC");
+  const today = readSpendToday(home);
   expect([today.calls, today.tokens.output]).toEqual([1, 1500]);
 });
 
@@ -178,7 +178,7 @@ test("a refused call costs nothing, nor does one that no server took", async () 
   server.script({ kind: "status", status: 401 });
   await failureOf(ask());
   await failureOf(ask({ config: { baseUrl: "http://127.0.0.1:9/v1" } }));
-  expect(readSpendToday(home, "UTC").usd).toBe(0);
+  expect(readSpendToday(home).usd).toBe(0);
 });
 
 test.each([500, 503, 408])(
@@ -188,18 +188,35 @@ test.each([500, 503, 408])(
     await failureOf(ask());
     server.scriptEmbeddings({ kind: "status", status });
     await failureOf(embedTexts(["a"], { config: embedding({ model: "tiny" }), env: key, spend }));
-    const { usd, calls, tokens } = readSpendToday(home, "UTC");
+    const { usd, calls, tokens } = readSpendToday(home);
     expect([calls, usd > 0.003, tokens.output]).toEqual([2, true, 1500]);
   },
 );
 
 test("a usage that is no number of tokens does not lift the cap", async () => {
-  spend = openSpendLedger(home, { llm: llm({ dailyBudgetUsd: 0.004 }), timezone: "UTC" });
+  spend = openSpendLedger(home, { llm: llm({ dailyBudgetUsd: 0.004 }) });
   const usage = { prompt_tokens: "none", completion_tokens: -5000 } as unknown as { prompt_tokens: number };
   server.script({ kind: "chat", content: '{"name": "free"}', usage });
   expect((await ask()).usage.output).toBe(1500);
   expect((await failureOf(ask())).type).toBe("BUDGET_EXCEEDED");
 });
+
+test.each([{}, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }])(
+  "a paid server that reports no usage is counted by what was sent and what came: %j",
+  async (usage) => {
+    const reply = { kind: "chat", content: '{"name": "free"}', usage };
+    server.script(reply as Reply);
+    const prompt = "name the gateway ".repeat(1000);
+    await ask({ prompt });
+    const { usd, tokens } = readSpendToday(home);
+    expect([tokens.input > 3000, tokens.output > 4, tokens.output < 20, usd > 0.003]).toEqual(
+      Array(4).fill(true),
+    );
+    server.scriptEmbeddings({ kind: "raw", body: JSON.stringify({ data: [], usage }) });
+    await failureOf(embedTexts([prompt], { config: embedding({ model: "tiny" }), env: key, spend }));
+    expect(readSpendToday(home).tokens.input).toBeGreaterThan(2 * 3000);
+  },
+);
 
 test("a secret and a lone surrogate never leave in a prompt, nor in what is embedded", async () => {
   const secret = `ghp_${"aB3dE5gH7jK9mN1pQ2rS".repeat(2).slice(0, 36)}`;
@@ -229,7 +246,7 @@ test("the environment steers neither the host nor the headers", async () => {
     import { jsonCompleter } from ${JSON.stringify(import.meta.resolve("../lib/model/answers.ts"))};
     import { chatSender } from ${JSON.stringify(import.meta.resolve("../lib/model/llm.ts"))};
     import { openSpendLedger } from ${JSON.stringify(import.meta.resolve("../lib/model/spend.ts"))};
-    const spend = openSpendLedger(${JSON.stringify(home)}, { timezone: "UTC" });
+    const spend = openSpendLedger(${JSON.stringify(home)}, {});
     const complete = jsonCompleter(chatSender({ config: ${JSON.stringify(llm())}, env: {}, spend }));
     await complete({ feature: "meta", system: "s", prompt: "p", schema: z.object({ name: z.string() }) });`;
   const env = {

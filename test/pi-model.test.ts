@@ -30,7 +30,7 @@ async function spendOf(
     maxTokens: 1000,
   };
   const answer = await complete?.(request).catch((error: Error) => error.message);
-  return { answer, today: readSpendToday(home.paths.home, config.settings.timezone) };
+  return { answer, today: readSpendToday(home.paths.home) };
 }
 
 function piHome(): TemporaryHome {
@@ -61,10 +61,23 @@ test("an answer of pi's model without usage counts at its estimate, with usage a
   expect((await spendOf(home, { reply: { content: ANSWER, stopReason: "stop" } })).today.tokens.output).toBe(
     1000,
   );
+  using silent = piHome();
+  const none = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, cost: { total: Number.NaN } };
+  const long = PROMPT.repeat(1000);
+  const said = await spendOf(silent, {
+    prompt: long,
+    reply: { content: ANSWER, stopReason: "stop", usage: none },
+  });
+  expect([said.today.tokens.input > 1500, said.today.tokens.output > 4]).toEqual([true, true]);
+  expect(said.answer).toMatchObject({ usd: said.today.usd });
   using other = piHome();
   const usage = { input: 10, output: 20, cacheRead: 30, cacheWrite: 40 };
   const { today } = await spendOf(other, { reply: { content: ANSWER, stopReason: "stop", usage } });
   expect(today.tokens).toEqual({ input: 80, output: 20 });
+  using cached = piHome();
+  const read = { ...usage, input: 0 };
+  const hit = await spendOf(cached, { reply: { content: ANSWER, stopReason: "stop", usage: read } });
+  expect(hit.today.tokens).toEqual({ input: 70, output: 20 });
 });
 
 test("pi's model without a price counts as the dearest known one, unless it is on loopback; config.json's price wins", async () => {

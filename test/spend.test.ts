@@ -19,11 +19,8 @@ function home(): string {
   return temporaryHome().root;
 }
 
-function settings(dailyBudgetUsd: number, timezone = "UTC") {
-  return {
-    llm: { apiKeyEnv: "K", model: "cheap", dailyBudgetUsd, timeoutMs: 1000, prices },
-    timezone,
-  };
+function settings(dailyBudgetUsd: number) {
+  return { llm: { apiKeyEnv: "K", model: "cheap", dailyBudgetUsd, timeoutMs: 1000, prices } };
 }
 
 const million = (input: number, output = 0) => ({ input: input * 1e6, output: output * 1e6 });
@@ -45,13 +42,13 @@ test("a settled call counts what it took, not what was estimated", async () => {
   const dir = home();
   const ledger = openSpendLedger(dir, settings(10));
   const call = await ledger.reserve(planned(million(1, 1)));
-  expect(readSpendToday(dir, "UTC")).toEqual({
+  expect(readSpendToday(dir)).toEqual({
     usd: 3,
     calls: 1,
     tokens: { input: 1e6, output: 1e6 },
   });
   expect(call.settle(million(1, 0))).toEqual({ tokens: million(1), usd: 1 });
-  expect(readSpendToday(dir, "UTC")).toEqual({
+  expect(readSpendToday(dir)).toEqual({
     usd: 1,
     calls: 1,
     tokens: { input: 1e6, output: 0 },
@@ -69,7 +66,7 @@ test("the call that would pass the cap is refused before it is made", async () =
   );
   expect(error.exitCode).toBe(1);
   (await ledger.reserve(planned(million(0.4), "query"))).settle(million(0.4));
-  expect(readSpendToday(dir, "UTC").calls).toBe(2);
+  expect(readSpendToday(dir).calls).toBe(2);
 });
 
 test("a call that was never settled stays counted at its estimate", async () => {
@@ -80,15 +77,20 @@ test("a call that was never settled stays counted at its estimate", async () => 
   expect(error.details).toEqual({ spent: 0.9, estimate: 0.2, cap: 1 });
 });
 
-test("the day is the local day: at local midnight the budget is whole again", async () => {
+test("the day is that of UTC, wherever one is: at its midnight the budget is whole again", async () => {
   const dir = home();
   let now = new Date("2026-03-01T12:59:00Z"); // 23:59 in Melbourne
-  const ledger = openSpendLedger(dir, settings(1, "Australia/Melbourne"), { now: () => now });
-  (await ledger.reserve(planned(million(1)))).settle(million(1));
-  await refusal(ledger.reserve(planned(million(0.1))));
-  now = new Date("2026-03-01T13:00:00Z");
-  await ledger.reserve(planned(million(0.1)));
-  expect(readSpendToday(dir, "Australia/Melbourne", now).usd).toBeCloseTo(0.1);
+  const ledger = (timezone: string) =>
+    openSpendLedger(dir, { ...settings(1), timezone } as Parameters<typeof openSpendLedger>[1], {
+      now: () => now,
+    });
+  (await ledger("Australia/Melbourne").reserve(planned(million(1)))).settle(million(1));
+  now = new Date("2026-03-01T23:59:00Z");
+  for (const timezone of ["Australia/Melbourne", "America/Los_Angeles", "UTC"])
+    await refusal(ledger(timezone).reserve(planned(million(0.1))));
+  now = new Date("2026-03-02T00:00:00Z");
+  await ledger("Australia/Melbourne").reserve(planned(million(0.1)));
+  expect(readSpendToday(dir, now).usd).toBeCloseTo(0.1);
 });
 
 test("eight processes with one budget together stay under the cap", async () => {
@@ -108,7 +110,7 @@ test("eight processes with one budget together stay under the cap", async () => 
   const runs = Array.from({ length: 8 }, () => Bun.spawn(["bun", "-e", script], { stdout: "pipe" }));
   const made = await Promise.all(runs.map(async (run) => Number(await new Response(run.stdout).text())));
   expect(made.reduce((sum, count) => sum + count, 0)).toBe(10);
-  expect(readSpendToday(dir, "UTC").usd).toBeCloseTo(1);
+  expect(readSpendToday(dir).usd).toBeCloseTo(1);
 });
 
 test("a model of unknown price counts as the dearest known one of its kind, and the cap holds", async () => {
@@ -125,7 +127,7 @@ test("a model of unknown price counts as the dearest known one of its kind, and 
     tokens: { input: 1000, output: 100 },
     usd: null,
   });
-  expect(readSpendToday(dir, "UTC")).toEqual({
+  expect(readSpendToday(dir)).toEqual({
     usd: 0.032,
     calls: 1,
     tokens: { input: 1000, output: 100 },
@@ -143,7 +145,7 @@ test("an embedder of unknown price counts as the dearest known embedder", async 
   const dir = home();
   const call: PlannedCall = { kind: "embedding", feature: "embed", model: "tiny-embed", tokens: million(1) };
   await openSpendLedger(dir, settings(1)).reserve(call);
-  expect(readSpendToday(dir, "UTC").usd).toBe(0.13);
+  expect(readSpendToday(dir).usd).toBe(0.13);
 });
 
 const hosts: [baseUrl: string, usd: number][] = [
@@ -183,7 +185,6 @@ test("a purse has a cap of its own: its calls count against it alone", async () 
       dailyBudgetUsd: 0.01,
       prices: { m: { input: 1, output: 1 } },
     },
-    timezone: "UTC",
   };
   const call = { kind: "chat" as const, feature: "observe", model: "m", tokens: { input: 8000, output: 0 } };
   const observer = openSpendLedger(home.paths.home, settings, { purse: "observe" });
@@ -192,5 +193,5 @@ test("a purse has a cap of its own: its calls count against it alone", async () 
   expect(observer.reserve(call)).rejects.toThrow("would pass the daily budget");
   await general.reserve(call);
   expect(general.reserve(call)).rejects.toThrow("would pass the daily budget");
-  expect(readSpendToday(home.paths.home, "UTC").usd).toBeCloseTo(0.016);
+  expect(readSpendToday(home.paths.home).usd).toBeCloseTo(0.016);
 });

@@ -93,13 +93,13 @@ function hostCompleter(model: PiModel, call: HostCall): CompleteJson {
 }
 
 async function hostSender(model: PiModel, { config, context, limits, purse }: HostCall): Promise<SendChat> {
-  const [{ openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
+  const [{ countOf, openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
     import("../../lib/model/spend.ts"),
     import("../../lib/redact/redact.ts"),
   ]);
   const { settings, paths } = config;
   const llm = { ...limits, prices: pricesOf(model, settings), apiKeyEnv: "", model: model.id };
-  const spend = openSpendLedger(paths.home, { llm, timezone: settings.timezone }, { purse });
+  const spend = openSpendLedger(paths.home, { llm }, { purse });
   const redact = redactor(settings.redact.extra);
   return async (messages, { feature, maxTokens, signal }) => {
     const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
@@ -130,17 +130,19 @@ async function hostSender(model: PiModel, { config, context, limits, purse }: Ho
     });
     if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
       // One that failed on the way may be billed, and stays at its estimate.
-      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.settle({ input: 0, output: 0 });
+      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.release();
       throw answerError(model, redact(reply?.errorMessage ?? "none came"));
     }
-    const { input: sent, output, cacheRead = 0, cacheWrite = 0 } = reply.usage ?? {};
-    const paid = reservation.settle({ input: sent && sent + cacheRead + cacheWrite, output });
+    const text = reply.content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("");
+    const { input: sent = 0, output, cacheRead = 0, cacheWrite = 0, cost } = reply.usage ?? {};
+    const reported = output === 0 ? tokenUpperBound(text) : output;
+    const paid = reservation.settle({ input: sent + cacheRead + cacheWrite, output: reported });
     return {
-      text: reply.content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join(""),
+      text,
       cut: reply.stopReason === "length",
       model: modelName(model),
       tokens: paid.tokens,
-      usd: reply.usage?.cost?.total ?? paid.usd,
+      usd: countOf(cost?.total) ?? paid.usd,
     };
   };
 }

@@ -56,7 +56,7 @@ export function checkHealth(options: HealthOptions): Health {
   checkStateFolder(paths.home, add);
   checkVolute(options.cwd, paths, add);
   if (!options.configError) checkSharing(config, add);
-  const spend = readSpendToday(paths.home, settings.timezone, now);
+  const spend = readSpendToday(paths.home, now);
   return {
     status: worstStatus(findings),
     findings: findings.sort((a, b) => RANKS.indexOf(a.level) - RANKS.indexOf(b.level)),

@@ -237,7 +237,7 @@ function readOutput(output: string): { text: string; input?: unknown; output?: u
   if (typeof result !== "string") return { text: output.trim() };
   if (isError === true) throw failed(`it answered ${firstLine(result)}`, "status");
   const { input_tokens: input, output_tokens: written } = recordOf(usage);
-  return { text: result, input, ...(numberOf(written) === undefined ? {} : { output: written }), usd };
+  return { text: result, input, ...(numberOf(written) ? { output: written } : {}), usd };
 }
 
 function firstLine(text: string): string {

@@ -101,7 +101,8 @@ export function chatSender(
     if (!choice?.message) throw unusable("MODEL_FAILED", "the server's answer is not a chat completion");
     const paid = reservation.settle({
       input: completion.usage?.prompt_tokens,
-      output: completion.usage?.completion_tokens ?? tokenUpperBound(choice.message.content ?? ""),
+      output:
+        completion.usage?.completion_tokens || tokenUpperBound(choice.message.content ?? "") || undefined,
     });
     const text = withoutKey(choice.message.content ?? "", key);
     return { text, cut: choice.finish_reason === "length", model, ...paid };
@@ -182,7 +183,7 @@ async function call<T>(
     const isRefused =
       error instanceof APIError &&
       (error.status === undefined ? NOT_REACHED.test(describeError(error)) : isRefusal(error.status));
-    if (isRefused) reservation.settle({ input: 0, output: 0 });
+    if (isRefused) reservation.release();
     const late = limit.aborted || error instanceof APIConnectionTimeoutError;
     if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
     if (signal?.aborted || error instanceof APIUserAbortError)

@@ -3,7 +3,7 @@
  *
  * A call is recorded in state.db at its estimate before it is made, in one transaction with the check, and at its real
  * price after, so that several processes together stay under the cap and a killed one leaves its call counted. The day
- * is the local day.
+ * is that of UTC: no change of the timezone gives another budget.
  */
 
 import { randomBytes } from "node:crypto";
@@ -11,7 +11,6 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf } from "../base/json.ts";
-import { formatLocal } from "../base/time.ts";
 import type { LlmConfig, Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import { withState } from "../store/state.ts";
@@ -50,9 +49,12 @@ interface PlannedCall extends PricedModel {
 export interface Reservation {
   /**
    * Records what the call took and returns its price; null where the price is unknown. A count that is no number of
-   * tokens, or is missing, stays at its estimate: servers are not trusted to report usage. A program may say its price.
+   * tokens, or is missing, stays at its estimate, and so does an input of 0: servers are not trusted to report usage. A
+   * program may say its price.
    */
   settle(used: { [K in keyof Tokens]?: unknown } & { usd?: unknown }): { tokens: Tokens; usd: number | null };
+  /** Records that the call was refused: it took nothing. */
+  release(): void;
 }
 
 /** Records paid calls, and refuses those beyond the cap. */
@@ -68,7 +70,7 @@ export interface SpendLedger {
 /** Opens the ledger of a state folder under the cap and the prices of config.json. The calls of a `purse` count against it alone. */
 export function openSpendLedger(
   home: string,
-  { llm, timezone }: Pick<Settings, "llm" | "timezone">,
+  { llm }: Pick<Settings, "llm">,
   { now = () => new Date(), purse }: { now?: () => Date; purse?: string | undefined } = {},
 ): SpendLedger {
   return {
@@ -76,7 +78,7 @@ export function openSpendLedger(
       const { feature, model, tokens } = call;
       const id = randomBytes(8).toString("hex");
       const at = now().toISOString();
-      const day = localDay(at, timezone);
+      const day = dayOf(at);
       const calls = call.kind === "chat" && purse === undefined ? llm?.dailyCalls : undefined;
       const counted = calls === undefined ? (purse ?? "") : PROGRAM;
       const estimate = priceOf(call, tokens, llm?.prices);
@@ -90,20 +92,24 @@ export function openSpendLedger(
           store.db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").run(...row);
         }),
       );
+      const record = ({ input, output }: Tokens, usd: number) => {
+        try {
+          const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
+          withSpend(home, ({ db }) => db.prepare(update).run(input, output, usd, id));
+        } catch {
+          // a full disk must not lose an answer that is paid: the call stays counted at its estimate
+        }
+      };
       return {
         settle(used) {
-          const input = countOf(used.input) ?? tokens.input;
+          const input = countOf(used.input) || tokens.input;
           const output = countOf(used.output) ?? tokens.output;
           const { usd: priced, isKnown } = priceOf(call, { input, output }, llm?.prices);
           const usd = countOf(used.usd) ?? priced;
-          try {
-            const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
-            withSpend(home, ({ db }) => db.prepare(update).run(input, output, usd, id));
-          } catch {
-            // a full disk must not lose an answer that is paid: the call stays counted at its estimate
-          }
+          record({ input, output }, usd);
           return { tokens: { input, output }, usd: isKnown ? usd : null };
         },
+        release: () => record({ input: 0, output: 0 }, 0),
       };
     },
   };
@@ -116,10 +122,10 @@ interface Spent {
   tokens: Tokens;
 }
 
-/** Returns what was spent on the current local day. */
-export function readSpendToday(home: string, timezone: string | undefined, now: Date = new Date()): Spent {
+/** Returns what was spent on the current day. */
+export function readSpendToday(home: string, now: Date = new Date()): Spent {
   if (!existsSync(stateIn(home))) return { usd: 0, calls: 0, tokens: { input: 0, output: 0 } };
-  return withSpend(home, (store) => readDay(store, localDay(now.toISOString(), timezone)));
+  return withSpend(home, (store) => readDay(store, dayOf(now.toISOString())));
 }
 
 /** `$0.0012`, or the tokens where the price is unknown. */
@@ -184,13 +190,13 @@ function stateIn(home: string): string {
 }
 
 /** Returns the value if it is a non-negative number. */
-function countOf(value: unknown): number | undefined {
+export function countOf(value: unknown): number | undefined {
   const number = numberOf(value);
   return number !== undefined && number >= 0 ? number : undefined;
 }
 
-function localDay(iso: string, timezone: string | undefined): string {
-  return formatLocal(iso, timezone).slice(0, 10);
+function dayOf(iso: string): string {
+  return iso.slice(0, 10);
 }
 
 /**
