@@ -14,7 +14,7 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
 import { namesIn, readJson, readText, realPathOf, replaceFile } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
-import { findProgram, ownCommand, ROOT } from "../lib/base/runtime.ts";
+import { findProgram, ownCommand, ROOT, trustedPath } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript, switches } from "../lib/cli.ts";
 import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
@@ -128,7 +128,8 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
   const { json = false, remove } = values;
   const say: Work["say"] = (...lines) => json || lines.every((line) => show(undefined, [asCalled(line)]));
   const sessions = remove ? [] : listByLastRow(config.paths);
-  const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, config.env) }));
+  const path = trustedPath(config);
+  const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, path) }));
   // Of those that few have only what is there is said.
   const known = hosts.filter(
     ({ agent, file, skills }) =>
@@ -292,9 +293,10 @@ function installFolder({ XDG_DATA_HOME = "", HOME = "" }: Config["env"]): string
 }
 
 /** Names who receives anything: texts of sessions by indexing, and in pi a session's own model, which observes it. */
-function receivers({ settings, paths, env }: Config, commands: Report["commands"]): string[] {
-  const sends = (settings.embedding ?? settings.llm) ? [SENDS] : [];
-  const observing = commands.some(({ host }) => host === "pi") && describeReceivers(settings, paths, env);
+function receivers(config: Config, commands: Report["commands"]): string[] {
+  const { embedding, llm } = config.settings;
+  const sends = (embedding ?? llm) ? [SENDS] : [];
+  const observing = commands.some(({ host }) => host === "pi") && describeReceivers(config);
   return [...sends, ...(observing && observing !== "nothing" ? [`From then on sends: ${observing}`] : [])];
 }
 
@@ -326,11 +328,13 @@ function piPackages(pi: string): string[] {
 }
 
 /** Runs the hosts' commands, whose output goes to stderr with `--json`, and names those that fail or hang. */
-function runCommands({ report: { commands }, values, say }: Work): void {
+function runCommands({ config, report: { commands }, values, say }: Work): void {
+  const env = { ...process.env, PATH: trustedPath(config) };
   for (const step of commands) {
     const [program = "", ...args] = step.command;
     const { status, error } = spawnSync(program, args, {
       stdio: ["ignore", values.json ? 2 : "inherit", "inherit"],
+      env,
       timeout: COMMAND_TIMEOUT_MS,
       killSignal: "SIGKILL",
     });

@@ -116,6 +116,71 @@ describe("a program as a model", () => {
     expect(spent().calls).toBe(2);
   });
 
+  /** A grandchild in a session of its own, which keeps the program's stdout and stderr open. */
+  const STAYS = `setsid sh -c 'echo $$ > "$0/child"; exec sleep 60' "$OUT" & until [ -s "$OUT/child" ]; do :; done`;
+
+  /** Ends the grandchild and returns whether it was still there. */
+  function endStaying(home: TemporaryHome): boolean {
+    try {
+      return process.kill(Number(readFileSync(join(home.root, "child"), "utf8")), "SIGKILL");
+    } catch {
+      return false;
+    }
+  }
+
+  test("ends with its time limit while a grandchild of another group keeps its output open", async () => {
+    using home = temporaryHome();
+    const { ask, spent } = await modelOf(home, `${STAYS}; sleep 60`, { timeoutMs: 1000 });
+    const asked = await ask().catch(({ message }) => message);
+    expect([asked, endStaying(home)]).toEqual(["Cannot ask the model: no answer within 1 s", true]);
+    expect([spent().calls, existsSync(join(home.paths.home, "command.lock"))]).toEqual([1, false]);
+  });
+
+  test("answers when it ends, though a daemon that it started keeps its output open", async () => {
+    using home = temporaryHome();
+    const { ask } = await modelOf(home, `cat > /dev/null; ${STAYS}; echo '{"name": "gate"}'`);
+    const { value } = await ask();
+    expect([value, endStaying(home)]).toEqual([{ name: "gate" }, true]);
+  });
+
+  test.each([
+    [-5, 0],
+    ["1", 0],
+    [null, 0],
+    ["1e999", 0],
+    [0.25, 0.25],
+  ])("is believed a cost that is a finite number, not negative: %p", async (cost, usd) => {
+    using home = temporaryHome();
+    const said = cost === "1e999" ? cost : JSON.stringify(cost);
+    const { ask, spent } = await modelOf(
+      home,
+      `cat > /dev/null; echo '{"result": "{\\"name\\": \\"a\\"}", "total_cost_usd": ${said}}'`,
+    );
+    expect([(await ask()).usd, spent().usd]).toEqual([usd, usd]);
+  });
+
+  test("is none of a project's own, and finds none of its programs", async () => {
+    using home = temporaryHome();
+    const program = (folder: string, name: string, body: string) => {
+      chmodSync(write(join(folder, name), `#!/bin/sh\n${body}\n`), 0o755);
+      return folder;
+    };
+    const planted = [".venv/bin", "node_modules/.bin", "."].map((place) => {
+      const folder = join(home.project, place);
+      program(folder, "inner", 'echo "$0" >&2; exit 9');
+      return program(folder, "outer", `cat > '${home.root}/stolen'`);
+    });
+    const own = program(join(home.root, "bin"), "outer", "cat > /dev/null; inner");
+    program(own, "inner", `echo '{"name": "own"}'`);
+    const PATH = [...planted, ".", "node_modules/.bin", own, "/usr/bin", "/bin"].join(":");
+    home.configure({ llm: { command: ["outer"] } });
+    const config = await loadConfig({ ...home.env, PATH }, home.project);
+    const complete = await configuredModel(config);
+    const schema = z.object({ name: z.string() });
+    const asked = await complete?.({ feature: "meta", system: "a", prompt: "b", schema });
+    expect([asked?.value, existsSync(join(home.root, "stolen"))]).toEqual([{ name: "own" }, false]);
+  });
+
   test("is asked by one at a time", async () => {
     using home = temporaryHome();
     const body =
@@ -185,14 +250,14 @@ describe("a program as a model", () => {
   test("is named among what receives texts", async () => {
     using home = temporaryHome();
     home.configure({ llm: { command: "claude" } });
-    const { settings, paths, env } = await loadConfig(home.env, home.root);
-    expect(settings.llm).toMatchObject({
+    const config = await loadConfig(home.env, home.root);
+    expect(config.settings.llm).toMatchObject({
       command: ["claude"],
       model: "claude",
       timeoutMs: 60_000,
       dailyCalls: 30,
     });
-    expect(describeReceivers(settings, paths, env)).toBe("conversation to the program claude");
+    expect(describeReceivers(config)).toBe("conversation to the program claude");
   });
 
   test.each([

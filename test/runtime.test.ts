@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findProgram, findRuntime, startDetached } from "../lib/base/runtime.ts";
+import { findProgram, findRuntime, startDetached, trustedPath } from "../lib/base/runtime.ts";
 import { eventually } from "./support/eventually.ts";
 import { write } from "./support/home.ts";
 import { BUN_PATH, ROOT } from "./support/run.ts";
@@ -28,8 +28,20 @@ test("findProgram() finds what a shell would, in absolute folders of PATH, and n
   using place = machine();
   write(join(place.path, "a", "sh"), "not executable");
   write(join(place.path, "b", "sh", "folder"), "");
-  const PATH = [join(place.path, "a"), join(place.path, "b"), "bin", "", "/bin"].join(":");
-  expect([findProgram("sh", { PATH }), findProgram("none", { PATH })]).toEqual(["/bin/sh", undefined]);
+  const path = [join(place.path, "a"), join(place.path, "b"), "bin", "", "/bin"].join(":");
+  expect([findProgram("sh", path), findProgram("none", path)]).toEqual(["/bin/sh", undefined]);
+});
+
+test("trustedPath() leaves the project's folders out of PATH, as the starter does, and relative ones", () => {
+  using place = machine();
+  const cwd = join(place.path, "shop", "app");
+  write(join(place.path, "shop", ".git", "HEAD"), "");
+  const own = [join(place.path, "b in"), "/usr/bin"];
+  for (const folder of [...own.slice(0, 1), join(cwd, ".venv/bin"), join(place.path, "shop/bin")])
+    mkdirSync(folder, { recursive: true });
+  const PATH = [`${cwd}/.venv/bin`, ".", "", own[0], "node_modules/.bin", `${cwd}/../bin`, own[1]].join(":");
+  expect(trustedPath({ env: { ...place.env, PATH }, cwd, root: place.root })).toBe(own.join(":"));
+  expect(trustedPath({ env: {}, cwd, root: place.root })).not.toContain("shop");
 });
 
 test("startDetached() starts a program that sees the off switch, outlives its caller and does not hold it up", async () => {

@@ -25,6 +25,7 @@ function configOf(home: TemporaryHome, settings: Partial<Settings> = {}, current
     settings: { ...defaultSettings(), timezone: "UTC", ...settings },
     currentSession,
     ignored: [],
+    cwd: home.project,
   };
 }
 

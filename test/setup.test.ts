@@ -172,6 +172,20 @@ test("setup writes skill pages into the folders of hosts without commands of the
   expect(readFileSync(page("sessions"), "utf8")).toBe("mine now");
 });
 
+test("setup runs no program of the project's, nor do the hosts' commands, in a folder of it", async () => {
+  const [folder, stolen] = [join(home.project, ".venv", "bin"), join(home.root, "stolen")];
+  for (const name of ["claude", "pi", "codex", "inner"])
+    chmodSync(write(join(folder, name), `#!/bin/sh\necho ${name} >>"${stolen}"\n`), 0o755);
+  const claude = write(join(bin(), "claude"), `#!/bin/sh\ninner >>"${calls()}" 2>&1\n`);
+  for (const file of [claude, write(join(bin(), "inner"), "#!/bin/sh\necho own\n")]) chmodSync(file, 0o755);
+  const cwd = join(home.project, "src");
+  mkdirSync(cwd);
+  const env = { ...home.env, PATH: [folder, "../.venv/bin", bin(), BUN_PATH].join(":") };
+  const { stdout } = await startScript("setup", ["--yes"], { env, cwd });
+  expect(stdout).toStartWith(`Claude Code: ${claude}\npi: no pi on PATH\nCodex: no codex on PATH\n`);
+  expect([called(), existsSync(stolen)]).toEqual([["own", "own"], false]);
+});
+
 test("setup goes on after a host's command that failed, names it, and ends with 1", async () => {
   const claude = host("claude", 3);
   host("pi");

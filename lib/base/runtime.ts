@@ -35,14 +35,27 @@ export function ownCommand(name: string, root: string = ROOT): string[] {
 
 /** Finds the runtime of our scripts; undefined when there is none, and work must be done in slices in this process. */
 export function findRuntime({ env, cwd, root }: StartOptions): Runtime | undefined {
+  const found = askStarter("--runtime", { env, cwd, root });
+  const [, name, command] = /^(bun|node|deno) (.+)\n/.exec(found) ?? [];
+  return command === undefined ? undefined : { name: name as Runtime["name"], command };
+}
+
+/**
+ * Returns PATH without the project's folders, as the starter searches it: for programs of the user's that we start, and for
+ * what those start in turn.
+ */
+export function trustedPath(options: StartOptions): string {
+  return askStarter("--path", options).replace(/\n$/, "");
+}
+
+function askStarter(what: string, { env, cwd, root }: StartOptions): string {
   const { spawnSync } = process.getBuiltinModule("node:child_process");
-  const [, ...args] = ownCommand("--runtime", root);
+  const [, ...args] = ownCommand(what, root);
   const { stdout } = spawnSync(SHELL, args, {
     ...{ cwd: placeToStart(cwd), env, encoding: "utf8", timeout: SEARCH_TIMEOUT_MS },
     stdio: ["ignore", "pipe", "ignore"],
   });
-  const [, name, command] = /^(bun|node|deno) (.+)\n/.exec(stdout ?? "") ?? [];
-  return command === undefined ? undefined : { name: name as Runtime["name"], command };
+  return stdout ?? "";
 }
 
 /**
@@ -73,10 +86,11 @@ function placeToStart(cwd: string): string {
   return existsSync(cwd) ? cwd : "/";
 }
 
-/** Returns the program that a shell would start by this name, ignoring relative folders of PATH. */
-export function findProgram(name: string, { PATH = "" }: Environment): string | undefined {
+/** Returns the program of this name in the folders of a `trustedPath`. */
+export function findProgram(name: string, path: string): string | undefined {
   const file = process.platform === "win32" ? `${name}.exe` : name;
-  return PATH.split(delimiter)
+  return path
+    .split(delimiter)
     .filter(isAbsolute)
     .map((folder) => join(folder, file))
     .find(isProgram);

@@ -68,6 +68,8 @@ export interface Config {
   readonly env: Environment;
   /** Names of the variables that were left out. */
   readonly ignored: string[];
+  /** The folder that one works in: no program of its project is started. */
+  readonly cwd: string;
 }
 
 export type Participants = Settings["participants"];
@@ -266,6 +268,7 @@ export function defaultConfig(env: Environment, cwd: string): Config {
     currentSession: trusted.env.CLAUDE_CODE_SESSION_ID || trusted.env.PI_SESSION_ID || undefined,
     env: { ...trusted.env },
     ignored: trusted.ignored,
+    cwd,
   };
 }
 

@@ -5,7 +5,7 @@ import { countSeen } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, isDirectory, readIfExists, readText, statOf, whyUnwritable } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
-import { type Environment, findProgram, findRuntime, type Runtime } from "../base/runtime.ts";
+import { type Environment, findProgram, findRuntime, type Runtime, trustedPath } from "../base/runtime.ts";
 import { counted, truncate } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
@@ -50,7 +50,7 @@ export function checkHealth(options: HealthOptions): Health {
   if (options.configError) addError(add, options.configError);
   const index = checkIndex({ paths, settings, sessions, now }, add);
   const log = readHookLog(paths.log, sessions, now);
-  checkHooks({ log, sessions, paths, env: config.env, now }, add);
+  checkHooks({ log, sessions, paths, env: config.env, cwd: options.cwd, now }, add);
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
   checkRuntime(runtime, add);
   checkStateFolder(paths.home, add);
@@ -67,7 +67,7 @@ export function checkHealth(options: HealthOptions): Health {
       seenBefore24h: withExistingState(paths, (state) => countSeen(state, now)) ?? 0,
     },
     hooks: log.runs,
-    sends: describeReceivers(settings, paths, config.env),
+    sends: describeReceivers({ ...config, cwd: options.cwd }),
     runtime: runtime
       ? `${runtime.name} ${runtime.command}`
       : "none: work is done in slices in the host's process",
@@ -99,7 +99,12 @@ function checkStateFolder(home: string, add: Add): void {
 }
 
 /** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */
-export function describeReceivers(settings: Settings, paths: HostFolders, env: Environment): string {
+export function describeReceivers({
+  settings,
+  paths,
+  env,
+  cwd,
+}: Pick<Config, "settings" | "paths" | "env" | "cwd">): string {
   const { embedding, llm, share, modelKeys } = settings;
   const receivers = [
     ...(embedding ? [`embeddings to ${readHost(embedding.baseUrl)}`] : []),
@@ -107,7 +112,7 @@ export function describeReceivers(settings: Settings, paths: HostFolders, env: E
       ? [`conversation to ${llm.command ? `the program ${llm.command[0]}` : readHost(llm.baseUrl)}`]
       : []),
     ...modelKeys.map((key) => `conversation to ${piModel(key)}`),
-    ...(isDirectory(paths.pi) && (findProgram("pi", env) || installedAt("pi", paths))
+    ...(isDirectory(paths.pi) && (findProgram("pi", trustedPath({ env, cwd })) || installedAt("pi", paths))
       ? observers(settings)
       : []),
     ...(share && Object.keys(share.projects).length > 0
@@ -169,6 +174,7 @@ interface HookCheck {
   sessions: readonly Session[];
   paths: HostFolders & Pick<Paths, "transcripts">;
   env: Environment;
+  cwd: string;
   now: Date;
 }
 
@@ -186,7 +192,7 @@ function checkHooks(check: HookCheck, add: Add): void {
   else if (check.paths.transcripts.length === 0) for (const host of HOOKED) checkHost(host, check, add);
 }
 
-function checkHost(host: HookedHost, { log, sessions, paths, env, now }: HookCheck, add: Add): void {
+function checkHost(host: HookedHost, { log, sessions, paths, env, cwd, now }: HookCheck, add: Add): void {
   const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
   if (newest === undefined) return;
   const last = log.lastBy.get(host);
@@ -195,7 +201,8 @@ function checkHost(host: HookedHost, { log, sessions, paths, env, now }: HookChe
   const since = last === undefined ? "yet" : `since ${last.slice(0, 10)}, though there are newer sessions`;
   const installed = installedAt(host, paths);
   // Fine if the program is not on the PATH, or if its sessions are older than our installation.
-  const isFine = installed === undefined ? !findProgram(host, env) : newest <= installed;
+  const isFine =
+    installed === undefined ? !findProgram(host, trustedPath({ env, cwd })) : newest <= installed;
   const trust =
     host === "codex" ? "trust the hooks of session-memory with /hooks" : "check that it is enabled";
   const remedy = installed ? `restart ${host}, and ${trust}` : "run session-memory setup, then take a turn";

@@ -8,11 +8,11 @@
 
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { basename, delimiter, isAbsolute, join } from "node:path";
+import { basename, isAbsolute, join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { findProgram } from "../base/runtime.ts";
+import { findProgram, trustedPath } from "../base/runtime.ts";
 import type { Config, Environment, LlmConfig } from "../config/config.ts";
 import { redact, redactor } from "../redact/redact.ts";
 import {
@@ -37,9 +37,11 @@ export async function configuredSender(config: Config, temperature?: number): Pr
   const { llm } = config.settings;
   if (!llm) return undefined;
   const { command } = llm;
-  const { home } = config.paths;
   if (command !== undefined)
-    return commandSender({ config: { ...llm, command }, home, ...connectionOf(config) });
+    return commandSender({
+      ...{ config: { ...llm, command }, cwd: config.cwd, home: config.paths.home },
+      ...connectionOf(config),
+    });
   const { chatSender } = await import("./llm.ts");
   return chatSender({ config: llm, ...connectionOf(config) }, temperature);
 }
@@ -122,6 +124,8 @@ const ERROR_MAX_CHARS = 200;
 interface CommandConnection {
   config: LlmConfig & { command: readonly string[] };
   env: Environment;
+  /** The folder one works in. */
+  cwd: string;
   /** Our state folder, which holds the empty folder and the lock. */
   home: string;
   spend: SpendLedger;
@@ -130,12 +134,13 @@ interface CommandConnection {
 }
 
 /** Wraps a program as a `SendChat`; one call at a time on a machine. */
-function commandSender({ config, env, home, spend, redact: clean }: CommandConnection): SendChat {
+function commandSender({ config, cwd, home, spend, redact: clean, ...given }: CommandConnection): SendChat {
   const { command, model, timeoutMs } = config;
+  const env = { ...given.env, PATH: trustedPath({ env: given.env, cwd }) };
   return async (messages, { feature, signal }) => {
     const prompt = clean(toPrompt(messages)).toWellFormed();
     const tokens = { input: tokenUpperBound(prompt), output: 0 };
-    const line = programLine(command, env);
+    const line = programLine(command, env.PATH);
     const folder = join(home, "empty");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return await withLock(join(home, "command.lock"), timeoutMs, async () => {
@@ -156,18 +161,20 @@ function toPrompt(messages: readonly ChatMessage[]): string {
 }
 
 /** Returns the program's file and its arguments. */
-function programLine(command: readonly string[], env: Environment): [program: string, ...args: string[]] {
+function programLine(command: readonly string[], path: string): [program: string, ...args: string[]] {
   const [name = "", ...args] = command.length === 1 && command[0] === "claude" ? CLAUDE : command;
-  // a project's own programs are none of the user's
-  const PATH = env.PATH?.split(delimiter)
-    .filter((folder) => !/\/node_modules\/\.bin\/?$/.test(folder))
-    .join(delimiter);
-  const program = isAbsolute(name) ? name : findProgram(name, { PATH });
+  const program = isAbsolute(name) ? name : findProgram(name, path);
   if (program === undefined) throw failed(`no ${name} on PATH`, "missing");
   return [program, ...args];
 }
 
-/** Runs the program to its end and returns its output; its process group ends with the time limit. */
+/** The most that is waited for output which the program wrote before it ended, and which is here already. */
+const DRAIN_MS = 250;
+
+/**
+ * Runs the program to its end and returns its output; its process group ends with the time limit. A grandchild may have left
+ * the group and keep the output open: neither the end nor the limit waits for that.
+ */
 async function run(
   [program, ...args]: [string, ...string[]],
   options: {
@@ -195,39 +202,42 @@ async function run(
       // it has ended
     }
   };
-  let reason = "";
-  const stop = (why: string) => {
-    reason ||= why;
-    end();
-  };
+  const { promise: ended, resolve, reject } = Promise.withResolvers<number | null>();
+  const stop = (why: string) => reject(failed(why, signal?.aborted ? "aborted" : "timeout"));
   const timer = setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
   const abort = () => stop("the call was given up");
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   process.once("exit", end);
+  let draining: NodeJS.Timeout | undefined;
   const streams = { stdout: "", stderr: "" };
   for (const stream of ["stdout", "stderr"] as const) {
     child[stream].setEncoding("utf8").on("data", (text: string) => {
       streams[stream] += text;
+      draining?.refresh();
       if (streams[stream].length > ANSWER_MAX_BYTES) stop("the answer is too large");
     });
   }
   child.stdin.on("error", () => {}); // a program need not read its prompt
   child.stdin.end(prompt);
+  child.once("error", (error) => reject(failed(describeError(error), "missing")));
+  child.once("close", resolve);
+  child.once("exit", (code) => {
+    draining = setTimeout(() => setImmediate(resolve, code), DRAIN_MS);
+  });
   try {
-    const code = await new Promise<number | null>((resolve, reject) => {
-      child.once("error", (error) => reject(failed(describeError(error), "missing")));
-      child.once("close", resolve);
-    });
-    if (reason !== "") throw failed(reason, signal?.aborted ? "aborted" : "timeout");
+    const code = await ended;
     if (code === 0) return streams.stdout;
     const said = stringOf(parseRecord(streams.stdout)?.result) ?? streams.stderr;
     throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
   } finally {
     clearTimeout(timer);
+    clearTimeout(draining);
     signal?.removeEventListener("abort", abort);
     process.removeListener("exit", end);
     end();
+    for (const stream of child.stdio) stream?.destroy();
+    child.unref();
   }
 }
 
