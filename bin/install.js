@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { delimiter, isAbsolute, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = resolve(fileURLToPath(import.meta.url), "..", "..");
@@ -29,6 +29,9 @@ const SAMPLE_QUESTION = ["how often do we post", "posting frequency"];
 
 /** The folder of everything that `npm start` installs. */
 export const INSTALLED = join(dataFolder(), "session-memory");
+/** The starter below a folder of the user's data. */
+const PLACE = join("session-memory", "package", "bin", "session-memory");
+const STARTER = join(dataFolder(), PLACE);
 
 function dataFolder() {
   const { XDG_DATA_HOME = "" } = process.env;
@@ -105,12 +108,12 @@ function installPackage(bun) {
 }
 
 /** Links the command into the user's own folder of programs, unless another program has its name there. */
-function link(starter) {
+export function link(starter) {
   const folder = join(homedir(), ".local", "bin");
   const file = join(folder, "session-memory");
   mkdirSync(folder, { recursive: true });
   const there = lstatSync(file, { throwIfNoEntry: false });
-  const isOurs = there?.isSymbolicLink() && (!existsSync(file) || readlinkSync(file).startsWith(INSTALLED));
+  const isOurs = there?.isSymbolicLink() && isOwn(resolve(folder, readlinkSync(file)));
   if (there && !isOurs) return console.error(`${file} is another program: left as it is`);
   if (there) rmSync(file);
   symlinkSync(starter, file);
@@ -119,16 +122,20 @@ function link(starter) {
     console.error(`To find session-memory in a terminal: export PATH="${folder}:$PATH"`);
 }
 
+/** Returns whether a link leads to what this installs, or to where another data folder had it. */
+function isOwn(target) {
+  return target.startsWith(INSTALLED + sep) || (!existsSync(target) && target.endsWith(sep + PLACE));
+}
+
 function main(args) {
   refuseWindows();
-  const installed = join(INSTALLED, "package", "bin", "session-memory");
   // Hints name the command that this run links.
   const env = { ...process.env, SESSION_MEMORY_COMMAND: join(homedir(), ".local", "bin", "session-memory") };
   const start = (...words) =>
     spawnSync("/bin/sh", [starter, ...words], { stdio: "inherit", env }).status ?? 1;
-  let starter = installed;
+  let starter = STARTER;
   if (args.includes("--remove") || args.includes("--help")) {
-    if (!existsSync(installed)) starter = join(ROOT, "bin", "session-memory");
+    if (!existsSync(STARTER)) starter = join(ROOT, "bin", "session-memory");
     process.exitCode = start("setup", ...args);
     return;
   }
