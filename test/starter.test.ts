@@ -111,6 +111,23 @@ describe("the runtime", () => {
     }
   });
 
+  test("is none of the project's in a folder that was removed meanwhile, nor of one that names a removed folder", async () => {
+    using place = temporaryHome();
+    const top = join(place.root, "monorepo");
+    const gone = join(top, "packages", "gone");
+    write(join(top, ".git", "HEAD"), "ref: refs/heads/main\n");
+    program(join(top, "bin", "bun"));
+    const outside = program(join(place.root, "outside", "bun"));
+    const folders = [join(top, "bin"), join(place.root, "outside")];
+    const PATH = [...folders, "/usr/bin", "/bin"].join(":");
+    const env = { HOME: join(place.root, "user"), PATH };
+    const inside = 'mkdir -p "$1" && cd "$1" && rm -r "$1" && exec /bin/sh "$0" --runtime';
+    const from = await runCommand(["/bin/sh", "-c", inside, STARTER, gone], { env, cwd: place.root });
+    expect(from.stdout).toBe(`bun ${outside}\n`);
+    const named = { folders, cwd: "/", env: { CLAUDE_PROJECT_DIR: gone } };
+    expect((await start(place, "--runtime", named)).stdout).toBe(`bun ${outside}\n`);
+  });
+
   test("may lie below the user's home where the agent works in the home itself", async () => {
     using place = temporaryHome();
     const user = join(place.root, "user");
@@ -310,6 +327,11 @@ describe("session-memory", () => {
     expect(stdout).toBe(`${version}\n`);
     const here = await runCommand(["sh", "session-memory", "--version"], { env, cwd: join(ROOT, "bin") });
     expect(here.stdout).toBe(`${version}\n`);
+    for (const link of ["first", "session-memory", "./session-memory"])
+      expect([link, await runCommand(["sh", link, "--version"], { env, cwd: bin })]).toEqual([
+        link,
+        { stdout: `${version}\n`, stderr: "", exitCode: 0 },
+      ]);
   });
 });
 

@@ -81,9 +81,9 @@ export function withOwnRuntime({ PATH = "", ...env }: Environment): Environment 
   return { ...env, PATH: `${PATH}${delimiter}${dirname(process.execPath)}` };
 }
 
-/** Returns the project's folder, whose programs the starter refuses; the root if it was removed meanwhile. */
+/** Returns the project's folder, whose programs the starter refuses; if it was removed meanwhile, what is left above it. */
 function placeToStart(cwd: string): string {
-  return existsSync(cwd) ? cwd : "/";
+  return existsSync(cwd) || dirname(cwd) === cwd ? cwd : placeToStart(dirname(cwd));
 }
 
 /** Returns the program of this name in the folders of a `trustedPath`. */
