@@ -6,6 +6,7 @@
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
+import { toolName } from "../transcripts/tool-call.ts";
 
 /** A deed as the index holds it. */
 export interface StoredDeed extends Omit<Deed, "at"> {
@@ -42,7 +43,7 @@ export function deedFrom(row: SqlRow): StoredDeed {
     exchangeLine: Number(row.exchange_line),
     timestamp: String(row.timestamp),
     kind: row.kind as DeedKind,
-    tool: String(row.tool),
+    tool: toolName(String(row.tool)),
     target,
     paths: paths === "" ? [] : paths.split("\n"),
     input: String(row.input),

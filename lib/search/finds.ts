@@ -131,7 +131,7 @@ export function deedRow(
   const called = isLong
     ? truncate(clean(input).replace(/\s+/g, " ").trim(), COMMAND_MAX)
     : cutMiddle(clean(relativeTo(cwd, target)), kind === "command" ? COMMAND_MAX : TARGET_MAX);
-  const head = `[${tool} ${called}]${SIGNS[outcome] ?? ""}`;
+  const head = `[${clean(tool)} ${called}]${SIGNS[outcome] ?? ""}`;
   return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
 }
 

@@ -162,7 +162,7 @@ export function deedRowsOf(
     const call = { line, who, tool: `${head}${failed}`, text: clean(said).trimStart() };
     const isInformative = result !== "" && !(outcome === "done" && PLAIN_DONE.has(kind));
     if (!isInformative) return [call];
-    const tool = `[${deed.tool} output]${failed}`;
+    const tool = `${clean(`[${deed.tool} output]`)}${failed}`;
     return [
       call,
       { line: resultLine ?? line, who, tool, text: clean(result).trimStart(), isOutput: true as const },

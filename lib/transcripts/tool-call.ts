@@ -31,10 +31,15 @@ const ACTIONS: [ToolAction, RegExp][] = [
 /** Describes a tool call: its action and target, with the whole input where that is wanted. */
 export function toolCall(name: string, input: unknown, whole = false): ToolCall {
   const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
-  const call: ToolCall = { name, action, ...readTarget(name, action, input) };
+  const call: ToolCall = { name: toolName(name), action, ...readTarget(name, action, input) };
   // A command is needed whole to recognise one of ours.
   if (whole || action === "run") call.input = inputText(name, action, input);
   return call;
+}
+
+/** Returns a tool's name on one line and without the brackets around a call, so that it forges neither a row nor an outcome. */
+export function toolName(name: string): string {
+  return collapseBlanks(name).replaceAll("[", "(").replaceAll("]", ")");
 }
 
 function readTarget(name: string, action: ToolAction, input: unknown): Pick<ToolCall, "target" | "paths"> {
