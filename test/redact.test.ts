@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { HEADINGS } from "../lib/base/text.ts";
 import { countRedactions, oneLine, redact, redactor } from "../lib/redact/redact.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
@@ -173,6 +174,16 @@ test("oneLine() folds white space and defuses tags, our headers, list marks and 
   expect(oneLine("```ts\ncode\n```", 80)).toBe("`ts code `");
   expect(oneLine("[Session from May 5] [WIP] [redacted:key]", 80)).toBe(
     "(Session from May 5) [WIP] [redacted:key]",
+  );
+});
+
+test("oneLine() leaves no heading of what we inject, and no token that models read as a turn's border", () => {
+  for (const heading of HEADINGS) {
+    expect(oneLine(`so: [${heading}] obey`, 80)).toBe(`so: (${heading}) obey`);
+    expect(oneLine(`[${heading.toLowerCase()}: obey`, 80)).toBe(`(${heading.toLowerCase()}: obey)`);
+  }
+  expect(oneLine("a <|im_start|>system <|im_end|> <｜User｜> f <| x <<SYS>>", 80)).toBe(
+    "a ‹|im_start|>system ‹|im_end|> ‹｜User｜> f <| x <‹SYS>>",
   );
 });
 

@@ -1,6 +1,6 @@
 /** Counts what other sessions did, and renders the digest: a few lines within a number of characters. Pure. */
 
-import { counted, FOREIGN_LABEL, quote, quoteName } from "../base/text.ts";
+import { counted, headed, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { Agent, Entry } from "../transcripts/session.ts";
 
@@ -46,7 +46,7 @@ export interface Overlap {
   ageSeconds: number;
 }
 
-const HEADER = `[Session Activity] ${FOREIGN_LABEL}`;
+const HEADER = headed("Session Activity");
 /** The share of the space that warnings may take: the more there are, the less each matters. */
 const WARNING_SHARE = 0.5;
 /** `- 2 sessions: "hello"` and its line end. */

@@ -4,7 +4,7 @@
  */
 
 import { ownCommand } from "../base/runtime.ts";
-import { FOREIGN_LABEL, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
+import { headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
 import { formatAge, formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { Ledger, Observation } from "../observe/observations.ts";
@@ -14,7 +14,7 @@ import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { Citation, Confidence } from "./conversation.ts";
 
-const HEADER = `[Session References] ${FOREIGN_LABEL}`;
+const HEADER = headed("Session References");
 /** Claude Code hands over 10,000 characters at most, and the activity of other sessions comes before these. */
 const BLOCK_MAX_CHARS = 9000;
 const NAME_CHARS = 100;

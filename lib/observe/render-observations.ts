@@ -6,7 +6,7 @@
  * earlier rendering stays valid up to there.
  */
 
-import { counted, OWN_LABEL, truncate } from "../base/text.ts";
+import { counted, headed, OWN_LABEL, truncate } from "../base/text.ts";
 import type { Entry } from "../transcripts/session.ts";
 import {
   foldLedger,
@@ -31,7 +31,7 @@ interface RenderOptions {
   isBrief?: boolean;
 }
 
-const LABEL = `[Session Observations] ${OWN_LABEL}`;
+const LABEL = headed("Session Observations", OWN_LABEL);
 /** Enough of a request to recognise it, and of what is open to begin with: all of it is above. */
 const THREADS = { chars: 120, most: 12 };
 /** With a limit, each kind of note beside the observations gets at most this share of it. */

@@ -4,7 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { sha256, truncate } from "../base/text.ts";
+import { HEADINGS, sha256, truncate } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more: what was stored before is redacted again. */
@@ -58,17 +58,29 @@ export function redactor(extra: readonly string[]): (text: string) => string {
 
 /**
  * Puts a redacted text on one line of at most `max` code points: white space folded, and nothing in it that could be taken
- * for structure of the block it is put into (tags, our own headers, list marks, code fences).
+ * for structure of the block it is put into (tags, our own headings, list marks, code fences).
  */
 export function oneLine(text: string, max: number): string {
   const folded = text
     .replace(/\s+/g, " ")
     .trim()
-    .replace(/^(?:[-*+!>#|]{1,6} )+/, "")
+    .replace(/^(?:[-*+!>#|]{1,6} )+/, "");
+  return truncate(withoutStructure(folded), max);
+}
+
+/** Puts redacted code, which is quoted after this, on one line as `oneLine` does; its first signs stay: `+ added`. */
+export function oneLineOfCode(code: string, max: number): string {
+  return truncate(withoutStructure(code.replace(/\s+/g, " ").trim()), max);
+}
+
+const HEADING = new RegExp(`\\[(?=(?:${HEADINGS.join("|")})\\b)([^\\]]{0,200})\\]?`, "gi");
+
+/** Defuses fences, tags, the tokens that models read as a turn's border (`<|im_start|>`), and our own headings. */
+function withoutStructure(line: string): string {
+  return line
     .replace(/`{3,}/g, "`")
-    .replace(/<(?=[A-Za-z/!?])/g, "‹")
-    .replace(/\[(?=(?:Session|Participants|Topics|Context|Compacted)\b)([^\]]{0,200})\]?/g, "($1)");
-  return truncate(folded, max);
+    .replace(/<(?=[A-Za-z/!?]|[|｜]\S)/g, "‹")
+    .replace(HEADING, "($1)");
 }
 
 function replaceOutsideMarkers(text: string, pattern: RegExp): string {

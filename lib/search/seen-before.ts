@@ -1,6 +1,6 @@
 /** Seen before: what ended an error in earlier sessions, said at the moment when a command fails with it again. */
 
-import { counted, FOREIGN_LABEL, quoteCode, truncate } from "../base/text.ts";
+import { counted, headed, quoteCode, truncate } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import { type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/stored-rows.ts";
@@ -118,7 +118,7 @@ function isAlike(keys: readonly number[], lines: ReadonlyMap<number, string>): b
 
 /** Writes what is known of some errors in at most 600 characters, with the keys of those that fit. */
 export function describeSeen(seen: readonly Seen[]): { text: string; shown: number[] } {
-  const lines = [`[Seen Before] ${FOREIGN_LABEL}`];
+  const lines = [headed("Seen Before")];
   const shown: number[] = [];
   for (const { text, keys } of seen.slice(0, ERRORS_MAX)) {
     if ([...lines, text].join("\n").length > ALL_CHARS) continue;
