@@ -51,7 +51,7 @@ interface Script<T extends Options> {
   usage: string;
   flags: T;
   words?: WordCount;
-  /** Whether it reads the transcripts in whatever `.volute` the current directory has. @default {false} */
+  /** Whether it reads the transcripts in whatever `.volute` the current directory has, as what no index needs may. @default {false} */
   readsAnyVolute?: boolean;
   /** Whether it runs with the defaults when config.json cannot be used. @default {false} */
   needsNoConfig?: boolean;

@@ -114,7 +114,7 @@ function currentSession(flag: string | undefined, config: Config, cwd: string): 
   if (reference === undefined) return undefined;
   try {
     // An excluded session may still look at the others.
-    const paths = seeingExcluded(withVoluteAt(config.paths, cwd));
+    const paths = seeingExcluded(config.paths);
     const session = resolveSession(reference, { paths, cwd, current: config.currentSession, remark: note });
     return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
   } catch (error) {
@@ -128,6 +128,7 @@ const SCRIPT = {
   usage: USAGE,
   flags: { ...texts("current", "scope", "max-chars", "since"), ...switches("peek") },
   words: { max: 0 },
+  readsAnyVolute: true,
 } as const;
 
 function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
@@ -143,7 +144,7 @@ function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
     show({ sessions: [], overlaps: [] }, []);
     return;
   }
-  const paths = withFolders(config.paths, { settings, env, transcript: current.file });
+  const paths = withVoluteAt(withFolders(config.paths, { settings, env, transcript: current.file }), cwd);
   const updates = readUpdates({ paths, settings, current, scope, maxChars, since });
   for (const problem of updates.problems) warn(problem);
   if (updates.skipped > 0) note(`${updates.skipped} damaged lines skipped`);

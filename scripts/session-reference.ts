@@ -28,6 +28,7 @@ import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
 import { type Candidate, type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
+import { isVisited } from "../lib/sessions/volute.ts";
 import type { FoundShared, Place } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -201,7 +202,11 @@ async function linesOf(
     lines.push(...sessionLines({ ...about, meta: await metaOf(ancestor, options) }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
-  const asking = { hasModel: namesServer(options.paths), hasTool: options.hasTool ?? false };
+  const asking = {
+    hasModel: namesServer(options.paths),
+    hasTool: options.hasTool ?? false,
+    isVisited: isVisited(session, options.paths),
+  };
   return [...lines, askLine({ written, session }, asking, options.rules.clean)];
 }
 
@@ -211,14 +216,14 @@ function namesServer({ config }: PathsWithRules): boolean {
   return isRecord(llm) && llm.command === undefined;
 }
 
-/** Reads the meta file; a session without one is described by rule on the spot. */
+/** Reads the meta file; a session without one is described by rule on the spot, unless it is only visited. */
 async function metaOf(
   session: Session,
   { paths, settings }: ReferenceOptions,
 ): Promise<SessionMeta | undefined> {
   const file = metaFile(paths, session);
   const known = readMeta(file).meta;
-  if (known || session.size > READ_AT_ONCE_BYTES) return known;
+  if (known || isVisited(session, paths) || session.size > READ_AT_ONCE_BYTES) return known;
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   await indexMeta(session, { paths, settings, force: true, lockWaitMs: LOCK_WAIT_MS });
   return readMeta(file).meta;
@@ -277,5 +282,5 @@ async function main({ words, config, cwd, show }: Run<Record<never, never>>): Pr
 // The hook that imports this file needs no command line.
 if (import.meta.main) {
   const { runScript } = await import("../lib/cli.ts");
-  await runScript({ usage: USAGE, flags: {}, words: { max: 1 } }, main);
+  await runScript({ usage: USAGE, flags: {}, words: { max: 1 }, readsAnyVolute: true }, main);
 }

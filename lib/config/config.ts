@@ -47,6 +47,8 @@ export interface Paths {
   transcripts: string[];
   /** `.volute` folders whose own transcripts are read; a cloned repository can ship one, which is not among them. */
   volute: readonly string[];
+  /** The one of them that only this command reads, since it was given there: nothing of it is kept. */
+  visited?: string;
   /** Folders of transcripts from other machines, read beside the agents' own places. */
   synced: readonly SyncedFolder[];
 }

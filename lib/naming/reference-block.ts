@@ -103,22 +103,25 @@ interface Asking {
   hasModel: boolean;
   /** Whether the host has the tool `query_session`. */
   hasTool: boolean;
+  /** Whether only commands given in its folder know the session: neither prompts nor the index do. */
+  isVisited: boolean;
 }
 
 /** Returns the line that says how to ask a session more, in the form that works here. */
 export function askLine(
   { written, session }: Pick<Mentioned, "written" | "session">,
-  { hasModel, hasTool }: Asking,
+  { hasModel, hasTool, isVisited }: Asking,
   clean: Style["clean"],
 ): string {
   const ways = [
     ...(hasModel ? [`${shownName(written, clean)}: <question> in a prompt`] : []),
     ...(hasTool ? ["query_session"] : []),
   ];
-  if (ways.length > 0) return `- to ask more: ${ways.join(", or ")}`;
+  if (ways.length > 0 && !isVisited) return `- to ask more: ${ways.join(", or ")}`;
   const id = quoted(onMachine(shortId(session.id), session));
   const command = ownCommand("session-reader").map(quoted).join(" ");
-  return `- to read more: ${command} ${id}, or the same with: search --session ${id} <question>`;
+  const searched = isVisited ? "" : `, or the same with: search --session ${id} <question>`;
+  return `- to read more: ${command} ${id}${searched}`;
 }
 
 function answerLines(

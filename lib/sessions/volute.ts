@@ -1,6 +1,6 @@
 /** Finds the named sessions of a Volute mind in the nearest `.volute` folder. Runs before every prompt: opens no transcript. */
 
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { entriesOf, isConflictCopy, isDirectory, readText, realPathOf, statOf } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
@@ -61,7 +61,13 @@ function ownTranscripts(folder: string): VoluteSessions["transcripts"] {
 /** Returns the paths for a command that a user or an agent runs in a folder: it reads the `.volute` there, whoever made it. */
 export function withVoluteAt<T extends Paths>(paths: T, directory: string): T {
   const folder = findVolute(directory);
-  return folder === undefined ? paths : { ...paths, volute: [...paths.volute, folder] };
+  if (folder === undefined || isTaken(folder, paths.volute)) return paths;
+  return { ...paths, volute: [...paths.volute, folder], visited: folder };
+}
+
+/** Returns whether only a command that was given in its folder knows a transcript. */
+export function isVisited({ file }: { file: string }, { visited }: Pick<Paths, "visited">): boolean {
+  return visited !== undefined && file.startsWith(visited + sep);
 }
 
 function findVolute(directory: string): string | undefined {
