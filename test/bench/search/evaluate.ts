@@ -19,6 +19,7 @@ import { openStore } from "../../../lib/store/store.ts";
 import type { Session } from "../../../lib/transcripts/session.ts";
 import { settingsWith } from "../../support/index.ts";
 import { inTemporaryFolder } from "../measure.ts";
+import { type Baseline, baselineOver } from "./baseline.ts";
 import {
   type EvaluatedQuestion,
   endOfAnswer,
@@ -50,7 +51,12 @@ export interface Evaluation {
   unanswerable: Asked[];
   /** Asked with the question's own repository left out. */
   absent: Asked[];
+  /** Those with an answer, asked of the plain search: bm25 over single rows. */
+  plain: PlainlyAsked[];
 }
+
+/** What the plain search gives for a question. */
+export interface PlainlyAsked extends Pick<Asked, "question" | "end" | "isEvidenceInFive"> {}
 
 const LIMIT_OF_JSON = 10;
 
@@ -60,6 +66,7 @@ export async function evaluate(folder: string, wanted?: readonly string[]): Prom
   for (const { set, corpus, questions, wider } of readSets()) {
     if (wanted && !wanted.includes(set)) continue;
     const whole = await indexed(join(folder, set), corpus);
+    const plain = baselineOver(corpus);
     for (const mode of ["one", "four"] as const) {
       const asked = await askAll(whole, questions, mode);
       const evaluation: Evaluation = {
@@ -68,6 +75,9 @@ export async function evaluate(folder: string, wanted?: readonly string[]): Prom
         there: asked.filter(({ question }) => question.needed),
         unanswerable: asked.filter(({ question }) => !question.needed),
         absent: [],
+        plain: questions
+          .filter(({ needed }) => needed)
+          .map((question) => askPlainly(plain, question, phrasingsOf(question, mode))),
       };
       for (const project of new Set(questions.map((question) => question.project))) {
         if (project === undefined) continue;
@@ -106,7 +116,7 @@ async function askAll(
 ): Promise<Asked[]> {
   const asked: Asked[] = [];
   for (const question of questions) {
-    const query = mode === "one" ? question.phrasings.slice(0, 1) : question.phrasings;
+    const query = phrasingsOf(question, mode);
     const subagents = question.isOfSubagents;
     const resources = { config, index: false };
     const printed = await searchAsText({ query, subagents, cwd: config.paths.home }, resources);
@@ -115,6 +125,24 @@ async function askAll(
     asked.push(judge(question, printed.text, results));
   }
   return asked;
+}
+
+function phrasingsOf({ phrasings }: EvaluatedQuestion, mode: "one" | "four"): string[] {
+  return mode === "one" ? phrasings.slice(0, 1) : phrasings;
+}
+
+function askPlainly(
+  search: Baseline,
+  question: EvaluatedQuestion,
+  phrasings: readonly string[],
+): PlainlyAsked {
+  const rows = search(phrasings);
+  const printed = rows.map(({ text }) => text).join("\n");
+  return {
+    question,
+    end: endOfAnswer(printed, question),
+    isEvidenceInFive: rows.slice(0, 5).some((row) => isEvidence(row, question)),
+  };
 }
 
 function judge(question: EvaluatedQuestion, text: string, results: SearchAnswer["results"]): Asked {
@@ -130,7 +158,7 @@ function judge(question: EvaluatedQuestion, text: string, results: SearchAnswer[
 }
 
 /** The figures of an evaluation on one line. */
-export function describe({ set, mode, there, unanswerable, absent }: Evaluation): string {
+export function describe({ set, mode, there, unanswerable, absent, plain }: Evaluation): string {
   const cells = [
     `${set} ${mode}`.padEnd(15),
     `n ${there.length}`,
@@ -153,6 +181,10 @@ export function describe({ set, mode, there, unanswerable, absent }: Evaluation)
         ` (with it ${percent(same, ({ isStrong }) => isStrong)}) AUC ${areaUnderCurve(same, absent).toFixed(3)} characters ${mean(absent)}`,
     );
   }
+  cells.push(
+    `| plain bm25 over rows: 2,500 ${percent(plain, ({ end }) => end <= 2500)}` +
+      ` evidence@5 ${percent(plain, ({ isEvidenceInFive }) => isEvidenceInFive)}`,
+  );
   return cells.join("  ");
 }
 
@@ -166,11 +198,11 @@ export function areaUnderCurve(there: readonly Asked[], absent: readonly Asked[]
 }
 
 /** Returns the percentage that passes a test. */
-export function share(asked: readonly Asked[], test: (one: Asked) => boolean): number {
+export function share<T extends PlainlyAsked>(asked: readonly T[], test: (one: T) => boolean): number {
   return (100 * asked.filter(test).length) / Math.max(1, asked.length);
 }
 
-function percent(asked: readonly Asked[], test: (one: Asked) => boolean): string {
+function percent<T extends PlainlyAsked>(asked: readonly T[], test: (one: T) => boolean): string {
   return share(asked, test).toFixed(1);
 }
 

@@ -1,7 +1,7 @@
 /** LoCoMo, its first five conversations: a pair of turns is a unit, all in one index. Outside the repository, so possibly absent. */
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { defaultSettings } from "../../../lib/config/config.ts";
 import { indexSessions } from "../../../lib/index/indexing.ts";
 import { sessionAt } from "../../../lib/sessions/sessions.ts";
@@ -56,6 +56,11 @@ export async function indexLocomo(store: Store, folder: string): Promise<LocomoQ
   );
 }
 
+/** Returns the name of the pair of turns that a line is of, as evidence is named. */
+export function pairOf(file: string, line: number): string {
+  return `${basename(file, ".jsonl")}:${line - ((line - 1) % 2)}`;
+}
+
 /** Recall of the evidence among the first ten, and the mean reciprocal rank of the first piece, in percent. */
 export function scoreLocomo(
   questions: readonly LocomoQuestion[],
@@ -84,7 +89,7 @@ function writeConversation(
     const stem = `${sample_id}-session-${number}`;
     const start = readTime(String(conversation[`session_${number}_date_time`]));
     const rows = turns.map(({ speaker, dia_id, text }, i) => {
-      places.set(`${sample_id} ${dia_id}`, `${stem}:${i - (i % 2) + 1}`);
+      places.set(`${sample_id} ${dia_id}`, pairOf(stem, i + 1));
       const at = new Date(start + i * 60_000).toISOString();
       return plainLine(i % 2 === 0 ? "user" : "assistant", `${speaker}: ${text}`, at);
     });
