@@ -65,18 +65,17 @@ function announceOnce(announced: Set<string>, state: PiState, context: PiContext
 async function takeSteps(state: PiState, context: PiContext): Promise<number | undefined> {
   const job = await readForObserving(state, context);
   if (!job?.canObserve) return 0;
-  const [{ observe }, { reflect }, { isCompactionDue }, { noteAttempt, readBackoff }] = await Promise.all([
-    import("../../lib/observe/observe.ts"),
-    import("../../lib/observe/reflect.ts"),
+  const [{ runObserver }, { isCompactionDue }, { readBackoff }] = await Promise.all([
+    import("../../lib/observe/observe-session.ts"),
     import("../../lib/observe/render-observations.ts"),
     import("../../lib/observe/ledger.ts"),
   ]);
   const { session, memory, common } = job;
   const { paths } = state.config;
-  const backoff = readBackoff(paths, session.id);
-  const raw = await rawInContext(context, memory.entries);
-  if (backoff && Date.now() < backoff.notBefore) return raw;
   const { entries } = memory;
+  const backoff = readBackoff(paths, session.id);
+  const raw = await rawInContext(context, entries);
+  if (backoff && Date.now() < backoff.notBefore) return raw;
   // A compaction or a command waits for the current step, not for all that are due.
   const shouldStop = () => state.observer.waiting > 0 || state.abort.signal.aborted;
   const step = new AbortController();
@@ -86,17 +85,14 @@ async function takeSteps(state: PiState, context: PiContext): Promise<number | u
     await common.append(record);
     await new Promise((resolve) => setTimeout(resolve)); // rules never yield by themselves, and the user is typing
   };
-  const failures = backoff?.failures;
-  const outcome = await observe({ ...common, append, signal, entries, shouldStop, failures });
-  const { failure, ledger } = outcome;
-  if (failure !== undefined || backoff) {
-    noteAttempt(paths, { sessionId: session.id, failure, now: Date.now() });
-  }
-  if (!state.abort.signal.aborted) await showSteps(state, context, outcome);
-  if (shouldStop() || signal.aborted) return undefined;
-  await reflect({ ...common, signal, ledger });
+  const onObserved = async (observed: ObserveOutcome) => {
+    if (!state.abort.signal.aborted) await showSteps(state, context, observed);
+  };
+  const run = { ...common, append, signal, entries, shouldStop, backoff, onObserved, paths };
+  const { observed, reflected } = await runObserver(session, run);
+  if (!reflected) return undefined;
   // After a failure a compaction would use pi's own summary, earlier than necessary.
-  if (failure !== undefined || shouldStop()) return raw;
+  if (observed.failure !== undefined || shouldStop()) return raw;
   // The user may have sent a prompt while the model observed.
   if (isCompactionDue(raw, memory.settings) && context.isIdle() && !context.hasPendingMessages?.())
     context.compact({});

@@ -28,7 +28,14 @@ import {
   redactLedger,
 } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import { isStepDue, type ObserveOutcome, type ObserveSettings, observe, reobserve } from "./observe.ts";
+import {
+  isStepDue,
+  type ObserveOptions,
+  type ObserveOutcome,
+  type ObserveSettings,
+  observe,
+  reobserve,
+} from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 
 export interface SessionContext {
@@ -49,7 +56,7 @@ export interface SessionOutcome {
   /** `backing-off`: the last attempts failed. */
   status: "observed" | "nothing" | "failed" | "backing-off";
   observed?: ObserveOutcome | undefined;
-  reflected?: ReflectOutcome;
+  reflected?: ReflectOutcome | undefined;
   reason?: string | undefined;
 }
 
@@ -74,14 +81,35 @@ export async function observeSession(
       const isDue = isStepDue(entries, memory, settings) || isReflectionDue(memory, settings.reflectorTokens);
       if (settings.mode !== "buffered" || !isDue) return { status: "nothing" };
     }
-    const context = { ...contextOf(state, options), failures: backoff?.failures, when };
-    const observed = await observe({ ...context, entries });
+    const context = { ...contextOf(state, options), entries, backoff, when, now };
+    const { observed, reflected } = await runObserver(session, { ...context, paths });
     const { failure } = observed;
-    if (failure !== undefined || backoff) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
-    const reflected = await reflect({ ...context, ledger: observed.ledger });
     const status = failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
     return { status, observed, reflected, reason: failure };
   });
+}
+
+interface RunOptions extends ObserveOptions {
+  paths: PathsWithRules;
+  /** The failed attempts so far. */
+  backoff: ReturnType<typeof readBackoff>;
+  /** @default {Date.now} */
+  now?: (() => number) | undefined;
+  /** Called between observing and reflecting. */
+  onObserved?: ((observed: ObserveOutcome) => void | Promise<void>) | undefined;
+}
+
+/** Observes a conversation into the ledger that `append` writes, notes a failure for the next attempt, and reflects where that is due. */
+export async function runObserver(
+  session: Pick<Session, "id">,
+  { paths, backoff, now = Date.now, onObserved, ...options }: RunOptions,
+): Promise<{ observed: ObserveOutcome; reflected?: ReflectOutcome }> {
+  const observed = await observe({ ...options, failures: backoff?.failures });
+  const { failure, ledger } = observed;
+  if (failure !== undefined || backoff) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
+  await onObserved?.(observed);
+  if (options.shouldStop?.() || options.signal?.aborted) return { observed };
+  return { observed, reflected: await reflect({ ...options, ledger }) };
 }
 
 /** Reflects on a session's ledger now, whatever its size. Throws as `observeSession` does. */

@@ -14,6 +14,7 @@ import {
   type Draft,
   excerpt,
   type Files,
+  foldLedger,
   type Ledger,
   type LedgerRecord,
   lineSpans,
@@ -46,14 +47,14 @@ export interface ObserveContext {
   rowIds?: boolean | undefined;
 }
 
-interface ObserveOptions extends ObserveContext {
+export interface ObserveOptions extends ObserveContext {
   /** The conversation with tool results, oldest first. */
   entries: readonly Entry[];
   /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
   when?: "due" | "all" | undefined;
   /** Whether `entries` are a part alone: those to be replaced. @default {false} */
   isPart?: boolean | undefined;
-  /** @default no limit */
+  /** The most steps to take. @default no limit */
   maxSteps?: number | undefined;
   /** Called before each step with the entries covered and to cover. */
   onStep?: ((done: number, total: number) => void) | undefined;
@@ -84,7 +85,8 @@ const STEP_TOKENS_MIN = 1000;
 /** Observes what is not yet covered. */
 export async function observe(options: ObserveOptions): Promise<ObserveOutcome> {
   const { settings, entries, when = "due", failures = 0, maxSteps = Number.POSITIVE_INFINITY } = options;
-  const ledger = [...options.ledger];
+  // A part says nothing of the other rows.
+  const ledger = options.isPart ? [...options.ledger] : await closeBranches(options);
   const outcome: ObserveOutcome = { ledger, steps: 0, observations: 0, tokens: 0, usd: 0 };
   const { memory, add } = openMemory(ledger);
   const put = async (record: LedgerRecord) => {
@@ -92,8 +94,6 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
     ledger.push(record);
     add(record);
   };
-  // A part says nothing of the other rows.
-  if (!options.isPart) for (const record of branchRecords(memory, entries)) await put(record);
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const older = when === "due" ? beforeTail(entries, settings.retainTokens) : entries;
   const pending = uncovered(older, memory);
@@ -141,6 +141,17 @@ export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome
 export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
   const older = beforeTail(entries, settings.retainTokens);
   return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
+}
+
+/** Records which observations an abandoned branch takes with it, and which came back; returns the ledger with these records. */
+export async function closeBranches({
+  ledger,
+  entries,
+  append,
+}: Pick<ObserveOptions, "ledger" | "entries" | "append">): Promise<LedgerRecord[]> {
+  const records = branchRecords(foldLedger(ledger), entries);
+  for (const record of records) await append(record);
+  return [...ledger, ...records];
 }
 
 /** Returns records that drop the observations of rows on an abandoned branch, and restore those of rows that are back. */

@@ -233,13 +233,13 @@ interface CompactionOptions extends ObserveContext {
  */
 export async function compactionSummary(options: CompactionOptions) {
   const { entries, keptIds, afterLine = 0, settings, previousSummary = "" } = options;
-  const { observe } = await import("./observe.ts"); // hooks that only render do not load it
+  const { closeBranches, observe } = await import("./observe.ts"); // hooks that only render do not load it
   const firstKept = keptIds && entries.find(({ id }) => id !== undefined && keptIds.has(id));
   if (keptIds && !firstKept) return undefined; // what was read is not the conversation that the host compacts
   const keptFrom = firstKept?.line ?? Number.POSITIVE_INFINITY;
   const replaced = entries.filter(({ line }) => line > afterLine && line < keptFrom);
   // A late record may describe a branch that was abandoned meanwhile: it must not count for this one.
-  let { ledger } = await observe({ ...options, when: "all", complete: undefined, maxSteps: 0 });
+  let ledger: Ledger = await closeBranches(options);
   const hasGap = () => uncovered(replaced, foldLedger(ledger)).length > 0;
   const close = async (complete: ObserveContext["complete"], maxSteps?: number) => {
     const signal = complete ? AbortSignal.any(signals) : options.signal;
