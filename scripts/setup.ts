@@ -18,14 +18,14 @@ import { findProgram, ownCommand, ROOT, trustedPath } from "../lib/base/runtime.
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript, switches } from "../lib/cli.ts";
 import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
-import { setAskedHost } from "../lib/config/config-file.ts";
+import { isAskedHost, setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { readIndexSize } from "../lib/search/corpus.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
-import { isAsWritten, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
+import { isAsWritten, isInState, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { withExistingStore } from "../lib/store/store.ts";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
@@ -102,7 +102,7 @@ interface Report {
   /** Null where nothing was indexed. */
   sessions: number | null;
   questions: string[];
-  /** Files of ours outside the state folder that were removed, and those that stay because somebody changed them. */
+  /** Files of ours outside the state folder that were removed, and those that stay: changed by somebody, or exported. */
   removed: string[];
   keptFiles: string[];
 }
@@ -235,30 +235,28 @@ async function takeOut(work: Work): Promise<void> {
   const { config, values, say, report } = work;
   const { paths } = config;
   const { commands } = report;
-  const { own, changed } = writtenElsewhere(paths);
+  const { own, changed, exported } = writtenElsewhere(paths);
   const removed = [...own, ...installedProgram(config.env)];
-  const isNothing = commands.length + removed.length === 0;
+  const block = isAskedHost(recordOf(readJson(paths.config)).llm) ? [`"llm" in ${paths.config}`] : [];
+  const isNothing = commands.length + removed.length + block.length === 0;
   if (isNothing) say("nothing to remove: no agent found here has session-memory");
   say(...listOf("To run:", commands.map(shown)));
-  say(...listOf("To remove:", removed));
-  say(...whatStays(paths, changed));
+  say(...listOf("To remove:", [...removed, ...block]));
+  say(...whatStays(paths, { changed, exported }));
   if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
   runCommands(work);
   removeWritten(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
-  for (const file of own) removeOwnFolder(file, paths);
-  if (existsSync(paths.config) && (await setAskedHost(paths.config, false)))
-    say(`taken out of ${paths.config}: "llm", as it was written`);
-  Object.assign(report, { removed, keptFiles: changed });
+  for (const file of own) removeOwnFolder(file);
+  if (block.length > 0) await setAskedHost(paths.config, false);
+  Object.assign(report, { removed, keptFiles: [...changed, ...exported] });
 }
 
 /** Removes a folder that was made for our files, once nothing is in it. */
-function removeOwnFolder(file: string, paths: PathsWithRules): void {
-  const folder = dirname(file);
-  const isOurs = basename(file) === "SKILL.md" || folder === metaDirectory(paths, "pi");
+function removeOwnFolder(file: string): void {
   try {
-    if (isOurs) rmdirSync(folder);
+    rmdirSync(dirname(file));
   } catch {
     // gone, or something else is in it
   }
@@ -268,13 +266,27 @@ function listOf(title: string, items: readonly string[]): string[] {
   return items.length > 0 ? [title, ...items.map((item) => `  ${item}`)] : [];
 }
 
-/** Returns what lies outside the state folder and is recorded as ours: still as we wrote it, or changed since. */
-function writtenElsewhere(paths: PathsWithRules): { own: string[]; changed: string[] } {
-  const files = writtenFiles(paths)
-    .map(({ path }) => path)
-    .filter((file) => existsSync(file) && !file.startsWith(`${paths.home}/`));
-  const own = files.filter((file) => isAsWritten(paths, file));
-  return { own, changed: files.filter((file) => !own.includes(file)) };
+/** What lies outside the state folder and is recorded as written by us. */
+interface Written {
+  /** What we installed, or a host's own place has of us, as we wrote it. */
+  own: string[];
+  /** The same, changed since. */
+  changed: string[];
+  /** Notes and pages that the user had written: theirs. */
+  exported: string[];
+}
+
+function writtenElsewhere(paths: PathsWithRules): Written {
+  const metas = metaDirectory(paths, "pi");
+  const written: Written = { own: [], changed: [], exported: [] };
+  for (const { path, sessionId } of writtenFiles(paths)) {
+    if (!existsSync(path) || isInState(path, paths)) continue;
+    const isPage = basename(path) === "SKILL.md" && sessionId === "";
+    const isInstalled = isPage || dirname(path) === (realPathOf(metas) ?? metas);
+    const kind = isAsWritten(paths, path) ? "own" : "changed";
+    written[isInstalled ? kind : "exported"].push(path);
+  }
+  return written;
 }
 
 /** Returns what `npm start` installed: the package, its Bun, and the link to them. */
@@ -373,12 +385,17 @@ function countIndexed({ database }: PathsWithRules): number {
 }
 
 /** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */
-function whatStays(paths: PathsWithRules, changed: readonly string[]): string[] {
+function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "own">): string[] {
+  const folders = [...Map.groupBy(exported, (file) => dirname(file))];
+
   const copies = join(paths.claude, "plugins", "cache", "session-memory");
   const hub = publishedAt(paths);
   return listOf("What stays:", [
     ...(existsSync(paths.home) ? [`${paths.home}: index, names, notes, observations and config.json`] : []),
     ...changed.map((file) => `${file}: changed since we wrote it`),
+    ...folders.map(
+      ([folder, { length }]) => `${folder}: ${counted(length, "note or page", "notes and pages")} of yours`,
+    ),
     ...(hub ? [`what was shared at ${hub}: before you delete anything, session-memory share --leave`] : []),
     ...(existsSync(copies) ? [`${copies}: Claude Code's copy of the plugin`] : []),
   ]);

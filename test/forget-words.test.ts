@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import {
@@ -151,7 +151,7 @@ describe("forget", () => {
   }, 30_000);
 });
 
-test("setup --remove removes what we wrote elsewhere and nobody changed, and leaves the rest", async () => {
+test("setup --remove removes what we keep elsewhere and nobody changed, and leaves the notes and the rest", async () => {
   using home = homeWithAll();
   for (const kind of AGENTS) writeSession(home, kind, { who: "victim", mark: MARK });
   await holdEverything(
@@ -160,17 +160,16 @@ test("setup --remove removes what we wrote elsewhere and nobody changed, and lea
     AGENTS.map((kind) => idOf(kind, "victim")),
   );
   const foreign = write(join(home.project, "memory", "mine.md"), `${MARK} by hand\n`);
-  const edited = filesUnder(join(home.project, "memory")).find((file) => file !== foreign) ?? "";
-  write(edited, "my own words now\n");
+  const notes = filesUnder(join(home.project, "memory")).filter((file) => file !== foreign);
   const state = filesUnder(home.paths.home).filter((file) => !/state\.db|-(?:wal|shm)$/.test(file));
   const asked = await home.run("setup", "--remove");
   expect([asked.exitCode, asked.stderr]).toEqual([0, "nothing was changed: run it again with --yes\n"]);
   expect(holding(home, MARK).length).toBeGreaterThan(5);
   const told = JSON.parse(await home.ok("setup", "--remove", "--yes", "--json"));
-  expect(told.keptFiles).toEqual([edited]);
-  expect(told.removed).toHaveLength(4);
-  for (const file of told.removed) expect([file, existsSync(file)]).toEqual([file, false]);
-  expect([foreign, edited].map((file) => existsSync(file))).toEqual([true, true]);
+  expect(told.keptFiles.sort()).toEqual(notes.sort());
+  const [meta, ...more] = told.removed;
+  expect([dirname(meta), existsSync(meta), more]).toEqual([join(home.paths.pi, "sessions-meta"), false, []]);
+  expect([foreign, ...notes].filter((file) => !existsSync(file))).toEqual([]);
   expect(filesUnder(home.paths.home).filter((file) => !/state\.db|-(?:wal|shm)$/.test(file))).toEqual(state);
 }, 60_000);
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -221,6 +221,28 @@ test("setup --remove undoes what setup did and lists what stays", async () => {
   expect(stdout).toContain(`  ${copy}: Claude Code's copy of the plugin\n`);
   expect([exitCode, existsSync(home.paths.database)]).toEqual([0, false]);
 });
+
+test("setup --remove leaves the notes and pages that somebody exported, and takes out the model that it wrote", async () => {
+  layFixtures(home);
+  const pages = join(home.project, "pages");
+  await home.ok("index-meta", "--all", "--quiet");
+  const note = (await home.ok("save-session", "last", "--dir", "memory")).trim();
+  await home.ok("report", "--all", "--out", pages, "--quiet");
+  const exported = [note, ...readdirSync(pages).map((name) => join(pages, name))];
+  const { stdout } = await setup("--remove", "--yes");
+  expect(exported.filter((file) => !existsSync(file))).toEqual([]);
+  expect(existsSync(join(home.paths.pi, "sessions-meta"))).toBe(false);
+  expect(stdout).toContain(`  ${dirname(note)}: 1 note or page of yours\n`);
+  expect(stdout).toContain(`  ${pages}: ${exported.length - 1} notes and pages of yours\n`);
+
+  home.configure({ llm: { command: "claude" }, timezone: "UTC" });
+  const left = await setup("--remove");
+  expect(left.stdout).toContain(`To remove:\n  "llm" in ${home.paths.config}\n`);
+  expect(readFileSync(home.paths.config, "utf8")).toContain("llm");
+  await setup("--remove", "--yes");
+  expect(JSON.parse(readFileSync(home.paths.config, "utf8"))).toEqual({ timezone: "UTC" });
+  expect((await setup("--remove", "--yes")).stdout).toContain("nothing to remove: ");
+}, 30_000);
 
 test("setup installs into Codex, says that its hooks need a yes, and takes it out again", async () => {
   host("codex");

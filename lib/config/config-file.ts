@@ -59,10 +59,14 @@ const ASKED_HOST = { command: "claude" };
 /** Lets Claude Code be asked where no model is configured, or takes that out as it was written. Returns whether it did. */
 export async function setAskedHost(config: string, isAsked: boolean): Promise<boolean> {
   return await changeConfig(config, ({ llm, ...others }) => {
-    const isOurs = JSON.stringify(llm) === JSON.stringify(ASKED_HOST);
     if (isAsked) return llm === undefined ? { ...others, llm: ASKED_HOST } : undefined;
-    return isOurs ? others : undefined;
+    return isAskedHost(llm) ? others : undefined;
   });
+}
+
+/** Returns whether an `llm` block is the one that lets Claude Code be asked, as it was written. */
+export function isAskedHost(llm: unknown): boolean {
+  return JSON.stringify(llm) === JSON.stringify(ASKED_HOST);
 }
 
 /** Replaces the file's settings by others, unless there are none. Returns whether it did. */
