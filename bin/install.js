@@ -139,10 +139,11 @@ function main(args) {
     process.exitCode = start("setup", ...args);
     return;
   }
+  const isUpdate = existsSync(STARTER);
   starter = installPackage(installBun(join(INSTALLED, "runtime")));
   link(starter);
   process.exitCode = start("setup", ...args);
-  if (hasSessions(starter)) return;
+  if (isUpdate || hasSessions(starter)) return;
   console.log("\nNo session on this machine yet. A search of a bundled sample:");
   console.log(`$ session-memory search ${SAMPLE_QUESTION.map((words) => `"${words}"`).join(" ")}`);
   start("search", "--quiet", "--sessions", SAMPLE, ...SAMPLE_QUESTION);

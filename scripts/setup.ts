@@ -12,8 +12,16 @@ import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
-import { namesIn, readJson, readText, realPathOf, replaceFile } from "../lib/base/files.ts";
-import { arrayOf, recordOf, stringOf } from "../lib/base/json.ts";
+import {
+  bytesOf,
+  isDirectory,
+  namesIn,
+  readJson,
+  readText,
+  realPathOf,
+  replaceFile,
+} from "../lib/base/files.ts";
+import { arrayOf, recordOf, stringOf, stringsOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT, trustedPath } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { confirm, note, type Run, runScript, switches } from "../lib/cli.ts";
@@ -82,16 +90,33 @@ const WIRED: Partial<Record<Agent, (paths: PathsWithRules) => { install: string[
       const config = readText(join(codex, "config.toml"));
       const isKnown = config.includes(CODEX_MARKETPLACE);
       const isOther = isKnown && !config.includes(`source = "${ROOT}"`);
+      const isInstalled = config.includes(`[plugins."${PLUGIN}"]`);
+      const isHere = isKnown && !isOther && isInstalled && isCopied(codex);
       return {
         // It works with a copy, which the second command brings up to date.
-        install: [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
+        install: isHere
+          ? []
+          : [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
         remove: [
-          ...(config.includes(`[plugins."${PLUGIN}"]`) ? [["plugin", "remove", PLUGIN]] : []),
+          ...(isInstalled ? [["plugin", "remove", PLUGIN]] : []),
           ...(isKnown ? [REMOVE_MARKETPLACE] : []),
         ],
       };
     },
   };
+
+/** Returns whether Codex's copy of this package is as the package is now. */
+function isCopied(codex: string): boolean {
+  const { version, files } = recordOf(readJson(join(ROOT, "package.json")));
+  const copy = join(codex, "plugins", "cache", "session-memory", "session-memory", `${version}`);
+  const isSame = (name: string): boolean => {
+    const place = join(ROOT, name);
+    if (isDirectory(place)) return namesIn(place).every((inner) => isSame(join(name, inner)));
+    const [own, copied] = [bytesOf(place), bytesOf(join(copy, name))];
+    return own === undefined ? copied === undefined : copied?.equals(own) === true;
+  };
+  return ["package.json", "bun.lock", ...stringsOf(files)].every(isSame);
+}
 
 /** What `--json` prints. */
 interface Report {
@@ -127,15 +152,8 @@ interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd
 async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
   const say: Work["say"] = (...lines) => json || lines.every((line) => show(undefined, [asCalled(line)]));
-  const sessions = remove ? [] : listByLastRow(config.paths);
   const path = trustedPath(config);
   const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, path) }));
-  // Of those that few have only what is there is said.
-  const known = hosts.filter(
-    ({ agent, file, skills }) =>
-      skills === undefined || file !== undefined || sessions.some((session) => session.agent === agent),
-  );
-  say(...known.map((host) => describeHost(host, sessions)));
   const commands = hosts.flatMap(({ name, agent, file }) => {
     const steps = file === undefined ? undefined : WIRED[agent]?.(config.paths);
     return (steps?.[remove ? "remove" : "install"] ?? []).map((words) => ({
@@ -144,18 +162,24 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
       ok: null,
     }));
   });
+  const sessions = remove ? [] : listByLastRow(config.paths);
+  // Of those that few have only what is there is said.
+  const known = hosts.filter(
+    ({ agent, file, skills }) =>
+      skills === undefined || file !== undefined || sessions.some((session) => session.agent === agent),
+  );
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
     commands,
     ...{ pages: [], sessions: null, questions: [], removed: [], keptFiles: [] },
   };
   const work = { config, values, cwd, say, report };
-  if (remove) await takeOut(work);
-  else
-    await putIn(
-      work,
-      hosts.flatMap((host) => (host.file === undefined ? [] : pagesToWrite(host, config.paths))),
-    );
+  const found = hosts.filter(({ file }) => file !== undefined);
+  const pages = found.flatMap((host) => pagesToWrite(host, config.paths));
+  const isAgain = existsSync(config.paths.database) && commands.length + pages.length === 0;
+  if (!remove && !json && isAgain && found.length > 0) return goOn(work, found);
+  say(...known.map((host) => describeHost(host, sessions)));
+  await (remove ? takeOut(work) : putIn(work, pages));
   if (json) show(report, []);
 }
 
@@ -219,15 +243,27 @@ async function putIn(work: Work, pages: ReturnType<typeof pagesToWrite>): Promis
     say(...OFFER);
     if (await confirm("Ask Claude Code?")) await setAskedHost(config.paths.config, true);
   }
-  await indexAndName(work);
-  const found = hosts.filter(({ program }) => program !== null).map(({ name }) => name);
-  const wired = found.filter((name) => commands.every(({ host, ok }) => host !== name || ok));
-  say("", wired.length > 0 ? `Installed from ${ROOT} in ${wired.join(", ")}` : "Installed in no agent");
+  indexAndName(work);
+  say("", `${counted(report.sessions ?? 0, "session")} can be searched now`);
+  await answerOwnQuestion(work);
+  const failed = new Set(commands.filter(({ ok }) => !ok).map(({ host }) => host));
+  const written = isAllowed ? [...commands, ...pages].map(({ host }) => host) : [];
+  const wired = [...new Set(written)].filter((host) => !failed.has(host));
   const installed = installedProgram(config.env);
-  if (installed.length > 0) say(`Installed on this machine: ${installed.join(", ")}`);
-  if (wired.length + installed.length > 0) say("To undo: session-memory setup --remove");
+  const result = [
+    ...(wired.length > 0 ? [`Installed from ${ROOT} in ${wired.join(", ")}`] : []),
+    ...(installed.length > 0 ? [`Installed on this machine: ${installed.join(", ")}`] : []),
+  ];
+  if (result.length > 0) say("", ...result, "To undo: session-memory setup --remove");
   if (steps.length > 0 && !isAllowed)
     note("installed into no agent: session-memory setup --yes does what is listed above");
+}
+
+/** Indexes and names what came since, where every agent has us as we are now, and says so in a line. */
+function goOn(work: Work, hosts: readonly Host[]): void {
+  indexAndName({ ...work, values: { ...work.values, quiet: true } });
+  const sessions = `${counted(work.report.sessions ?? 0, "session")} can be searched`;
+  work.say(`nothing to do: session-memory is in ${hosts.map(({ name }) => name).join(", ")}; ${sessions}`);
 }
 
 /** Takes out of the agents, and of other folders, what was put there. */
@@ -359,24 +395,33 @@ function runCommands({ config, report: { commands }, values, say }: Work): void 
   if (commands.some(({ host, ok, command }) => host === "Codex" && ok && command.includes("add"))) say(CODEX);
 }
 
-/** Runs two scripts of ours, whose progress goes to stderr, and answers a question of the user's own. */
-async function indexAndName({ config, values, cwd, say, report }: Work): Promise<void> {
-  const { sessions: given = [], quiet = false, json = false } = values;
-  const flags = [...given.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
-  const start = (name: string, words: readonly string[], stdout: "ignore" | "inherit") => {
-    const [shell = "", ...command] = ownCommand(name);
-    return spawnSync(shell, [...command, ...words, ...flags], { stdio: ["ignore", stdout, "inherit"] })
-      .status;
-  };
-  for (const name of ["embed", "index-meta"]) if (start(name, [], "ignore") !== 0) process.exitCode = 1;
-  report.sessions = countIndexed(config.paths);
-  say("", `${counted(report.sessions, "session")} can be searched now`);
+/** Runs two scripts of ours, whose progress goes to stderr. */
+function indexAndName(work: Work): void {
+  for (const name of ["embed", "index-meta"])
+    if (startOwn(work, [name], "ignore") !== 0) process.exitCode = 1;
+  work.report.sessions = countIndexed(work.config.paths);
+}
+
+/** Answers a question of the user's own, and shows how to ask it. */
+async function answerOwnQuestion(work: Work): Promise<void> {
+  const { config, cwd, report, say, values } = work;
   report.questions = await suggestQuestions(config, cwd);
   const [first] = report.questions;
-  if (first === undefined || json) return;
+  if (first === undefined || values.json) return;
   const commands = report.questions.map((question) => `session-memory search ${quoted(question)}`);
   say(...listOf("Questions of your own history:", commands), "", "The first one's answer:");
-  start("search", ["--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
+  startOwn(work, ["search", "--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
+}
+
+/** Runs a script of ours on the same sessions. Returns its exit code. */
+function startOwn(
+  { values: { sessions = [], quiet } }: Work,
+  [name = "", ...words]: readonly string[],
+  stdout: "ignore" | "inherit",
+): number | null {
+  const [shell = "", ...command] = ownCommand(name);
+  const flags = [...sessions.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
+  return spawnSync(shell, [...command, ...words, ...flags], { stdio: ["ignore", stdout, "inherit"] }).status;
 }
 
 /** Returns how many sessions a search looks through. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -186,6 +186,51 @@ test("setup runs no program of the project's, nor do the hosts' commands, in a f
   expect([called(), existsSync(stolen)]).toEqual([["own", "own"], false]);
 });
 
+test("setup names as installed only what it wrote into, and tells nobody to run it again for the rest", async () => {
+  for (const name of ["qwen", "gemini", "copilot", "opencode"]) host(name);
+  host("claude", 3);
+  const asked = await setup();
+  expect(asked.stdout).not.toMatch(/^Installed/m);
+  expect(asked.stderr).toContain("installed into no agent: ");
+  const { stdout, stderr } = await setup("--yes");
+  expect(stdout).toContain(`\nInstalled from ${ROOT} in Copilot CLI, Qwen Code, Gemini CLI, opencode\n`);
+  expect(stderr).not.toContain("installed into");
+  const rest = await setup();
+  expect(rest.stdout).not.toMatch(/^Installed/m);
+  expect(rest.stderr).toContain("installed into no agent: ");
+});
+
+/** The copy that Codex makes of a plugin. */
+const copyOfCodex = () => join(home.paths.codex, "plugins/cache/session-memory/session-memory", VERSION);
+const { version: VERSION, files: FILES } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+
+test("setup says one line where nothing is left to do, and installs into Codex again only what changed", async () => {
+  for (const name of ["claude", "pi", "codex", "qwen"]) host(name);
+  layFixtures(home);
+  installed([relative(home.paths.pi, ROOT)]);
+  const config = `[marketplaces.session-memory]\nsource = "${ROOT}"\n[plugins."session-memory@session-memory"]\n`;
+  write(join(home.paths.codex, "config.toml"), config);
+  for (const name of [...FILES, "package.json", "bun.lock"])
+    if (existsSync(join(ROOT, name)))
+      cpSync(join(ROOT, name), join(copyOfCodex(), name), { recursive: true });
+  await setup("--yes");
+  const again = await setup("--yes");
+  const sessions = JSON.parse(await home.ok("search", "posting", "--json")).index.sessions;
+  expect(again).toMatchObject({
+    stdout: `nothing to do: session-memory is in Claude Code, pi, Codex, Qwen Code; ${sessions} sessions can be searched\n`,
+    exitCode: 0,
+  });
+  expect((await setup()).stdout).toBe(again.stdout);
+  expect(existsSync(calls())).toBe(false);
+  write(join(copyOfCodex(), "hooks", "hook.ts"), "// an older one\n");
+  const { stdout } = await setup("--yes");
+  expect(called()).toEqual([
+    `codex plugin marketplace add ${ROOT}`,
+    "codex plugin add session-memory@session-memory",
+  ]);
+  expect(stdout).toContain(`\nInstalled from ${ROOT} in Codex\n`);
+}, 60_000);
+
 test("setup goes on after a host's command that failed, names it, and ends with 1", async () => {
   const claude = host("claude", 3);
   host("pi");
@@ -196,12 +241,12 @@ test("setup goes on after a host's command that failed, names it, and ends with 
 });
 
 /** What the hosts keep of an installation. */
-function installed(): void {
+function installed(pi: unknown[] = [relative(home.paths.pi, ROOT), "npm:session-memory@0.1.0"]): void {
   const plugins = join(home.paths.claude, "plugins");
   write(join(plugins, "installed_plugins.json"), '{"plugins": {"session-memory@session-memory": [{}]}}');
   const installLocation = ROOT;
   write(join(plugins, "known_marketplaces.json"), JSON.stringify({ "session-memory": { installLocation } }));
-  const packages = [relative(home.paths.pi, ROOT), "npm:session-memory@0.1.0", { source: "npm:other" }];
+  const packages = [...pi, { source: "npm:other" }];
   write(join(home.paths.pi, "settings.json"), JSON.stringify({ packages }));
 }
 

@@ -85,6 +85,10 @@ describe.skipIf(!claude)("npm start on a machine without Bun", () => {
     const folder = join(HOME, ".local", "share", "session-memory");
     expect(textOf(join(folder, "package", "CHANGELOG.md"))).toBe("changed\n");
     expect(readdirSync(folder).sort()).toEqual(["package", "runtime"]);
+    const again = await start();
+    expect(again.stdout).toBe(
+      "nothing to do: session-memory is in Claude Code; 0 sessions can be searched\n",
+    );
     await prompt("remember the blue door");
     expect(await prompt("what is going on?")).toContain('\\"remember the blue door\\"');
     const skill = await prompt("/session-memory:sessions what did the other session say?");
