@@ -88,6 +88,7 @@ async function newlySeen(
     { openShared, openStore, sharedBy },
     { withState },
     { readRules },
+    { projectKey, readOrigin },
   ] = await Promise.all([
     import("../search/seen-before.ts"),
     import("../base/text.ts"),
@@ -95,7 +96,9 @@ async function newlySeen(
     import("../store/store.ts"),
     import("../store/state.ts"),
     import("../transcripts/rules.ts"),
+    import("../sessions/project.ts"),
   ]);
+  const [key, origin] = failed.cwd === undefined ? [] : [projectKey(failed.cwd), readOrigin(failed.cwd)];
   const rules = readRules(settings);
   const own = existsSync(paths.database) ? openStore(paths.database, { create: false }) : undefined;
   const shared = openShared(paths, now);
@@ -115,6 +118,12 @@ async function newlySeen(
               rules.hasSession(session) ||
               (from !== undefined && rules.hasSession({ ...session, id: from.id }))
             );
+          },
+          originOf: (session) => {
+            const owner = sharedBy(session)?.owner ?? "";
+            // a path in another person's row is none of this machine
+            const here = owner === "" ? [key, origin] : [origin];
+            return { owner, isHere: session.project !== undefined && here.includes(session.project) };
           },
           nameOf: (session) => {
             const from = sharedBy(session);

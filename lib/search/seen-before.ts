@@ -1,13 +1,14 @@
 /** Seen before: what ended an error in earlier sessions, said at the moment when a command fails with it again. */
 
-import { counted, headed, quoteCode, truncate } from "../base/text.ts";
+import { counted, folderName, headed, quote, quoteCode, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import { type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/stored-rows.ts";
+import { oneLineOfCode } from "../redact/redact.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
-import { commandKey, commandsIn, isLooking, programOf, shellParts } from "./commands.ts";
+import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
 import {
   baseName,
   changeAround,
@@ -23,6 +24,7 @@ import {
   rankSteps,
 } from "./endings.ts";
 import type { Clean } from "./rows.ts";
+import { hostsToTell, isPipedToShell, type Known, type Origin } from "./telling.ts";
 
 /** A command that failed just now. */
 export interface FailedCommand {
@@ -42,6 +44,8 @@ interface SeenOptions {
   clean: Clean;
   /** Returns a session's id as a reference takes it. */
   nameOf: (session: SessionRow) => string;
+  /** Returns who shares a session, "" for one's own, and whether its project is that of the caller. */
+  originOf: (session: SessionRow) => Pick<Origin, "owner" | "isHere">;
 }
 
 /** An error with its known end. */
@@ -54,6 +58,7 @@ export interface Seen {
 /** What is asked: the failure with its error lines by their keys. */
 interface Asked extends FailedCommand, SeenOptions {
   lines: ReadonlyMap<number, string>;
+  known: Known;
 }
 
 /** A run that printed an error's line. */
@@ -63,6 +68,7 @@ interface Occurrence {
   deed: StoredDeed;
   session: SessionRow;
   store: Store;
+  origin: Origin;
 }
 
 /** The end of an error in one session: by what was done, by another command, or by itself. */
@@ -74,10 +80,17 @@ interface End extends Ending {
   isGuess: boolean;
 }
 
+/** An end with what is said of it. */
+interface ToldEnd extends End {
+  said: { text: string; deed: StoredDeed }[];
+}
+
 /** Newest runs looked at: an error with more is too common to say anything. */
 const RUNS_MAX = 500;
-/** The ends of so many sessions are looked at, the newest: more of them say the same. */
-const SESSIONS_MAX = 8;
+/** The most ends that are compared of an owner, the newest: more of them say the same. */
+const ENDS_MAX = 8;
+/** The fewest owners who must have had an end, before another person's is told. */
+const OWNERS_MIN = 2;
 /** Lines after a failure in which its end is looked for. */
 const REACH = 200;
 /** A line that so many programs print is about none of them. */
@@ -90,11 +103,18 @@ const ERRORS_MAX = 2;
 const ERROR_CHARS = 110;
 const DID_CHARS = 90;
 const CHANGE_CHARS = 120;
+const HOSTS_CHARS = 60;
+const PLACE_CHARS = 100;
+const PROJECT_CHARS = 40;
 
 /** Finds the known ends of the errors in a command's output, the first error first. */
 export function seenBefore(stores: readonly Store[], failed: FailedCommand, options: SeenOptions): Seen[] {
   const lines = errorKeys(failed.output, { hasFailed: true });
-  const asked = { ...failed, ...options, lines };
+  const known = {
+    command: new Set(shellWords(failed.command)),
+    output: new Set(failed.output.split(/[\s"'`,()]+/)),
+  };
+  const asked = { ...failed, ...options, lines, known };
   const runs = stores.flatMap((store) => runsWith(store, asked));
   const said = new Set(options.said);
   const seen: Seen[] = [];
@@ -102,11 +122,11 @@ export function seenBefore(stores: readonly Store[], failed: FailedCommand, opti
     if (said.has(key)) continue;
     const printed = runs.filter(({ keys }) => keys.includes(key));
     const alike = printed.filter(({ keys }) => isAlike(keys, lines));
-    const end = alike.length > 0 ? agreedEnd({ key, line }, alike, asked) : undefined;
-    if (!end) continue;
+    const agreed = alike.length > 0 ? agreedEnd({ key, line }, alike, asked) : undefined;
+    if (!agreed) continue;
     for (const each of alike.flatMap(({ keys }) => keys)) said.add(each);
-    const keys = end.failed.keys.filter((each) => lines.has(each));
-    seen.push({ keys, text: describe(end, line, printed, asked) });
+    const keys = agreed.end.failed.keys.filter((each) => lines.has(each));
+    seen.push({ keys, text: describe(agreed.end, line, printed.filter(agreed.isTrusted), asked) });
   }
   return seen;
 }
@@ -129,7 +149,7 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
 }
 
 /** Reads the earlier runs that printed one of the lines, the newest first. */
-function runsWith(store: Store, { lines, sessionId, now, isHidden }: Asked): Occurrence[] {
+function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: Asked): Occurrence[] {
   const until = now.toISOString();
   const rows = store.db
     .prepare(
@@ -150,8 +170,11 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden }: Asked): Occ
     const deed = deedFrom(row);
     const hasFailed = deed.outcome === "failed";
     if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];
+    const { cwd, project } = session;
+    const origin = { ...originOf(session), folders: [cwd, project].filter((folder) => folder !== undefined) };
+    if (origin.owner !== "" && !origin.isHere) return [];
     const printed = [...errorKeys(deed.result, { hasFailed }).keys()];
-    return [{ keys: printed.filter((key) => !noise(key)), deed, session, store }];
+    return [{ keys: printed.filter((key) => !noise(key)), deed, session, store, origin }];
   });
 }
 
@@ -171,18 +194,28 @@ function noiseIn({ db }: Store, until: string): (key: number) => boolean {
   };
 }
 
+/** An end, and which runs count beside it: one's own, and those of owners who agree. */
+interface Agreed {
+  end: ToldEnd;
+  isTrusted: (run: Occurrence) => boolean;
+}
+
 /** Returns the end that most sessions came to, else the latest; undefined where the line is any failure's. */
 function agreedEnd(
   error: { key: number; line: string },
   runs: readonly Occurrence[],
   asked: Asked,
-): End | undefined {
+): Agreed | undefined {
   const programs = ({ deed }: Occurrence) => programsThat(error.line, commandOrTarget(deed), deed.result);
-  if (new Set(runs.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
   const mine = programsThat(error.line, asked.command, asked.output);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
-  const sessions = [...Map.groupBy(alike, ({ session }) => session.id).values()];
-  const ends = sessions.slice(0, SESSIONS_MAX).flatMap(([last]) => (last && endIn(last, error, asked)) ?? []);
+  const ofOwners = [...Map.groupBy(alike, ({ origin }) => origin.owner).values()];
+  const all = ofOwners.flatMap((ofOne) => endsOf(ofOne, error, asked));
+  const ends = all.filter((end) => end.failed.origin.owner === "" || isOfSeveral(end, all));
+  const trusted = new Set(ends.map(({ failed: { session } }) => session.id));
+  const isTrusted = ({ origin, session }: Occurrence) => origin.owner === "" || trusted.has(session.id);
+  const counted = runs.filter(isTrusted);
+  if (new Set(counted.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
   const named = ends.filter(({ likely, isOther }) => likely.length > 0 || isOther);
   const [best = [], ...others] = [...Map.groupBy(named, kindOf).values()]
     .filter((same) => same.length > 1 || !same[0]?.isGuess)
@@ -190,7 +223,26 @@ function agreedEnd(
   const isAnything = best.length === 1 && others.length >= ENDS_GENERIC - 1;
   const [end] = best;
   if (end === undefined || isAnything || best.length <= ends.length - named.length) return undefined;
-  return isSaid(end, asked) || isElsewhere(end, error.line, asked) ? undefined : end;
+  return isSaid(end, asked) || isElsewhere(end, error.line, asked) ? undefined : { end, isTrusted };
+}
+
+/** Returns the newest ends of an owner that may be told, one of each session at most. */
+function endsOf(runs: readonly Occurrence[], error: { key: number; line: string }, asked: Asked): ToldEnd[] {
+  const ends: ToldEnd[] = [];
+  for (const [last] of Map.groupBy(runs, ({ session }) => session.id).values()) {
+    const end = last && endIn(last, error, asked);
+    const said = end && saidOf(end, error.line, asked);
+    if (said) ends.push({ ...end, said });
+    if (ends.length === ENDS_MAX) break;
+  }
+  return ends;
+}
+
+/** Returns whether several owners had what is said of an end. */
+function isOfSeveral(end: ToldEnd, all: readonly ToldEnd[]): boolean {
+  const words = ({ said }: ToldEnd) => said.map(({ text }) => text).join("\n");
+  const same = all.filter((each) => words(each) === words(end));
+  return new Set(same.map(({ failed }) => failed.origin.owner)).size >= OWNERS_MIN;
 }
 
 /** Returns the programs that may have printed a line: the one it names, else those of the command line. */
@@ -303,33 +355,68 @@ function kindOf({ likely: [first], run }: End): string {
   );
 }
 
+/** Returns what is said of an end: its steps, else its command in place of the one that failed; undefined if it may not be. */
+function saidOf(end: End, line: string, asked: Asked): ToldEnd["said"] | undefined {
+  const { failed, run, likely } = end;
+  const commands = likely.length > 0 ? likely : [run, failed.deed];
+  const deeds = commands.map((deed) =>
+    isChange(deed)
+      ? { changed: changeAround(deed, line).slice(0, 2 * CHANGE_CHARS) }
+      : { command: commandOrTarget(deed) },
+  );
+  const hosts = hostsToTell(deeds, failed.origin, asked.known);
+  if (hosts === undefined) return undefined;
+  const say = (text: string, max = DID_CHARS) => quoteCode(oneLineOfCode(asked.clean(text), max));
+  const named = (text: string) => {
+    const others = hosts.filter((host) => !text.includes(host));
+    return others.length === 0
+      ? text
+      : `${text} from ${oneLineOfCode(asked.clean(others.join(" and ")), HOSTS_CHARS)}`;
+  };
+  if (likely.length === 0) {
+    const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result, line).map(programOf);
+    const [after, before] = [run, failed.deed].map((deed) => essenceOf(commandOrTarget(deed), goals));
+    const text = `ran ${say(contrast(after, before))} in place of ${say(contrast(before, after))}`;
+    return [{ text: named(text), deed: run }];
+  }
+  return likely.map((deed) => {
+    const command = commandOrTarget(deed);
+    const text = isChange(deed)
+      ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)}`
+      : `ran ${say(isPipedToShell(command) ? command : essenceOf(command))}`;
+    return { text: named(text), deed };
+  });
+}
+
 function describe(
-  { failed, run, likely }: End,
+  { failed, said }: ToldEnd,
   line: string,
   printed: readonly Occurrence[],
   { now, clean, nameOf }: Asked,
 ): string {
   const [newest = failed] = printed;
-  const say = (text: string, max = DID_CHARS) =>
-    quoteCode(truncate(clean(text).replace(/\s+/g, " ").trim(), max));
-  const isElsewhere = newest.session.id !== failed.session.id;
-  const at = (deed: StoredDeed) =>
-    `(${isElsewhere ? "in another session, " : ""}${nameOf(failed.session)}:${deed.line})`;
-  const steps = likely.map((deed) =>
-    isChange(deed)
-      ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)} ${at(deed)}`
-      : `ran ${say(essenceOf(commandOrTarget(deed)))} ${at(deed)}`,
+  const shown = (text: string, max: number) => oneLineOfCode(clean(text), max);
+  const place = ({ session }: Occurrence) => quotePlace(shown(nameOf(session), PLACE_CHARS));
+  const { isHere } = failed.origin;
+  const project = quoteName(
+    shown(folderName(failed.session.project ?? failed.session.cwd ?? ""), PROJECT_CHARS),
   );
-  if (steps.length === 0) {
-    const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result, line).map(programOf);
-    const [after, before] = [run, failed.deed].map((deed) => essenceOf(commandOrTarget(deed), goals));
-    steps.push(`ran ${say(contrast(after, before))} in place of ${say(contrast(before, after))} ${at(run)}`);
-  }
+  const from = isHere
+    ? newest.session.id === failed.session.id
+      ? ""
+      : "in another session, "
+    : `in project ${project}, `;
+  const steps = said.map(({ text, deed }) => `${text} (${from}${place(failed)}:${deed.line})`);
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
   const age = formatAge((now.getTime() - Date.parse(newest.deed.timestamp)) / 1000);
-  const head = `- ${say(line, ERROR_CHARS)}: in ${sessions}, last ${nameOf(newest.session)}:${newest.deed.line} (${age} ago); gone after: `;
+  const head = `- ${quoteCode(shown(line, ERROR_CHARS))}: in ${sessions}, last ${place(newest)}:${newest.deed.line} (${age} ago); gone after: `;
   while (steps.length > 1 && head.length + steps.join(", ").length > ALL_CHARS - 60) steps.pop();
   return head + steps.join(", ");
+}
+
+/** Quotes a session's place unless it is one word, as all but forged ones are. */
+function quotePlace(name: string): string {
+  return /^[\w@:.~+-]+$/.test(name) ? name : quote(name);
 }
 
 /** Returns a command; of a long one how it begins, and from where it differs from another. */

@@ -10,6 +10,7 @@ import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
 import { describeSeen, seenBefore } from "../../lib/search/seen-before.ts";
+import { projectKey } from "../../lib/sessions/project.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome } from "../support/home.ts";
@@ -72,12 +73,14 @@ function replayIn(store: Store): Failure[] {
       command: String(command),
       output: String(result),
     };
+    const key = projectKey(failed.cwd ?? "");
     const seen = seenBefore([store], failed, {
       now: new Date(String(timestamp)),
       said,
       isHidden: () => false,
       clean: (text) => text,
       nameOf: (session) => shortId(session.id),
+      originOf: ({ project }) => ({ owner: "", isHere: project === key }),
     });
     const { text, shown } = describeSeen(seen);
     for (const key of shown) said.add(key);
