@@ -6,13 +6,14 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, isDirectory, readIfExists, readText, statOf, whyUnwritable } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
 import { type Environment, findProgram, findRuntime, type Runtime, trustedPath } from "../base/runtime.ts";
-import { counted, truncate } from "../base/text.ts";
+import { counted, listed, truncate } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
 import { untakenVolute } from "../sessions/volute.ts";
+import { refusedSessions } from "../share/replica.ts";
 import { shareStatus } from "../share/share.ts";
 import { withExistingState } from "../store/state.ts";
 import { hostName } from "../transcripts/hosts.ts";
@@ -151,7 +152,14 @@ function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, add: A
   }
   if (status?.error !== undefined)
     add("warning", `sharing fails: ${status.error}`, "run session-memory share");
+  const refused = status ? refusedSessions(config.paths) : [];
+  if (refused.length > 0) {
+    const what = `${counted(refused.length, "session")} of the hub cannot be read: ${listed(refused, REFUSED_SHOWN)}`;
+    add("info", what, "ask who published them to update session-memory");
+  }
 }
+
+const REFUSED_SHOWN = 3; // a line
 
 /** A damaged index is a finding of its own. */
 function readStatus(config: Parameters<typeof shareStatus>[0]): ReturnType<typeof shareStatus> {

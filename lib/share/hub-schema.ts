@@ -17,6 +17,12 @@ const SCHEMA = "session_memory";
 export const CHUNK_MAX_BYTES = 64 * 1024;
 /** The most bytes of a chunk's deeds, a session's description or its observations; 100 KB in real sessions. */
 export const DOCUMENT_MAX_BYTES = 1024 * 1024;
+/** The most deeds of a chunk; an exchange of a whole day has some hundreds. */
+export const CHUNK_MAX_DEEDS = 2000;
+/** The most chunks of a session; the index keeps 2,000 of one. */
+export const SESSION_MAX_CHUNKS = 20_000;
+/** The oldest version of the tables with which this program can share: later ones only check more. */
+const OLDEST_VERSION = 1;
 
 interface InitReport {
   hub: string;
@@ -139,6 +145,20 @@ ALTER TABLE session_memory.chunks
     AND coalesce(octet_length(content), 0) <= ${CHUNK_MAX_BYTES}
     AND coalesce(octet_length(body::text), 0) <= ${DOCUMENT_MAX_BYTES}) NOT VALID;
 `,
+  // what a row says of itself; readers count for themselves
+  `
+ALTER TABLE session_memory.origins
+  ADD CONSTRAINT origins_claims CHECK (seq BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}) NOT VALID;
+ALTER TABLE session_memory.sessions
+  ADD CONSTRAINT sessions_claims CHECK (
+    seq BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER} AND lines >= 0
+    AND chunks BETWEEN 0 AND ${SESSION_MAX_CHUNKS}) NOT VALID;
+ALTER TABLE session_memory.chunks
+  ADD CONSTRAINT chunks_claims CHECK (
+    seq BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER} AND idx >= 0
+    AND CASE WHEN jsonb_typeof(body -> 'deeds') = 'array'
+      THEN jsonb_array_length(body -> 'deeds') <= ${CHUNK_MAX_DEEDS} ELSE true END) NOT VALID;
+`,
 ];
 
 /** Makes or migrates the hub's tables, as the role of the admin URL, in one transaction. */
@@ -158,8 +178,18 @@ export async function initHub(config: Config, role: string): Promise<InitReport>
   }
 }
 
+/**
+ * Refuses a hub whose tables are of a version with which this program cannot share.
+ *
+ * @throws {SessionMemoryError} `HUB_ERROR`
+ */
+export function assertVersion(hub: Pick<Hub, "label">, version: number): void {
+  if (!(version >= OLDEST_VERSION && version <= HUB_MIGRATIONS.length))
+    throw otherVersion("use", hub, version);
+}
+
 /** Returns the error for a hub whose tables are of another version. */
-export function otherVersion(
+function otherVersion(
   action: "use" | "migrate",
   { label }: Pick<Hub, "label">,
   version: number,
@@ -193,10 +223,31 @@ END $$;`;
 function grantSql(role: string): string {
   const name = identifier(role);
   const tables = ["origins", "sessions", "chunks", "forgotten"].map((table) => `${SCHEMA}.${table}`);
+  // a session's number is the hub's to give: one taken ahead of its turn would be refused to another member
   return `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${name};
 GRANT SELECT ON ${SCHEMA}.facts TO ${name};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables.join(", ")} TO ${name};`;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables.join(", ")} TO ${name};
+REVOKE INSERT ON ${SCHEMA}.sessions FROM ${name};
+GRANT INSERT (${INSERTED.join(", ")}) ON ${SCHEMA}.sessions TO ${name};`;
 }
+
+/** The columns of a session that a member may set. */
+const INSERTED = [
+  ...[
+    "owner",
+    "agent",
+    "id",
+    "origin",
+    "machine",
+    "audience",
+    "project",
+    "seq",
+    "parent_id",
+    "name",
+    "folder",
+  ],
+  ...["started_at", "updated_at", "lines", "chunks", "meta", "observations"],
+];
 
 function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;

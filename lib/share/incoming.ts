@@ -16,9 +16,9 @@ import { AGENTS } from "../transcripts/hosts.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
-import { CHUNK_MAX_BYTES, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
+import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
 import { holdsText } from "./outgoing.ts";
-import type { SharedSession } from "./replica.ts";
+import { emptyShared, heldSize, type SharedSession, WEIGHT_BYTES } from "./replica.ts";
 
 /** A session's description as the replica keeps it. */
 type IncomingSession = ReturnType<typeof toSession>;
@@ -26,6 +26,10 @@ type IncomingSession = ReturnType<typeof toSession>;
 /** More of a text than any chunk of ours holds. */
 const TEXT_MAX = 64 * 1024;
 const NAME_MAX = 200; // ours have at most 80
+/** The most topics or tags of one thing; ours have ten. */
+const TEXTS_MAX = 100;
+/** The most files of one call; a patch has some dozens. */
+const PATHS_MAX = 1000;
 const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 
 interface Cleaner {
@@ -42,23 +46,37 @@ function cleaner(extra: readonly string[]): Cleaner {
 }
 
 /** Converts a row of the hub's list, which comes before anything of the session is read. */
-export function toListed(row: HubRow): Omit<SharedSession, "heldSeq"> {
+export function toListed(row: HubRow, readAt: string): ListedSession {
   const owner = label(row.owner);
   const machine = label(row.machine);
   const id = sessionId(row.id);
+  const project = oneLine(redact(String(row.project)), 512);
+  const updatedAt = timeOf(row.updated_at, readAt);
+  const numbers = [row.number, row.seq].map(Number);
+  const faults = [
+    numbers.every((number) => Number.isSafeInteger(number) && number >= 0) ? [] : ["a number out of range"],
+    updatedAt === UNKNOWN_TIME ? ["no time"] : [],
+    project === row.project ? [] : ["a project that is no address"],
+  ].flat();
   return {
     storedId: `${owner}@${machine}:${id}`,
     owner,
     machine,
     agent: AGENTS.find((agent) => agent === row.agent) ?? "plain",
     id,
-    number: Number(row.number),
+    number: numbers[0] ?? 0,
     origin: String(row.origin),
-    project: oneLine(redact(String(row.project)), 512),
-    seq: Number(row.seq),
-    updatedAt: timeOf(row.updated_at),
-    chunks: Number(row.chunks),
+    project,
+    seq: numbers[1] ?? 0,
+    updatedAt,
+    fault: faults[0],
   };
+}
+
+/** A session of the hub's list. */
+export interface ListedSession extends Omit<SharedSession, "heldSeq" | "chunks"> {
+  /** Why it is not taken; undefined where it is. */
+  fault: string | undefined;
 }
 
 /** Returns an id fit to be printed; a session and its subagents come to the same. */
@@ -66,7 +84,7 @@ function sessionId(value: unknown): string {
   return String(value).replace(/[\p{Cc}\s]/gu, "_");
 }
 
-function toSession(row: HubRow, { text, line }: Cleaner) {
+function toSession(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const name = line(row.name);
   return {
@@ -75,8 +93,7 @@ function toSession(row: HubRow, { text, line }: Cleaner) {
     name: name === "" ? undefined : name,
     folder: line(row.folder),
     parentId: row.parent_id === null ? undefined : sessionId(row.parent_id),
-    startedAt: row.started_at === null ? undefined : timeOf(row.started_at),
-    updatedAt: timeOf(row.updated_at),
+    startedAt: row.started_at === null ? undefined : timeOf(row.started_at, updatedAt),
     meta: meta && {
       description: text(meta.description),
       summary: text(meta.summary),
@@ -89,14 +106,14 @@ function toSession(row: HubRow, { text, line }: Cleaner) {
 type IncomingChunk = ReturnType<typeof toChunk>;
 
 /** Converts a chunk of the hub's with its deeds; one without a hash is gone there. */
-function toChunk(row: HubRow, sessionId: string, { text, line }: Cleaner) {
+function toChunk(row: HubRow, { storedId: sessionId, updatedAt }: SharedSession, { text, line }: Cleaner) {
   const body = recordOf(row.body);
   const rowLines = stringOf(body.rows) ?? "";
   const said = cleanMessages({ content: stringOf(row.content)?.slice(0, TEXT_MAX) ?? "", rowLines }, text);
   const chunk: Chunk = {
     sessionId,
     index: Number(row.idx),
-    at: timeOf(row.at),
+    at: timeOf(row.at, updatedAt),
     firstLine: count(body.first),
     lastLine: count(body.last),
     entryIds: [],
@@ -112,9 +129,9 @@ function toChunk(row: HubRow, sessionId: string, { text, line }: Cleaner) {
   };
   return {
     chunk,
-    place: { timestamp: timeOf(row.at), exchangeLine: count(body.exchange) },
+    place: { timestamp: timeOf(row.at, updatedAt), exchangeLine: count(body.exchange) },
     hash: typeof row.hash === "string" ? Buffer.from(row.hash, "hex") : undefined,
-    deeds: (Array.isArray(body.deeds) ? body.deeds : []).map((deed) => toDeed(deed, { text, line })),
+    deeds: listIn(body.deeds, CHUNK_MAX_DEEDS).map((deed) => toDeed(deed, { text, line, updatedAt })),
   };
 }
 
@@ -122,16 +139,19 @@ const KINDS: readonly DeedKind[] = ["command", "edit", "write", "read", "search"
 const OUTCOMES: readonly DeedOutcome[] = ["done", "failed", "rejected", "running"];
 
 /** Returns a deed of the hub, checked and cleaned. */
-function toDeed(value: unknown, { text, line: oneLine }: Cleaner): Deed {
+function toDeed(
+  value: unknown,
+  { text, line: oneLine, updatedAt }: Cleaner & Pick<SharedSession, "updatedAt">,
+): Deed {
   const { line, resultLine, at, kind, tool, target, paths, input, outcome, result } = recordOf(value);
   return {
     line: count(line),
     resultLine: typeof resultLine === "number" ? count(resultLine) : undefined,
-    at: stringOf(at) ?? "",
+    at: timeOf(at, updatedAt),
     kind: KINDS.find((known) => known === kind) ?? "other",
     tool: oneLine(tool),
     target: text(target).replaceAll("\n", " "),
-    paths: (Array.isArray(paths) ? paths : []).map((path) => text(path).replaceAll("\n", " ")),
+    paths: listIn(paths, PATHS_MAX).map((path) => text(path).replaceAll("\n", " ")),
     input: text(input),
     outcome: OUTCOMES.find((known) => known === outcome) ?? "unknown",
     result: text(result),
@@ -145,13 +165,19 @@ function label(value: unknown): string {
   return clean === name ? name : `${clean}~${shortHash(name).toString(36).slice(0, 4)}`;
 }
 
-function timeOf(value: unknown): string {
+/** Returns a time as ISO UTC, one after the latest that it can be as that: nothing is newer than when it was read. */
+function timeOf(value: unknown, latest: string): string {
   const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) ? UNKNOWN_TIME : new Date(time).toISOString();
+  return time >= 0 ? new Date(Math.min(time, Date.parse(latest))).toISOString() : UNKNOWN_TIME;
 }
 
 function textsIn(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+  return listIn(value, TEXTS_MAX).filter((item) => typeof item === "string");
+}
+
+/** Returns the first items of a list; none of what is no list. */
+function listIn(value: unknown, max: number): unknown[] {
+  return Array.isArray(value) ? value.slice(0, max) : [];
 }
 
 function count(value: unknown): number {
@@ -164,6 +190,8 @@ interface FetchOptions {
   exclusion: Exclusion;
   /** Filled in with the sessions of which something went. */
   gone: Set<string>;
+  /** How much of each owner's share is left beside what is counted. */
+  room: Map<string, number>;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -173,6 +201,22 @@ const PAGE = 1000;
 const PAGE_BYTES = 16 * 1024 * 1024;
 /** Chunks of one transaction here: the full text merges a segment for each. */
 const WRITE = 5000;
+
+/** What the hub holds of sessions, in chunks of the usual size; bodies as they are packed, since unpacking takes long. */
+const SIZES = `SELECT w.number, sum(c.size) AS size FROM jsonb_to_recordset($1::jsonb) AS w(number bigint),
+  LATERAL (
+    SELECT greatest(1, ceil((coalesce(octet_length(content), 0) + coalesce(pg_column_size(body), 0)) / ${WEIGHT_BYTES}.0)) AS size
+    FROM session_memory.chunks WHERE session = w.number AND hash IS NOT NULL LIMIT ${SESSION_MAX_CHUNKS}
+  ) AS c GROUP BY w.number`;
+
+/** Counts what the hub holds of sessions, by their numbers. */
+export async function countSizes(
+  hub: Hub,
+  sessions: readonly SharedSession[],
+): Promise<ReadonlyMap<number, number>> {
+  const rows = await hub.query(SIZES, [JSON.stringify(sessions.map(({ number }) => ({ number })))]);
+  return new Map(rows.map(({ number, size }) => [Number(number), Number(size)]));
+}
 
 /** Reads sessions, the newest first, each with the note of how far it was read in the transaction of its last words. */
 export async function fetchSessions(
@@ -193,23 +237,31 @@ export async function fetchSessions(
 async function fetchBatch(
   hub: Hub,
   batch: readonly SharedSession[],
-  { replica, config, exclusion, gone }: FetchOptions,
+  { replica, config, exclusion, gone, room }: FetchOptions,
 ): Promise<number> {
   const clean = cleaner(config.settings.redact.extra);
   const byNumber = new Map(batch.map((session) => [session.number, session]));
   const described = (await hub.query(DESCRIBE_SESSIONS, [[...byNumber.keys()]])).flatMap((row) => {
     const shared = byNumber.get(Number(row.number));
-    const session = toSession(row, clean);
+    if (!shared) return [];
+    const session = toSession(row, shared, clean);
     const isNamedOut = exclusion.hasText(session.name ?? "");
-    return shared ? [{ shared, session: isNamedOut ? { ...session, name: undefined } : session }] : [];
+    return [{ shared, session: isNamedOut ? { ...session, name: undefined } : session }];
   });
   replica.db.transaction(() => {
     for (const { shared, session } of described) writeSession(replica, shared, session);
   });
   let count = 0;
+  const read = new Map<SharedSession, number>();
+  // what it is counted as is not known before it is unpacked
+  const isOver = (shared: SharedSession) =>
+    (read.get(shared) ?? 0) > shared.chunks + (room.get(shared.owner) ?? 0);
   const put = (row: HubRow) => {
-    const storedId = byNumber.get(Number(row.session))?.storedId ?? "";
-    const incoming = toChunk(row, storedId, clean);
+    const shared = byNumber.get(Number(row.session));
+    if (!shared || isOver(shared)) return;
+    read.set(shared, (read.get(shared) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
+    const { storedId } = shared;
+    const incoming = toChunk(row, shared, clean);
     const { chunk, deeds } = incoming;
     const isOut = exclusion.hasText(`${chunk.contextContent}\n${chunk.tools}`);
     if (isOut || !incoming.hash) {
@@ -221,12 +273,22 @@ async function fetchBatch(
       putChunk(replica, { ...incoming, deeds: kept });
     }
   };
-  for await (const page of gathered(pagesOf(hub, batch), WRITE)) {
+  const left = () => batch.filter((shared) => !isOver(shared));
+  for await (const page of gathered(pagesOf(hub, left), WRITE)) {
     replica.db.transaction(() => page.forEach(put));
     count += page.length;
   }
   replica.db.transaction(() => {
-    for (const { shared, session } of described) finishSession(replica, shared, session);
+    for (const { shared, session } of described) {
+      if (isOver(shared)) {
+        emptyShared(replica, shared.storedId);
+        noteSize(replica, shared, read.get(shared) ?? 0);
+      } else {
+        finishSession(replica, shared, session);
+        const size = noteSize(replica, shared, heldSize(replica, shared.storedId));
+        room.set(shared.owner, (room.get(shared.owner) ?? 0) + shared.chunks - size);
+      }
+    }
   });
   return count;
 }
@@ -245,30 +307,37 @@ const DESCRIBE_SESSIONS = `SELECT number, seq, ${within("name", 4000)} AS name, 
     ${within("observations", DOCUMENT_MAX_BYTES)} AS observations
   FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
 
+/** Bytes of the packed bodies that one statement looks into: unpacked, they may be a hundred times as many. */
+const PACKED_BYTES = 1024 * 1024;
+
 /** A page of chunks: those over a limit as gone, and of the rest as many as stay below the page's bytes. */
-const PAGE_OF_CHUNKS = `WITH page AS MATERIALIZED (
-    SELECT c.session, c.idx, c.hash, c.at, c.body, c.content,
-      ${within("c.content", CHUNK_MAX_BYTES)} IS NOT NULL
-        AND ${within("c.body", DOCUMENT_MAX_BYTES, "c.body::text")} IS NOT NULL
-        AND octet_length(c.hash) <= 64 AND length(c.at) <= 64 AS is_whole
+const PAGE_OF_CHUNKS = `WITH near AS MATERIALIZED (
+    SELECT c.session, c.idx, c.hash, c.at, c.body, c.content, coalesce(pg_column_size(c.body), 0) AS packed
     FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
     JOIN session_memory.chunks c ON c.session = w.number AND c.seq > w.after
     WHERE (c.session, c.idx) > ($2::bigint, $3::integer) ORDER BY c.session, c.idx LIMIT ${PAGE}
+  ), summed AS MATERIALIZED (
+    SELECT *, sum(packed) OVER (ORDER BY session, idx) - packed AS before FROM near
+  ), measured AS MATERIALIZED (
+    SELECT *, CASE WHEN octet_length(content) <= ${CHUNK_MAX_BYTES} AND octet_length(hash) <= 64 AND length(at) <= 64
+      AND packed <= ${DOCUMENT_MAX_BYTES} THEN octet_length(body::text) END AS body_bytes
+    FROM summed WHERE before < ${PACKED_BYTES}
   ), sized AS MATERIALIZED (
-    SELECT *, sum(CASE WHEN is_whole THEN octet_length(body::text) + octet_length(content) ELSE 0 END)
-      OVER (ORDER BY session, idx) AS bytes, row_number() OVER (ORDER BY session, idx) AS nth FROM page
+    SELECT *, sum(size) OVER (ORDER BY session, idx) AS bytes, row_number() OVER (ORDER BY session, idx) AS nth
+    FROM (SELECT *, CASE WHEN body_bytes <= ${DOCUMENT_MAX_BYTES} THEN body_bytes + octet_length(content) END AS size
+      FROM measured) AS known
   )
-  SELECT session, idx, (SELECT count(*) FROM page) AS found, CASE WHEN is_whole THEN encode(hash, 'hex') END AS hash,
-    CASE WHEN is_whole THEN at END AS at, CASE WHEN is_whole THEN body END AS body,
-    CASE WHEN is_whole THEN content END AS content
-  FROM sized WHERE bytes <= ${PAGE_BYTES} OR nth = 1 ORDER BY session, idx`;
+  SELECT session, idx, size, (SELECT count(*) FROM near) AS found,
+    CASE WHEN size IS NOT NULL THEN encode(hash, 'hex') END AS hash, CASE WHEN size IS NOT NULL THEN at END AS at,
+    CASE WHEN size IS NOT NULL THEN body END AS body, CASE WHEN size IS NOT NULL THEN content END AS content
+  FROM sized WHERE coalesce(bytes, 0) <= ${PAGE_BYTES} OR nth = 1 ORDER BY session, idx`;
 
-async function* pagesOf(hub: Hub, batch: readonly SharedSession[]): AsyncGenerator<HubRow[]> {
-  const wanted = JSON.stringify(
-    batch.map(({ number, heldSeq }) => ({ number, after: heldSeq === 0 ? -1 : heldSeq })),
-  );
+async function* pagesOf(hub: Hub, left: () => SharedSession[]): AsyncGenerator<HubRow[]> {
   let last: [number, number] = [-1, -1];
   for (;;) {
+    const wanted = JSON.stringify(
+      left().map(({ number, heldSeq }) => ({ number, after: heldSeq === 0 ? -1 : heldSeq })),
+    );
     const page = await hub.query(PAGE_OF_CHUNKS, [wanted, ...last]);
     if (page.length > 0) yield page;
     const end = page.at(-1);
@@ -277,14 +346,17 @@ async function* pagesOf(hub: Hub, batch: readonly SharedSession[]): AsyncGenerat
   }
 }
 
-/** Joins pages until they are of some size. */
-async function* gathered(pages: AsyncIterable<HubRow[]>, size: number): AsyncGenerator<HubRow[]> {
+/** Joins pages until they hold some rows, or as many bytes as one page may. */
+async function* gathered(pages: AsyncIterable<HubRow[]>, count: number): AsyncGenerator<HubRow[]> {
   let rows: HubRow[] = [];
+  let bytes = 0;
   for await (const page of pages) {
     rows.push(...page);
-    if (rows.length < size) continue;
+    bytes = page.reduce((sum, { size }) => sum + Number(size), bytes);
+    if (rows.length < count && bytes < PAGE_BYTES / 2) continue;
     yield rows;
     rows = [];
+    bytes = 0;
   }
   if (rows.length > 0) yield rows;
 }
@@ -318,8 +390,8 @@ function removeIncoming(replica: Store, storedId: string, idx: number): boolean 
 }
 
 function writeSession({ db }: Store, shared: SharedSession, session: IncomingSession): void {
-  const { storedId, owner, machine, agent, project } = shared;
-  const { name, folder, parentId, startedAt, updatedAt } = session;
+  const { storedId, owner, machine, agent, project, updatedAt } = shared;
+  const { name, folder, parentId, startedAt } = session;
   const cwd = folder === "" ? project : `${project}/${folder}`;
   const parent = parentId === undefined ? null : `${owner}@${machine}:${parentId}`;
   db.prepare(
@@ -330,8 +402,19 @@ function writeSession({ db }: Store, shared: SharedSession, session: IncomingSes
   ).run(storedId, agent, fileOf(storedId), name ?? null, cwd, project, parent, startedAt ?? null, updatedAt);
 }
 
-function finishSession({ db }: Store, { storedId }: SharedSession, session: IncomingSession): void {
-  const { folder, updatedAt, seq, meta, observations } = session;
+/** Notes what a session was found to take, and returns it. */
+function noteSize({ db }: Store, { storedId, chunks }: SharedSession, found: number): number {
+  const size = Math.max(chunks, found);
+  db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
+  return size;
+}
+
+function finishSession(
+  { db }: Store,
+  { storedId, updatedAt }: SharedSession,
+  session: IncomingSession,
+): void {
+  const { folder, seq, meta, observations } = session;
   const held = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(storedId);
   db.prepare(
     `INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,

@@ -10,7 +10,7 @@ import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import { batchesBy, type Hub } from "./hub.ts";
-import { HUB_MIGRATIONS, otherVersion } from "./hub-schema.ts";
+import { assertVersion } from "./hub-schema.ts";
 import {
   type LocalSession,
   localSessions,
@@ -57,7 +57,7 @@ const SESSION_WEIGHT = 15;
 /**
  * Registers this machine with the hub, and clears the notes when its rows have changed.
  *
- * @throws {SessionMemoryError} `HUB_ERROR` when its tables are of another version.
+ * @throws {SessionMemoryError} `HUB_ERROR` when its tables are of a version that this program cannot use.
  */
 export async function greetHub(
   hub: Hub,
@@ -69,7 +69,7 @@ export async function greetHub(
      FROM (SELECT 1) AS one LEFT JOIN session_memory.origins o ON o.id = $1`,
     [origin],
   );
-  if (Number(row.version) !== HUB_MIGRATIONS.length) throw otherVersion("use", hub, Number(row.version));
+  assertVersion(hub, Number(row.version));
   const isSameHub = readShareFact(state, "hub") === row.hub;
   const notedSeq = isSameHub ? Number(readShareFact(state, "seq") ?? 0) : 0;
   if (isSameHub && Number(row.seq) === notedSeq && row.machine === machine) return;

@@ -14,13 +14,14 @@ import { DAY_MS } from "../base/time.ts";
 import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedSteps } from "../index/held-sessions.ts";
+import { oneLine } from "../redact/redact.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
-import { fetchSessions, toListed } from "./incoming.ts";
-import { emptyShared, readShared, removeShared, type SharedSession } from "./replica.ts";
+import { countSizes, fetchSessions, type ListedSession, toListed } from "./incoming.ts";
+import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
 import { keyOf, likePatterns, ofHub } from "./share-state.ts";
 
 interface PullOptions {
@@ -55,13 +56,13 @@ interface Feed {
 export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> {
   return hub.transaction(async () => {
     const removed = await updateList(hub, options);
-    const { wanted, dropped } = plan(options);
+    const { wanted, dropped, room } = await plan(hub, options);
     for (const { storedId } of dropped) {
       options.gone.add(storedId);
       options.replica.db.transaction(() => emptyShared(options.replica, storedId));
       markErase(options.replica);
     }
-    const chunks = await fetchSessions(hub, wanted, options);
+    const chunks = await fetchSessions(hub, wanted, { ...options, room });
     return { sessions: wanted.length, chunks, removed: removed + dropped.length };
   }, "ISOLATION LEVEL REPEATABLE READ READ ONLY");
 }
@@ -86,40 +87,74 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   if (changed.length === 0 && now.length === before.size) return 0;
   const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
   return replica.db.transaction(() => {
-    for (const session of listed) noteShared(replica, session);
     const whole = new Set(changed.filter((feed) => isWhole(feed, before.get(feedKey(feed)))).map(feedKey));
-    const current = new Set(listed.map(keyOfOwned));
+    const current = new Set(listed.filter(({ fault }) => fault === undefined).map(identityOf));
     const feeds = new Set(now.map(feedKey));
     const gone = readShared(replica).filter(
       (session) =>
-        !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(keyOfOwned(session))),
+        !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identityOf(session))),
     );
     for (const { storedId } of gone) {
       options.gone.add(storedId);
       removeShared(replica, storedId);
     }
     if (options.gone.size > 0) markErase(replica);
+    noteListed(replica, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
     writeFeeds(replica, now);
     return gone.length;
   });
 }
 
-/** Records a session that the hub has; one that was replaced there, or is an older one again, is read from its start. */
-function noteShared(replica: Store, session: Omit<SharedSession, "heldSeq">): void {
+/** Records what the hub has; what cannot be taken is recorded with why, and keeps nothing else back. */
+function noteListed(
+  replica: Store,
+  listed: readonly ListedSession[],
+  isPast: (row: { project: string; origin: string }) => boolean,
+): void {
   const { db } = replica;
-  const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks } = session;
-  const before = db
-    .prepare("SELECT stored_id, number, seq FROM shared_sessions WHERE owner = ? AND agent = ? AND id = ?")
-    .get(owner, agent, id);
-  if (before && (before.stored_id !== storedId || before.number !== number || seq < Number(before.seq))) {
+  const drop = db.prepare("DELETE FROM shared_refused WHERE number = ?");
+  const refused = db.prepare("SELECT number, project, origin FROM shared_refused").all();
+  for (const { number, project, origin } of refused) {
+    if (isPast({ project: String(project), origin: String(origin) })) drop.run(String(number));
+  }
+  const refuse = db.prepare(
+    "INSERT OR REPLACE INTO shared_refused (number, project, origin, session, fault) VALUES (?, ?, ?, ?, ?)",
+  );
+  // of two that come to one name the one that was there first stays
+  for (const session of listed.toSorted((a, b) => a.number - b.number)) {
+    const { number, project, origin, storedId } = session;
+    drop.run(`${number}`);
+    const fault = session.fault ?? noteShared(replica, session);
+    if (fault !== undefined) refuse.run(`${number}`, project, origin, oneLine(storedId, 100), fault);
+  }
+}
+
+/**
+ * Records a session that the hub has; one that was replaced there, or is an older one again, is read from its start. What it
+ * says of its size is not believed. Returns why it cannot be taken; undefined where it is.
+ */
+function noteShared(replica: Store, session: ListedSession): string | undefined {
+  const { db } = replica;
+  const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt } = session;
+  const before = db.prepare("SELECT stored_id, agent, seq FROM shared_sessions WHERE number = ?").get(number);
+  if (before && (before.stored_id !== storedId || before.agent !== agent || seq < Number(before.seq))) {
     removeShared(replica, String(before.stored_id));
   }
+  const other = db
+    .prepare(
+      `SELECT 1 FROM shared_sessions
+       WHERE number <> ? AND (stored_id = ? OR (owner = ? AND agent = ? AND id = ?))`,
+    )
+    .get(number, storedId, owner, agent, id);
+  if (other) return "another session has its name";
   db.prepare(
     `INSERT INTO shared_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (owner, agent, id) DO UPDATE SET project = excluded.project, seq = excluded.seq,
-       updated_at = excluded.updated_at, chunks = excluded.chunks`,
-  ).run(storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt, chunks);
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, -1)
+     ON CONFLICT (stored_id) DO UPDATE SET project = excluded.project, origin = excluded.origin, seq = excluded.seq,
+       chunks = CASE WHEN seq = excluded.seq THEN chunks ELSE -1 END,
+       updated_at = CASE WHEN seq = excluded.seq THEN min(updated_at, excluded.updated_at) ELSE excluded.updated_at END`,
+  ).run(storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt);
+  return undefined;
 }
 
 /** Replaces all feeds. */
@@ -134,7 +169,7 @@ function writeFeeds(replica: Store, feeds: readonly Feed[]): void {
 /** Reads the current state of each project and origin. */
 async function readHeads(hub: Hub, { origin, patterns, since }: Scope): Promise<Feed[]> {
   const rows = await hub.query(
-    `SELECT project, origin, max(seq) AS seq, count(*) AS count, sum(number) AS sum
+    `SELECT project, origin, max(seq) FILTER (WHERE seq BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}) AS seq, count(*) AS count, sum(number) AS sum
      FROM session_memory.sessions WHERE origin <> $1 AND project ILIKE ANY($2::text[]) AND updated_at >= $3
      GROUP BY project, origin`,
     [origin, patterns, since],
@@ -165,53 +200,131 @@ async function listSharedSessions(
   { since }: Scope,
   changed: readonly Feed[],
   before: ReadonlyMap<string, Feed>,
-): Promise<Omit<SharedSession, "heldSeq">[]> {
+): Promise<ListedSession[]> {
   const wanted = changed.map((feed) => {
     const known = before.get(feedKey(feed));
     return {
       project: feed.project,
       origin: feed.origin,
-      after: isWhole(feed, known) ? -1 : (known?.seq ?? -1),
+      after: isWhole(feed, known) ? null : (known?.seq ?? null),
     };
   });
   const rows = await hub.query(
-    `SELECT s.number, s.owner, s.machine, s.agent, s.id, s.origin, s.project, s.seq, left(s.updated_at, 64) AS updated_at, s.chunks
+    `SELECT s.number, s.owner, s.machine, s.agent, s.id, s.origin, s.project, s.seq, left(s.updated_at, 64) AS updated_at
      FROM jsonb_to_recordset($1::jsonb) AS f(project text, origin uuid, after bigint)
-     JOIN session_memory.sessions s ON s.project = f.project AND s.origin = f.origin AND s.seq > f.after
+     JOIN session_memory.sessions s ON s.project = f.project AND s.origin = f.origin AND s.seq > coalesce(f.after, -9223372036854775808)
      WHERE s.updated_at >= $2`,
     [JSON.stringify(wanted), since],
   );
-  return rows.map(toListed);
+  const readAt = new Date().toISOString();
+  return rows.map((row) => toListed(row, readAt));
 }
 
-/** Returns the sessions to read, the newest within the cap, and those here that are our own, excluded or beyond it. */
-function plan({ replica, config, exclusion: { hasSession }, own }: PullOptions) {
-  let room = config.settings.share?.maxChunks ?? 0;
-  const { projects } = currentExclude(config.paths, config.settings.exclude);
-  // a directory on this machine is excluded under its origin's name too
-  const origins = new Set(projects.filter((project) => /^[/~]/.test(project)).map(readOrigin));
+/**
+ * Returns the sessions to read, of each owner the newest within a share of the cap, and those here that are our own, excluded
+ * or beyond it.
+ */
+async function plan(hub: Hub, options: PullOptions) {
+  const { replica, config } = options;
   const rows = replica.db.prepare("SELECT id FROM sessions").all();
   const here = new Set(rows.map(({ id }) => id));
   const wanted: SharedSession[] = [];
-  const dropped: SharedSession[] = [];
-  for (const session of readShared(replica)) {
+  const { out = [], taken = [] } = Object.groupBy(readShared(replica), outTest(options));
+  const dropped = out.filter(({ storedId }) => here.has(storedId));
+  const max = config.settings.share?.maxChunks ?? 0;
+  const sized = await withSizes(hub, taken, { replica, max });
+  const wishes = new Map<string, number>();
+  for (const { owner, chunks } of sized) wishes.set(owner, (wishes.get(owner) ?? 0) + chunks);
+  const room = fairShares(wishes, max);
+  const full = new Set<string>();
+  for (const session of sized) {
+    const left = (room.get(session.owner) ?? 0) - session.chunks;
+    if (left < 0 || full.has(session.owner)) {
+      full.add(session.owner);
+      if (here.has(session.storedId)) dropped.push(session);
+      continue;
+    }
+    room.set(session.owner, left);
+    if (session.heldSeq !== session.seq) wanted.push(session);
+  }
+  return { wanted, dropped, room };
+}
+
+/** Makes a test for sessions that are our own or excluded. */
+function outTest({ config, exclusion: { hasSession }, own }: PullOptions) {
+  const { projects } = currentExclude(config.paths, config.settings.exclude);
+  // a directory on this machine is excluded under its origin's name too
+  const origins = new Set(projects.filter((project) => /^[/~]/.test(project)).map(readOrigin));
+  return (session: SharedSession): "out" | "taken" => {
     const { id, project, storedId } = session;
     const isExcluded = hasSession({ ...ofHub(id), project }) || hasSession({ id: storedId });
-    const isOut = own.has(keyOf(session)) || isExcluded || origins.has(project);
-    if (!isOut) room -= session.chunks;
-    if (isOut || room < 0) {
-      if (here.has(storedId)) dropped.push(session);
-    } else if (session.heldSeq !== session.seq) wanted.push(session);
+    return own.has(keyOf(session)) || isExcluded || origins.has(project) ? "out" : "taken";
+  };
+}
+
+/** Sessions whose sizes are asked for in one statement. */
+const SIZES_PAGE = 200;
+
+/**
+ * Returns the newest sessions of each owner with their sizes, those beyond the cap left out without being counted. What was
+ * counted or read before is noted; what is held is no smaller than it is here.
+ */
+async function withSizes(
+  hub: Hub,
+  sessions: readonly SharedSession[],
+  { replica, max }: { replica: Store; max: number },
+): Promise<SharedSession[]> {
+  const note = replica.db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?");
+  const unknown = sessions.filter(({ chunks }) => chunks < 0);
+  const sizes = new Map<string, number>();
+  const sums = new Map<string, number>();
+  const add = ({ owner }: SharedSession, size: number) => sums.set(owner, (sums.get(owner) ?? 0) + size);
+  for (const session of sessions) if (session.chunks >= 0) add(session, session.chunks);
+  for (let at = 0; at < unknown.length; at += SIZES_PAGE) {
+    const page = unknown.slice(at, at + SIZES_PAGE).filter(({ owner }) => (sums.get(owner) ?? 0) <= max);
+    if (page.length === 0) continue;
+    const counted = await countSizes(hub, page);
+    replica.db.transaction(() => {
+      for (const session of page) {
+        const held = session.heldSeq > 0 ? heldSize(replica, session.storedId) : 0;
+        const size = Math.max(counted.get(session.number) ?? 0, held);
+        note.run(size, session.storedId);
+        sizes.set(session.storedId, size);
+        add(session, size);
+      }
+    });
   }
-  return { wanted, dropped };
+  return sessions.map((session) => ({
+    ...session,
+    chunks: sizes.get(session.storedId) ?? (session.chunks < 0 ? Number.POSITIVE_INFINITY : session.chunks),
+  }));
+}
+
+/** Divides room among owners: what one does not ask for of an equal share is the others', and what nobody asks for all have alike. */
+function fairShares(wishes: ReadonlyMap<string, number>, room: number): Map<string, number> {
+  const shares = new Map<string, number>();
+  let left = room;
+  for (const [owner, wish] of [...wishes].sort(([, a], [, b]) => a - b)) {
+    const share = Math.min(wish, Math.floor(left / (wishes.size - shares.size)));
+    shares.set(owner, share);
+    left -= share;
+  }
+  // what is packed at the hub may take more here
+  const extra = Math.floor(left / Math.max(1, shares.size));
+  for (const [owner, share] of shares) shares.set(owner, share + extra);
+  return shares;
 }
 
 function feedKey({ project, origin }: { project: string; origin: string }): string {
   return `${origin} ${project}`;
 }
 
-function keyOfOwned({ owner, agent, id }: Pick<SharedSession, "owner" | "agent" | "id">): string {
-  return `${owner} ${agent} ${id}`;
+function identityOf({
+  number,
+  agent,
+  storedId,
+}: Pick<SharedSession, "number" | "agent" | "storedId">): string {
+  return `${number} ${agent} ${storedId}`;
 }
 
 const HOUR_MS = 3_600_000;

@@ -30,8 +30,12 @@ export interface SharedSession {
   seq: number;
   heldSeq: number;
   updatedAt: string;
+  /** What the hub holds of it, in chunks of the usual size, as it was counted; -1: not yet. */
   chunks: number;
 }
+
+/** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a replica about as many. */
+export const WEIGHT_BYTES = 4096;
 
 const TABLES = `
 CREATE TABLE IF NOT EXISTS shared_sessions (
@@ -60,6 +64,14 @@ CREATE TABLE IF NOT EXISTS shared_deeds (
   idx INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS shared_deeds_chunk ON shared_deeds(stored_id, idx);
+-- rows of the hub that are not taken, and why
+CREATE TABLE IF NOT EXISTS shared_refused (
+  number TEXT PRIMARY KEY,
+  project TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  session TEXT NOT NULL,
+  fault TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS shared_feeds (
   project TEXT NOT NULL,
   origin TEXT NOT NULL,
@@ -71,6 +83,8 @@ CREATE TABLE IF NOT EXISTS shared_feeds (
 
 type ReplicaPaths = Pick<Paths, "shared">;
 
+/** Raised when what a pull writes means something else. */
+const FORMAT = 2;
 /** A digest of the rules under which the replica was filled. */
 const SHARE_RULES_FACT = "share_rules";
 
@@ -88,7 +102,7 @@ export function openForPull(
   paths: ReplicaPaths,
   { redact, exclude }: Pick<Settings, "redact" | "exclude">,
 ): Store {
-  const rules = shortHash(JSON.stringify([exclude, redact.extra])).toString(36);
+  const rules = shortHash(JSON.stringify([FORMAT, exclude, redact.extra])).toString(36);
   let replica = openReplica(paths);
   const before = readFact(replica, SHARE_RULES_FACT);
   if (before !== undefined && before !== rules) {
@@ -124,6 +138,27 @@ export function readShared({ db }: Store): SharedSession[] {
      FROM shared_sessions ORDER BY updated_at DESC, stored_id`,
   );
   return rows.all() as unknown[] as SharedSession[];
+}
+
+/** Returns what a session takes here, in chunks of the usual size. */
+export function heldSize({ db }: Store, storedId: string): number {
+  const size = (bytes: string) =>
+    `coalesce(sum(max(1, (${bytes} + ${WEIGHT_BYTES - 1}) / ${WEIGHT_BYTES})), 0)`;
+  const row = db
+    .prepare(
+      `SELECT ${size("length(content) + length(tools) + coalesce((SELECT sum(length(target) + length(input) + length(result) + coalesce(length(paths), 0)) FROM shared_deeds JOIN deeds ON id = deed WHERE stored_id = session_id AND idx = chunk_index), 0)")} AS size
+       FROM session_chunks WHERE session_id = ?`,
+    )
+    .get(storedId);
+  return Number(row?.size);
+}
+
+/** Returns the sessions of the hub that were not taken, each with why. */
+export function refusedSessions(paths: ReplicaPaths): string[] {
+  const rows = withReplica(paths, ({ db }) =>
+    db.prepare("SELECT session, fault FROM shared_refused ORDER BY session").all(),
+  );
+  return (rows ?? []).map(({ session, fault }) => `${session} (${fault})`);
 }
 
 /** Removes a session and its contents. */

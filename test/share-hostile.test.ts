@@ -1,0 +1,267 @@
+/** A member who writes raw rows to the hub: every reader still finds what it found before, and `health` names the rows. */
+
+import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { openStore } from "../lib/store/store.ts";
+import { hasPostgres } from "./support/postgres.ts";
+import { hubPerBlock, initHub, PROJECT, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
+
+// A test that takes too long has its processes killed, the server among them.
+setDefaultTimeout(60_000);
+
+const ORIGIN = "00000000-0000-4000-9000-000000000001";
+const CONSTRAINTS = ["origins_claims", "sessions_claims", "chunks_claims"];
+
+interface RawSession {
+  id: string;
+  agent?: string;
+  seq?: string;
+  updatedAt?: string;
+  claim?: number;
+  project?: string;
+  number?: string;
+}
+
+describe.skipIf(!hasPostgres())("a hostile member", () => {
+  const postgres = hubPerBlock();
+  beforeAll(() => {
+    postgres.sql("GRANT team_app TO eve");
+    postgres.sql(`INSERT INTO session_memory.origins (id, machine) VALUES ('${ORIGIN}', 'mallet')`, "eve");
+  });
+
+  const session = ({
+    id,
+    agent = "claude",
+    seq = "1",
+    updatedAt,
+    claim = 1,
+    project = PROJECT,
+    ...raw
+  }: RawSession) =>
+    `INSERT INTO session_memory.sessions (${raw.number ? "number, " : ""}agent, id, origin, machine, audience, project, seq,
+       folder, updated_at, lines, chunks) ${raw.number ? "OVERRIDING SYSTEM VALUE " : ""}
+     VALUES (${raw.number ? `${raw.number}, ` : ""}'${agent}', '${id}', '${ORIGIN}', 'mallet', 'team_app', '${project}', ${seq},
+       '', '${updatedAt ?? new Date().toISOString()}', 1, ${claim});`;
+  const chunks = (id: string, count: number, body = "'{}'") =>
+    `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
+     SELECT number, n, 1, '\\x00', '2026-01-01T00:00:00Z', ${body}, 'User: flood ' || n
+     FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'eve';`;
+  /** Runs work on the hub as it was before it checked what rows claim. */
+  const unchecked = async (work: () => Promise<void>) => {
+    const table = (name: string) => name.slice(0, name.indexOf("_"));
+    const checks = CONSTRAINTS.map((name) => ({
+      name,
+      sql: postgres
+        .sql(`SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = '${name}'`)
+        .join(" "),
+    }));
+    for (const { name } of checks) {
+      postgres.sql(`ALTER TABLE session_memory.${table(name)} DROP CONSTRAINT IF EXISTS ${name}`);
+    }
+    try {
+      await work();
+    } finally {
+      postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
+      postgres.sql(`UPDATE session_memory.origins SET seq = 0 WHERE id = '${ORIGIN}'`);
+      for (const { name, sql } of checks) {
+        if (sql) postgres.sql(`ALTER TABLE session_memory.${table(name)} ADD CONSTRAINT ${name} ${sql}`);
+      }
+    }
+  };
+
+  const HITS = ["why are refunds booked twice", "what is the port", "who wakes the elevator"];
+  const honest = () => {
+    const alice = sharer(postgres, { role: "alice", machine: "desk" });
+    const bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    for (const [at, question] of HITS.entries()) say(alice, uuid(at + 1), [question, `answer ${at}`]);
+    const remove = () => {
+      postgres.sql("DELETE FROM session_memory.sessions");
+      alice.remove();
+      bob.remove();
+    };
+    return { alice, bob, [Symbol.dispose]: remove };
+  };
+  const ofAlice = (bob: Sharer) =>
+    Object.keys(wordsIn(bob.paths.shared)).filter((id) => id.startsWith("alice@"));
+  const ALL = HITS.map((_, at) => `alice@desk:${uuid(at + 1)}`);
+
+  test("is refused claims that cannot be true", () => {
+    for (const row of [
+      { id: "a", claim: 2_147_483_647 },
+      { id: "a", claim: -1 },
+      { id: "a", seq: "9223372036854775807" },
+      { id: "a", seq: "-1" },
+    ]) {
+      expect(postgres.refusal(session(row), "eve")).toContain("sessions_claims");
+    }
+    expect(
+      postgres.refusal(
+        `UPDATE session_memory.origins SET seq = 9223372036854775807 WHERE id = '${ORIGIN}'`,
+        "eve",
+      ),
+    ).toContain("origins_claims");
+    postgres.sql(session({ id: "deeds" }), "eve");
+    const deeds =
+      "(SELECT jsonb_build_object('deeds', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 2001))";
+    expect(postgres.refusal(chunks("deeds", 1, deeds), "eve")).toContain("chunks_claims");
+    // a number taken ahead of its turn would end another member's publishing
+    expect(postgres.refusal(session({ id: "ahead", number: "1000" }), "eve")).toContain("permission denied");
+    postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
+  });
+
+  const claims: [what: string, rows: () => string, named: string | undefined][] = [
+    [
+      "more chunks than any disk holds",
+      () => session({ id: "huge", claim: 2_147_483_647, updatedAt: "2099-01-01" }),
+      undefined,
+    ],
+    [
+      "the highest number there is",
+      () => session({ id: "last", seq: "9223372036854775807" }),
+      "eve@mallet:last",
+    ],
+    ["a number below all", () => session({ id: "below", seq: "-7" }), "eve@mallet:below"],
+    [
+      "one id for sessions of two agents",
+      () => session({ id: "twin" }) + session({ id: "twin", agent: "codex" }),
+      "eve@mallet:twin",
+    ],
+    [
+      "one id for sessions of agents that nobody knows",
+      () => session({ id: "odd", agent: "x1" }) + session({ id: "odd", agent: "x2" }),
+      "eve@mallet:odd",
+    ],
+    ["no time", () => session({ id: "dateless", updatedAt: "zzzz" }), "eve@mallet:dateless"],
+  ];
+  for (const [what, rows, named] of claims) {
+    test(`who claims ${what} takes nothing from others`, async () => {
+      using people = honest();
+      const { alice, bob } = people;
+      await alice.share();
+      await bob.share();
+      expect(ofAlice(bob)).toEqual(ALL);
+      await unchecked(async () => {
+        postgres.sql(rows(), "eve");
+        for (let round = 0; round < 2; round++) {
+          await bob.share();
+          expect(ofAlice(bob)).toEqual(ALL);
+        }
+        // what is said later arrives too
+        say(alice, uuid(9), ["what came later", "this"]);
+        await alice.share();
+        await bob.share();
+        expect(ofAlice(bob)).toEqual([...ALL, `alice@desk:${uuid(9)}`]);
+        const findings = JSON.parse((await bob.run("health", "--json")).stdout).findings as {
+          what: string;
+        }[];
+        const said = findings.map(({ what }) => what).filter((text) => text.includes("hub"));
+        expect(said.join("\n").includes("eve@mallet")).toBe(named !== undefined);
+        if (named !== undefined) expect(said.join("\n")).toContain(named);
+      });
+      await bob.share();
+      const { findings } = JSON.parse((await bob.run("health", "--json")).stdout);
+      expect(JSON.stringify(findings)).not.toContain("eve@mallet");
+    });
+  }
+
+  test("fills no more of a replica than an equal share, whatever is claimed", async () => {
+    using people = honest();
+    const { alice, bob } = people;
+    bob.configure({ share: { maxChunks: 10 } });
+    await alice.share();
+    await unchecked(async () => {
+      postgres.sql(session({ id: "flood" }) + chunks("flood", 5000), "eve");
+      for (let at = 0; at < 30; at++)
+        postgres.sql(session({ id: `drop${at}` }) + chunks(`drop${at}`, 1), "eve");
+      await bob.share();
+      const held = wordsIn(bob.paths.shared);
+      expect(ofAlice(bob)).toEqual(ALL);
+      expect(held["eve@mallet:flood"]).toBeUndefined();
+      expect(Object.values(held).flat()).toHaveLength(10);
+      // a session that grows after it was read is counted again
+      postgres.sql(
+        chunks("drop29", 40)
+          .replace("generate_series(0, 39)", "generate_series(1, 40)")
+          .replace("n, 1,", "n, 2,"),
+        "eve",
+      );
+      postgres.sql("UPDATE session_memory.sessions SET seq = 2 WHERE id = 'drop29'", "eve");
+      await bob.share();
+      expect(ofAlice(bob)).toEqual(ALL);
+      expect(Object.values(wordsIn(bob.paths.shared)).flat().length).toBeLessThanOrEqual(10);
+    });
+  });
+
+  test("makes little of a replica with much that packs well", async () => {
+    using people = honest();
+    const { alice, bob } = people;
+    await alice.share();
+    await unchecked(async () => {
+      const deeds =
+        "(SELECT jsonb_build_object('deeds', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 250000))";
+      postgres.sql(session({ id: "dense" }) + chunks("dense", 1, deeds), "eve");
+      await bob.share();
+      const store = openStore(bob.paths.shared);
+      const count = Number(store.db.prepare("SELECT count(*) AS n FROM deeds").get()?.n);
+      store.close();
+      expect(count).toBeLessThanOrEqual(2000);
+      // what unpacks to more than a share is read no further
+      bob.configure({ share: { maxChunks: 2000 } });
+      const wide = "jsonb_build_object('tools', repeat('x y ', 260000))";
+      postgres.sql(session({ id: "wide" }) + chunks("wide", 100, wide), "eve");
+      await bob.share();
+      expect(wordsIn(bob.paths.shared)["eve@mallet:wide"]).toBeUndefined();
+      expect(ofAlice(bob)).toEqual(ALL);
+    });
+  });
+
+  test("has no session that is newer than the moment it was read", async () => {
+    using people = honest();
+    const { alice, bob } = people;
+    await alice.share();
+    postgres.sql(
+      session({ id: "future", updatedAt: "2099-01-01T00:00:00.000Z" }) + chunks("future", 1),
+      "eve",
+    );
+    const times = () => {
+      const store = openStore(bob.paths.shared);
+      const rows = store.db.prepare(
+        `SELECT updated_at AS at, (SELECT max(timestamp) FROM session_chunks c WHERE c.session_id = s.id) AS chunk
+         FROM sessions s WHERE id = 'eve@mallet:future'`,
+      );
+      const found = rows.get();
+      store.close();
+      return found;
+    };
+    const before = new Date().toISOString();
+    await bob.share();
+    const { at } = times() ?? {};
+    expect(String(at) >= before && String(at) <= new Date().toISOString()).toBe(true);
+    // read again, it does not grow younger
+    say(alice, uuid(8), ["another", "one"]);
+    await alice.share();
+    await Bun.sleep(5);
+    postgres.sql(session({ id: "more" }) + chunks("more", 1), "eve");
+    await bob.share();
+    expect(times()?.at).toBe(at);
+    postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
+  });
+
+  test("is read past on a hub whose tables are older than this program", async () => {
+    postgres.sql("CREATE DATABASE older OWNER hub_admin", "postgres", "postgres");
+    const at = { url: (role: string) => postgres.url(role, { database: "older" }) };
+    await initHub(at);
+    const older = (sql: string) => postgres.sql(sql, "postgres", "older");
+    for (const name of CONSTRAINTS) {
+      older(`ALTER TABLE session_memory.${name.slice(0, name.indexOf("_"))} DROP CONSTRAINT ${name}`);
+    }
+    older("UPDATE session_memory.facts SET value = '2' WHERE name = 'version'");
+    using alice = sharer(at, { role: "alice", machine: "desk" });
+    using bob = sharer(at, { role: "bob", machine: "laptop" });
+    say(alice, uuid(1), ["first", "one"]);
+    await alice.share();
+    await bob.share();
+    expect(ofAlice(bob)).toEqual([`alice@desk:${uuid(1)}`]);
+    older("UPDATE session_memory.facts SET value = '99' WHERE name = 'version'");
+    expect((await bob.run("share")).stderr).toContain("its tables are version 99");
+  });
+});
