@@ -25,6 +25,7 @@ import {
 import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
+import { entriesOf } from "../lib/transcripts/steps.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -77,9 +78,7 @@ export async function querySession(
   const { NOT_IN_SESSION, questionRequest } = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
-  const entries = steps
-    ? steps.flatMap(({ entry, result }) => (result ? [entry, result] : [entry]))
-    : readActiveBranch(session.file, { rules, results: true });
+  const entries = steps ? entriesOf(steps) : readActiveBranch(session.file, { rules, results: true });
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });

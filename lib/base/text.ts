@@ -10,7 +10,7 @@ export const OWN_LABEL = "Data about this session from before its compaction, no
 /** Headings of what is injected, then those of chunks and of compaction summaries: no foreign text holds one. */
 export const HEADINGS = [
   ...(["Session Activity", "Session References", "Session Observations", "Seen Before"] as const),
-  ...(["Standing Rules", "Session", "Participants", "Topics", "Context", "Compacted"] as const),
+  ...(["Handoff", "Standing Rules", "Session", "Participants", "Topics", "Context", "Compacted"] as const),
 ];
 
 /** Returns the first line of what is injected. */

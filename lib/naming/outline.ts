@@ -26,7 +26,7 @@ interface OutlineOptions {
 
 const PROMPT_CHARS = 120;
 const PART_CHARS = 80;
-/** Of what a section's work names: characters, files, and commands that failed or commits. */
+/** The most that a section's line of work takes: characters, files, and of failed commands and of commits each. */
 const WORK = { chars: 300, files: 6, each: 3 };
 /** For the line that counts what is not shown. */
 const COUNT_CHARS = 80;
@@ -84,15 +84,25 @@ function sectionLines(
         : [["tool", "[Compacted]"]];
     add(["place", `L${line}`], " ", ["time", `[${time}]`], " ", ...rewound, ...said);
   }
-  const work = workLine(steps, cwd);
+  const work = workLine(steps, { cwd, ...WORK });
   if (work !== "") add(`  ${work}`);
   const decision = decisionOf(steps);
   if (decision !== undefined) add("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`);
   return lines;
 }
 
-/** Lists the files edited, the commands that failed and the commits. */
-function workLine(steps: readonly Step[], cwd: string | undefined): string {
+interface WorkOptions {
+  /** The directory that files are named in. */
+  cwd: string | undefined;
+  /** The most characters. */
+  chars: number;
+  /** The most files, and of failed commands and of commits each. */
+  files: number;
+  each: number;
+}
+
+/** Lists the files edited, the commands that failed and the commits, on one line. */
+export function workLine(steps: readonly Step[], { cwd, chars, files, each }: WorkOptions): string {
   const edited = new Set<string>();
   const failed = new Set<string>();
   const commits: string[] = [];
@@ -110,12 +120,12 @@ function workLine(steps: readonly Step[], cwd: string | undefined): string {
     if (commit !== undefined) commits.push(oneLine(commit, PART_CHARS));
   }
   const parts = [
-    ...(edited.size > 0 ? [`edited ${listed([...edited], WORK.files)}`] : []),
+    ...(edited.size > 0 ? [`edited ${listed([...edited], files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
-    ...(failed.size > 0 ? [`failed: ${listed([...failed], WORK.each)}`] : []),
-    ...(commits.length > 0 ? [`committed: ${listed(commits, WORK.each)}`] : []),
+    ...(failed.size > 0 ? [`failed: ${listed([...failed], each)}`] : []),
+    ...(commits.length > 0 ? [`committed: ${listed(commits, each)}`] : []),
   ];
-  return truncate(parts.join("; "), WORK.chars);
+  return truncate(parts.join("; "), chars);
 }
 
 function decisionOf(steps: readonly Step[]): { line: number; text: string } | undefined {

@@ -7,7 +7,7 @@ import { ownCommand } from "../base/runtime.ts";
 import { headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
 import { formatAge, formatLocal } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import type { Ledger, Observation } from "../observe/observations.ts";
+import type { Observation } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -167,9 +167,8 @@ const TEXT_CHARS = 240;
 const OPEN_MAX = 6;
 const RECENT_MAX = 8;
 const FILES_MAX = 12;
-/** A session that nobody observed is observed by rule here and now, up to this size. */
-const READ_BYTES_MAX = 4 * 1024 * 1024;
-
+/** A larger session that nobody observed would hold up the prompt. */
+const OBSERVED_BYTES_MAX = 4 * 1024 * 1024;
 interface HandOverOptions {
   paths: Paths;
   settings: Pick<Settings, "redact" | "exclude" | "observe">;
@@ -181,8 +180,11 @@ interface HandOverOptions {
  * when nothing was observed.
  */
 export async function handOverLines(session: Session, options: HandOverOptions): Promise<string[]> {
-  const { foldLedger, isOpen, MARKS, openThreads } = await import("../observe/observations.ts");
-  const memory = foldLedger(await readOrObserve(session, options));
+  const [{ foldLedger, isOpen, MARKS, openThreads }, { handedLedger }] = await Promise.all([
+    import("../observe/observations.ts"),
+    import("../observe/handed-ledger.ts"),
+  ]);
+  const memory = foldLedger(await handedLedger(session, { ...options, maxBytes: OBSERVED_BYTES_MAX }));
   const threads = new Set(openThreads(memory));
   const rules = memory.observations.filter((item) => isOpen(item, memory) && !threads.has(item));
   const listed = new Set([...threads, ...rules]);
@@ -196,20 +198,4 @@ export async function handOverLines(session: Session, options: HandOverOptions):
     ...recent.map(line("noted")),
     ...(files.length > 0 ? [`- modified: ${quote(truncate(files.join(", "), TEXT_CHARS))}`] : []),
   ];
-}
-
-async function readOrObserve(session: Session, { paths, settings }: HandOverOptions): Promise<Ledger> {
-  const [{ readLedger, redactLedger }, { observe }, { readRules }, { readActiveBranch }] = await Promise.all([
-    import("../observe/ledger.ts"),
-    import("../observe/observe.ts"),
-    import("../transcripts/rules.ts"),
-    import("../transcripts/tree.ts"),
-  ]);
-  const { ledger } = readLedger(session, { paths, entries: [] });
-  if (ledger.length > 0) return redactLedger(ledger, settings.redact.extra);
-  if (session.size > READ_BYTES_MAX) return [];
-  const rules = readRules(settings);
-  const entries = readActiveBranch(session.file, { rules, results: true });
-  const observing = { ledger, entries, settings: settings.observe, timezone: "UTC", redact: rules.clean };
-  return (await observe({ ...observing, when: "all", append: () => {} })).ledger;
 }

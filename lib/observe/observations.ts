@@ -17,6 +17,9 @@ export const MARKS: Record<Priority, string> = { red: "🔴", yellow: "🟡", gr
 /** Completed work begins with this. */
 export const DONE = "✅";
 
+/** A commit, by rule, begins with this. */
+export const COMMITTED = `${DONE} Committed: `;
+
 /** One thing worth keeping, on one line. */
 export interface Observation {
   id: string;

@@ -21,7 +21,15 @@ import { errorLines } from "../transcripts/error-lines.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { type Step, stepsOf } from "../transcripts/steps.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
-import { DONE, type Draft, excerpt, type Memory, openThreads, type StepNotes } from "./observations.ts";
+import {
+  COMMITTED,
+  DONE,
+  type Draft,
+  excerpt,
+  type Memory,
+  openThreads,
+  type StepNotes,
+} from "./observations.ts";
 
 /** Characters kept of each text: of a longer message its beginning and end. */
 const CHARS = { message: 330, offer: 200, answer: 80, rule: 200, command: 80 };
@@ -180,7 +188,7 @@ function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
     }
     if (known && result) known.isFixed = true;
     const message = commitMessage(target);
-    if (message) commits.push(draftAt(entry, "yellow", `${DONE} Committed: ${clean(message)}`));
+    if (message) commits.push(draftAt(entry, "yellow", `${COMMITTED}${clean(message)}`));
   }
   const failed = [...failures].map(([name, failure]) => failureDraft(name, failure));
   const notes = [causes, failed, commits].flatMap((drafts) => drafts.slice(-MOST.notes));

@@ -47,6 +47,11 @@ export function stepsOf(entries: readonly Entry[]): Step[] {
     });
 }
 
+/** Returns steps as the entries that they were made of, each result behind its call. */
+export function entriesOf(steps: readonly Step[]): Entry[] {
+  return steps.flatMap(({ entry, result }) => (result ? [entry, result] : [entry]));
+}
+
 /** Returns whether a step passes the filter. Steps without a time pass any times. */
 export function isWanted(
   step: Step,
