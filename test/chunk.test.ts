@@ -106,10 +106,9 @@ describe("chunkExchange()", () => {
           { start: 0, line: 7 },
           { start: 64, line: 9 },
         ],
-        contextContent:
+        header:
           "[Session from February 5, 2026 at 9:30 PM Melbourne time]\n[Participants: User and Assistant]\n[Topics: database]\n" +
-          "[Context: User asks: Why WAL? We decided on it because readers must not block.]\n\n" +
-          "User: Why WAL? We decided on it because readers\nmust not block.\nAssistant: Because the sqlite database is read by hooks.",
+          "[Context: User asks: Why WAL? We decided on it because readers must not block.]\n\n",
         tools: "Edit lib/store/store.ts",
         tokens: expect.any(Number),
       },
@@ -180,7 +179,7 @@ describe("chunkExchange()", () => {
 
   test("writes midnight, noon, summer time and a missing time into the header", () => {
     const header = (at: string | undefined, timezone: string) =>
-      chunksOf([said("user", "hi", { at })], { timezone })[0]?.contextContent.split("\n")[0];
+      chunksOf([said("user", "hi", { at })], { timezone })[0]?.header.split("\n")[0];
     expect(header("2026-01-01T00:00:00.000Z", "UTC")).toBe("[Session from January 1, 2026 at 12:00 AM UTC]");
     expect(header("2026-01-01T12:05:00.000Z", "UTC")).toBe("[Session from January 1, 2026 at 12:05 PM UTC]");
     expect(header("2026-03-29T00:59:59.000Z", "Europe/Berlin")).toBe(

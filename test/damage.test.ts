@@ -84,7 +84,7 @@ test("rows of which damage left garbage are found without their lines", async ()
   using home = homeWith([]);
   await home.run("embed");
   const store = openHomeStore(home);
-  store.db.exec("UPDATE session_chunks SET row_lines = char(165, 165, 165)");
+  store.db.exec("UPDATE chunks SET row_lines = char(165, 165, 165)");
   store.close();
   const { stdout, stderr, exitCode } = await home.run(
     "search",

@@ -84,7 +84,7 @@ function vectorsIn(store: Store): { id: number; values: number[] }[] {
 
 /** Makes the server's refusals those of yesterday. */
 function aDayPasses(store: Store): void {
-  store.db.exec("UPDATE session_chunks SET embedding_failures = max(embedding_failures - 1, 0)");
+  store.db.exec("UPDATE chunks SET embedding_failures = max(embedding_failures - 1, 0)");
 }
 
 function manyTurns(count: number, word = "question") {

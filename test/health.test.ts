@@ -182,7 +182,7 @@ describe("checkHealth()", () => {
     ]);
     const store = openHomeStore(home);
     store.db.exec("INSERT INTO embedders (model, dimensions) VALUES ('first', 8)");
-    store.db.exec("UPDATE session_chunks SET embedder = 1, embedding = zeroblob(32)");
+    store.db.exec("UPDATE chunks SET embedder = 1, embedding = zeroblob(32)");
     store.close();
     expect(findingsOf(check(home, { settings }))).toEqual([
       "warning: semantic search is off: the vectors are of another model than second (8), run embed",

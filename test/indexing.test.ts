@@ -290,7 +290,7 @@ describe("indexSessions()", () => {
     await indexHome(home, store);
     const before = contentOf(store);
     store.db.exec(
-      "CREATE TRIGGER full BEFORE INSERT ON session_chunks BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
+      "CREATE TRIGGER full BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'disk is full'); END",
     );
     writeClaude(home, { id: TWO, rows: [turn("second", "two")] });
     await expect(indexHome(home, store)).rejects.toMatchObject({

@@ -282,7 +282,7 @@ test("an embedder that does not answer leaves the search to words, and says so",
   await sessionSearch({ query: "sextant" }, { config });
   const store = openStore(home.paths.database);
   store.db.exec(`INSERT INTO embedders (model, dimensions) VALUES ('m', 8);
-    UPDATE session_chunks SET embedder = 1, embedding = zeroblob(32)`);
+    UPDATE chunks SET embedder = 1, embedding = zeroblob(32)`);
   store.close();
   const answer = await sessionSearch({ query: "sextant" }, { config });
   expect(ids(answer)).toEqual([ID]);

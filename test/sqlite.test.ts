@@ -84,11 +84,11 @@ describe("openStore()", () => {
 });
 
 describe("openVersioned()", () => {
-  const schema = "CREATE TABLE t (x)";
+  const tables = { schema: "CREATE TABLE t (x)", version: 2 };
 
   /** A database whose row is only in its log. */
   function withValue(path: string, value: string): string {
-    const db = openVersioned(path, { schema });
+    const db = openVersioned(path, tables);
     db.prepare("INSERT INTO t VALUES (?)").run(value);
     db.close();
     return path;
@@ -105,7 +105,7 @@ describe("openVersioned()", () => {
     const old = `${path}.linked`;
     linkSync(path, old);
     openDatabase(path).exec("PRAGMA user_version = 8");
-    openVersioned(path, { schema, carry: (from, to) => copyTable("t", from, to) }).close();
+    openVersioned(path, { ...tables, carry: (from, to) => copyTable("t", from, to) }).close();
     expect([path, old].map((file) => valuesIn(openDatabase(file)))).toEqual([[{ x: "old" }], [{ x: "old" }]]);
   });
 
@@ -115,11 +115,11 @@ describe("openVersioned()", () => {
     openDatabase(path).exec("PRAGMA wal_checkpoint(TRUNCATE)");
     for (const part of ["-wal", "-shm"]) rmSync(path + part, { force: true });
     const release = tryLock(lock);
-    expect(() => openVersioned(path, { schema })).toThrow("another process is carrying it over");
+    expect(() => openVersioned(path, tables)).toThrow("another process is carrying it over");
     expect(readdirSync(dirname(path)).sort()).toEqual(["memory.db", "memory.db.carry.lock"]);
     release?.();
     writeFileSync(lock, `4194304 ${JSON.stringify({ host: hostname(), started: "1" })}`);
-    expect(valuesIn(openVersioned(path, { schema, carry: () => false }))).toEqual([{ x: "old" }]);
+    expect(valuesIn(openVersioned(path, { ...tables, carry: () => false }))).toEqual([{ x: "old" }]);
     expect(existsSync(lock)).toBe(false);
   });
 });

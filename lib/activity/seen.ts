@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { FailedCommand } from "../search/seen-before.ts";
-import { isOfThisVersion } from "../store/carry-over.ts";
+import { INDEX_VERSION, isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
@@ -71,7 +71,7 @@ function holdsAny(file: string, keys: readonly number[]): boolean {
   try {
     const find = "SELECT 1 FROM error_lines WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1";
     // the next run over an index of another version carries it over
-    return isOfThisVersion(db) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
+    return isOfVersion(db, INDEX_VERSION) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
   } finally {
     db.close();
   }

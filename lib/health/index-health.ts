@@ -215,7 +215,7 @@ function readIndexMetrics(
     .get();
   const since = new Date(now.getTime() - DAY_MS).toISOString();
   return {
-    totalChunks: count(store, "SELECT count(*) AS n FROM session_chunks"),
+    totalChunks: count(store, "SELECT count(*) AS n FROM chunks"),
     totalSessions: Number(state?.sessions ?? 0),
     lastIndexed: state?.last ? String(state.last) : null,
     avgIndexTimePerSession: rounded(state?.took),
@@ -239,7 +239,7 @@ function rounded(value: unknown): number | null {
 /** Only chunks that the full text knows to hold a marker are read. */
 function readRedactions(store: Store): number {
   const rows = store.db.prepare(
-    `SELECT content, tools FROM session_chunks
+    `SELECT content, tools FROM chunks
      WHERE id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH '"redacted"')`,
   );
   let redactions = 0;

@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import type { Settings } from "../config/config.ts";
-import { copyTable, eachRow } from "../store/carry-over.ts";
+import { columnsOf, copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import { hostId } from "./index-state.ts";
@@ -86,31 +86,47 @@ function carryChunks({ from, to, rules, ids }: Carrying): boolean {
   const cache = to.prepare(
     "INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)",
   );
-  const isWhole = copyTable("session_chunks", from, to, (row) => {
+  const columns = columnsOf("chunks", to);
+  const insert = to.prepare(
+    `INSERT OR IGNORE INTO chunks (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+  );
+  const isWhole = eachRow(from, { table: chunkTable(from), columns: "*" }, (row) => {
     const { content_hash = null, embedder = null, embedding = null } = row;
     if (!ids.has(String(row.session_id))) {
       if (embedder !== null) cache.run(content_hash, embedder, embedding);
-      return undefined;
+      return;
     }
-    const texts = cleanTexts(row, rules);
-    if (rules.hasText(texts.content) || rules.hasText(texts.tools)) return undefined;
-    if (texts.context_content === row.context_content) return { ...row, ...texts };
-    const hash = contentHash(texts.context_content);
-    return { ...row, ...texts, content_hash: hash, embedder: null, embedding: null };
+    const header = headerFrom(row);
+    const texts = cleanTexts({ ...row, header }, rules);
+    if (rules.hasText(texts.content) || rules.hasText(texts.tools)) return;
+    const isSame = texts.header === header && texts.content === row.content;
+    const vector = isSame ? {} : { content_hash: contentHash(texts), embedder: null, embedding: null };
+    const kept: SqlRow = { ...row, ...texts, ...vector };
+    insert.run(...columns.map((column) => kept[column] ?? null));
   });
-  for (const { id } of to.prepare("SELECT id FROM session_chunks").all()) putFullText({ db: to }, Number(id));
+  for (const { id } of to.prepare("SELECT id FROM chunks").all()) putFullText({ db: to }, Number(id));
   to.exec(`UPDATE index_state SET chunk_count =
-    (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`);
+    (SELECT count(*) FROM chunks c WHERE c.session_id = index_state.session_id)`);
   return isWhole;
 }
 
+/** Returns the table of an index that holds its chunks; up to version 2 it had the promised name. */
+function chunkTable(from: SqlDatabase): string {
+  return columnsOf("chunks", from).length > 0 ? "chunks" : "session_chunks";
+}
+
+/** Returns a chunk's header, which up to version 2 was stored before a second copy of the content. */
+function headerFrom({ header, content, context_content }: SqlRow): string {
+  const length = String(context_content).length - String(content).length;
+  return String(header ?? String(context_content).slice(0, length));
+}
+
 function cleanTexts(row: SqlRow, { clean }: Rules) {
-  const [content, context] = [String(row.content), String(row.context_content)];
-  const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
+  const said = cleanMessages({ content: String(row.content), rowLines: String(row.row_lines) }, clean);
   return {
     content: said.content,
     row_lines: said.rowLines,
-    context_content: clean(context.slice(0, context.length - content.length)) + said.content,
+    header: clean(String(row.header)),
     topic_tags: cleanList(String(row.topic_tags), clean),
     tools: clean(String(row.tools)),
   };

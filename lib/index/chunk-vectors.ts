@@ -1,5 +1,5 @@
 /**
- * The chunks' vectors: exact in `session_chunks.embedding`, as sign bits in `session_embeddings` (vec0), and in a cache
+ * The chunks' vectors: exact in `chunks.embedding`, as sign bits in `session_embeddings` (vec0), and in a cache
  * by content hash while no chunk has them. Each belongs to an embedder, identified by model and dimensions.
  */
 
@@ -15,7 +15,8 @@ const FAILED_FACT = "vectors_failed";
 export interface PendingChunk {
   id: number;
   hash: Uint8Array;
-  contextContent: string;
+  /** What is embedded: its header and content. */
+  text: string;
   /** The day since 1970 on which the server refused its text; 0: never. */
   refusedOn: number;
 }
@@ -28,8 +29,7 @@ export function vectorSource(store: Store, embedding: EmbeddingConfig | undefine
   if (!embedding) return { mode: "off", why: "no embedding in config.json" };
   const embedder = findEmbedder(store, embedding);
   const hasChunk = (where: string, ...values: number[]) =>
-    store.db.prepare(`SELECT 1 FROM session_chunks WHERE embedder ${where} LIMIT 1`).get(...values) !==
-    undefined;
+    store.db.prepare(`SELECT 1 FROM chunks WHERE embedder ${where} LIMIT 1`).get(...values) !== undefined;
   if (embedder === undefined || !hasChunk("= ?", embedder)) {
     const why = hasChunk("IS NOT NULL")
       ? `the vectors are of another model than ${embedding.model} (${embedding.dimensions}), run embed`
@@ -58,7 +58,7 @@ export function pendingChunks(
   { embedder, after, limit, before }: { embedder: number; after: number; limit: number; before: number },
 ): PendingChunk[] {
   const select = db.prepare(
-    `SELECT id, content_hash, context_content, embedding_failures FROM session_chunks
+    `SELECT id, content_hash, header || content AS text, embedding_failures FROM chunks
      WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
   );
   // one query for each embedder, since the index has no "other than"
@@ -68,7 +68,7 @@ export function pendingChunks(
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
-      contextContent: String(row.context_content),
+      text: String(row.text),
       refusedOn: Number(row.embedding_failures),
     }))
     .sort((a, b) => a.id - b.id)
@@ -78,7 +78,7 @@ export function pendingChunks(
 /** Returns how many chunks have no vector of this embedder. */
 export function countPending(store: Store, embedder: number | undefined): number {
   const row = store.db
-    .prepare("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NOT ?")
+    .prepare("SELECT count(*) AS n FROM chunks WHERE embedder IS NOT ?")
     .get(embedder ?? -1);
   return Number(row?.n ?? 0);
 }
@@ -94,7 +94,7 @@ export function countFailed(store: Store, embedding: EmbeddingConfig | undefined
   if (embedder !== undefined && readFact(store, FAILED_FACT) === String(embedder))
     return countPending(store, embedder);
   const row = store.db
-    .prepare("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NULL AND embedding_failures > 0")
+    .prepare("SELECT count(*) AS n FROM chunks WHERE embedder IS NULL AND embedding_failures > 0")
     .get();
   return Number(row?.n ?? 0);
 }
@@ -113,7 +113,7 @@ export function knownVector(store: Store, hash: Uint8Array, embedder: number): U
       .prepare("SELECT embedding FROM vector_cache WHERE content_hash = ? AND embedder = ?")
       .get(hash, embedder) ??
     store.db
-      .prepare("SELECT embedding FROM session_chunks WHERE content_hash = ? AND embedder = ? LIMIT 1")
+      .prepare("SELECT embedding FROM chunks WHERE content_hash = ? AND embedder = ? LIMIT 1")
       .get(hash, embedder);
   return row?.embedding as Uint8Array | undefined;
 }
@@ -126,7 +126,7 @@ export function putVector(
 ): void {
   const { db } = store;
   const current = db
-    .prepare("SELECT embedder FROM session_chunks WHERE id = ? AND content_hash = ?")
+    .prepare("SELECT embedder FROM chunks WHERE id = ? AND content_hash = ?")
     .get(chunk.id, chunk.hash);
   if (!current) {
     db.prepare("INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)").run(
@@ -137,9 +137,11 @@ export function putVector(
     return;
   }
   if (current.embedder !== null) keepVector(store, chunk.id);
-  db.prepare(
-    "UPDATE session_chunks SET embedding = ?, embedder = ?, embedding_failures = 0 WHERE id = ?",
-  ).run(embedding, embedder, chunk.id);
+  db.prepare("UPDATE chunks SET embedding = ?, embedder = ?, embedding_failures = 0 WHERE id = ?").run(
+    embedding,
+    embedder,
+    chunk.id,
+  );
   db.prepare("DELETE FROM vector_cache WHERE content_hash = ? AND embedder = ?").run(chunk.hash, embedder);
   if (readFact(store, TABLE_FACT) !== String(embedder)) return;
   if (store.db.vectors.mode === "vec0") insertBits(store, chunk.id, embedding);
@@ -148,7 +150,7 @@ export function putVector(
 
 /** Notes that the server refused the chunks' texts on a day. */
 export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day: number): void {
-  const note = db.prepare("UPDATE session_chunks SET embedding_failures = ? WHERE id = ?");
+  const note = db.prepare("UPDATE chunks SET embedding_failures = ? WHERE id = ?");
   db.transaction(() => {
     for (const { id } of chunks) note.run(day, id);
   });
@@ -157,11 +159,11 @@ export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day:
 /** Moves a chunk's vector, if it has one, into the cache, out of reach of the search. */
 export function keepVector(store: Store, chunkId: number): void {
   const { db } = store;
-  const row = db.prepare("SELECT embedder FROM session_chunks WHERE id = ?").get(chunkId);
+  const row = db.prepare("SELECT embedder FROM chunks WHERE id = ?").get(chunkId);
   if (!row || row.embedder === null) return;
   db.prepare(
     `INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding)
-     SELECT content_hash, embedder, embedding FROM session_chunks WHERE id = ?`,
+     SELECT content_hash, embedder, embedding FROM chunks WHERE id = ?`,
   ).run(chunkId);
   if (readFact(store, TABLE_FACT) === undefined) return;
   if (db.vectors.mode === "vec0") {
@@ -187,7 +189,7 @@ function fillTable(store: Store, embedder: number, dimensions: number): void {
   const { db } = store;
   db.exec(`DROP TABLE IF EXISTS session_embeddings;
     CREATE VIRTUAL TABLE session_embeddings USING vec0(chunk_id INTEGER PRIMARY KEY, embedding bit[${dimensions}])`);
-  const rows = db.prepare("SELECT id, embedding FROM session_chunks WHERE embedder = ?");
+  const rows = db.prepare("SELECT id, embedding FROM chunks WHERE embedder = ?");
   for (const row of rows.iterate(embedder)) insertBits(store, Number(row.id), row.embedding as Uint8Array);
   writeFact(store, TABLE_FACT, String(embedder));
 }

@@ -80,10 +80,10 @@ export function chunkExchange(entries: readonly Entry[], context: ChunkContext):
 
 /** Returns a chunk's full-text columns; `extra` holds what the tokenizer would miss: parts of joined words. */
 export function fullTextColumns(
-  chunk: Pick<Chunk, "content" | "contextContent" | "tools">,
+  chunk: Pick<Chunk, "content" | "header" | "tools">,
 ): [content: string, header: string, tools: string, extra: string] {
-  const { content, tools } = chunk;
-  return [content, headerWords(chunk), tools, splitJoined(content, tools)];
+  const { content, header, tools } = chunk;
+  return [content, headerWords(header), tools, splitJoined(content, tools)];
 }
 
 /** Returns the exchange's messages, with each tool call beside the text it followed. */
@@ -186,7 +186,7 @@ function makeChunk(
     hasAction,
     content,
     rows,
-    contextContent: header + content,
+    header,
     tools: group.flatMap(({ tools }) => (tools === "" ? [] : [tools])).join("\n"),
     tokens: group.reduce((sum, { tokens }) => sum + tokens, 0),
   };
@@ -287,8 +287,7 @@ function writeHeader(
 }
 
 /** Returns a chunk's header without labels, names and clock, which are the same everywhere: date, topics, context. */
-function headerWords({ content, contextContent }: Pick<Chunk, "content" | "contextContent">): string {
-  const header = contextContent.slice(0, contextContent.length - content.length);
+function headerWords(header: string): string {
   const [session = "", , topics = "", context = ""] = header.split("\n");
   const date = session.slice("[Session from ".length, -1).split(" at ")[0] ?? "";
   const subject = context.replace(/^\[Context: (?:User asks|Assistant says): |\]$/g, "");

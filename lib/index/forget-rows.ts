@@ -44,7 +44,7 @@ function heldAmong(store: Store, ids: ReadonlySet<string>): HeldSession[] {
 function countSessionRows({ db }: Store, sessions: readonly HeldSession[]): RowsFound {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
   const count = db.prepare(
-    `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
+    `SELECT count(*) AS chunks, count(embedder) AS vectors FROM chunks
      WHERE session_id IN (SELECT value FROM json_each(?))`,
   );
   const { chunks, vectors } = count.get(ids) ?? {};
@@ -68,11 +68,9 @@ export function forgetSessions(store: Store, sessions: readonly HeldSession[]): 
 
 function chunksWith(store: Store, hasText: (text: string) => boolean): { id: number; hasVector: boolean }[] {
   const found: { id: number; hasVector: boolean }[] = [];
-  const rows = store.db.prepare(
-    "SELECT id, content, context_content, tools, embedder FROM session_chunks ORDER BY id",
-  );
-  for (const { id, content, context_content, tools, embedder } of rows.iterate()) {
-    if ([content, context_content, tools].some((text) => hasText(String(text)))) {
+  const rows = store.db.prepare("SELECT id, header, content, tools, embedder FROM chunks ORDER BY id");
+  for (const { id, header, content, tools, embedder } of rows.iterate()) {
+    if ([content, `${header}${content}`, tools].some((text) => hasText(String(text)))) {
       found.push({ id: Number(id), hasVector: embedder !== null });
     }
   }
@@ -86,7 +84,7 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
     removeDeedsWith(store, hasText);
     store.db.exec(
       `UPDATE index_state SET chunk_count =
-         (SELECT count(*) FROM session_chunks c WHERE c.session_id = index_state.session_id)`,
+         (SELECT count(*) FROM chunks c WHERE c.session_id = index_state.session_id)`,
     );
     const update = store.db.prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?");
     for (const row of store.db.prepare("SELECT number, name, cwd, project FROM sessions").all()) {
@@ -102,9 +100,7 @@ function forget(store: Store, work: () => void): void {
   store.db.transaction(() => {
     work();
     for (const cache of ["vector_cache", "topic_cache"])
-      store.db.exec(
-        `DELETE FROM ${cache} WHERE content_hash NOT IN (SELECT content_hash FROM session_chunks)`,
-      );
+      store.db.exec(`DELETE FROM ${cache} WHERE content_hash NOT IN (SELECT content_hash FROM chunks)`);
     noteForgotten(store);
     markErase(store);
   });

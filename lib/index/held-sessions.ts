@@ -54,7 +54,7 @@ export function storedSteps(store: Store, sessionId: string): Step[] {
 
 function storedMessages(store: Store, sessionId: string): Entry[] {
   const chunks = store.db.prepare(
-    "SELECT timestamp, first_line, content, row_lines FROM session_chunks WHERE session_id = ? ORDER BY chunk_index",
+    "SELECT timestamp, first_line, content, row_lines FROM chunks WHERE session_id = ? ORDER BY chunk_index",
   );
   const messages: Entry[] = [];
   for (const { timestamp, first_line, content, row_lines } of chunks.all(sessionId)) {

@@ -254,9 +254,7 @@ function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modifie
   const { state, store, next, session, facts, isNew, compactedLine } = pass;
   if (isOverLimit(pass)) {
     removeChunks(store, state.id, next - SESSION_CHUNKS_MAX);
-    const first = store.db.prepare(
-      "SELECT min(exchange_line) AS line FROM session_chunks WHERE session_id = ?",
-    );
+    const first = store.db.prepare("SELECT min(exchange_line) AS line FROM chunks WHERE session_id = ?");
     removeDeeds(store, state.number, { after: -1, to: Number(first.get(state.id)?.line ?? 0) - 1 });
   }
   if (pass.isBranched) {

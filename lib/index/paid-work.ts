@@ -145,7 +145,7 @@ async function embedBatch(run: EmbeddingRun, groups: readonly PendingChunk[][]):
   try {
     answer = await sendWithRetries(
       run,
-      groups.map(([first]) => first?.contextContent ?? ""),
+      groups.map(([first]) => first?.text ?? ""),
     );
   } catch (error) {
     if (!(error instanceof SessionMemoryError)) throw error;
@@ -319,7 +319,7 @@ function cleanTopics(tags: readonly string[], redact: (text: string) => string):
 }
 
 const UNTAGGED =
-  "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
+  "FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
 
 function untaggedChunks(store: Store, after: number): Untagged[] {
   return store.db

@@ -42,12 +42,12 @@ export function addChunk(
   chunk: Chunk,
   { timestamp, exchangeLine, hash }: Omit<ChunkPlace, "before"> & { hash: Uint8Array | undefined },
 ): void {
-  const key = hash ?? contentHash(chunk.contextContent);
+  const key = hash ?? contentHash(chunk);
   const topics = cachedTopics(db, key);
-  const contextContent = topics ? withTopics(chunk.contextContent, topics) : chunk.contextContent;
+  const header = topics ? withTopics(chunk.header, topics) : chunk.header;
   const insert = db.prepare(
-    `INSERT INTO session_chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
-       first_line, last_line, exchange_line, content_hash, content, context_content, tools, entry_ids, token_count,
+    `INSERT INTO chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
+       first_line, last_line, exchange_line, content_hash, header, content, tools, entry_ids, token_count,
        row_lines, created_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
@@ -56,16 +56,16 @@ export function addChunk(
     ...[JSON.stringify(chunk.speakers), JSON.stringify(topics ?? chunk.topics)],
     ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
     ...[chunk.firstLine, chunk.lastLine, exchangeLine, key],
-    ...[chunk.content, contextContent, chunk.tools],
+    ...[header, chunk.content, chunk.tools],
     ...[JSON.stringify(chunk.entryIds), chunk.tokens, writeRowLines(chunk.rows), new Date().toISOString()],
   );
-  db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, contextContent }));
+  db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, header }));
 }
 
 /** Puts a chunk in place of the one at its index; returns whether its words are new. */
 export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean {
   const { before } = place;
-  const hash = contentHash(chunk.contextContent);
+  const hash = contentHash(chunk);
   const isKnown = before?.hash === Buffer.from(hash).toString("hex");
   if (isKnown && before.place === describePlace(chunk, place)) return false;
   // its vector waits in the cache for the chunk that has the same words
@@ -75,7 +75,7 @@ export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean
 }
 
 export function countChunks({ db }: Store, sessionId: string): number {
-  const row = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(sessionId);
+  const row = db.prepare("SELECT count(*) AS n FROM chunks WHERE session_id = ?").get(sessionId);
   return Number(row?.n);
 }
 
@@ -96,25 +96,25 @@ export function removeSession(store: Store, session: { number: number; id: strin
 /** Removes a session's chunks, all or those below an index; their vectors stay in the cache. */
 export function removeChunks(store: Store, sessionId: string, below = Number.MAX_SAFE_INTEGER): void {
   const ids = store.db
-    .prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index < ?")
+    .prepare("SELECT id FROM chunks WHERE session_id = ? AND chunk_index < ?")
     .all(sessionId, below);
   for (const row of ids) removeChunk(store, Number(row.id));
 }
 
 /** Replaces a chunk's topics, also in its header and in the full text. */
 export function putTopics(store: Store, chunkId: number, topics: string[]): void {
-  const row = store.db.prepare("SELECT context_content FROM session_chunks WHERE id = ?").get(chunkId);
+  const row = store.db.prepare("SELECT header FROM chunks WHERE id = ?").get(chunkId);
   if (!row) return;
   store.db
-    .prepare("UPDATE session_chunks SET topic_tags = ?, context_content = ? WHERE id = ?")
-    .run(JSON.stringify(topics), withTopics(String(row.context_content), topics), chunkId);
+    .prepare("UPDATE chunks SET topic_tags = ?, header = ? WHERE id = ?")
+    .run(JSON.stringify(topics), withTopics(String(row.header), topics), chunkId);
   putFullText(store, chunkId);
 }
 
 /** Puts the words of a stored chunk into the full text. */
 export function putFullText({ db }: Pick<Store, "db">, id: number): void {
-  const row = db.prepare("SELECT content, context_content, tools FROM session_chunks WHERE id = ?").get(id);
-  const texts = { content: String(row?.content), contextContent: String(row?.context_content) };
+  const row = db.prepare("SELECT content, header, tools FROM chunks WHERE id = ?").get(id);
+  const texts = { content: String(row?.content), header: String(row?.header) };
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
   db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...texts, tools: String(row?.tools) }));
 }
@@ -124,8 +124,8 @@ function cachedTopics(db: Store["db"], hash: Uint8Array): string[] | undefined {
   return row && JSON.parse(String(row.topics));
 }
 
-function withTopics(contextContent: string, topics: readonly string[]): string {
-  return contextContent.replace(/^\[Topics: .*\]$/m, () => `[Topics: ${topics.join(", ")}]`);
+function withTopics(header: string, topics: readonly string[]): string {
+  return header.replace(/^\[Topics: .*\]$/m, () => `[Topics: ${topics.join(", ")}]`);
 }
 
 /** Returns a session's chunks from an index on, by index. */
@@ -134,7 +134,7 @@ export function storedChunks(store: Store, sessionId: string, index: number): Ma
     .prepare(
       `SELECT id, chunk_index, lower(hex(content_hash)) AS hash,
          first_line || ' ' || last_line || ' ' || exchange_line || ' ' || entry_ids || ' ' || row_lines || ' ' || tools AS place
-       FROM session_chunks WHERE session_id = ? AND chunk_index >= ?`,
+       FROM chunks WHERE session_id = ? AND chunk_index >= ?`,
     )
     .all(sessionId, index);
   return new Map(
@@ -156,7 +156,7 @@ export function removeChunk(store: Store, id: number): void {
   const { db } = store;
   keepVector(store, id);
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
-  db.prepare("DELETE FROM session_chunks WHERE id = ?").run(id);
+  db.prepare("DELETE FROM chunks WHERE id = ?").run(id);
 }
 
 /** Removes the deeds of a session: all, or those whose calls are on these lines. */
@@ -205,8 +205,8 @@ export function sessionsWithCopies(store: Store, ownerId: string): string[] {
 }
 
 /** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of the words that are embedded. */
-export function contentHash(contextContent: string): Uint8Array {
-  return sha256().update(contextContent).digest().subarray(0, HASH_BYTES);
+export function contentHash({ header, content }: Pick<Chunk, "header" | "content">): Uint8Array {
+  return sha256().update(header).update(content).digest().subarray(0, HASH_BYTES);
 }
 
 /** The place of an exchange's deeds in the index. */

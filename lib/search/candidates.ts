@@ -41,7 +41,7 @@ export interface ChunkRow {
   lastLine: number;
   exchangeLine: number;
   content: string;
-  contextContent: string;
+  header: string;
   /** The start of each message in the content and its line; empty in chunks whose transcript is long gone. */
   rowLines: string;
   tools: string;
@@ -53,7 +53,7 @@ export interface ChunkRow {
 }
 
 const CHUNK_COLUMNS = `id, session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line,
-  last_line, exchange_line, content, context_content, row_lines, tools`;
+  last_line, exchange_line, header, content, row_lines, tools`;
 /** So much more is asked for before filtering than after: most searches filter little. */
 const OVERFETCH = 4;
 
@@ -75,7 +75,7 @@ export function matchingChunks(
   const { where, values } = whereOf(filter);
   return store.db
     .prepare(
-      `SELECT c.id FROM chunks_fts CROSS JOIN session_chunks c ON c.id = chunks_fts.rowid
+      `SELECT c.id FROM chunks_fts CROSS JOIN chunks c ON c.id = chunks_fts.rowid
        CROSS JOIN sessions s ON s.id = c.session_id
        WHERE chunks_fts MATCH $match AND ${where} ORDER BY bm25(chunks_fts) LIMIT $limit`,
     )
@@ -103,7 +103,7 @@ export function matchingDeeds(
           ORDER BY score LIMIT $wanted) AS f
        CROSS JOIN deeds d ON d.id = f.id
        CROSS JOIN sessions s ON s.number = d.session
-       CROSS JOIN session_chunks c ON c.id = (SELECT id FROM session_chunks
+       CROSS JOIN chunks c ON c.id = (SELECT id FROM chunks
          WHERE session_id = s.id AND first_line <= d.line ORDER BY first_line DESC, chunk_index DESC LIMIT 1)
        WHERE ${where} LIMIT $limit`,
     )
@@ -125,7 +125,7 @@ export function keepMatching(store: Store, ids: readonly number[], filter: Chunk
 /** Returns a subselect of the ids that pass a filter, for statements that must filter inside. */
 export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedValues; isOpen: boolean } {
   const { where, values } = whereOf(filter);
-  const sql = `SELECT c.id FROM session_chunks c CROSS JOIN sessions s ON s.id = c.session_id WHERE ${where}`;
+  const sql = `SELECT c.id FROM chunks c CROSS JOIN sessions s ON s.id = c.session_id WHERE ${where}`;
   return { sql, values, isOpen: where === "1" };
 }
 
@@ -136,7 +136,7 @@ export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
 
 function selectChunks(store: Store, condition: string, values: NamedValues): ChunkRow[] {
   return store.db
-    .prepare(`SELECT ${CHUNK_COLUMNS} FROM session_chunks WHERE ${condition}`)
+    .prepare(`SELECT ${CHUNK_COLUMNS} FROM chunks WHERE ${condition}`)
     .all(values)
     .map((row) => toChunkRow(store, row));
 }
@@ -159,8 +159,8 @@ export function readWithNeighbours(
 function idsAround(store: Store, ids: Iterable<number>): number[] {
   return store.db
     .prepare(
-      `SELECT DISTINCT c.id FROM json_each($ids) CROSS JOIN session_chunks own ON own.id = value
-       CROSS JOIN session_chunks c ON c.session_id = own.session_id
+      `SELECT DISTINCT c.id FROM json_each($ids) CROSS JOIN chunks own ON own.id = value
+       CROSS JOIN chunks c ON c.session_id = own.session_id
          AND c.chunk_index BETWEEN own.chunk_index - 1 AND own.chunk_index + 1`,
     )
     .all({ ids: JSON.stringify([...ids]) })
@@ -189,7 +189,7 @@ export function readExchangesBeside(
   const [beside, order] = step === 1 ? [">", "ASC"] : ["<", "DESC"];
   const lines = store.db
     .prepare(
-      `SELECT DISTINCT exchange_line AS line FROM session_chunks
+      `SELECT DISTINCT exchange_line AS line FROM chunks
        WHERE session_id = $sessionId AND exchange_line ${beside} $exchangeLine ORDER BY line ${order} LIMIT $count`,
     )
     .all({ sessionId, exchangeLine, count })
@@ -212,7 +212,7 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): S
   const ids = store.db
     .prepare(
       `SELECT session_id FROM copies WHERE owner_id = $sessionId AND $at < coalesce(
-         (SELECT min(timestamp) FROM session_chunks c WHERE c.session_id = copies.session_id), '9999')`,
+         (SELECT min(timestamp) FROM chunks c WHERE c.session_id = copies.session_id), '9999')`,
     )
     .all({ sessionId, at })
     .map((row) => String(row.session_id));
@@ -221,7 +221,7 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): S
 
 /** A fork's copied rows are indexed with the session that they were said in. */
 const IS_COPIED = `c.session_id IN (SELECT owner_id FROM copies WHERE session_id = $session)
-  AND c.timestamp < coalesce((SELECT min(timestamp) FROM session_chunks WHERE session_id = $session), '9999')`;
+  AND c.timestamp < coalesce((SELECT min(timestamp) FROM chunks WHERE session_id = $session), '9999')`;
 
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
 function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
@@ -281,7 +281,7 @@ function toChunkRow(store: Store, row: SqlRow): ChunkRow {
     lastLine: Number(row.last_line),
     exchangeLine: Number(row.exchange_line),
     content: String(row.content),
-    contextContent: String(row.context_content),
+    header: String(row.header),
     rowLines: String(row.row_lines),
     tools: String(row.tools),
   };

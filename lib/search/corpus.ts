@@ -73,7 +73,7 @@ export function readLastIndexes(stores: readonly Store[], ids: Iterable<string>)
   const rows = stores.flatMap(({ db }) =>
     db
       .prepare(
-        `SELECT session_id, max(chunk_index) AS last FROM session_chunks
+        `SELECT session_id, max(chunk_index) AS last FROM chunks
          WHERE session_id IN (SELECT value FROM json_each($wanted)) GROUP BY session_id`,
       )
       .all({ wanted }),
@@ -97,14 +97,14 @@ export function readIndexSize(store: Store): { sessions: number; chunks: number;
   return {
     sessions: count("SELECT count(*) AS n FROM sessions"),
     chunks: count("SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state"),
-    vectors: count("SELECT count(*) AS n FROM session_chunks WHERE embedder IS NOT NULL"),
+    vectors: count("SELECT count(*) AS n FROM chunks WHERE embedder IS NOT NULL"),
   };
 }
 
 /** Returns the time of the oldest and of the newest chunk of the stores. */
 export function readCoveredTime(stores: readonly Store[]): { from: string; to: string } {
   const spans = stores.map(({ db }) =>
-    db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM session_chunks").get(),
+    db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM chunks").get(),
   );
   const [firsts, lasts] = [spans.map((row) => row?.first), spans.map((row) => row?.last)];
   const known = (times: unknown[]) => times.filter((time) => typeof time === "string").sort();

@@ -78,7 +78,7 @@ export function matchMessages(
   const chunks = store.db
     .prepare(
       `SELECT s.number, c.timestamp, c.content, c.row_lines, c.first_line FROM chunks_fts f
-       JOIN session_chunks c ON c.id = f.rowid JOIN sessions s ON s.id = c.session_id
+       JOIN chunks c ON c.id = f.rowid JOIN sessions s ON s.id = c.session_id
        WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
     )
     .all(`content : ${match}`, CHUNKS_MAX);
@@ -143,7 +143,7 @@ export function messagesWithin(
 ): Row[] {
   return store.db
     .prepare(
-      `SELECT content, row_lines, first_line, timestamp FROM session_chunks
+      `SELECT content, row_lines, first_line, timestamp FROM chunks
        WHERE session_id = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
     )
     .all(sessionId, to, from)

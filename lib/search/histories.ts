@@ -187,7 +187,7 @@ export function scopeOf(
   const ids = isOpen
     ? undefined
     : store.db
-        .prepare(`SELECT DISTINCT session_id FROM session_chunks WHERE id IN (${sql})`)
+        .prepare(`SELECT DISTINCT session_id FROM chunks WHERE id IN (${sql})`)
         .all(values)
         .map(({ session_id }) => String(session_id));
   return { ...rest, among: ids, subagents: subagents === true || session !== undefined, after, before };
@@ -204,7 +204,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
   const rows = store.db
     .prepare(
       `SELECT ${columns.join(", ")}, min(c.first_line) AS first, max(c.last_line) AS last, max(c.timestamp) AS at
-       FROM session_chunks c JOIN sessions s ON s.id = c.session_id
+       FROM chunks c JOIN sessions s ON s.id = c.session_id
        WHERE c.id IN (${sql}) GROUP BY s.number ORDER BY at DESC`,
     )
     .all(values);

@@ -235,8 +235,7 @@ function explainBest(
 }
 
 /** Returns the subject of a chunk's exchange, as the last line of its header has it. */
-function subjectOf({ content, contextContent }: ChunkRow): string {
-  const header = contextContent.slice(0, contextContent.length - content.length);
+function subjectOf({ header }: ChunkRow): string {
   return /^\[Context: (.*)\]$/m.exec(header)?.[1] ?? "";
 }
 

@@ -69,7 +69,7 @@ function nearestBits(
 
 function rescore(store: Store, vector: Float32Array, ids: readonly number[]): Nearest[] {
   return store.db
-    .prepare("SELECT id, embedding FROM session_chunks WHERE id IN (SELECT value FROM json_each($ids))")
+    .prepare("SELECT id, embedding FROM chunks WHERE id IN (SELECT value FROM json_each($ids))")
     .all({ ids: JSON.stringify(ids) })
     .flatMap(({ id, embedding }) =>
       embedding instanceof Uint8Array
@@ -82,7 +82,7 @@ function scan(store: Store, vector: Float32Array, { source, filter }: NearestOpt
   if (source.mode === "off") return [];
   const { sql, values } = filterSelect(filter);
   const rows = store.db
-    .prepare(`SELECT id, embedding FROM session_chunks WHERE embedder = $embedder AND id IN (${sql})`)
+    .prepare(`SELECT id, embedding FROM chunks WHERE embedder = $embedder AND id IN (${sql})`)
     .iterate({ ...values, embedder: source.embedder });
   const near: Nearest[] = [];
   for (const { id, embedding } of rows) {

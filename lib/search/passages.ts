@@ -240,12 +240,11 @@ interface Text {
 function textsOf({ found }: Passage, deeds: ReadonlyMap<ChunkRow, readonly StoredDeed[]>): Text[] {
   return found.flatMap(({ row }) => {
     const done = (deeds.get(row) ?? []).map(deedText).join("\n");
-    const head = row.contextContent.slice(0, row.contextContent.length - row.content.length);
     const said = row.content.replace(LABELS, "");
     return [
       { part: "said", columns: [`${said}\n${row.tools}`, splitJoined(said, row.tools)] },
       { part: "done", columns: [done, splitJoined(done)] },
-      { part: "head", columns: [head, ""] },
+      { part: "head", columns: [row.header, ""] },
     ];
   });
 }

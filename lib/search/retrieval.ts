@@ -275,7 +275,8 @@ function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): Ranke
   const { numbers, speaker, candidates, sessions, deeds } = options;
   const documents = rows.map((row, i) => ({
     counts: new Float64Array(numbers.size),
-    words: (row.contextContent.length + COLUMN_WEIGHTS.tools * row.tools.length) / WORD_CHARACTERS,
+    words:
+      (row.header.length + row.content.length + COLUMN_WEIGHTS.tools * row.tools.length) / WORD_CHARACTERS,
     session: sessions.get(row.sessionId)?.parentId ?? row.sessionId,
     before: isNext(rows[i - 1], row) ? i - 1 : -1,
     after: isNext(row, rows[i + 1]) ? i + 1 : -1,

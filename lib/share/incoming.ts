@@ -123,7 +123,7 @@ function toChunk(row: HubRow, { storedId: sessionId, updatedAt }: SharedSession,
     hasAction: body.action === true,
     content: said.content,
     rows: said.rows,
-    contextContent: text(body.header) + said.content,
+    header: text(body.header),
     tools: text(body.tools),
     tokens: count(body.tokens),
   };
@@ -263,7 +263,7 @@ async function fetchBatch(
     const { storedId } = shared;
     const incoming = toChunk(row, shared, clean);
     const { chunk, deeds } = incoming;
-    const isOut = exclusion.hasText(`${chunk.contextContent}\n${chunk.tools}`);
+    const isOut = exclusion.hasText(`${chunk.header}${chunk.content}\n${chunk.tools}`);
     if (isOut || !incoming.hash) {
       if (!removeIncoming(replica, storedId, chunk.index)) return;
       markErase(replica);
@@ -379,7 +379,7 @@ function putChunk(replica: Store, { chunk, place, hash, deeds }: IncomingChunk):
 /** Removes a chunk with its deeds; returns whether it was there. */
 function removeIncoming(replica: Store, storedId: string, idx: number): boolean {
   const { db } = replica;
-  const find = db.prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index = ?");
+  const find = db.prepare("SELECT id FROM chunks WHERE session_id = ? AND chunk_index = ?");
   const row = find.get(storedId, idx);
   if (!row) return false;
   const deeds = db.prepare("SELECT deed FROM shared_deeds WHERE stored_id = ? AND idx = ?");
@@ -415,7 +415,7 @@ function finishSession(
   session: IncomingSession,
 ): void {
   const { folder, seq, meta, observations } = session;
-  const held = db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?").get(storedId);
+  const held = db.prepare("SELECT count(*) AS n FROM chunks WHERE session_id = ?").get(storedId);
   db.prepare(
     `INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,
        modified) VALUES (?, ?, '', ?, ?, 'complete', 0, ?)`,

@@ -68,9 +68,9 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
     const withoutRoot = rootRemover(projectDirectories(session.cwd)[0] ?? session.cwd);
     const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText };
     const all = store.db
-      .prepare("SELECT * FROM session_chunks WHERE session_id = ? ORDER BY chunk_index")
+      .prepare("SELECT * FROM chunks WHERE session_id = ? ORDER BY chunk_index")
       .all(session.storedId);
-    const rows = all.filter((row) => !hasText(`${row.context_content}\n${row.tools}`));
+    const rows = all.filter((row) => !hasText(`${row.header}${row.content}\n${row.tools}`));
     const deeds = deedsByChunk(readDeeds(store, session.number), rows, sending);
     const chunks = rows.map((row) => toOutgoing(row, deeds.get(row) ?? [], sending.clean));
     const row = {
@@ -115,7 +115,6 @@ function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Co
 
 function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: string) => string) {
   const content = String(row.content);
-  const context = String(row.context_content);
   const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
   const body: ChunkBody = {
     speakers: JSON.parse(String(row.speakers)) as string[],
@@ -126,7 +125,7 @@ function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: str
     last: Number(row.last_line),
     exchange: Number(row.exchange_line),
     tokens: Number(row.token_count),
-    header: clean(context.slice(0, context.length - content.length)),
+    header: clean(String(row.header)),
     // one call a line: its tool and what it was called with
     tools: clean(String(row.tools)).replace(
       /^(\S+) (\/\S+)$/gm,

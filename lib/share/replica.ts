@@ -197,7 +197,7 @@ function forgetSharedSessions(replica: Store, ids: ReadonlySet<string>, dryRun: 
   const found = readShared(replica).filter(
     ({ id, storedId }) => ids.has(storedId) || id.split("/").some((part) => ids.has(part)),
   );
-  const count = replica.db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?");
+  const count = replica.db.prepare("SELECT count(*) AS n FROM chunks WHERE session_id = ?");
   const chunks = found.reduce((sum, { storedId }) => sum + Number(count.get(storedId)?.n), 0);
   if (dryRun || found.length === 0) return chunks;
   replica.db.transaction(() => {

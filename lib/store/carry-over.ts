@@ -13,8 +13,8 @@ import type { Paths } from "../config/config.ts";
 import { openDatabase, type SqlDatabase, type SqlRow } from "./sqlite.ts";
 import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 
-/** `PRAGMA user_version` of every database of ours. */
-const VERSION = 2;
+/** `PRAGMA user_version` of an index. */
+export const INDEX_VERSION = 3;
 /** A carry-over may have to read gigabytes; who comes second waits this long. */
 const WAIT_MS = 10_000;
 const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;
@@ -23,6 +23,8 @@ export const PARTS = ["", "-wal", "-shm"] as const;
 
 export interface Versioned {
   schema: string;
+  /** `PRAGMA user_version`. */
+  version: number;
   /** @default {true} */
   create?: boolean;
   /** Copies what cannot be made again, and returns whether all of it could be read. Without it nothing is replaced. */
@@ -75,11 +77,12 @@ function openUndamaged(path: string, options: Versioned): SqlDatabase | undefine
 }
 
 /** Opens a database and creates its tables; undefined where it is of another version. */
-function openCurrent(path: string, { schema, create, isCurrent }: Versioned): SqlDatabase | undefined {
+function openCurrent(path: string, options: Versioned): SqlDatabase | undefined {
+  const { version, create, isCurrent } = options;
   const db = openDatabase(path, create === undefined ? {} : { create });
   try {
-    if (readVersion(db) === 0 && isEmpty(db)) createTables(db, schema);
-    if (isOfThisVersion(db) && (isCurrent?.(db) ?? true)) return db;
+    if (readVersion(db) === 0 && isEmpty(db)) createTables(db, options);
+    if (isOfVersion(db, version) && (isCurrent?.(db) ?? true)) return db;
   } catch (error) {
     db.close();
     throw storageError("open", path, error);
@@ -88,17 +91,17 @@ function openCurrent(path: string, { schema, create, isCurrent }: Versioned): Sq
   return undefined;
 }
 
-function createTables(db: SqlDatabase, schema: string): void {
+function createTables(db: SqlDatabase, { schema, version }: Pick<Versioned, "schema" | "version">): void {
   db.transaction(() => {
     if (!isEmpty(db)) return; // another process has just created them
     db.exec(schema);
-    db.exec(`PRAGMA user_version = ${VERSION}`);
+    db.exec(`PRAGMA user_version = ${version}`);
   });
 }
 
-/** Returns whether a database has our tables of this version. */
-export function isOfThisVersion(db: SqlDatabase): boolean {
-  return readVersion(db) === VERSION;
+/** Returns whether a database has our tables of a version. */
+export function isOfVersion(db: SqlDatabase, version: number): boolean {
+  return readVersion(db) === version;
 }
 
 function readVersion(db: SqlDatabase): number {
@@ -110,17 +113,17 @@ function isEmpty(db: SqlDatabase): boolean {
 }
 
 /** Fills a new database with what is carried over; returns whether all of the old one could be read. */
-function fillNew(path: string, { schema, carry }: Versioned): boolean {
+function fillNew(path: string, options: Versioned): boolean {
   const fresh = newOf(path);
   for (const part of PARTS) remove(fresh + part);
   const to = openDatabase(fresh);
   try {
-    createTables(to, schema);
+    createTables(to, options);
     const from = openOld(path);
     try {
       // either side of a reference may be lost
       to.exec("PRAGMA foreign_keys = OFF");
-      const isWhole = from !== undefined && to.transaction(() => carry?.(from, to) ?? true);
+      const isWhole = from !== undefined && to.transaction(() => options.carry?.(from, to) ?? true);
       // all of it in the one file that takes the name
       to.exec("PRAGMA journal_mode = DELETE");
       if (!isWhole || isMarkedDamaged(path)) return false;
@@ -191,8 +194,8 @@ export function copyTable(
   to: SqlDatabase,
   change: (row: SqlRow) => SqlRow | undefined = (row) => row,
 ): boolean {
-  const had = readColumns(table, from);
-  const columns = readColumns(table, to).filter((column) => had.includes(column));
+  const had = columnsOf(table, from);
+  const columns = columnsOf(table, to).filter((column) => had.includes(column));
   if (columns.length === 0) return false;
   const insert = to.prepare(
     `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
@@ -233,7 +236,8 @@ export function eachRow(
   return false;
 }
 
-function readColumns(table: string, db: SqlDatabase): string[] {
+/** Returns the columns of a table or a view; none where there is no such table. */
+export function columnsOf(table: string, db: SqlDatabase): string[] {
   try {
     return db
       .prepare(`PRAGMA table_info(${table})`)

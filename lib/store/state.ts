@@ -15,6 +15,9 @@ import type { Store } from "./store.ts";
 
 type StatePaths = Pick<Paths, "state">;
 
+/** `PRAGMA user_version` of `state.db`. */
+const STATE_VERSION = 2;
+
 /** What nothing else knows: files of ours elsewhere, spend, and what the hub has or is to hear of. */
 const CARRIED = ["written_files", "spend", "share_facts", "share_published", "share_withdrawals"] as const;
 
@@ -26,6 +29,7 @@ const CARRIED = ["written_files", "spend", "share_facts", "share_published", "sh
 export function openState({ state }: StatePaths): Store {
   const db = openVersioned(state, {
     schema: STATE_SCHEMA,
+    version: STATE_VERSION,
     carry: (from, to) => CARRIED.map((table) => copyTable(table, from, to)).every(Boolean),
   });
   db.exec("PRAGMA secure_delete = ON");

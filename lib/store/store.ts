@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { namesIn, remove } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
-import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
+import { INDEX_VERSION, openVersioned, PARTS, type Versioned } from "./carry-over.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 
 /** An open index. Queries are in the modules that own their subject, such as index-state.ts and session-rows.ts. */
@@ -22,8 +22,8 @@ export interface Store {
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened, or is missing and `create` is false.
  */
-export function openStore(path: string, options: Omit<Versioned, "schema"> = {}): Store {
-  const db = openVersioned(path, { ...options, schema: INDEX_SCHEMA });
+export function openStore(path: string, options: Omit<Versioned, "schema" | "version"> = {}): Store {
+  const db = openVersioned(path, { ...options, schema: INDEX_SCHEMA, version: INDEX_VERSION });
   return { db, close: () => db.close() };
 }
 
@@ -82,9 +82,7 @@ export function noteForgotten(store: Store): void {
 
 /** Returns whether a chunk still has the same content. */
 export function isStillThere(store: Store, { id, hash }: { id: number; hash: Uint8Array }): boolean {
-  const row = store.db
-    .prepare("SELECT 1 FROM session_chunks WHERE id = ? AND content_hash = ?")
-    .get(id, hash);
+  const row = store.db.prepare("SELECT 1 FROM chunks WHERE id = ? AND content_hash = ?").get(id, hash);
   return row !== undefined;
 }
 
@@ -169,7 +167,7 @@ CREATE TABLE embedders (
   UNIQUE (model, dimensions)
 ) STRICT;
 
-CREATE TABLE session_chunks (
+CREATE TABLE chunks (
   id INTEGER PRIMARY KEY,
   session_id TEXT NOT NULL,
   chunk_index INTEGER NOT NULL,
@@ -186,8 +184,9 @@ CREATE TABLE session_chunks (
   embedder INTEGER REFERENCES embedders(id),
   -- the day since 1970 on which the server refused its text
   embedding_failures INTEGER NOT NULL DEFAULT 0,
+  -- date, participants, topics and subject of the exchange, and the blank line that ends them
+  header TEXT NOT NULL,
   content TEXT NOT NULL,
-  context_content TEXT NOT NULL,
   tools TEXT NOT NULL DEFAULT '',
   entry_ids TEXT NOT NULL,
   token_count INTEGER NOT NULL,
@@ -197,13 +196,15 @@ CREATE TABLE session_chunks (
   created_at TEXT NOT NULL,
   UNIQUE (session_id, chunk_index)
 ) STRICT;
-CREATE INDEX session_chunks_timestamp ON session_chunks(timestamp);
+-- what is promised to others, whatever we keep it in
+CREATE VIEW session_chunks AS SELECT *, header || content AS context_content FROM chunks;
+CREATE INDEX chunks_timestamp ON chunks(timestamp);
 -- the chunk that a deed belongs to is the last one that begins before it
-CREATE INDEX session_chunks_line ON session_chunks(session_id, first_line);
-CREATE INDEX session_chunks_hash ON session_chunks(content_hash) WHERE embedder IS NOT NULL;
-CREATE INDEX session_chunks_embedder ON session_chunks(embedder);
+CREATE INDEX chunks_line ON chunks(session_id, first_line);
+CREATE INDEX chunks_hash ON chunks(content_hash) WHERE embedder IS NOT NULL;
+CREATE INDEX chunks_embedder ON chunks(embedder);
 
--- rowid = session_chunks.id; no copy of the text is kept, deletes need none
+-- rowid = chunks.id; no copy of the text is kept, deletes need none
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
   content, header, tools, extra,
   tokenize = 'porter unicode61', content = '', contentless_delete = 1

@@ -126,8 +126,8 @@ export interface Chunk {
   content: string;
   /** Where each message begins in the content, and the line of its transcript row. */
   rows: { start: number; line: number }[];
-  /** Situational header, blank line, content. */
-  contextContent: string;
+  /** What the content is read with: its date, who talks, topics and subject, each on a line, and a blank line. */
+  header: string;
   /** One line per tool call: searchable, never shown. */
   tools: string;
   tokens: number;

@@ -91,8 +91,8 @@ function fillStore(path: string, vectors: readonly Float32Array[]): Store {
   const { db } = store;
   const embedder = useEmbedder(store, EMBEDDING);
   const insert = db.prepare(
-    `INSERT INTO session_chunks (id, session_id, chunk_index, timestamp, speakers, topic_tags, first_line, last_line,
-       exchange_line, content_hash, embedder, content, context_content, entry_ids, token_count, embedding, created_at)
+    `INSERT INTO chunks (id, session_id, chunk_index, timestamp, speakers, topic_tags, first_line, last_line,
+       exchange_line, content_hash, embedder, header, content, entry_ids, token_count, embedding, created_at)
      VALUES (?, 's', ?, '2026-02-03T14:30:00.000Z', '[]', '[]', 1, 1, 1, x'00', ?, ?, ?, '[]', 1, ?, '')`,
   );
   const bits = db.prepare(
