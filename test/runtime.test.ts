@@ -20,7 +20,7 @@ function machine() {
 test("findRuntime() names what the starter finds, and nothing where it finds nothing", () => {
   using place = machine();
   const find = (env: Record<string, string>) => findRuntime({ env, cwd: place.path, root: place.root });
-  expect(find(place.env)).toEqual({ name: "bun", command: Bun.which("bun") ?? "" });
+  expect(find(place.env)).toEqual({ name: "bun", command: join(BUN_PATH, "bun") });
   expect(find({ ...place.env, PATH: "/nowhere" })).toBeUndefined();
 });
 

@@ -140,7 +140,7 @@ export async function startPostgres({
     },
     shell(command) {
       const env = {
-        PATH: `${bin}:${process.env.PATH}`,
+        PATH: `${bin}:/usr/bin:/bin`, // the folder of the tests is closed to it
         PGHOST: "127.0.0.1",
         PGPORT: String(port),
         PGUSER: "postgres",

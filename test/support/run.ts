@@ -1,13 +1,13 @@
 /** Runs scripts of the project, and any command. */
 
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
 
 /** The project's root folder. */
 export const ROOT = join(import.meta.dir, "..", "..");
 
-/** A PATH with Bun, the system's programs and nothing else. */
-export const BUN_PATH = `${dirname(Bun.which("bun") ?? "/nowhere")}:/usr/bin:/bin`;
+/** A PATH with Bun, the few programs of the system that tests use, and nothing else. */
+export const BUN_PATH = process.env.PATH ?? "";
 
 export interface Finished {
   stdout: string;
