@@ -35,8 +35,10 @@ export interface Injection {
 const OUTPUT_MAX_CHARS = 9990;
 /** The time limit for answers. Claude Code gives a hook 30 s and then drops its whole output. */
 export const QUESTION_MS = 20_000;
-/** The time limit for reading other sessions, so that a prompt waits for a second at most; the next one reads on. */
+/** The time limit for finding and reading other sessions, so that a prompt waits for a second at most; the next one reads on. */
 const READING_MS = 400;
+/** The least time for reading, where there are so many files that listing them takes all: each prompt tells of some. */
+const READING_MIN_MS = 150;
 
 /** Builds everything that is added to a prompt. */
 export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources): Promise<Injection> {
@@ -84,7 +86,7 @@ async function updatesOf(
     return { text: null, problems: [], commit: () => saveCursors(look) };
   }
   const { readUpdates } = await import("../lib/activity/updates.ts");
-  const deadline = Date.now() + READING_MS;
+  const deadline = Math.max(look.now + READING_MS, Date.now() + READING_MIN_MS);
   return readUpdates({ paths, settings, current: look.viewer, look, deadline });
 }
 

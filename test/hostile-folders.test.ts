@@ -1,6 +1,8 @@
 /** A prompt waits for a second at most, whatever lies in the hosts' folders; what it could not read comes with the next ones. */
 
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { appendFileSync } from "node:fs";
+import { reads } from "../lib/transcripts/jsonl.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { eventually } from "./support/eventually.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
@@ -10,6 +12,7 @@ const home = homePerTest();
 /** The promise is one second; before it was kept these took 3 to 17. Of this process, for the machine may be busy. */
 const CPU_MAX_MS = 2500;
 const MILLION = 1e6;
+const MEGABYTE = 1024 * 1024;
 
 function talk(sessionId: string, text = "hi"): string {
   const of = { sessionId, cwd: home.project, at: secondsAgo(60) };
@@ -46,8 +49,57 @@ test("a prompt does not wait for a file of nothing but empty lines", async () =>
   expect(await prompt()).toBe("");
 }, 30_000);
 
+describe("a file of one endless line", () => {
+  /** One that begins as a row of the project's, newer than all others. */
+  function writeEndless(first = ""): void {
+    const start =
+      first +
+      JSON.stringify(claudeUser({ text: "", cwd: home.project })).replace('"content":""', '"content":"');
+    const file = writeClaude(home, { id: uuidFrom("endless"), rows: start.replace(/"}.*$/, "") });
+    for (let part = 0; part < 60; part++) appendFileSync(file, "a".repeat(MEGABYTE));
+  }
+
+  /** What is read of transcripts meanwhile. */
+  async function bytesOf(work: () => Promise<string>): Promise<{ bytes: number; said: string }> {
+    const before = reads.bytes;
+    const said = await work();
+    return { said, bytes: reads.bytes - before };
+  }
+
+  test.each([
+    ["alone", ""],
+    ["behind a row", `${JSON.stringify(claudeUser({ text: "", at: secondsAgo(9) }))}\n`],
+  ])(
+    "%s neither silences a prompt nor is read again by the next one",
+    async (_, first) => {
+      const id = uuidFrom("other");
+      writeClaude(home, { id, rows: talk(id) });
+      writeEndless(first);
+      await eventually("a prompt that tells of the other", async () => (await prompt()).includes('"hi"'));
+      await prompt();
+      const again = await bytesOf(prompt);
+      expect([again.said, again.bytes < MEGABYTE]).toEqual(["", true]);
+    },
+    30_000,
+  );
+
+  test("is read once by a command, up to the limit of a first line", async () => {
+    const ids = Array.from({ length: 50 }, (_, i) => uuidFrom(`fresh ${i}`));
+    for (const id of ids) writeClaude(home, { id, rows: talk(id) });
+    writeEndless();
+    for (const args of [
+      ["activity-summary", "--current", ids[0] ?? "", "--since", "1d"],
+      ["session-reader", "--list"],
+      ["search", "hi"],
+    ]) {
+      const { bytes } = await bytesOf(() => home.ok(args[0] ?? "", ...args.slice(1)));
+      expect([args[0], bytes < 64 * MEGABYTE]).toEqual([args[0], true]);
+    }
+  }, 60_000);
+});
+
 test("of thousands of fresh sessions a prompt tells of some, and the next ones of others", async () => {
-  const ids = Array.from({ length: 5000 }, (_, i) => uuidFrom(`fresh ${i}`));
+  const ids = Array.from({ length: 20_000 }, (_, i) => uuidFrom(`fresh ${i}`));
   for (const id of ids) writeClaude(home, { id, rows: talk(id, `hi from ${id}`) });
   const named: string[] = [];
   for (let prompts = 0; prompts < 4; prompts++)

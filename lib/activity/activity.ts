@@ -14,7 +14,7 @@ import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
-import { type Advance, isMarkValid, markAt, markAtEnd } from "./cursors.ts";
+import { type Advance, isMarkValid, isOfRows, markAt, markAtEnd } from "./cursors.ts";
 import { type ActivityStats, addEntry, emptyStats } from "./digest.ts";
 import type { Mark, Marks } from "./look.ts";
 
@@ -92,11 +92,13 @@ export function readActivities(
       a.stat.birthtimeMs - b.stat.birthtimeMs,
   );
   const later = new Set(readings.filter(({ mark }) => !mark).map(({ session }) => session.file));
+  const sources = sourceReader(options.sources, isOver);
   const activities = readings.flatMap((reading, index) => {
     later.delete(reading.session.file);
     if (index > 0 && isOver()) return [];
-    const originals = options.sources.filter((file) => file !== reading.session.file && !later.has(file));
-    return attempt(reading.session, () => read(reading, { originals, rules, isOver }));
+    const isSource = (file: string) => file !== reading.session.file && !later.has(file);
+    const copiesOf = (part: Part) => copiesIn(part, { sources, isSource, isOver });
+    return attempt(reading.session, () => read(reading, { copiesOf, rules, isOver }));
   });
   return { activities, problems };
 }
@@ -136,7 +138,8 @@ function prepare(
   const head = readHead(session.file);
   if (!head) return undefined;
   const stat = statSync(session.file);
-  const mark = since === undefined ? marks?.get(session.id) : undefined;
+  const known = since === undefined ? marks?.get(session.id) : undefined;
+  const mark = known && isOfRows(known) ? known : undefined;
   const common = { session: { ...session, cwd: session.cwd ?? head.cwd }, head, mark, stat };
   if (mark) {
     const offset = isMarkValid(session.file, mark) ? mark.offset : 0;
@@ -152,13 +155,14 @@ function prepare(
 
 function read(
   { session, head, offset, after, mark, stat }: PendingRead,
-  { originals, rules, isOver }: { originals: readonly string[]; rules: Rules; isOver: () => boolean },
+  {
+    copiesOf,
+    rules,
+    isOver,
+  }: { copiesOf: (part: Part) => (entry: Entry) => boolean; rules: Rules; isOver: () => boolean },
 ): SessionActivity {
   // A host copies rows when it creates the file, so those after a valid mark are new.
-  const isCopy =
-    offset > 0 && mark
-      ? () => false
-      : copiesIn({ file: session.file, head, offset, after }, originals, isOver);
+  const isCopy = offset > 0 && mark ? () => false : copiesOf({ file: session.file, head, offset, after });
   const stats = emptyStats();
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // for rows without a time
@@ -174,7 +178,9 @@ function read(
   const next = markAt(session.file, progress.offset);
   const now = statSync(session.file);
   const isSame = now.ino === stat.ino && now.size >= stat.size;
-  const advance = isSame ? { id: session.id, file: session.file, mark: next } : undefined;
+  // a last line without its end is looked at again when something was added to it
+  const rest = isCut?.() || stat.size === progress.offset ? {} : { passed: stat.size };
+  const advance = isSame ? { id: session.id, file: session.file, mark: { ...next, ...rest } } : undefined;
   return { session, stats, advance, skipped: progress.skipped };
 }
 
@@ -209,42 +215,91 @@ function nextLineStart(file: string, position: number): number {
 /** The part of a transcript to check. */
 type Part = Pick<PendingRead, "head" | "offset" | "after"> & { file: string };
 
+/** Transcripts that may hold the originals of copied rows. */
+interface Sources {
+  files: readonly string[];
+  /** Returns a source's part after an ISO time, which is read once however many sessions are compared with it. */
+  partOf: (file: string, after: string | undefined) => SourcePart | undefined;
+}
+
+interface SourcePart {
+  /** Whether an id stands in it, by the words of its bytes. */
+  holds: (id: string) => boolean;
+  /** The keys of its entries. */
+  keys: () => ReadonlySet<string | undefined>;
+}
+
+/** Everything in quotes that may be an id. */
+const QUOTED = /"([\w.:@-]{4,128})"/g;
+
+function sourceReader(files: readonly string[], isOver: () => boolean): Sources {
+  const parts = new Map<string, SourcePart | undefined>();
+  return {
+    files,
+    partOf(file, after) {
+      const key = `${after} ${file}`;
+      if (!parts.has(key)) parts.set(key, readPart(file, after, isOver));
+      return parts.get(key);
+    },
+  };
+}
+
+function readPart(file: string, after: string | undefined, isOver: () => boolean): SourcePart | undefined {
+  const head = headOf(file);
+  if (!head) return undefined;
+  const from = { offset: offsetSince(file, after, isOver), line: 0 };
+  const ids = new Set<string>();
+  withFile(file, (descriptor) => {
+    for (const { bytes } of linesForward(descriptor, { from: from.offset })) {
+      if (isOver()) break;
+      for (const [, id = ""] of bytes?.toString("latin1").matchAll(QUOTED) ?? []) ids.add(id);
+    }
+  });
+  let keys: Set<string | undefined> | undefined;
+  return {
+    holds: (id) => ids.has(id),
+    keys: () =>
+      (keys ??= new Set(readEntries(file, { rules: ownRules(), head, from, isOver }).map(entryKey))),
+  };
+}
+
+/** Hosts name a session's file before they create it, and delete old ones. */
+function headOf(file: string): Head | undefined {
+  try {
+    return readHead(file);
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Returns a predicate for entries that one of the sources also holds. A fork begins with its copies, so a source that does
  * not contain the first id need not be compared. What was not compared in time counts as new.
  */
 function copiesIn(
   { file, head, offset, after }: Part,
-  sources: readonly string[],
-  isOver: () => boolean,
+  {
+    sources,
+    isSource,
+    isOver,
+  }: { sources: Sources; isSource: (file: string) => boolean; isOver: () => boolean },
 ): (entry: Entry) => boolean {
   // pi dates a fork's header and copies older entries below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
-  const rules = ownRules();
   const isNew = ({ at }: Entry) => after === undefined || at === undefined || at >= after;
-  const first = readEntries(file, { rules, head, from: { offset, line: 0 }, isOver }).find(
+  const from = { offset, line: 0 };
+  const first = readEntries(file, { rules: ownRules(), head, from, isOver }).find(
     (entry) => entry.id !== undefined && isNew(entry),
-  );
-  const copied = new Set<string | undefined>();
-  for (const source of first?.id === undefined ? [] : sources) {
-    if (isOver()) break;
-    try {
-      const from = { offset: offsetSince(source, after, isOver), line: 0 };
-      if (!holdsText(source, first?.id ?? "", from.offset)) continue;
-      for (const entry of readEntries(source, { rules, from, isOver })) copied.add(entryKey(entry));
-    } catch (error) {
-      // Hosts name a session's file before they create it, and delete old ones.
-      if (!hasCode(error, "ENOENT")) throw error;
-    }
-  }
-  copied.delete(undefined);
-  return (entry) =>
-    (born !== undefined && entry.at !== undefined && entry.at < born) ||
-    (copied.size > 0 && copied.has(entryKey(entry)));
-}
-
-function holdsText(file: string, text: string, from: number): boolean {
-  return withFile(file, (descriptor) =>
-    linesForward(descriptor, { from }).some(({ bytes }) => bytes?.includes(text) === true),
-  );
+  )?.id;
+  const originals = first === undefined ? [] : sources.files.filter(isSource);
+  const copied = originals.flatMap((source) => {
+    const part = isOver() ? undefined : sources.partOf(source, after);
+    return part?.holds(first ?? "") ? [part.keys()] : [];
+  });
+  return (entry) => {
+    if (born !== undefined && entry.at !== undefined && entry.at < born) return true;
+    const key = entryKey(entry);
+    return key !== undefined && copied.some((keys) => keys.has(key));
+  };
 }

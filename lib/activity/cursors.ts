@@ -20,10 +20,12 @@ import {
   type Looked,
   type Mark,
   type Marks,
+  markKey,
   ownMarksFile,
   parseMark,
   readCursorFile,
   readOwnMarks,
+  type Sighting,
 } from "./look.ts";
 
 /** A mark to write, and its transcript. */
@@ -55,6 +57,22 @@ export function markAt(file: string, offset: number): Mark {
   const { mtimeMs } = statSync(file);
   const hash = withFile(file, (descriptor) => hashBytes(descriptor, offset));
   return { offset, fingerprint: `${hash}@${Math.trunc(mtimeMs)}` };
+}
+
+/**
+ * Returns the mark to write of a file that was looked at and holds nothing to tell: it is looked at again when it has
+ * changed. What was seen of it before stays so.
+ */
+export function passing({ found, size, modifiedAt }: Sighting, marks: Marks | undefined): Advance {
+  const id = markKey(found);
+  const { offset = 0, fingerprint = "" } = marks?.get(id) ?? {};
+  const seen = `${fingerprint.split("@")[0]}@${Math.trunc(modifiedAt)}`;
+  return { id, file: found.file, mark: { offset, fingerprint: seen, passed: size } };
+}
+
+/** Returns whether a mark says what was seen of a session, not only that it was looked at. */
+export function isOfRows({ offset, passed }: Mark): boolean {
+  return offset > 0 || passed === undefined;
 }
 
 /** Returns the mark just past a file's last complete line. */

@@ -32,8 +32,9 @@ interface LookOptions {
 }
 
 /** A file that is, or may be, another session's transcript. */
-interface Sighting {
+export interface Sighting {
   found: TranscriptFile;
+  size: number;
   /** Modification time, in milliseconds. */
   modifiedAt: number;
 }
@@ -79,12 +80,12 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     }
     const stat = statOf(found.file);
     if (!stat || found.ephemeral) continue;
-    const modifiedAt = stat.mtimeMs;
+    const { size, mtimeMs: modifiedAt } = stat;
     if (found.id !== undefined) newest.set(found.id, Math.max(modifiedAt, newest.get(found.id) ?? 0));
     const isRecent = modifiedAt > now - FIRST_LOOK_MS;
     // Objects only for the few that matter: hundreds more would cost as much as listing them.
-    if (isRecent) recent.push({ found, modifiedAt });
-    if (isChanged(found, stat)) changed.push({ found, modifiedAt });
+    if (isRecent) recent.push({ found, size, modifiedAt });
+    if (isChanged(found, stat)) changed.push({ found, size, modifiedAt });
   }
   // Of a session that was moved, or copied by a sync tool.
   const isNewest = ({ found, modifiedAt }: Sighting) => modifiedAt >= (newest.get(found.id) ?? 0);
@@ -118,8 +119,8 @@ function changeDetector({ viewer, now, cursors, marks }: Looked): Detector {
   // Without an id no mark can be found, so every change counts.
   const isMoved = newerThan(Math.min(firstLook, (statOf(cursors.path)?.mtimeMs ?? now) - 1));
   return (found, stat) => {
-    if (found.agent === undefined || found.id === undefined) return isMoved(found, stat);
-    const mark = marks?.get(found.id);
+    const mark = marks?.get(markKey(found));
+    if (!mark && (found.agent === undefined || found.id === undefined)) return isMoved(found, stat);
     return mark ? hasMoved(mark, stat) : stat.mtimeMs > firstLook;
   };
 }
@@ -143,6 +144,13 @@ export interface Mark {
   fingerprint: string;
   /** On a viewer's mark of itself: the time of its first look. */
   since?: string | undefined;
+  /** The file's size when it was looked at, where more than the seen rows was in it and nothing of that is news yet. */
+  passed?: number | undefined;
+}
+
+/** Returns the key of a file's mark: its session's id, where its name gives that. */
+export function markKey({ id, file }: Pick<TranscriptFile, "id" | "file">): string {
+  return id ?? file;
 }
 
 const FILE_NAME_MAX = 200; // file systems take 255 bytes, and we add an ending
@@ -186,8 +194,8 @@ export function ownMarksFile(path: string): string {
 }
 
 /** Returns whether a file of this size and time may have rows after the mark. Opens nothing. */
-function hasMoved({ offset, fingerprint }: Mark, { size, mtimeMs }: Stats): boolean {
-  return size !== offset || !fingerprint.endsWith(`@${Math.trunc(mtimeMs)}`);
+function hasMoved({ offset, fingerprint, passed }: Mark, { size, mtimeMs }: Stats): boolean {
+  return size !== (passed ?? offset) || !fingerprint.endsWith(`@${Math.trunc(mtimeMs)}`);
 }
 
 /** Reads the unparsed marks of all viewers in a file; none when it is missing or damaged. */
@@ -198,8 +206,11 @@ export function readCursorFile(path: string): Record<string, unknown> {
 /** Parses a mark; undefined when it is not one. */
 export function parseMark(value: unknown): Mark | undefined {
   if (!isRecord(value)) return undefined;
-  const { offset, fingerprint = "", since } = value;
+  const { offset, fingerprint = "", since, passed } = value;
   if (typeof offset !== "number" || !Number.isSafeInteger(offset) || offset < 0) return undefined;
   if (typeof fingerprint !== "string") return undefined;
-  return { offset, fingerprint, ...(typeof since === "string" ? { since } : {}) };
+  const mark: Mark = { offset, fingerprint };
+  if (typeof since === "string") mark.since = since;
+  if (typeof passed === "number") mark.passed = passed;
+  return mark;
 }

@@ -17,15 +17,17 @@ import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
-import { type Advance, saveCursors } from "./cursors.ts";
+import { type Advance, passing, saveCursors } from "./cursors.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
-import { FIRST_LOOK_MS, type Look, sharedNewsFile, takeLook, type Viewer } from "./look.ts";
+import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook, type Viewer } from "./look.ts";
 
 /** A look with the sessions of its changed files. */
 interface View extends Omit<Look, "changed" | "mayHaveShared"> {
   sessions: readonly Session[];
   /** Adds a session's name; called only for those with news. */
   describe: (sessions: readonly Session[]) => Session[];
+  /** Marks of files that hold nothing for the viewer. @default none */
+  passed?: readonly Advance[];
   /** What others who share the project did lately. @default nothing */
   shared?: readonly SharedNews[];
 }
@@ -114,25 +116,38 @@ export function readUpdates(options: UpdateOptions): Updates {
     (isInProject(session) || (isGiven && readHead(session.file)?.cwd === undefined));
   // Half of the time for finding the sessions, those with the newest rows first, whatever copying made of their files'
   // times, half for reading them: the next look goes on.
-  const until = options.deadline === undefined ? undefined : (Date.now() + options.deadline) / 2;
-  const dated = look.changed.map(({ found, modifiedAt }) => ({
-    found,
-    updatedAt: lastTime(found.file) ?? new Date(modifiedAt).toISOString(),
-  }));
+  const { deadline = Number.POSITIVE_INFINITY } = options;
+  const until = (Date.now() + deadline) / 2;
+  const passed: Advance[] = [];
   const wanted: Session[] = [];
-  for (const { found, updatedAt } of dated.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1))) {
-    const session = identifySession(found);
+  for (const { updatedAt, ...sighting } of newestFirst(look.changed, (Date.now() + until) / 2)) {
+    const session = identifySession(sighting.found);
     if (session && isWanted(session)) wanted.push({ ...session, updatedAt });
-    if (until !== undefined && Date.now() > until) break;
+    else passed.push(passing(sighting, look.marks));
+    if (Date.now() > until) break;
   }
   const sessions = newestCopies(wanted);
   const describe = (found: readonly Session[]) => withNames(found, paths);
   const maxChars = options.maxChars ?? settings.activity.maxChars;
   const shared = look.mayHaveShared ? readSharedNews(paths, scope === "all" ? undefined : current.cwd) : [];
   return renderUpdates(
-    { ...look, sessions, describe, shared },
+    { ...look, sessions, describe, shared, passed },
     { settings, maxChars, since, deadline: options.deadline },
   );
+}
+
+/** The least files of which the last row is read, a few milliseconds: copying may have made old ones the newest. */
+const DATED_MIN = 100;
+
+/** Returns the files with the newest rows first; of too many for the time those that changed last. */
+function newestFirst(changed: readonly Sighting[], until: number): (Sighting & { updatedAt: string })[] {
+  const dated: (Sighting & { updatedAt: string })[] = [];
+  for (const sighting of changed.toSorted((a, b) => b.modifiedAt - a.modifiedAt)) {
+    const updatedAt = lastTime(sighting.found.file) ?? new Date(sighting.modifiedAt).toISOString();
+    dated.push({ ...sighting, updatedAt });
+    if (dated.length >= DATED_MIN && Date.now() > until) break;
+  }
+  return dated.sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
 }
 
 /** Reads what the sessions of a view did, and renders it. */
@@ -201,7 +216,8 @@ function markSeen(view: View, activities: readonly SessionActivity[], shared: re
   const advances = activities.flatMap(({ stats, advance }) =>
     advance && (isNews(stats) || stats.read.size === 0) ? [advance] : [],
   );
-  return saveCursors(view, [...advances, ...shared.flatMap(({ advance }) => advance ?? [])]);
+  const ofShared = shared.flatMap(({ advance }) => advance ?? []);
+  return saveCursors(view, [...advances, ...ofShared, ...(view.passed ?? [])]);
 }
 
 function toNews(

@@ -23,6 +23,8 @@ const FIRST_BYTES = 16 * 1024;
 const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
 const HEAD_MAX_BYTES = 1024 * 1024;
+/** The least that holds the longest first rows that hosts write, with images in them: what is beyond is no head. */
+const HEAD_END = 16 * 1024 * 1024;
 /** Formats whose rows are unmistakable; plain takes any line with a role and content. */
 const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).format));
 
@@ -32,8 +34,20 @@ const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).f
  * @returns undefined when the file holds no transcript.
  */
 export function readHead(file: string): Head | undefined {
-  return withFile(file, headIn);
+  const { ino, size, mtimeMs } = statSync(file);
+  const version = `${ino} ${size} ${mtimeMs}`;
+  const known = heads.get(file);
+  if (known?.version === version) return known.head;
+  const head = withFile(file, headIn);
+  if (heads.size >= HEADS_MAX) heads.clear();
+  heads.set(file, { version, head });
+  return head;
 }
+
+/** What was read of files as they were then: a run asks for the same head in several places. */
+const heads = new Map<string, { version: string; head: Head | undefined }>();
+/** The most that are kept: of more files each is asked for once at a time. */
+const HEADS_MAX = 10_000;
 
 /** Reads the head of an open file, no further than it is known: rows after that are not parsed. */
 export function headIn(descriptor: number, size: number): Head | undefined {
@@ -42,7 +56,7 @@ export function headIn(descriptor: number, size: number): Head | undefined {
   let head: Head | undefined;
   let isPlain = false;
   let read: number | undefined;
-  for (const { bytes, offset } of linesForward(descriptor, { block: FIRST_BYTES })) {
+  for (const { bytes, offset } of linesForward(descriptor, { block: FIRST_BYTES, to: HEAD_END })) {
     const isEnough = head ? head.cwd !== undefined : isPlain;
     // A line as of the file's size when it was opened: a file that grows must not be read for ever.
     if (offset >= size || (read ?? 0) >= (isEnough ? HEAD_BYTES : HEAD_MAX_BYTES)) break;

@@ -46,10 +46,19 @@ export function withFile<T>(file: string, use: (descriptor: number, size: number
   }
 }
 
+interface LinesForward {
+  /** @default the file's start */
+  from?: number;
+  /** A line that does not end before this byte is left out, with all after it. @default the file's end */
+  to?: number;
+  /** Bytes read at once, at first. */
+  block?: number;
+}
+
 /** Yields the lines of an open file from the byte `from` up to its end as it is when reached, read in blocks. */
 export function* linesForward(
   descriptor: number,
-  { from = 0, block = FORWARD_BLOCK_BYTES }: { from?: number; block?: number } = {},
+  { from = 0, to = Number.POSITIVE_INFINITY, block = FORWARD_BLOCK_BYTES }: LinesForward = {},
 ): Generator<Line> {
   let buffer: Buffer = Buffer.allocUnsafeSlow(block);
   let filled = 0; // bytes of the unfinished line at the front of the buffer
@@ -63,6 +72,7 @@ export function* linesForward(
       } else buffer = Buffer.concat([buffer], buffer.length * 2);
     }
     const position = offset + skipping + filled;
+    if (position >= to) return;
     const read = readAt(descriptor, buffer, { at: filled, length: buffer.length - filled, position });
     if (read === 0) break;
     const limit = filled + read;
