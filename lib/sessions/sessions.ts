@@ -6,6 +6,7 @@ import { changedAt, statOf } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import { countRedactions } from "../redact/redact.ts";
+import { parentInCodex } from "../transcripts/codex.ts";
 import type { Head } from "../transcripts/format.ts";
 import { outermostEntries, readHead } from "../transcripts/head.ts";
 import { type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
@@ -178,11 +179,13 @@ const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 export function identifySession(found: TranscriptFile): Session | undefined {
   const stat = statOf(found.file);
   if (!stat?.isFile()) return undefined;
-  const { agent, id, parentId, name, file, machine } = isIdentified(found)
-    ? found
-    : (identify(found) ?? found);
-  if (agent === undefined || id === undefined || (found.subagent && parentId === undefined)) return undefined;
+  const known = isIdentified(found) ? found : (identify(found) ?? found);
+  const { agent, id, name, file, machine } = known;
+  if (agent === undefined || id === undefined || (found.subagent && known.parentId === undefined))
+    return undefined;
   const modifiedAt = changedAt(stat);
+  const parentId =
+    found.parentId ?? known.parentId ?? (agent === "codex" ? codexParent(file, id) : undefined);
   return { id, agent, file, name, parentId, machine, updatedAt: modifiedAt, modifiedAt, size: stat.size };
 }
 
@@ -205,10 +208,20 @@ function findId(file: string, head: Head): string | undefined {
   return head.id !== undefined && PLAIN_ID.test(head.id) ? head.id : undefined;
 }
 
-/** Returns a subagent's parent session. In old versions main transcripts have sidechain rows too. */
+/** Returns a subagent's parent session. In old versions main transcripts of Claude Code have sidechain rows too. */
 function findParentId(id: string | undefined, head: Head | undefined): string | undefined {
-  if (head?.agent !== "claude" || !id || !isClaudeSubagent(id)) return undefined;
+  if (!head || !id || (head.agent === "claude" && !isClaudeSubagent(id))) return undefined;
   return head.parentId === id ? undefined : head.parentId;
+}
+
+/** Returns the parent of a session of Codex, whose subagents lie among the others under names like theirs. */
+function codexParent(file: string, id: string): string | undefined {
+  try {
+    const parentId = parentInCodex(file);
+    return parentId === id ? undefined : parentId;
+  } catch {
+    return undefined; // gone since it was listed, or not ours to read
+  }
 }
 
 /** Reads a file's head; undefined when it has none or cannot be read. */

@@ -12,7 +12,7 @@ import {
   type RowEntry,
   textOf,
 } from "./format.ts";
-import { linesBackward, parseLine, withFile } from "./jsonl.ts";
+import { linesBackward, parseLine, readFully, withFile } from "./jsonl.ts";
 import type { ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
@@ -37,22 +37,32 @@ export const format: Format = {
     head.startedAt ??= isoTime(record.timestamp);
     head.cwd ??= stringOf(payload.cwd);
     if (record.type === "session_meta") {
+      // Forks repeat the meta row of the session that they are of.
+      if (head.id === undefined) head.parentId = stringOf(payload.parent_thread_id);
       head.id ??= stringOf(payload.id);
       head.remote ??= stringOf(recordOf(payload.git).repository_url);
     }
-    if (record.type === "event_msg" && payload.type === "user_message") head.typedEvents = true;
+    if (record.type === "event_msg" && typedEvent(payload) !== undefined) head.typedEvents = true;
   },
 
   entries(record, { head, results }) {
     const payload = recordOf(record.payload);
+    // The summariser's answer comes again as the summary.
+    if (recordOf(record.metadata).compaction_output === true) return [];
     if (record.type === "response_item") return itemEntries(payload, head, results);
-    const text = stringOf(payload.message) ?? "";
-    if (record.type === "compacted") return [{ kind: "summary", text }];
+    if (record.type === "compacted") return [{ kind: "summary", text: stringOf(payload.message) ?? "" }];
     // The event follows its item at once and is used in its place where the version writes events.
-    const isTyped = record.type === "event_msg" && payload.type === "user_message" && head.typedEvents;
-    return isTyped ? [{ kind: "user", text }] : [];
+    const typed = record.type === "event_msg" && head.typedEvents ? typedEvent(payload) : undefined;
+    return typed === undefined ? [] : [{ kind: "user", text: typed }];
   },
 };
+
+/** Returns what a person typed where an event says so; undefined for any other event. */
+function typedEvent({ type, message, item }: JsonRecord): string | undefined {
+  if (type === "user_message") return stringOf(message) ?? "";
+  const { type: kind, content } = recordOf(item);
+  return type === "item_completed" && kind === "UserMessage" ? textOf(content) : undefined;
+}
 
 function itemEntries(payload: JsonRecord, head: Head, results: boolean): RowEntry[] {
   switch (payload.type) {
@@ -169,6 +179,16 @@ function withoutPreamble(text: string): { text: string; exitCode: number; isRunn
     exitCode: Number(code ?? 0),
     isRunning: /^Process running with session ID/m.test(preamble),
   };
+}
+
+/** The meta row begins with ids; what it goes on with may be long. */
+const META_BYTES = 1024;
+
+/** Returns the session that a rollout's session works for, read from the first row's beginning: a listing asks it of every rollout. */
+export function parentInCodex(file: string): string | undefined {
+  const begin = withFile(file, (descriptor) => readFully(descriptor, 0, META_BYTES).toString("utf8"));
+  const [ids = ""] = begin.split('"cwd":', 1);
+  return /"type":"session_meta"[^\n]*"parent_thread_id":"([^"\n]+)"/.exec(ids)?.[1];
 }
 
 /** Calls run side by side: the end of one is among so many last lines. */

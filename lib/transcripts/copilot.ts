@@ -11,6 +11,9 @@ import { cutToHunks } from "./tool-call.ts";
 
 /** The line that the client appends to a command's output. */
 const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code -?\d+>\s*$/;
+/** What a hook said of a result, which the client appends to it. */
+const GUIDANCE =
+  /\n*Tool "[^"\n]+" (?:succeeded|failed)\. Additional guidance from postToolUse(?:Failure)? hooks:\n[\s\S]*$/;
 
 export const format: Format = {
   agent: "copilot",
@@ -29,8 +32,8 @@ export const format: Format = {
 
   entries(record, { results }) {
     const data = recordOf(record.data);
-    // Events of subagents are written into the session's file; each names the call that started the subagent.
-    if (data.parentToolCallId !== undefined) return [];
+    // Events of subagents are written into the session's file, and say whose they are.
+    if (record.agentId !== undefined || data.parentToolCallId !== undefined) return [];
     switch (record.type) {
       case "user.message": {
         // Skill pages and prompts that the client itself writes have another source.
@@ -40,7 +43,7 @@ export const format: Format = {
       case "assistant.message":
         return [{ kind: "assistant", text: stringOf(data.content) ?? "" }];
       case "session.compaction_complete":
-        return [{ kind: "summary", text: stringOf(data.summaryContent) ?? "" }];
+        return data.success === false ? [] : [{ kind: "summary", text: stringOf(data.summaryContent) ?? "" }];
       case "tool.execution_start":
         return [callOf({ id: data.toolCallId, name: data.toolName, input: data.arguments }, results)];
       case "tool.execution_complete":
@@ -70,13 +73,17 @@ function readResult(data: JsonRecord): RowEntry {
   const { exitCode } = recordOf(data.shellExecution);
   const error = recordOf(data.error);
   const isRejected = error.code === "rejected" || error.code === "denied";
+  const patch = cutToHunks(detailedContent);
+  // Of a command it is the output alone; of other tools something else, or missing.
+  const output = typeof exitCode === "number" ? stringOf(detailedContent) : undefined;
+  const given = (stringOf(content) ?? stringOf(error.message) ?? "").replace(GUIDANCE, "");
   return {
     kind: "result",
-    text: (stringOf(content) ?? stringOf(error.message) ?? "").replace(SHELL_END, ""),
+    text: (output ?? given).replace(SHELL_END, ""),
     callId: stringOf(data.toolCallId),
     isError: data.success === false || (typeof exitCode === "number" && exitCode !== 0),
     state: isRejected ? "rejected" : undefined,
-    patch: cutToHunks(detailedContent),
+    patch,
   };
 }
 

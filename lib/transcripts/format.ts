@@ -1,6 +1,7 @@
 /** What every transcript format gives, and what several of them write alike. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { headed } from "../base/text.ts";
 import type { Agent, Entry, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
@@ -161,6 +162,15 @@ export function isTextBlock(block: JsonRecord): boolean {
   return block.type === "text" || block.type === "input_text" || block.type === "output_text";
 }
 
+/** What we add to a result begins so: `[Seen Before] …`. */
+const OWN_WORDS = headed("Seen Before");
+
+/** Returns a result without what our own hook added to it, for hosts that keep no copy without that. */
+export function withoutOwnWords(text: string): string {
+  const at = text.indexOf(OWN_WORDS);
+  return at > 0 && text[at - 1] === "\n" ? text.slice(0, at).trimEnd() : text;
+}
+
 /** Sums the tokens under some keys of a message's usage; undefined when the host reports none. */
 export function sumTokens(usage: unknown, keys: readonly string[]): number | undefined {
   const tokens = recordOf(usage);
@@ -235,6 +245,7 @@ export const plain: Format = {
 
   entries(record, { results }) {
     const { role, content } = plainMessage(record) ?? {};
+    if (role === "summary") return [{ kind: "summary", text: textOf(content) }];
     if (role === "user" || role === "assistant") {
       const deeds = arrayOf(content).flatMap((block) => (isRecord(block) ? deedEntries(block, results) : []));
       return [{ kind: role, text: textOf(content) }, ...deeds];

@@ -3,8 +3,8 @@
  * whole. What Qwen Code, its fork, writes alike is here too.
  */
 
-import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { callOf, type Format, isoTime, type RowEntry, treeNode } from "./format.ts";
+import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
+import { callOf, type Format, isoTime, type RowEntry, treeNode, withoutOwnWords } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
@@ -27,7 +27,7 @@ export const format: Format = {
 
   entries(record, { results }) {
     if (record.type === "user") {
-      const text = typedText(record.displayContent ?? record.content);
+      const text = withoutHookText(typedText(record.displayContent ?? record.content));
       return text.startsWith("<session_context>") ? [] : [{ kind: "user", text }];
     }
     if (record.type !== "gemini") return [];
@@ -85,22 +85,36 @@ export function typedText(parts: unknown): string {
   return partsText(end === -1 ? parts : arrayOf(parts).slice(0, end));
 }
 
-/** Returns a call's result from its state and the parts that the model was given. */
+/** What Gemini CLI adds of a hook: the hook's own `<` is escaped in it. */
+const HOOK_TEXT = /<hook_context>[^<]*<\/hook_context>/g;
+
+function withoutHookText(text: string): string {
+  return text.includes("<hook_context>") ? text.replace(HOOK_TEXT, "").trim() : text;
+}
+
+/**
+ * Returns a call's result from its state and the parts that the model was given. Those hold what hooks added to it: what a
+ * command printed is taken from the state where that has it alone.
+ */
 export function callResult(state: JsonRecord, parts: unknown): RowEntry {
-  const given = arrayOf(parts)
+  const answer = arrayOf(parts)
     .filter(isRecord)
     .map(({ functionResponse }) => recordOf(functionResponse))
     .find(({ response }) => response !== undefined);
-  const { output, error } = recordOf(given?.response);
-  const { text, exitCode } = shellOutput(stringOf(output) ?? stringOf(error) ?? "");
+  const { output, error } = recordOf(answer?.response);
+  const shown = recordOf(state.resultDisplay);
+  const isShell = shown.type === "shell_result";
+  const given = shellOutput(withoutOwnWords(withoutHookText(stringOf(output) ?? stringOf(error) ?? "")));
+  const text = (isShell ? stringOf(shown.output) : undefined) ?? given.text;
+  const exitCode = (isShell ? numberOf(shown.exitCode) : undefined) ?? given.exitCode;
   return {
     kind: "result",
     text,
-    callId: stringOf(state.id) ?? stringOf(state.callId) ?? stringOf(given?.id),
+    callId: stringOf(state.id) ?? stringOf(state.callId) ?? stringOf(answer?.id),
     isError:
       state.status === "error" || state.status === "cancelled" || error !== undefined || exitCode !== 0,
     state: state.status === "cancelled" ? "rejected" : undefined,
-    patch: cutToHunks(recordOf(state.resultDisplay).fileDiff),
+    patch: cutToHunks(shown.fileDiff),
   };
 }
 

@@ -77,7 +77,7 @@ export const HOSTS: readonly Host[] = [
     name: "Qwen Code",
     program: "qwen",
     home: "($QWEN_HOME|~/.qwen)",
-    transcripts: ["projects/<cwd>/chats/<id>.jsonl"],
+    transcripts: ["projects/<cwd>/chats/<id>.jsonl", "projects/<cwd>/subagents/<parent>/<id>.jsonl"],
     resume: "qwen --resume <id>",
     skills: "($QWEN_HOME|~/.qwen)/skills",
     load: () => import("./qwen.ts"),

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { ensureDirectory, fileStem, readJson, replaceFile } from "../base/files.ts";
 import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
-import { type Format, isoTime, plain } from "./format.ts";
+import { type Format, isoTime, plain, withoutOwnWords } from "./format.ts";
 import type { Rules } from "./rules.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -126,11 +126,17 @@ function newLines(
   let last = after;
   for (const [i, { id, time_created, data }] of messages.entries()) {
     if (i < from) continue;
-    const { role, time } = parsed(data);
+    const { role, time, summary } = parsed(data);
     const isDone = role !== "assistant" || recordOf(time).completed !== undefined || i < messages.length - 1;
     if (!isDone) return { lines, last, isWhole: false };
     const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data), clean));
-    if (content.length > 0) lines.push({ id, role, timestamp: isoTime(Number(time_created)), content });
+    if (content.length > 0)
+      lines.push({
+        id,
+        role: summary === true ? "summary" : role,
+        timestamp: isoTime(Number(time_created)),
+        content,
+      });
     last = String(id);
   }
   return { lines, last, isWhole: true };
@@ -152,7 +158,7 @@ function blocks(part: JsonRecord, clean: Clean): JsonRecord[] {
   }
   if (part.type !== "tool") return [];
   const { status, input, output, error, metadata } = recordOf(part.state);
-  const { exit, diff } = recordOf(metadata);
+  const { exit, diff, output: printed } = recordOf(metadata);
   const patch = cutToHunks(diff);
   const call = { type: "tool_use", id: part.callID, name: part.tool, input: redacted(input, clean) };
   if (status !== "completed" && status !== "error") return [call];
@@ -161,7 +167,10 @@ function blocks(part: JsonRecord, clean: Clean): JsonRecord[] {
   const result = {
     type: "tool_result",
     tool_use_id: part.callID,
-    content: clean(stringOf(output) ?? stringOf(error) ?? ""),
+    // A plugin's words are added to the output; what a command printed is kept beside it.
+    content: clean(
+      withoutOwnWords((status === "error" ? stringOf(error) : stringOf(printed)) ?? stringOf(output) ?? ""),
+    ),
     is_error: isError,
     ...(isRejected && { state: "rejected" }),
     ...(patch !== undefined && { patch: clean(patch) }),

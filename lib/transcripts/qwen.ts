@@ -1,6 +1,6 @@
 /** Qwen Code's sessions: Claude Code's envelope and tree around Gemini's messages of parts. */
 
-import { arrayOf, isRecord, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { callOf, type Format, isoTime, sumTokens, treeNode } from "./format.ts";
 import { callResult, partsText, typedText } from "./gemini.ts";
 
@@ -13,7 +13,9 @@ export const format: Format = {
   },
 
   readHead(record, head) {
-    head.id ??= stringOf(record.sessionId);
+    const agent = record.isSidechain === true ? stringOf(record.agentId) : undefined;
+    head.id ??= agent === undefined ? stringOf(record.sessionId) : `agent-${agent}`;
+    if (agent !== undefined) head.parentId ??= stringOf(record.sessionId);
     head.cwd ??= stringOf(record.cwd);
     head.startedAt ??= isoTime(record.timestamp);
   },
@@ -22,7 +24,7 @@ export const format: Format = {
     const { parts } = recordOf(record.message);
     switch (record.type) {
       case "user":
-        return [{ kind: "user", text: typedText(parts) }];
+        return isTyped(record) ? [{ kind: "user", text: typedWords(record) }] : [];
       case "assistant": {
         const contextTokens = sumTokens(record.usageMetadata, ["promptTokenCount", "candidatesTokenCount"]);
         const calls = arrayOf(parts)
@@ -45,7 +47,7 @@ export const format: Format = {
 
   tree: {
     live: "but edited away",
-    node: (record) => treeNode(record, record.type === "user" && isRecord(record.message)),
+    node: (record) => treeNode(record, isTyped(record)),
   },
 
   title(_, rowsWith) {
@@ -55,3 +57,19 @@ export const format: Format = {
     return undefined;
   },
 };
+
+/** Returns whether a row is a person's: newer versions say of each row where it is from. */
+function isTyped({ type, provenance = "real_user", subtype, message }: JsonRecord): boolean {
+  return type === "user" && provenance === "real_user" && subtype !== "notification" && isRecord(message);
+}
+
+/** Parts of a prompt that the client or a hook put there. */
+const PUT_IN = /^\s*<(system-reminder|task-notification|qwen:[a-z-]+)[ >][\s\S]*<\/\1>\s*$/;
+
+/** Returns what a person typed: newer versions keep that alone beside what the model was given. */
+function typedWords({ message, systemPayload }: JsonRecord): string {
+  const shown = stringOf(recordOf(systemPayload).displayText);
+  if (shown !== undefined) return shown;
+  const parts = arrayOf(recordOf(message).parts);
+  return typedText(parts.filter((part) => !PUT_IN.test(stringOf(recordOf(part).text) ?? "")));
+}

@@ -1,0 +1,225 @@
+/** What the hosts' own programs wrote, with hooks, subagents, resumes and compactions: read, listed and searched. */
+
+import { describe, expect, test } from "bun:test";
+import { cpSync, existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { FOREIGN_LABEL } from "../lib/base/text.ts";
+import { readEntries } from "./support/entries.ts";
+import { type TemporaryHome, temporaryHome } from "./support/home.ts";
+import { jsonl } from "./support/rows.ts";
+import { ROOT } from "./support/run.ts";
+
+const SAMPLES = join(import.meta.dir, "samples");
+/** Begins every text that a hook or a plugin added while the samples were recorded. */
+const ADDED = "PROBE-";
+/** Stands in what the summariser answered. */
+const SUMMARY = "FAKE-SUMMARY";
+
+const FOLDERS: Record<string, string> = {
+  codex: "sessions",
+  copilot: "session-state",
+  qwen: "projects",
+  gemini: "tmp",
+};
+
+/** Makes a home in which a host left its sample. */
+function homeWith(agent: string): TemporaryHome {
+  const home = temporaryHome();
+  const folder = FOLDERS[agent] ?? "";
+  cpSync(join(SAMPLES, agent, folder), join(home.home, `.${agent}`, folder), { recursive: true });
+  return home;
+}
+
+async function listed(home: TemporaryHome, ...flags: string[]): Promise<string[]> {
+  const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json", ...flags));
+  return sessions.map(({ id }: { id: string }) => id).sort();
+}
+
+/** Returns what was said, and each call with its outcome and result. */
+async function log(home: TemporaryHome, id: string): Promise<string[]> {
+  const { entries } = JSON.parse(await home.ok("session-reader", id, "--tools", "--json"));
+  return entries.map(
+    ({
+      kind,
+      text,
+      tool,
+    }: {
+      kind: string;
+      text: string;
+      tool?: { target: string; failed: boolean; result?: string };
+    }) =>
+      tool
+        ? `${tool.target}${tool.failed ? " FAILED" : ""}: ${tool.result ?? ""}`.trim()
+        : `${kind}: ${text.split("\n")[0]}`,
+  );
+}
+
+describe("Qwen Code 0.24", () => {
+  const [SESSION, PARENT] = ["e992604e-598f-4218-9266-db99faeeb398", "de280e3e-08e9-4411-8b97-c73228b3a67d"];
+  const SUBAGENT = "agent-general-purpose-call_001_0";
+
+  test("a prompt is what was typed, and a command's output what it printed", async () => {
+    using home = homeWith("qwen");
+    const [prompt, command] = await log(home, SESSION);
+    expect([prompt, command]).toEqual([
+      "user: Raise the zebra limit",
+      "echo out; echo oops >&2; exit 3 FAILED: out\noops",
+    ]);
+  });
+
+  test("notifications and reminders are nobody's words", async () => {
+    using home = homeWith("qwen");
+    const words = (await log(home, PARENT)).filter((line) => line.startsWith("user: "));
+    expect(words).toEqual(["user: delegate it", "user: go on", "user: go on again"]);
+  });
+
+  test("a subagent's file is a session of its parent, left out unless it is asked for", async () => {
+    using home = homeWith("qwen");
+    expect(await listed(home)).toEqual([PARENT, SESSION]);
+    expect(await listed(home, "--subagents")).toEqual([SUBAGENT, PARENT, SESSION]);
+    const file = join(home.home, ".qwen/projects/-home-dev-proj/subagents", PARENT, `${SUBAGENT}.jsonl`);
+    const { session } = JSON.parse(await home.ok("session-reader", file, "--json"));
+    expect(session.id).toBe(SUBAGENT);
+  });
+
+  test("what we added to a result that it keeps nowhere without that is cut off", () => {
+    using home = temporaryHome();
+    const file = join(home.root, "x.jsonl");
+    const error = `File not found: a.ts\n\n[Seen Before] ${FOREIGN_LABEL}\n- the zebra was ended so`;
+    const row = {
+      uuid: "1",
+      sessionId: PARENT,
+      timestamp: "2026-11-22T21:32:05.629Z",
+      cwd: "/a",
+      type: "tool_result",
+    };
+    const part = { functionResponse: { id: "c", name: "read_file", response: { error } } };
+    const state = { callId: "c", status: "error", resultDisplay: error };
+    writeFileSync(file, jsonl({ ...row, message: { role: "user", parts: [part] }, toolCallResult: state }));
+    const [result] = [...readEntries(file, { results: true })];
+    expect([result?.text, result?.isError]).toEqual(["File not found: a.ts", true]);
+  });
+});
+
+describe("Gemini CLI 0.61", () => {
+  const [RESUMED, COMPRESSED] = [
+    "d3d19fa3-0874-47fa-be88-99e5a5386c5f",
+    "4eeae847-aff1-41b8-a92e-1ad6578e04da",
+  ];
+
+  test("what hooks added is in no prompt and no output, and a resumed history is told once", async () => {
+    using home = homeWith("gemini");
+    expect(await log(home, RESUMED)).toEqual([
+      "user: first",
+      "assistant: one",
+      "user: again",
+      "assistant: resumed",
+    ]);
+    expect(await log(home, COMPRESSED)).toEqual([
+      "user: third",
+      "assistant: three",
+      "user: compress",
+      "echo big: big",
+      "assistant: after compress",
+    ]);
+  });
+});
+
+describe("Copilot CLI 1.0.102", () => {
+  test("outputs are without a hook's guidance, and a failing command has failed", async () => {
+    using home = homeWith("copilot");
+    expect(await log(home, "52dca244-e438-46cf-8b37-0991d9bb0b32")).toEqual([
+      "user: Raise the zebra limit",
+      "exit 3 FAILED:",
+      "/home/dev/proj/none.txt FAILED: Path does not exist",
+      "/home/dev/proj/limits.txt:",
+      "assistant: ok",
+    ]);
+  });
+
+  test("subagents inside the file, hook rows and a cancelled compaction are no part of it", async () => {
+    using home = homeWith("copilot");
+    expect(await log(home, "dd416c70-8243-47cd-bc68-04e49ee8882f")).toEqual([
+      "user: delegate it",
+      "count: One.",
+      "assistant: The helper counted.",
+      "user: second prompt",
+      "echo a: a",
+      "assistant: ok after",
+      "user: third prompt",
+      "echo a: a",
+      "sleep 2:",
+      "summary: <overview>",
+      "assistant: ok after",
+    ]);
+  });
+});
+
+describe("opencode 1.18", () => {
+  const RECORDED = join(ROOT, "..", "shared/facts/hosts-2/opencode/opencode.db");
+  const isThere = existsSync(RECORDED);
+
+  test.skipIf(!isThere)(
+    "outputs are without a plugin's words, and a summary is no answer (if recorded)",
+    async () => {
+      using home = temporaryHome();
+      cpSync(RECORDED, join(home.home, ".local/share/opencode/opencode.db"));
+      const shown = await log(home, "ses_dfaf61419ffePWkPox4D5nzPzl");
+      expect(shown.filter((line) => !/^(?:user|assistant): /.test(line))).toEqual([
+        "echo out; echo oops >&2; exit 3 FAILED: out\noops",
+        "ls /nonexistent FAILED: ls: cannot access '/nonexistent': No such file or directory",
+        `summary: <state_snapshot>${SUMMARY} of what was said.</state_snapshot>`,
+      ]);
+      expect(shown.filter((line) => line.includes(ADDED))).toEqual([]);
+    },
+  );
+});
+
+describe("Codex 0.169", () => {
+  const PARENT = "01a20545-ab2b-7a12-95e7-a5c26f1f99da";
+  const CHILD = "01a20545-ac94-7961-8dd1-35abc56a81b4";
+  const [FAILING, COMPACTED] = [
+    "01a20542-8702-7701-b98b-2992c1d9c316",
+    "01a20545-4597-7282-a881-ef08f36085ac",
+  ];
+
+  test("each message and each command is told once, a summary is no answer", async () => {
+    using home = homeWith("codex");
+    expect(await log(home, FAILING)).toEqual([
+      "user: Raise the zebra limit",
+      "echo out; echo oops >&2; exit 3 FAILED: out\noops",
+      "assistant: The zebra limit is done.",
+    ]);
+    const [prompt, command, summary, answer, ...more] = await log(home, COMPACTED);
+    expect([prompt, command, answer, more]).toEqual([
+      "user: compact please",
+      "echo a: a",
+      "assistant: done after compact",
+      [],
+    ]);
+    expect(summary).toStartWith("summary: Another language model started");
+  });
+
+  test("a subagent's rollout belongs to its parent, and is left out unless it is asked for", async () => {
+    using home = homeWith("codex");
+    expect(await listed(home)).toEqual([FAILING, COMPACTED, PARENT].sort());
+    expect(await listed(home, "--subagents")).toEqual([FAILING, COMPACTED, PARENT, CHILD].sort());
+    await home.ok("embed");
+    const found = async (...flags: string[]) =>
+      JSON.parse(await home.ok("search", "Count to one", "--json", ...flags)).results.map(
+        (hit: { session_id: string }) => hit.session_id,
+      );
+    expect(await found()).toEqual([PARENT]);
+    expect((await found("--subagents")).sort()).toEqual([PARENT, CHILD].sort());
+  });
+});
+
+test.each(Object.keys(FOLDERS))("nothing that a hook added to a session of %s is found", async (agent) => {
+  using home = homeWith(agent);
+  await home.ok("embed");
+  const { results } = JSON.parse(await home.ok("search", "PROBE", "--full", "--subagents", "--json"));
+  const own = results.filter(({ content }: { content: string }) => content.includes(ADDED));
+  expect(own).toEqual([]);
+  const said = JSON.parse(await home.ok("search", "FAKE-SUMMARY state_snapshot", "--full", "--json")).results;
+  expect(said.filter(({ content }: { content: string }) => content.includes(SUMMARY))).toEqual([]);
+});
