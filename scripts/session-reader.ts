@@ -39,7 +39,7 @@ import { type LineRange, linesIn } from "../lib/sessions/references.ts";
 import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
-import { AGENTS } from "../lib/transcripts/hosts.ts";
+import { AGENTS, resumeNote } from "../lib/transcripts/hosts.ts";
 import { ownRules, readRules } from "../lib/transcripts/rules.ts";
 import type { Agent } from "../lib/transcripts/session.ts";
 import {
@@ -183,6 +183,8 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const { session, shared } = found;
   if (!shared && values.resume) {
     const resume = howToResume(session, rules);
+    const about = resumeNote(session.agent);
+    if (about !== undefined) note(about);
     return void show({ resume }, [resume]);
   }
   request.lines ??= found.lines;

@@ -1,7 +1,7 @@
 /** What the hosts' own programs wrote, with hooks, subagents, resumes and compactions: read, listed and searched. */
 
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FOREIGN_LABEL } from "../lib/base/text.ts";
 import { readEntries } from "./support/entries.ts";
@@ -121,6 +121,35 @@ describe("Gemini CLI 0.61", () => {
       "user: compress",
       "echo big: big",
       "assistant: after compress",
+    ]);
+  });
+
+  test("the empty file that a resume begins takes no session's place", async () => {
+    using home = homeWith("gemini");
+    expect(await listed(home)).toEqual([COMPRESSED, RESUMED].sort());
+    const chats = join(home.home, ".gemini/tmp/proj/chats");
+    const stub = join(chats, "session-2026-11-22T21-23-d3d19fa3.jsonl");
+    writeFileSync(stub, readFileSync(stub)); // the newest
+    const { session } = JSON.parse(await home.ok("session-reader", RESUMED, "--json"));
+    expect(session.file).toBe(join(chats, "session-2026-11-22T21-22-d3d19fa3.jsonl"));
+  });
+
+  test("that it deletes what was resumed is said beside the command and by health", async () => {
+    using home = homeWith("gemini");
+    const about = "Gemini CLI 0.61 deletes a resumed session at its next start: copy its transcript first";
+    expect(await home.ok("session-reader", "--list", "--resume")).toContain(
+      `   gemini --resume ${RESUMED}  # ${about}\n`,
+    );
+    const { stdout, stderr } = await home.run("session-reader", RESUMED, "--resume");
+    expect([stdout, stderr.includes(about)]).toEqual([`gemini --resume ${RESUMED}\n`, true]);
+    const { findings } = JSON.parse((await home.run("health", "--json")).stdout);
+    const found = findings.filter(({ what }: { what: string }) => what.includes("that was resumed"));
+    expect(found).toEqual([
+      {
+        level: "warning",
+        what: `Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project: ${join(home.home, ".gemini/tmp/proj/chats/session-*-d3d19fa3.jsonl")}`,
+        remedy: "copy these files to another folder before",
+      },
     ]);
   });
 });

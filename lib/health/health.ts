@@ -1,6 +1,6 @@
 /** Finds what is wrong or about to be, each with its remedy, and names who receives anything said on this machine. */
 
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { countSeen } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, isDirectory, readIfExists, readText, statOf, whyUnwritable } from "../base/files.ts";
@@ -12,6 +12,7 @@ import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
+import { findTranscripts } from "../sessions/places.ts";
 import { untakenVolute } from "../sessions/volute.ts";
 import { refusedSessions } from "../share/replica.ts";
 import { shareStatus } from "../share/share.ts";
@@ -56,6 +57,7 @@ export function checkHealth(options: HealthOptions): Health {
   checkRuntime(runtime, add);
   checkStateFolder(paths.home, add);
   checkVolute(options.cwd, paths, add);
+  checkResumed(paths, add);
   if (!options.configError) checkSharing(config, add);
   const spend = readSpendToday(paths.home, now);
   return {
@@ -89,6 +91,22 @@ function checkVolute(cwd: string, paths: Paths, add: Add): void {
   const { folder, transcripts } = untaken;
   const what = `${folder} holds ${counted(transcripts, "session")} that hooks and the index do not read`;
   add("info", what, `add ${JSON.stringify(folder)} to volute in config.json if it is yours`);
+}
+
+/** The name of a session of Gemini CLI, without the time in it. */
+const GEMINI_NAME = /^session-.+-([0-9a-f]{8})\.jsonl$/;
+
+/** Names the sessions of Gemini CLI that it deletes at its next start: those with a second file, as a resume makes it. */
+function checkResumed(paths: Paths, add: Add): void {
+  const places = findTranscripts(paths, { agent: "gemini" }).flatMap(({ file }) => {
+    const id = GEMINI_NAME.exec(basename(file))?.[1];
+    return id === undefined ? [] : [join(dirname(file), `session-*-${id}.jsonl`)];
+  });
+  const resumed = places.filter((place, i) => places.indexOf(place) !== i);
+  for (const place of new Set(resumed)) {
+    const what = "Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project";
+    add("warning", `${what}: ${redact(place)}`, "copy these files to another folder before");
+  }
 }
 
 function checkStateFolder(home: string, add: Add): void {

@@ -16,7 +16,7 @@ import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { isoTime, textOf } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
-import { HOSTS } from "../transcripts/hosts.ts";
+import { HOSTS, resumeNote } from "../transcripts/hosts.ts";
 import { linesForward, parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -96,13 +96,22 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
         );
   return rows.flatMap((row, i) => {
     const resume = style.resume ? resumeLine(sessions[i] as Session, rules) : undefined;
-    return resume === undefined ? [row] : [row, { kind: "text", parts: [`   ${resume}`] }];
+    if (resume === undefined) return [row];
+    const about = resumeNote((sessions[i] as Session).agent);
+    const parts = [`   ${resume}`, ...(about === undefined ? [] : [`  # ${about}`])];
+    return [row, { kind: "text", parts }];
   });
 }
 
 export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, "rules" | "resume">) {
   const listed = { ...sessionJson(session, rules), size: session.size };
-  return resume ? { ...listed, resume: resumeLine(session, rules) ?? null } : listed;
+  if (!resume) return listed;
+  const about = resumeNote(session.agent);
+  return {
+    ...listed,
+    resume: resumeLine(session, rules) ?? null,
+    ...(about === undefined ? {} : { resumeNote: about }),
+  };
 }
 
 /** Returns the cells in columns: of folders their last part, of names as much as the terminal's width leaves. */

@@ -243,7 +243,9 @@ export function newestCopies(sessions: readonly Session[]): Session[] {
   for (const session of sessions.toSorted((a, b) => byTime(a, b) || compareText(a.file, b.file))) {
     const key = recordKey(session);
     const newer = kept.get(key) ?? session;
-    const better = isLonger(session, newer) ? session : newer;
+    // Gemini CLI begins a second file of a session that it resumes, and goes on in the first.
+    const isEmpty = newer !== session && !hasConversation(newer) && hasConversation(session);
+    const better = isEmpty || isLonger(session, newer) ? session : newer;
     // Either copy may have the name.
     better.name ??= session.name ?? newer.name;
     kept.set(key, better);

@@ -29,6 +29,8 @@ export interface Host {
   database?: string;
   /** The command that resumes a session, with `<id>` or `<file>`. */
   resume: string;
+  /** What to know before it is resumed. */
+  resumeNote?: string;
   /** Where it looks for skills, for a host that no plugin of ours brings them to. */
   skills?: string;
   load: () => Promise<{ format: Format; copySessions?: CopySessions }>;
@@ -89,6 +91,7 @@ export const HOSTS: readonly Host[] = [
     home: "($GEMINI_CLI_HOME|~)/.gemini",
     transcripts: ["tmp/*/chats/session-*.jsonl", "tmp/*/chats/<parent>/<id>.jsonl"],
     resume: "gemini --resume <id>",
+    resumeNote: "Gemini CLI 0.61 deletes a resumed session at its next start: copy its transcript first",
     skills: "($GEMINI_CLI_HOME|~)/.gemini/skills",
     load: () => import("./gemini.ts"),
   },
@@ -106,6 +109,11 @@ export const HOSTS: readonly Host[] = [
 
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */
 export const AGENTS: readonly string[] = [...HOSTS.map(({ agent }) => agent), "plain"];
+
+/** Returns what to know before a session of a host is resumed. */
+export function resumeNote(agent: string): string | undefined {
+  return HOSTS.find((host) => host.agent === agent)?.resumeNote;
+}
 
 /** Returns what people call the host of a session. */
 export function hostName(agent: string): string {
