@@ -51,6 +51,8 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
   let source: HookedHost | undefined;
   try {
     const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
+    // Codex runs hooks in sessions of its own making too, which tidy its memory and are written nowhere.
+    if (input.transcript_path === null) return;
     source = hostOf(stringOf(input.transcript_path));
     if (ignored.length > 0)
       await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`, { source });

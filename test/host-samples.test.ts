@@ -241,6 +241,24 @@ describe("Codex 0.169", () => {
     expect(await found()).toEqual([PARENT]);
     expect((await found("--subagents")).sort()).toEqual([PARENT, CHILD].sort());
   });
+
+  test("a session of its memory, which has no transcript, is told nothing and logs nothing", async () => {
+    using home = homeWith("codex");
+    const input = {
+      session_id: "m",
+      transcript_path: null,
+      cwd: join(home.home, ".codex/memories_v2"),
+      model: "m",
+    };
+    for (const [hook, more] of [
+      ["session-start", { source: "startup" }],
+      ["user-prompt-submit", { prompt: "Tidy up @@zebra" }],
+    ] as const) {
+      const { stdout, stderr, exitCode } = await home.hook(hook, { ...input, ...more });
+      expect([hook, stdout, stderr, exitCode]).toEqual([hook, "", "", 0]);
+    }
+    expect(await Bun.file(home.paths.log).exists()).toBe(false);
+  });
 });
 
 test.each(Object.keys(FOLDERS))("nothing that a hook added to a session of %s is found", async (agent) => {
