@@ -18,6 +18,7 @@ import {
   writeSession,
 } from "./support/forget.ts";
 import { homePerTest, write, writeClaude, writePi } from "./support/home.ts";
+import { HOST_WRITERS, type Step } from "./support/hosts.ts";
 import { piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 
@@ -103,6 +104,45 @@ describe("forget", () => {
     expect(again.exitCode).toBe(0);
     expect(again.stderr).toBe("no stored data matches\n");
   }, 60_000);
+
+  test("keeps no title of what a pattern took: not of a copied session, nor in the recorded path of a note", async () => {
+    const steps: Step[] = [
+      { says: "user", text: "where does it sleep" },
+      { says: "assistant", text: "in the sand" },
+    ];
+    HOST_WRITERS.opencode?.(home, {
+      id: "ses_dune00a1b2c3d",
+      cwd: home.project,
+      title: "the tapir hunt",
+      steps,
+    });
+    HOST_WRITERS.opencode?.(home, { id: "ses_newt00a1b2c3d", cwd: home.project, title: "a newt", steps });
+    const id = uuidFrom("titled");
+    const session = { sessionId: id, cwd: home.project };
+    writeClaude(home, {
+      id,
+      rows: [
+        claudeUser({ ...session, text: "Where did the tapir hunt end?", at: secondsAgo(60) }),
+        ...claudeAssistant({ ...session, text: "At the river.", at: secondsAgo(50) }),
+      ],
+    });
+    await home.ok("embed", "--all");
+    // one in the state folder, one elsewhere; and one that says it only by its name
+    const notes = [
+      await home.ok("save-session", id, "--slug", "tapir-hunt-end", "--dir", home.paths.notes),
+      await home.ok("save-session", id, "--slug", "tapir-hunt-end"),
+      await home.ok("save-session", "ses_newt00a1b2c3d", "--slug", "after-the-tapir-hunt"),
+    ].map((path) => path.trim());
+    expect(holding(home, "tapir").length).toBeGreaterThan(0);
+    await home.ok("forget", "--yes", "--pattern", "tapir hunt");
+    expect(notes.filter((path) => existsSync(path))).toEqual([]);
+    const held = () => holding(home, "tapir").filter((file) => file !== home.paths.config);
+    expect(held()).toEqual([]);
+    // what is copied again does not bring it back
+    const found = JSON.parse(await home.ok("search", "where does it sleep", "--json"));
+    expect(found.results.length).toBeGreaterThan(0);
+    expect(held()).toEqual([]);
+  });
 
   test("removes only notes that are as we wrote them, and lists the others", async () => {
     const id = uuidFrom("noted");

@@ -9,7 +9,7 @@ import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
-import { type ForgetIn, type Forgetting, forgetFiles, writtenFiles } from "../store/state.ts";
+import { byName, type ForgetIn, type Forgetting, forgetFiles, writtenFiles } from "../store/state.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -125,7 +125,8 @@ function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<s
     ...written.map(({ path }) => dirname(path)),
     ...Array.from(directories, (directory) => join(directory, USUAL_FOLDER)),
   ];
-  const found = [...new Set(folders)].flatMap(notesIn).filter((file) => isMeant(file, forgetting));
+  const named = byName(forgetting);
+  const found = [...new Set(folders)].flatMap(notesIn).filter((file) => isMeant(file, named));
   const recorded = written.filter(({ path, sessionId }) =>
     "ids" in forgetting ? forgetting.ids.has(sessionId) && readIfExists(path) !== undefined : false,
   );
@@ -136,7 +137,7 @@ function isMeant(file: string, forgetting: Forgetting): boolean {
   const text = readText(file);
   const id = sessionOfNote(text);
   if (id === undefined) return false;
-  return "ids" in forgetting ? forgetting.ids.has(id) : forgetting.hasText(text);
+  return "ids" in forgetting ? forgetting.ids.has(id) : [text, file].some(forgetting.hasText);
 }
 
 function notesIn(folder: string): string[] {

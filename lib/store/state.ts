@@ -217,19 +217,36 @@ export function forgetFiles(
   if (!dryRun) {
     for (const file of ours) if (isInState(file, paths)) remove(file);
     removeWritten(paths, ours);
+    dropRecords(paths, ours);
   }
   return { ours, others: files.filter((file) => !ours.includes(file)) };
+}
+
+/** Drops the records of files that are gone: their names have words of what was forgotten. */
+function dropRecords(paths: StatePaths, files: readonly string[]): void {
+  withExistingState(paths, ({ db }) => {
+    const drop = db.prepare("DELETE FROM written_files WHERE path = ?");
+    for (const file of files) drop.run(realFile(file));
+  });
 }
 
 /** Drops the records of files about forgotten sessions, or with a matching text in their path. */
 export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetIn): void {
   if (dryRun) return;
   const files = writtenFiles(paths).filter(({ sessionId, path }) =>
-    isForgotten(forgetting, sessionId, [path]),
+    isForgotten(byName(forgetting), sessionId, [path]),
   );
-  withExistingState(paths, ({ db }) => {
-    for (const { path } of files) db.prepare("DELETE FROM written_files WHERE path = ?").run(path);
-  });
+  dropRecords(
+    paths,
+    files.map(({ path }) => path),
+  );
+}
+
+/** Returns what to forget as it is found in paths too: the name of a file joins its words by hyphens. */
+export function byName(forgetting: Forgetting): Forgetting {
+  if ("ids" in forgetting) return forgetting;
+  const { hasText } = forgetting;
+  return { hasText: (text) => hasText(text) || hasText(basename(text).replaceAll("-", " ")) };
 }
 
 function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {
@@ -274,10 +291,11 @@ export function forgetInLog(
   forgetting: Forgetting,
   { places = [], dryRun = false }: { places?: readonly string[]; dryRun?: boolean } = {},
 ): number {
+  const named = byName(forgetting);
   const rewrite: Rewrite =
-    "ids" in forgetting
-      ? linesOfSessions(forgetting.ids, places)
-      : (line, event) => (scrub(event, forgetting.hasText).removed > 0 ? undefined : line);
+    "ids" in named
+      ? linesOfSessions(named.ids, places)
+      : (line, event) => (scrub(event, named.hasText).removed > 0 ? undefined : line);
   const before = readLines(`${log}.1`);
   const now = filtered([...before, ...readLines(log)], rewrite);
   if (dryRun || now.changed === 0) return now.changed;

@@ -7,6 +7,7 @@ import { appendFileSync, existsSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ensureDirectory, fileStem, readJson, replaceFile } from "../base/files.ts";
 import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
 import { type Format, isoTime, plain, withoutOwnWords } from "./format.ts";
 import type { Rules } from "./rules.ts";
@@ -34,8 +35,11 @@ export const format: Format = {
   },
 };
 
-/** How far a session was copied: when it had changed, its title, and its last message. */
-type Copied = Record<string, [changed: number, title: string, message: string]>;
+/** How far a session was copied: when it had changed, the hash of its title, which may be forgotten, and its last message. */
+type Copied = Record<string, [changed: number, title: number, message: string]>;
+
+/** Raised when the note means something else: all is copied again. */
+const FORMAT = 2;
 
 const NOTE = "copied.json";
 
@@ -49,9 +53,9 @@ export async function copySessions(
   { clean, hasSession, hasText, hasPatterns }: Rules,
 ): Promise<void> {
   const note = recordOf(readJson(join(folder, NOTE)));
-  const state = [database, `${database}-wal`].map(describeState).join(" ");
+  const state = [FORMAT, ...[database, `${database}-wal`].map(describeState)].join(" ");
   if (note.state === state) return;
-  const copied = recordOf(note.sessions) as Copied;
+  const copied = (note.format === FORMAT ? recordOf(note.sessions) : {}) as Copied;
   const { openForeign } = await import("../store/sqlite.ts");
   const db = openForeign(database);
   try {
@@ -60,7 +64,8 @@ export async function copySessions(
       .prepare("SELECT id, parent_id, directory, title, time_created, time_updated FROM session")
       .all();
     for (const session of sessions) {
-      const [id, changed, title] = [String(session.id), Number(session.time_updated), String(session.title)];
+      const [id, changed] = [String(session.id), Number(session.time_updated)];
+      const title = shortHash(String(session.title));
       const parent = session.parent_id === null ? "" : fileStem(String(session.parent_id));
       const file = join(folder, parent, `${fileStem(id)}.jsonl`);
       const before = existsSync(file) ? copied[id] : undefined;
@@ -75,7 +80,9 @@ export async function copySessions(
       else if (text !== "") appendFileSync(file, text);
       copied[id] = [isWhole ? changed : 0, title, last ?? ""];
     }
-    replaceFile(join(folder, NOTE), JSON.stringify({ state, sessions: copied }), { durable: false });
+    replaceFile(join(folder, NOTE), JSON.stringify({ format: FORMAT, state, sessions: copied }), {
+      durable: false,
+    });
   } finally {
     db.close();
   }
