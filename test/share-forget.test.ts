@@ -1,9 +1,9 @@
 /** What was forgotten leaves the hub and every replica, and nothing brings it back. */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { write } from "./support/home.ts";
+import { write, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { conversation, hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
@@ -85,6 +85,57 @@ describe.skipIf(!hasPostgres())("forget", () => {
     ]);
     expect(postgres.dump()).not.toContain("walrus");
     expect([bob.paths.shared, `${bob.paths.shared}-wal`].filter((file) => holds(file, "walrus"))).toEqual([]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  }, 30_000);
+
+  test("of a pattern takes back a session of which nothing is left, with its name", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    const [whole, named] = [uuid(12), uuid(13)];
+    say(alice, whole, ["where is the tapir", "the tapir sleeps"]);
+    say(alice, named, ["what is the port", "8443"]);
+    writeMeta(alice, { sessionId: whole, name: "tapir hunt", description: "the tapir", summary: "a tapir" });
+    writeMeta(alice, { sessionId: named, name: "tapir port", description: "a port", summary: "8443" });
+    await alice.share();
+    await bob.share();
+    expect(Object.keys(wordsIn(bob.paths.shared)).toSorted()).toEqual(
+      [whole, named].map((id) => `alice@desk:${id}`),
+    );
+    await alice.run("forget", "--pattern", "tapir", "--yes");
+    expect(holds(alice.paths.state, "tapir")).toBe(false);
+    expect(await alice.share()).toMatchObject({ published: { withdrawn: 1 } });
+    expect([rowsOf(whole), rowsOf(named)]).toEqual(["0|0", "1|1"]);
+    expect(postgres.dump()).not.toContain("tapir");
+    expect(await bob.share()).toMatchObject({ pulled: { removed: 1 } });
+    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${named}`]);
+    expect([bob.paths.shared, `${bob.paths.shared}-wal`].filter((file) => holds(file, "tapir"))).toEqual([]);
+    // what nothing was forgotten of stays where its transcript or its folder is gone
+    rmSync(join(alice.paths.claude, "projects"), { recursive: true });
+    expect(await alice.share()).toMatchObject({ published: { withdrawn: 0 } });
+    expect(rowsOf(named)).toBe("1|1");
+    postgres.sql("DELETE FROM session_memory.sessions");
+  }, 30_000);
+
+  test("of a session takes the pages that a colleague made of it, but none that was written elsewhere", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    say(alice, uuid(14), ["where is the gecko", "on the wall"]);
+    say(alice, uuid(15), ["where is the newt", "in the pond"]);
+    await alice.share();
+    await bob.share();
+    const elsewhere = join(bob.root, "gecko.html");
+    for (const id of [14, 15]) await bob.ok("report", `alice@desk:${uuid(id)}`);
+    await bob.ok("report", `alice@desk:${uuid(14)}`, "--out", elsewhere);
+    const pages = () => readdirSync(bob.paths.reports).map((name) => join(bob.paths.reports, name));
+    const about = (word: string) => pages().filter((page) => holds(page, word)).length;
+    expect([about("gecko"), about("newt")]).toEqual([1, 1]);
+    await alice.run("forget", uuid(14), "--yes");
+    await alice.share();
+    await bob.share();
+    expect([about("gecko"), about("newt"), holds(elsewhere, "gecko")]).toEqual([0, 1, true]);
+    await bob.run("forget", `alice@desk:${uuid(15)}`, "--yes");
+    expect(about("newt")).toBe(0);
+    postgres.sql("DELETE FROM session_memory.sessions");
   }, 30_000);
 
   test("of a colleague's session takes it from the own replica for good, down to the bytes, and from nobody else", async () => {

@@ -44,7 +44,7 @@ import { namedExactly, PREFIX_MIN } from "../sessions/references.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { forgetShared } from "../share/replica.ts";
-import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
+import { forgetPublished, readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { eraseFreedState, type Forgetting, forgetInLog, forgetWritten } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
@@ -326,6 +326,7 @@ async function removeOnce(forgetting: Forgetting, options: Options): Promise<boo
   await inFiles(forgetting, options, false);
   removeCopies(paths);
   forgetWritten(forgetting, { paths, dryRun: false });
+  forgetPublished(forgetting, { paths, dryRun: false });
   eraseFreedState(paths);
   for (const folder of [paths.home, metaDirectory(paths, "pi")]) removeLeftovers(folder);
   for (const file of setAsideIn(paths)) for (const part of PARTS) remove(file + part);

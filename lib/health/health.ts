@@ -16,6 +16,7 @@ import { findTranscripts } from "../sessions/places.ts";
 import { untakenVolute } from "../sessions/volute.ts";
 import { refusedSessions } from "../share/replica.ts";
 import { shareStatus } from "../share/share.ts";
+import { readRefused } from "../share/share-state.ts";
 import { withExistingState } from "../store/state.ts";
 import { hostName } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
@@ -170,11 +171,19 @@ function checkSharing(config: Pick<Config, "env" | "paths" | "settings">, add: A
   }
   if (status?.error !== undefined)
     add("warning", `sharing fails: ${status.error}`, "run session-memory share");
+  if (status) checkUnsent(config.paths, add);
   const refused = status ? refusedSessions(config.paths) : [];
   if (refused.length > 0) {
     const what = `${counted(refused.length, "session")} of the hub cannot be read: ${listed(refused, REFUSED_SHOWN)}`;
     add("info", what, "ask who published them to update session-memory");
   }
+}
+
+function checkUnsent(paths: Config["paths"], add: Add): void {
+  const unsent = readRefused(paths);
+  if (unsent.length === 0) return;
+  const what = `the hub does not take ${counted(unsent.length, "session")}: ${listed(unsent, REFUSED_SHOWN)}`;
+  add("warning", what, "update session-memory, or name them in exclude.sessions");
 }
 
 const REFUSED_SHOWN = 3; // a line

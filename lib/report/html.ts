@@ -1,8 +1,9 @@
 /** Writes HTML as one file (no script, no request, every text escaped), and removes pages that hold what is forgotten. */
 
 import { join } from "node:path";
-import { fileStem, namesIn, readIfExists } from "../base/files.ts";
+import { fileStem, namesIn, readIfExists, remove } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
+import type { Paths } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, forgetFiles, isForgotten, writtenFiles } from "../store/state.ts";
 
 /** HTML, as against text: only `escapeHtml` and what is written in this room makes any. */
@@ -119,6 +120,14 @@ export function forgetReports(
     pages.filter((file) => isMeant(file, forgetting)),
     options,
   );
+}
+
+/** Removes the pages in the state folder about sessions that their owners took back; a page elsewhere is the user's. */
+export function removePagesOf(ids: ReadonlySet<string>, paths: Pick<Paths, "reports">): void {
+  for (const name of namesIn(paths.reports)) {
+    const file = join(paths.reports, name);
+    if (name.endsWith(PAGE_SUFFIX) && isMeant(file, { ids })) remove(file);
+  }
 }
 
 function isMeant(file: string, forgetting: Forgetting): boolean {

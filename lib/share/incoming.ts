@@ -190,6 +190,8 @@ interface FetchOptions {
   exclusion: Exclusion;
   /** Filled in with the sessions of which something went. */
   gone: Set<string>;
+  /** Filled in with those of which something is gone at the hub. */
+  withdrawn: Set<string>;
   /** How much of each owner's share is left beside what is counted. */
   room: Map<string, number>;
   onProgress?: ((done: number, total: number) => void) | undefined;
@@ -237,7 +239,7 @@ export async function fetchSessions(
 async function fetchBatch(
   hub: Hub,
   batch: readonly SharedSession[],
-  { replica, config, exclusion, gone, room }: FetchOptions,
+  { replica, config, exclusion, gone, withdrawn, room }: FetchOptions,
 ): Promise<number> {
   const clean = cleaner(config.settings.redact.extra);
   const byNumber = new Map(batch.map((session) => [session.number, session]));
@@ -268,6 +270,7 @@ async function fetchBatch(
       if (!removeIncoming(replica, storedId, chunk.index)) return;
       markErase(replica);
       gone.add(storedId);
+      if (!incoming.hash) withdrawn.add(storedId);
     } else {
       const kept = deeds.filter((deed) => !holdsText(deed, exclusion.hasText));
       putChunk(replica, { ...incoming, deeds: kept });

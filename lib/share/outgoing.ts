@@ -19,8 +19,8 @@ import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, Deed, DeedKind } from "../transcripts/session.ts";
-import { DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
-import { hubId, keyOf, ofHub, ownMachine, sharedProject } from "./share-state.ts";
+import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
+import { hubId, keyOf, ofHub, ownMachine, type SessionKey, sharedProject } from "./share-state.ts";
 
 /** A deed as it is sent. */
 type SharedDeed = ReturnType<typeof toShared>;
@@ -48,8 +48,14 @@ export type OutgoingChunk = ReturnType<typeof toOutgoing>;
 export type OutgoingSession = ReturnType<ReturnType<typeof outgoing>>;
 
 const HASH_BYTES = 16; // 128 bits: no two chunks meet
-/** Leaves a quarter of the hub's limit for the other fields, and for the blanks that PostgreSQL puts into JSON. */
-const DEEDS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
+/** Leaves a quarter of the hub's limit for the blanks that PostgreSQL puts into JSON. */
+const BODY_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
+/** The most bytes of a text beside the words: readers take no more of one. */
+const TEXT_MAX_BYTES = 64 * 1024;
+const NAME_MAX = 200; // readers take no more
+const FOLDER_MAX = 4096; // the hub takes no more
+/** The most tags of a session and topics of a chunk; readers take no more. */
+const TEXTS_MAX = 100;
 const FILE_KINDS = new Set<DeedKind>(["edit", "write", "read", "search"]);
 
 /** Decides how a text is sent, and which are not. */
@@ -80,7 +86,9 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
       audience: session.audience,
       project: session.project,
       parent_id: session.parentId ?? null,
-      folder: folderInProject(session.cwd) ?? "",
+      folder: sent(folderInProject(session.cwd) ?? "", sending)
+        .slice(0, FOLDER_MAX)
+        .toWellFormed(),
       started_at: session.startedAt ?? null,
       updated_at: session.updatedAt,
       lines: all.reduce((last, { last_line }) => Math.max(last, Number(last_line)), 0),
@@ -95,46 +103,73 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
 function readDerived({ hostId: id, agent, ...session }: LocalSession, config: Config, sending: Sending) {
   const { clean, hasText } = sending;
   const { meta } = readMeta(metaFile(config.paths, { id, agent }));
-  const sent = (text: string) => (hasText(text) ? "" : clean(text));
+  const text = (given: string) => withinBytes(sent(given, sending), TEXT_MAX_BYTES);
+  const line = (given: string) => sent(given, sending).slice(0, NAME_MAX).toWellFormed();
   const { records } = readLedgerFile(ledgerFile(config.paths, id));
   // a character is at most four bytes
   const observations = renderObservations(records, { maxChars: DOCUMENT_MAX_BYTES / 4 });
   const lines = observations?.split("\n").filter((line) => !hasText(line));
   return {
-    name: sent(meta?.name ?? session.name ?? "") || null,
+    name: line(meta?.name ?? session.name ?? "") || null,
     meta: meta
       ? {
-          description: sent(meta.description),
-          summary: sent(meta.summary),
-          tags: meta.tags.map(sent).filter((tag) => tag !== ""),
+          description: text(meta.description),
+          summary: text(meta.summary),
+          tags: meta.tags.flatMap((tag) => line(tag) || []).slice(0, TEXTS_MAX),
         }
       : null,
-    observations: lines?.map(clean).join("\n") ?? null,
+    observations: lines ? withinBytes(lines.map(clean).join("\n"), DOCUMENT_MAX_BYTES) : null,
   };
+}
+
+/** Returns a text as it is sent: cleaned, and nothing of one that is kept out. */
+function sent(text: string, { clean, hasText }: Sending): string {
+  return hasText(text) ? "" : clean(text);
+}
+
+/** The most bytes of a UTF-16 unit in JSON: `\u0000`. */
+const UNIT_MAX_BYTES = 6;
+
+/** Returns the beginning of a text whose JSON takes some bytes at most. */
+function withinBytes(text: string, max: number): string {
+  let cut = text;
+  while (cut.length * UNIT_MAX_BYTES > max) {
+    const bytes = Buffer.byteLength(JSON.stringify(cut));
+    if (bytes <= max) break;
+    cut = cut.slice(0, Math.floor((cut.length * max) / bytes) - 1).toWellFormed();
+  }
+  return cut;
 }
 
 function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: string) => string) {
   const content = String(row.content);
   const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
-  const body: ChunkBody = {
+  const body: Omit<ChunkBody, "deeds"> = {
     speakers: JSON.parse(String(row.speakers)) as string[],
-    topics: (JSON.parse(String(row.topic_tags)) as string[]).map(clean),
+    topics: (JSON.parse(String(row.topic_tags)) as string[]).slice(0, TEXTS_MAX).map(clean),
     decision: row.has_decision === 1,
     action: row.has_action === 1,
     first: Number(row.first_line),
     last: Number(row.last_line),
     exchange: Number(row.exchange_line),
     tokens: Number(row.token_count),
-    header: clean(String(row.header)),
+    header: withinBytes(clean(String(row.header)), TEXT_MAX_BYTES),
     // one call a line: its tool and what it was called with
-    tools: clean(String(row.tools)).replace(
-      /^(\S+) (\/\S+)$/gm,
-      (_, tool, path) => `${tool} ${withoutFolders(path)}`,
+    tools: withinBytes(
+      clean(String(row.tools)).replace(
+        /^(\S+) (\/\S+)$/gm,
+        (_, tool, path) => `${tool} ${withoutFolders(path)}`,
+      ),
+      TEXT_MAX_BYTES,
     ),
     rows: said.rowLines,
-    deeds: firstWithin(deeds, DEEDS_MAX_BYTES),
   };
-  const sent = { at: String(row.timestamp), content: said.content, body };
+  const room = BODY_MAX_BYTES - Buffer.byteLength(JSON.stringify(body));
+  const sent = {
+    at: String(row.timestamp),
+    content: withinBytes(said.content, CHUNK_MAX_BYTES),
+    body: { ...body, deeds: firstWithin(deeds.slice(0, CHUNK_MAX_DEEDS), room) } satisfies ChunkBody,
+  };
   const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
   return { idx: Number(row.chunk_index), hash: Buffer.from(hash).toString("hex"), ...sent };
 }
@@ -205,6 +240,18 @@ export function shareRules({ settings }: Pick<Config, "settings">): string {
   return shortHash(JSON.stringify([FORMAT, redact.extra, exclude, share?.projects, share?.machine])).toString(
     36,
   );
+}
+
+/** Returns the keys of sessions of which the index holds nothing that could be sent, or no directory that names a project. */
+export function emptiedSessions(store: Store): SessionKey[] {
+  const rows = store.db.prepare(
+    `SELECT id, agent, parent_id FROM sessions JOIN index_state ON session_id = id
+     WHERE (chunk_count = 0 OR cwd IS NULL) AND (status = 'complete' OR source_gone = 1)`,
+  );
+  return rows.all().map(({ id, agent, parent_id }) => ({
+    agent: String(agent),
+    id: hubId({ id: hostId(String(id)), parentId: textOf(parent_id) }),
+  }));
 }
 
 /**

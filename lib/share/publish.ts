@@ -5,6 +5,7 @@
  * machines at once leaves the same rows. Of two copies of one session the longer one is kept.
  */
 
+import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
@@ -12,6 +13,7 @@ import type { Exclusion } from "../transcripts/rules.ts";
 import { batchesBy, type Hub } from "./hub.ts";
 import { assertVersion } from "./hub-schema.ts";
 import {
+  emptiedSessions,
   type LocalSession,
   localSessions,
   type OutgoingChunk,
@@ -22,6 +24,7 @@ import {
 } from "./outgoing.ts";
 import {
   keyOf,
+  noteRefused,
   readPublished,
   readShareFact,
   type SessionKey,
@@ -92,7 +95,9 @@ export async function greetHub(
 export async function publish(hub: Hub, options: PublishOptions): Promise<PublishReport> {
   const { state, store, config, exclusion, origin, signal } = options;
   const withdrawn =
-    (await sendWithdrawals(hub, state)) + (await withdrawUnshared(hub, state, { config, origin }));
+    (await sendWithdrawals(hub, state)) +
+    (await withdrawUnshared(hub, state, { config, origin })) +
+    (await withdrawEmptied(hub, emptiedSessions(store), { state, origin }));
   const rows = await hub.query(
     "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
   );
@@ -102,6 +107,7 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   );
   const total = due.reduce((sum, { chunks }) => sum + chunks, 0);
   const report: PublishReport = { sessions: 0, chunks: 0, withdrawn };
+  const refused: string[] = [];
   let done = 0;
   const prepare = outgoing({ config, exclusion });
   // as they are sent, since years of them would not fit into memory
@@ -111,18 +117,61 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   const weigh = ({ chunks }: OutgoingSession) => chunks.length + SESSION_WEIGHT;
   for (const batch of batchesBy(prepared, { max: BATCH_CHUNKS, weigh })) {
     if (signal?.aborted) break;
-    const { seq, sessions, chunks } = await publishSessions(hub, batch, origin);
+    const [empty, full] = [0, 1].map((has) => batch.filter(({ chunks }) => Math.sign(chunks.length) === has));
+    const emptied = (empty ?? []).map(({ session }) => session);
+    report.withdrawn += await withdrawEmptied(hub, emptied, { state, origin });
+    const { seq, sessions, chunks, sent, refused: out } = await publishEach(hub, full ?? [], origin);
     report.sessions += sessions;
     report.chunks += chunks;
-    const sent = batch.map(({ session }) => session);
+    refused.push(...out);
     state.db.transaction(() => {
       notePublished(state, sent);
-      writeShareFact(state, "seq", String(seq));
+      if (seq > 0) writeShareFact(state, "seq", String(seq));
     });
-    done += sent.reduce((sum, session) => sum + session.chunks, 0);
+    done += batch.reduce((sum, { session }) => sum + session.chunks, 0);
     options.onProgress?.(done, total);
   }
+  if (!signal?.aborted) noteRefused(state, refused);
   return report;
+}
+
+interface Published {
+  /** The number of this change; 0 where nothing was sent. */
+  seq: number;
+  sessions: number;
+  chunks: number;
+  sent: LocalSession[];
+  /** Sessions of which the hub refuses a row, each with the reason. */
+  refused: string[];
+}
+
+/** Codes of PostgreSQL for a row that breaks a rule, holds what it cannot store, or is beyond its limits. */
+const REFUSED_ROW = /^(?:22|23|54)/;
+
+/** Publishes sessions; where the hub refuses a row, by halves, so that no session keeps another back. */
+async function publishEach(hub: Hub, batch: readonly OutgoingSession[], origin: string): Promise<Published> {
+  const sent = batch.map(({ session }) => session);
+  if (batch.length === 0) return { seq: 0, sessions: 0, chunks: 0, sent, refused: [] };
+  try {
+    return { ...(await publishSessions(hub, batch, origin)), sent, refused: [] };
+  } catch (error) {
+    const isRow = error instanceof SessionMemoryError && REFUSED_ROW.test(String(error.details?.code));
+    if (!isRow) throw error;
+    if (batch.length === 1) {
+      const refused = [`${sent[0]?.hostId} (${error.message.replace(/^.*?: /, "")})`];
+      return { seq: 0, sessions: 0, chunks: 0, sent: [], refused };
+    }
+    const half = Math.ceil(batch.length / 2);
+    const first = await publishEach(hub, batch.slice(0, half), origin);
+    const second = await publishEach(hub, batch.slice(half), origin);
+    return {
+      seq: Math.max(first.seq, second.seq),
+      sessions: first.sessions + second.sessions,
+      chunks: first.chunks + second.chunks,
+      sent: [...first.sent, ...second.sent],
+      refused: [...first.refused, ...second.refused],
+    };
+  }
 }
 
 /** Returns the sessions that changed since they were last sent, as far as was noted. */
@@ -198,6 +247,26 @@ async function withdrawUnshared(
   dropPublished(state, out);
   writeShareFact(state, "rules", rules);
   return removed;
+}
+
+/**
+ * Removes sessions of which nothing is left to be sent, where this machine published them. Returns the number of sessions.
+ */
+async function withdrawEmptied(
+  hub: Hub,
+  sessions: readonly SessionKey[],
+  { state, origin }: { state: Store; origin: string },
+): Promise<number> {
+  const notes = readPublished(state);
+  const out = sessions.filter((session) => notes.has(keyOf(session)));
+  if (out.length === 0) return 0;
+  const rows = await hub.query(
+    `DELETE FROM session_memory.sessions s USING ${KEYS}
+     WHERE s.owner = current_user AND s.origin = $2 AND s.agent = k.agent AND s.id = k.id RETURNING s.number`,
+    [JSON.stringify(out.map(({ agent, id }) => ({ agent, id }))), origin],
+  );
+  dropPublished(state, out);
+  return rows.length;
 }
 
 /** Removes sessions with their subagents' from the hub, whichever machine of theirs published them. */

@@ -34,6 +34,8 @@ interface PullOptions {
   own: ReadonlySet<string>;
   /** Filled in with the sessions of which something went: a file's bytes and the log may still hold it. */
   gone: Set<string>;
+  /** Filled in with those that are at the hub no more, or not all of what they were. */
+  withdrawn: Set<string>;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -94,8 +96,10 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
       (session) =>
         !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identityOf(session))),
     );
-    for (const { storedId } of gone) {
+    for (const { storedId, updatedAt } of gone) {
       options.gone.add(storedId);
+      // one that only became too old is there still
+      if (updatedAt >= scope.since) options.withdrawn.add(storedId);
       removeShared(replica, storedId);
     }
     if (options.gone.size > 0) markErase(replica);

@@ -5,7 +5,7 @@
 
 import { hostname } from "node:os";
 import type { Paths, ShareConfig } from "../config/config.ts";
-import { withExistingState } from "../store/state.ts";
+import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
 
@@ -35,6 +35,7 @@ type FactName =
   | "failures"
   | "next_try"
   | "error"
+  | "refused"
   | "left";
 
 /** Returns this machine's name among several: the one in config.json, else its host name. */
@@ -73,6 +74,32 @@ export function readPublished({ db }: Store): Map<string, PublishedNote> {
     return { ...row, name: name ?? undefined, cwd: cwd ?? undefined } as PublishedNote;
   });
   return new Map(notes.map((note) => [keyOf(note), note]));
+}
+
+/** Notes the sessions that the hub did not take at the last run, each with its reason. */
+export function noteRefused(state: Store, refused: readonly string[]): void {
+  writeShareFact(state, "refused", refused.length === 0 ? undefined : JSON.stringify(refused));
+}
+
+/** Returns the sessions that the hub did not take at the last run, each with its reason. */
+export function readRefused(paths: Pick<Paths, "state">): string[] {
+  const text = withExistingState(paths, (state) => readShareFact(state, "refused"));
+  return text === undefined ? [] : (JSON.parse(text) as string[]);
+}
+
+/** Takes names and directories with a forgotten text out of the notes of what was published. */
+export function forgetPublished(forgetting: Forgetting, { paths, dryRun }: ForgetIn): void {
+  if (dryRun || "ids" in forgetting) return;
+  const kept = (text: string | undefined) => (text === undefined || forgetting.hasText(text) ? null : text);
+  withExistingState(paths, (state) => {
+    const update = state.db.prepare(
+      "UPDATE share_published SET name = ?, cwd = ? WHERE agent = ? AND id = ?",
+    );
+    for (const { agent, id, name, cwd } of readPublished(state).values()) {
+      if (kept(name) !== (name ?? null) || kept(cwd) !== (cwd ?? null))
+        update.run(kept(name), kept(cwd), agent, id);
+    }
+  });
 }
 
 /**

@@ -10,6 +10,7 @@ import { type Config, currentExclude, type ShareConfig } from "../config/config.
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
+import { removePagesOf } from "../report/html.ts";
 import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
 import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
@@ -152,8 +153,13 @@ async function exchange(
       const pulled = await closing(openForPull(paths, settings), async (replica) => {
         const own = new Set(heldSessions(store).map(({ agent, ...ids }) => keyOf({ agent, id: hubId(ids) })));
         const gone = new Set<string>();
-        const report = await pullShared(hub, { ...common, replica, own, gone, onProgress: receiving.update });
+        const withdrawn = new Set<string>();
+        const report = await pullShared(hub, {
+          ...{ ...common, replica, own, gone, withdrawn },
+          onProgress: receiving.update,
+        });
         if (gone.size > 0) forgetInLog(paths.log, { ids: gone });
+        if (withdrawn.size > 0) removePagesOf(withdrawn, paths);
         if (isEraseDue(replica)) eraseFreed(replica);
         writeFact(replica, PULLED_FACT, new Date().toISOString());
         if (report.sessions + report.removed > 0) writeSharedNews(replica, paths);
