@@ -8,7 +8,7 @@
  *     } } })
  */
 
-import { takeLook } from "../lib/activity/look.ts";
+import { lookForDigest } from "../lib/activity/look.ts";
 import { recordOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
@@ -53,7 +53,7 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
     if (!prompt) return undefined;
     const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
     const activity = { ...settings.activity, ...options };
-    const look = takeLook({ paths, viewer: prompt.session, scope: activity.scope });
+    const look = lookForDigest({ paths, viewer: prompt.session, activity });
     const model = modelOf(env, prompt.session);
     return await answerPrompt(prompt, look, { paths, settings: { ...settings, activity }, model });
   });

@@ -41,7 +41,11 @@ const READING_MS = 400;
 const READING_MIN_MS = 150;
 
 /** Builds everything that is added to a prompt. */
-export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources): Promise<Injection> {
+export async function answerPrompt(
+  prompt: Prompt,
+  look: Look | undefined,
+  sources: Sources,
+): Promise<Injection> {
   const activity = await activityOf(look, sources);
   const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
   const references = await referencesIn(prompt, sources, room);
@@ -55,8 +59,9 @@ export async function answerPrompt(prompt: Prompt, look: Look, sources: Sources)
   };
 }
 
-/** Returns the news of other sessions. Once delivered, it is marked as seen. */
-export async function activityOf(look: Look, { paths, settings }: Settled): Promise<Injection> {
+/** Returns the news of other sessions, none without a look. Once delivered, it is marked as seen. */
+export async function activityOf(look: Look | undefined, { paths, settings }: Settled): Promise<Injection> {
+  if (!look) return { text: undefined, delivered() {} };
   const updates = await updatesOf(look, { paths, settings });
   const session = look.viewer.id;
   for (const problem of updates.problems)

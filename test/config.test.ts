@@ -51,7 +51,7 @@ describe("loadConfig()", () => {
       timeoutMs: 30_000,
       prices: {},
     });
-    expect(settings.activity).toEqual({ scope: "project", maxChars: 300, welcome: true, seenBefore: true });
+    expect(settings.activity).toEqual({ ...defaultSettings().activity, maxChars: 300 });
   });
 
   test("names file, key, what was found and what is expected", async () => {
@@ -121,7 +121,7 @@ describe("readHookSettings()", () => {
       '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "llm": {"model": 5}}',
     );
     const settings = readHookSettings(paths.config);
-    expect(settings?.activity).toEqual({ scope: "all", maxChars: 500, welcome: true, seenBefore: true });
+    expect(settings?.activity).toEqual({ ...defaultSettings().activity, scope: "all" });
     expect(settings?.exclude).toMatchObject({ sessions: ["x"], projects: [], patterns: [] });
   });
 
@@ -129,7 +129,7 @@ describe("readHookSettings()", () => {
     for (const config of [
       "{",
       "[]",
-      '{"activity": {"maxChars": 0}}',
+      '{"activity": {"maxChars": -1}}',
       '{"exclude": 5}',
       '{"redact": {"extra": [1]}}',
       '{"transcripts": [{"path": "", "machine": "desk"}]}',

@@ -5,7 +5,7 @@
  * Runs before every prompt: without news it loads little more than lib/activity/look.ts. Always exits 0.
  */
 
-import { isDue, type Look, takeLook } from "../../lib/activity/look.ts";
+import { isDue, type Look, lookForDigest } from "../../lib/activity/look.ts";
 import type { Environment, PathsWithRules, Settings } from "../../lib/config/config.ts";
 import { type Prompt, readPrompt, requireSettings, runHook } from "../hook.ts";
 
@@ -13,10 +13,10 @@ await runHook("user-prompt-submit", async ({ env, input, paths: places }) => {
   const prompt = readPrompt(input);
   if (!prompt) return;
   const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
-  const look = takeLook({ paths, viewer: prompt.session, scope: settings.activity.scope });
-  if (look.changed.length > 0 || look.mayHaveShared || prompt.text.includes("@@"))
+  const look = lookForDigest({ paths, viewer: prompt.session, activity: settings.activity });
+  if (look?.mayHaveShared || (look && look.changed.length > 0) || prompt.text.includes("@@"))
     await answer(prompt, look, { env, paths, settings });
-  else if (isDue(look)) (await import("../../lib/activity/cursors.ts")).saveCursors(look);
+  else if (look && isDue(look)) (await import("../../lib/activity/cursors.ts")).saveCursors(look);
 });
 
 interface Answering {
@@ -26,7 +26,11 @@ interface Answering {
 }
 
 /** Loads only the modules that this answer needs. */
-async function answer(prompt: Prompt, look: Look, { env, paths, settings }: Answering): Promise<void> {
+async function answer(
+  prompt: Prompt,
+  look: Look | undefined,
+  { env, paths, settings }: Answering,
+): Promise<void> {
   const { answerPrompt, modelOf } = await import("../prompt-answer.ts");
   const { writeFully } = await import("../../lib/base/output.ts");
   const model = modelOf(env, prompt.session);

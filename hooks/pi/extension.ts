@@ -5,7 +5,7 @@
  * Loaded by index.ts.
  */
 
-import { takeLook } from "../../lib/activity/look.ts";
+import { lookForDigest } from "../../lib/activity/look.ts";
 import { describeError } from "../../lib/base/errors.ts";
 import { recordOf } from "../../lib/base/json.ts";
 import { findRuntime, withOwnRuntime } from "../../lib/base/runtime.ts";
@@ -44,7 +44,7 @@ export function registerPrompt(state: PiState): void {
   let deliver = () => {};
   on(state, "before_agent_start", async (_, context) => {
     const paths = pathsOf(config, context);
-    const look = takeLook({ paths, viewer: sessionIn(context), scope: settings.activity.scope });
+    const look = lookForDigest({ paths, viewer: sessionIn(context), activity: settings.activity });
     const { text, delivered } = await activityOf(look, { paths, settings });
     deliver = delivered;
     return message("session-update", text);

@@ -8,7 +8,7 @@ import type { Stats } from "node:fs";
 import { join } from "node:path";
 import { readJson, statOf } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
-import type { Paths } from "../config/config.ts";
+import type { Paths, Settings } from "../config/config.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
 
@@ -60,6 +60,14 @@ export type Looked = Pick<Look, "viewer" | "now" | "cursors" | "marks">;
 const RECENT_MAX = 100;
 /** The first look at a session reports nothing older. */
 export const FIRST_LOOK_MS = 3_600_000;
+
+/** Looks at the other sessions' files for a digest; undefined where that is switched off. */
+export function lookForDigest({
+  activity: { digest, maxChars, scope },
+  ...options
+}: Pick<LookOptions, "paths" | "viewer"> & { activity: Settings["activity"] }): Look | undefined {
+  return digest && maxChars > 0 ? takeLook({ ...options, scope }) : undefined;
+}
 
 /** Looks at the other sessions' files. */
 export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter }: LookOptions): Look {

@@ -89,7 +89,15 @@ export function defaultSettings(): Settings {
     minNewUserMessages: 5,
     notificationAutoClearMs: 5000,
     modelKeys: [],
-    activity: { scope: "project", maxChars: 500, welcome: true, seenBefore: true },
+    activity: {
+      scope: "project",
+      maxChars: 500,
+      digest: true,
+      welcome: true,
+      seenBefore: true,
+      daily: true,
+      statusLine: true,
+    },
     observe: {
       model: "active",
       dailyBudgetUsd: 1,
@@ -137,7 +145,7 @@ export function readHookSettings(config: string): Settings | undefined {
   const read = fillInAlike(file, { activity, exclude, redact, volute });
   const { transcripts = [] } = file;
   if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
-  if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 1) return undefined;
+  if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 0) return undefined;
   read.exclude.forgotten = forgottenFile(config);
   return Object.assign(settings, read, { transcripts });
 }

@@ -105,9 +105,14 @@ const SETTINGS = z.strictObject({
   modelKeys: z.array(modelKey),
   activity: z.strictObject({
     scope: z.enum(["project", "all"]),
-    maxChars: positive,
+    /** 0: no digest. */
+    maxChars: count,
+    digest: flag,
     welcome: flag,
     seenBefore: flag,
+    /** A word to the person at the first session of a day. */
+    daily: flag,
+    statusLine: flag,
   }),
   observe: z.strictObject({
     /** In pi: the session's own model (`active`), another as `provider/model`, or `none`. */
