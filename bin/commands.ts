@@ -3,8 +3,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { usageError } from "../lib/base/command.ts";
+import { isTerminal } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
-import { nearestTo, truncate } from "../lib/base/text.ts";
+import { counted, nearestTo, truncate } from "../lib/base/text.ts";
+import { formatLocal } from "../lib/base/time.ts";
 import { print, runMain } from "../lib/cli.ts";
 
 /** Where descriptions begin, and the width of a terminal that nobody widened. */
@@ -12,10 +14,12 @@ const [INDENT, COLUMNS] = [20, 80];
 /** The first sentence of a script's file. */
 const DESCRIPTION = /\/\*\*\s*\n? ?\*? ?([^\n]*)/;
 const GIVEN_CHARS = 200; // promised: at most 200 of what was given
+const TOLD_SHOWN = 2; // with the list of scripts a screen
 /** Names of embed in older descriptions of it. */
 const SEED_NAMES = ["index", "chunk"];
 
-await runMain(listScripts(), ([name]) => {
+await runMain(listScripts(), async ([name]) => {
+  if (name === undefined && isTerminal()) for (const line of await overview()) print(line);
   if (name === undefined || name === "help") print(listScripts());
   else if (name === "--version" || name === "-v") print(version());
   else {
@@ -27,6 +31,36 @@ await runMain(listScripts(), ([name]) => {
     );
   }
 });
+
+/** Returns what is known here, what agents were told last, and what to ask next. */
+async function overview(): Promise<string[]> {
+  const [{ readTold }, { countKnown }, { readRules }, { hookEnvironment, readHookSettings, resolvePaths }] =
+    await Promise.all([
+      import("../lib/activity/told.ts"),
+      import("../lib/index/known-sessions.ts"),
+      import("../lib/transcripts/rules.ts"),
+      import("../lib/config/config.ts"),
+    ]);
+  const paths = resolvePaths(hookEnvironment().env);
+  const settings = readHookSettings(paths.config);
+  const { count } = countKnown(paths, "");
+  if (!settings || count === 0)
+    return ["No sessions are known yet: session-memory setup indexes what is there.", ""];
+  const { clean } = readRules(settings);
+  const told = readTold(paths.log).slice(-TOLD_SHOWN);
+  return [
+    `${counted(count, "session")} known here.`,
+    ...(told.length > 0 ? ["", "Told to agents last (session-memory health --told shows more):"] : []),
+    ...told.map(
+      ({ at, text }) =>
+        `${formatLocal(at, settings.timezone).slice(0, 16)}\n${clean(text).replace(/^/gm, "  ")}`,
+    ),
+    "",
+    "Next: session-memory session-reader last --outline",
+    '      session-memory search "what did we decide about …"',
+    "",
+  ];
+}
 
 function scriptNames(): string[] {
   return readdirSync(join(ROOT, "scripts"))

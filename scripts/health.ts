@@ -8,14 +8,16 @@
  * @module
  */
 
+import { readTold, type Told } from "../lib/activity/told.ts";
 import { asCalled } from "../lib/base/command.ts";
 import type { Line } from "../lib/base/output.ts";
-import { counted } from "../lib/base/text.ts";
+import { counted, shortId, unbroken } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
-import { type Run, runScript } from "../lib/cli.ts";
+import { integerFlag, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { ensureIndex } from "../lib/index/freshness.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory health [options]
@@ -24,18 +26,39 @@ Prints OK, DEGRADED or ERROR, then each finding with its remedy, then the index 
 leaves the machine, and what background work runs on. Exit 1 on ERROR.
 
 Options:
+      --told             Every text that agents were given lately, whole, with session and time
+  -n <count>             With --told: the last so many (default: 10)
       --sessions <path>  Transcripts in place of the agents' own (repeatable)
       --json             One JSON document       --quiet  No warnings on stderr
 
 Examples:
   session-memory health
-  session-memory health --json
+  session-memory health --told -n 3
 `;
 
 export { checkHealth };
 
-async function main({ config, configError, cwd, show }: Run<Record<never, never>>): Promise<void> {
+const SCRIPT = {
+  usage: USAGE,
+  flags: { ...switches("told"), n: { type: "string", short: "n" } },
+  words: { max: 0 },
+  needsNoConfig: true,
+} as const;
+
+const TOLD_SHOWN = 10; // a screen or two
+
+async function main({ values, config, configError, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { paths } = config;
+  const count = integerFlag("-n", values.n, TOLD_SHOWN, { min: 1 });
+  if (values.n !== undefined && !values.told)
+    throw usageError("Cannot use -n without --told", "try --told -n 3");
+  if (values.told) {
+    const { clean } = readRules(config.settings); // rules made since it was told
+    const told = readTold(paths.log).slice(-count);
+    const shown = told.map(({ at, session, text }) => ({ at, session: clean(session), text: clean(text) }));
+    show({ told: shown }, describeTold(shown, config.settings.timezone));
+    return;
+  }
   // what cannot be carried over is a finding
   if (!configError) await ensureIndex(paths.database, config.settings).catch(() => {});
   const sessions = listSessions(paths, { subagents: true, cwd });
@@ -44,6 +67,18 @@ async function main({ config, configError, cwd, show }: Run<Record<never, never>
   const health = { ...checked, findings };
   show(health, describe(health, config.settings.timezone));
   if (health.status === "ERROR") process.exitCode = 1;
+}
+
+/** Returns each text below its session and time, indented as it cannot be mistaken for the next one's. */
+function describeTold(told: readonly Told[], timezone: string | undefined): Line[] {
+  if (told.length === 0) return [{ kind: "text", parts: ["no agent was given anything yet"] }];
+  return told.flatMap(({ at, session, text }): Line[] => [
+    {
+      kind: "result",
+      parts: [["time", formatLocal(at, timezone)], " · session ", ["name", unbroken(shortId(session))]],
+    },
+    { kind: "row", parts: [text.replace(/^/gm, "  ")] },
+  ]);
 }
 
 function* describe(
@@ -74,5 +109,4 @@ function describeBehind({ sessions, bytes }: Health["metrics"]["behind"]): strin
   return `behind by ${counted(sessions, "session")} (${(bytes / 1e6).toFixed(1)} MB)`;
 }
 
-if (import.meta.main)
-  await runScript({ usage: USAGE, flags: {}, words: { max: 0 }, needsNoConfig: true }, main);
+if (import.meta.main) await runScript(SCRIPT, main);

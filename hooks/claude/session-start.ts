@@ -18,11 +18,13 @@ await runHook("session-start", async (call) => {
   const { id, file, cwd } = readRecorded(call.input);
   if (call.input.source !== "compact") await startBeginning(hostOf(file), { cwd, env: call.env });
   const text = await contextOf(call);
-  const systemMessage = lackOfPackages(call.paths);
+  const word = await wordOf(call);
+  const systemMessage = lackOfPackages(call.paths) ?? word?.text;
   if (text === undefined && systemMessage === undefined) return;
   const hookSpecificOutput = text && { hookEventName: "SessionStart", additionalContext: text };
   const ok = writeFully(`${JSON.stringify({ systemMessage, hookSpecificOutput })}\n`);
   if (text !== undefined) logEvent(call.paths.log, { event: "injected", ok, session: id, text });
+  if (ok && systemMessage === word?.text) word?.shown();
 });
 
 /** Returns what to run in a clone without the packages that read config.json: what follows would fail unseen. */
@@ -34,6 +36,15 @@ function lackOfPackages({ config }: Paths): string | undefined {
   } catch {
     return `session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${ROOT})`;
   }
+}
+
+/** Returns the day's word to the person who starts Claude Code; Codex shows none. */
+async function wordOf({ env, input, paths: places }: HookCall) {
+  const { file } = readRecorded(input);
+  const { paths, settings } = requireSettings(places, { env, transcript: file });
+  if (input.source !== "startup" || hostOf(file) !== "claude" || !settings.activity.daily) return undefined;
+  const { dailyWord } = await import("../../lib/activity/daily.ts");
+  return dailyWord(paths, { timezone: settings.timezone, now: new Date() });
 }
 
 async function contextOf({ env, input, paths: places }: HookCall): Promise<string | undefined> {

@@ -1,0 +1,33 @@
+/** Counts the sessions that are known: those with conversation in the index, without subagents'. */
+
+import { existsSync } from "node:fs";
+import type { Paths } from "../config/config.ts";
+import { openDatabase } from "../store/sqlite.ts";
+
+/** How many sessions are known, and how many of them began at or after a time. */
+export interface KnownSessions {
+  count: number;
+  fresh: number;
+}
+
+/** Counts the known sessions, without bringing the index up to date; none where there is no index that can be read. */
+export function countKnown({ database }: Pick<Paths, "database">, since: string): KnownSessions {
+  if (!existsSync(database)) return { count: 0, fresh: 0 };
+  try {
+    // not as a store: a status line replaces no damaged or older index
+    const db = openDatabase(database, { create: false });
+    try {
+      const row = db
+        .prepare(
+          `SELECT count(*) AS count, coalesce(sum(coalesce(started_at, updated_at) >= ?), 0) AS fresh
+           FROM sessions WHERE parent_id IS NULL`,
+        )
+        .get(since);
+      return { count: Number(row?.count ?? 0), fresh: Number(row?.fresh ?? 0) };
+    } finally {
+      db.close();
+    }
+  } catch {
+    return { count: 0, fresh: 0 };
+  }
+}

@@ -1,0 +1,100 @@
+#!/usr/bin/env bun
+/**
+ * Prints one line for a host's status line: sessions known, other sessions with news, texts told to agents today.
+ *
+ * @module
+ */
+
+import { readFileSync } from "node:fs";
+import { lookForDigest } from "../lib/activity/look.ts";
+import { readTold, toldOn } from "../lib/activity/told.ts";
+import { parseStrictly } from "../lib/base/command.ts";
+import { parseRecord, stringOf } from "../lib/base/json.ts";
+import { isTerminal } from "../lib/base/output.ts";
+import { counted } from "../lib/base/text.ts";
+import { print, runMain, switches } from "../lib/cli.ts";
+import {
+  currentDirectory,
+  hookEnvironment,
+  readHookSettings,
+  resolvePaths,
+  withFolders,
+} from "../lib/config/config.ts";
+import { countKnown } from "../lib/index/known-sessions.ts";
+
+const USAGE = `\
+Usage: session-memory status-line
+
+Prints one line for a host's status line, such as Claude Code's: how many sessions are known, how many others of this
+project have news for this one, and how many texts agents were told today. Reads the host's JSON (session_id, cwd) on
+stdin; without any it counts for the current folder. Prints nothing where activity.statusLine is false, and never fails.
+
+Options:
+      --json, --quiet    One JSON document (known, news, told); nothing more
+
+Examples:
+  session-memory status-line < /dev/null
+  echo '{"session_id": "7c41f0b2", "cwd": "/home/dev/shop"}' | session-memory status-line
+`;
+
+const STDIN = 0; // POSIX
+
+interface Status {
+  /** Sessions in the index. */
+  known: number;
+  /** Other sessions of the project that changed since this one looked. */
+  news: number;
+  /** Texts that agents were given today. */
+  told: number;
+}
+
+/** Reads the figures; undefined where they are switched off. Costs opening the index, and a stat per transcript of the project. */
+function readStatus(input: string, now: Date): Status | undefined {
+  const { env } = hookEnvironment();
+  if (env.SESSION_MEMORY_DISABLE === "1") return undefined;
+  const places = resolvePaths(env);
+  const settings = readHookSettings(places.config);
+  if (!settings?.activity.statusLine) return undefined;
+  const { session_id, transcript_path, cwd } = parseRecord(input) ?? {};
+  const transcript = stringOf(transcript_path);
+  const paths = withFolders(places, { settings, env, transcript });
+  const viewer = {
+    id: stringOf(session_id) ?? "",
+    file: transcript,
+    cwd: stringOf(cwd) ?? currentDirectory(),
+  };
+  return {
+    known: countKnown(paths, now.toISOString()).count,
+    news: lookForDigest({ paths, viewer, activity: settings.activity })?.changed.length ?? 0,
+    told: toldOn(readTold(paths.log), now, settings.timezone).length,
+  };
+}
+
+function describe({ known, news, told }: Status): string {
+  return [
+    `${counted(known, "session")} known`,
+    ...(news > 0 ? [`${news} with news`] : []),
+    ...(told > 0 ? [`${told} told today`] : []),
+  ].join(" · ");
+}
+
+function readInput(): string {
+  try {
+    return isTerminal(STDIN) ? "" : readFileSync(STDIN, "utf8");
+  } catch {
+    return ""; // closed
+  }
+}
+
+function main(args: string[]): void {
+  const { values } = parseStrictly(args, switches("json", "quiet"));
+  try {
+    const status = readStatus(readInput(), new Date());
+    if (values.json) print(JSON.stringify(status ?? null));
+    else if (status) print(describe(status));
+  } catch {
+    // a host shows what is printed: nothing is better than an error in its place
+  }
+}
+
+if (import.meta.main) await runMain(USAGE, main);
