@@ -246,6 +246,71 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
   });
 
+  test("is read past whatever the fields of a row hold", async () => {
+    using people = honest();
+    const { alice, bob } = people;
+    await alice.share();
+    const odd = [
+      "null",
+      "[]",
+      "7",
+      '"text"',
+      "{}",
+      "-1",
+      "1e300",
+      "[[[]]]",
+      '[{"a":{}}]',
+      "true",
+      '["x",null,3,{}]',
+    ];
+    const fields = ["speakers", "topics", "first", "exchange", "tokens", "header", "tools", "rows", "deeds"];
+    const ofDeed = [
+      "line",
+      "resultLine",
+      "at",
+      "kind",
+      "tool",
+      "target",
+      "paths",
+      "input",
+      "outcome",
+      "result",
+    ];
+    const bodies = odd.flatMap((value) => [
+      value,
+      ...fields.map((field) => `{"${field}": ${value}}`),
+      ...ofDeed.map((field) => `{"deeds": [{"kind": "command", "${field}": ${value}}]}`),
+      `{"rows": "0:${"9".repeat(40)} -5:x 0:0"}`,
+    ]);
+    for (const [at, value] of odd.entries()) {
+      const id = `odd${at}`;
+      postgres.sql(session({ id, updatedAt: value.replaceAll("'", "") }), "eve");
+      postgres.sql(
+        `UPDATE session_memory.sessions SET meta = '${value}', parent_id = 'odd${(at + 1) % 3}', started_at = '${value}',
+           observations = '${value}', folder = '../${value}', name = '${value}', updated_at = now()::text WHERE id = '${id}'`,
+        "eve",
+      );
+    }
+    const rows = bodies.map((body, at) => `('${body}'::jsonb, ${at})`).join(", ");
+    postgres.sql(
+      `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
+       SELECT number, r.at, 1, '\\x00', 'x', r.body, 'User: odd words' FROM session_memory.sessions, (VALUES ${rows}) AS r(body, at)
+       WHERE id = 'odd0'`,
+      "eve",
+    );
+    await bob.share();
+    const held = wordsIn(bob.paths.shared);
+    expect(ofAlice(bob)).toEqual(ALL);
+    expect(held["eve@mallet:odd0"]).toHaveLength(bodies.length);
+    const found = JSON.parse(await bob.ok("search", "why are refunds booked twice", "--json"));
+    expect(found.results[0].id ?? found.results[0].session_id).toContain(uuid(1));
+    for (const command of ["session-reader", "report", "query-session"] as const) {
+      const args = command === "query-session" ? ["eve@mallet:odd0", "what"] : ["eve@mallet:odd0"];
+      const { stderr } = await bob.run(command, ...args);
+      expect(stderr).not.toMatch(/\bat .*\.ts:\d+/);
+    }
+  });
+
   test("is read past on a hub whose tables are older than this program", async () => {
     postgres.sql("CREATE DATABASE older OWNER hub_admin", "postgres", "postgres");
     const at = { url: (role: string) => postgres.url(role, { database: "older" }) };
