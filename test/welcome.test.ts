@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
 import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
+import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude, writeMeta, writePi } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
@@ -71,6 +72,53 @@ function lineIn({ stdout }: { stdout: string }): string {
   expect(hookSpecificOutput.hookEventName).toBe("SessionStart");
   return hookSpecificOutput.additionalContext;
 }
+
+test("takes no session for newer than the moment it is read: not the last, not in lists, not in the digest", async () => {
+  const future = uuidFrom("future");
+  const cwd = home.project;
+  const file = session(home, { id: future, age: 86_400_000, name: "From the future" });
+  const old = secondsAgo(86_400);
+  const at = "2099-01-01T00:00:00.000Z";
+  write(file, [...talk(future, { cwd, at: old }), ...talk(future, { cwd, at })]);
+  utimesSync(file, new Date(at), new Date(at));
+  // nothing of it is dated, and its file says the same
+  const whole = session(home, { id: uuidFrom("whole"), age: 60_000, name: "All of it from there" });
+  write(whole, talk(uuidFrom("whole"), { cwd, at }));
+  utimesSync(whole, new Date(at), new Date(at));
+  const last = session(home, { age: -1000, name: "The real last one" });
+  write(last, talk(LAST, { cwd, at: new Date(Date.now() + 50).toISOString() }));
+  await Bun.sleep(60);
+  const welcomed = JSON.parse((await start(home)).stdout).hookSpecificOutput.additionalContext;
+  expect(welcomed).toContain('the last session in this project was "The real last one" (0s ago)');
+  const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+  const listed = (sessions as { id: string; updatedAt: string }[]).map(({ id, updatedAt }) => [
+    id,
+    updatedAt,
+  ]);
+  const now = new Date().toISOString();
+  expect(listed[0]?.[0]).toBe(LAST);
+  expect(listed.filter(([, updatedAt = ""]) => updatedAt > now)).toEqual([]);
+  expect(listed.at(-1)).toEqual([future, old]);
+  expect(await home.ok("session-reader", "last")).toContain("The real last one");
+  writeClaude(home, { id: ME, rows: talk(ME, { cwd, at: secondsAgo(600) }) });
+  const digest = JSON.parse(await home.ok("activity-summary", "--current", ME, "--since", "30d", "--json"));
+  const ages = digest.sessions.map(({ id, ageSeconds }: { id: string; ageSeconds: number }) => [
+    id === LAST ? "last" : id === future ? "future" : "whole",
+    ageSeconds > 3600,
+  ]);
+  expect(ages).toEqual([
+    ["last", false],
+    ["whole", false],
+    ["future", true],
+  ]);
+  await home.ok("embed");
+  const store = openStore(home.paths.database);
+  const times = store.db
+    .prepare("SELECT max(updated_at) AS updated, max(started_at) AS started FROM sessions")
+    .get();
+  store.close();
+  expect(Object.values(times ?? {}).filter((time) => String(time) > new Date().toISOString())).toEqual([]);
+});
 
 test("a session that begins or was cleared is told of the project's last one, a resumed one is not", async () => {
   session(home);

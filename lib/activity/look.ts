@@ -6,7 +6,7 @@
 
 import type { Stats } from "node:fs";
 import { join } from "node:path";
-import { readJson, statOf } from "../base/files.ts";
+import { changedMs, readJson, statOf } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
@@ -88,7 +88,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     }
     const stat = statOf(found.file);
     if (!stat || found.ephemeral) continue;
-    const { size, mtimeMs: modifiedAt } = stat;
+    const [size, modifiedAt] = [stat.size, changedMs(stat)];
     if (found.id !== undefined) newest.set(found.id, Math.max(modifiedAt, newest.get(found.id) ?? 0));
     const isRecent = modifiedAt > now - FIRST_LOOK_MS;
     // Objects only for the few that matter: hundreds more would cost as much as listing them.

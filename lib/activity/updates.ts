@@ -7,6 +7,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf } from "../base/json.ts";
 import { onMachine, shortId } from "../base/text.ts";
+import { pastTime } from "../base/time.ts";
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { directoryHere, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
@@ -225,7 +226,7 @@ function toNews(
   { now, show, rules }: { now: number; show: Show; rules: Rules },
 ): News {
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
-  const latest = stats.latest ?? session.updatedAt;
+  const latest = pastTime(stats.latest) ?? session.updatedAt;
   const here = directoryHere(session);
   const top = here === undefined ? undefined : projectDirectories(here)[0];
   const absolute = (path: string) => (here === undefined ? path : resolve(here, path));

@@ -240,10 +240,17 @@ export function realPathOf(path: string): string | undefined {
   }
 }
 
+type FileTimes = Pick<Stats, "mtimeMs" | "ctimeMs">;
+
+/** Returns when a file was last changed, in milliseconds. A program may set any time, but not when it did so. */
+export function changedMs({ mtimeMs, ctimeMs }: FileTimes): number {
+  return mtimeMs > ctimeMs && mtimeMs > Date.now() ? ctimeMs : mtimeMs;
+}
+
 /** Returns when a file was last changed, as ISO time in whole milliseconds: Deno cuts the rest off, Bun and Node have it. */
-export function changedAt({ mtimeMs }: { mtimeMs: number }): string {
+export function changedAt(stat: FileTimes): string {
   // `stat.mtime` alone takes a quarter of the time of the stat
-  return new Date(Math.trunc(mtimeMs)).toISOString();
+  return new Date(Math.trunc(changedMs(stat))).toISOString();
 }
 
 /** What killed writers leave behind: `<file>.<process>.<random>.tmp`. */

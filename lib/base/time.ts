@@ -142,6 +142,11 @@ export function formatLocal(iso: string, timezone?: string): string {
   return `${pad(year, 4)}-${pad(month)}-${pad(day)} ${pad(hour)}:${pad(minute)}:${pad(second)}`;
 }
 
+/** Returns an ISO time of UTC; undefined for one later than now: nothing that was read is newer than that. */
+export function pastTime(iso: string | undefined, now: Date = new Date()): string | undefined {
+  return iso !== undefined && iso <= now.toISOString() ? iso : undefined;
+}
+
 /** `45s`, `3m`, `2h`, `5d`: the largest unit that fits. */
 export function formatAge(seconds: number): string {
   const age = Math.max(0, Math.floor(seconds));

@@ -2,7 +2,7 @@
  * Writes one line on a project's last session, for a session that begins: from its meta file, else from its own words.
  */
 
-import { changedAt, statOf } from "../base/files.ts";
+import { changedAt, changedMs, statOf } from "../base/files.ts";
 import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
@@ -76,7 +76,7 @@ function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFil
     const stat = statOf(found.file);
     return stat?.isFile() ? [{ found, stat }] : [];
   });
-  files.sort((a, b) => b.stat.mtimeMs - a.stat.mtimeMs);
+  files.sort((a, b) => changedMs(b.stat) - changedMs(a.stat));
   const dated = files.slice(0, AMONG).map(({ found, stat }) => ({
     found,
     at: lastTime(found.file) ?? changedAt(stat),

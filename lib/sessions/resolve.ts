@@ -241,7 +241,7 @@ function withoutTranscript(meta: SessionMeta, paths: PathsWithRules): Session {
   const there = identifySession({ file: resolve(file) });
   if (there?.id === id) return there;
   const time = Date.parse(meta.updatedAt);
-  const at = new Date(Number.isNaN(time) ? 0 : time).toISOString();
+  const at = new Date(time <= Date.now() ? time : 0).toISOString();
   const agent = agentByPlace(file, paths);
   return { id, agent, file, name: cleanName(name), cwd, updatedAt: at, modifiedAt: at, size: 0 };
 }

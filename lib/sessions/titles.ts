@@ -4,6 +4,7 @@ import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readJson } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { pastTime } from "../base/time.ts";
 import { isoTime } from "../transcripts/format.ts";
 import { formatOf } from "../transcripts/head.ts";
 import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
@@ -68,7 +69,10 @@ export function lastDirectory(file: string): string | undefined {
 const LAST_ROW_BYTES = [4 * 1024, END_BYTES, 2 * 1024 * 1024];
 const ROW_TIME = /"timestamp":"(\d{4}-\d\d-\d\dT[^"]{1,24})"/g;
 
-/** Returns the time of a session's last dated row, which copying the file does not change; undefined without one. */
+/**
+ * Returns the time of a session's last dated row, which copying the file does not change; undefined without one. A row dated
+ * later than now has none.
+ */
 export function lastTime(file: string): string | undefined {
   try {
     for (const bytes of LAST_ROW_BYTES) {
@@ -84,12 +88,12 @@ export function lastTime(file: string): string | undefined {
 
 function timeIn(tail: Buffer): string | undefined {
   for (const row of rowsWithText([tail], '"timestamp"')) {
-    const time = isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp);
+    const time = pastTime(isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp));
     if (time !== undefined) return time;
   }
   // The end of a longer row: inside a text the quotes would be escaped.
   const cut = tail.subarray(0, Math.max(0, tail.indexOf(NEWLINE))).toString("latin1");
-  return isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]);
+  return pastTime(isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]));
 }
 
 function lastTitle(parts: readonly Buffer[], type: string, key: string): string | undefined {

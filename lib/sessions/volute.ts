@@ -1,7 +1,15 @@
 /** Finds the named sessions of a Volute mind in the nearest `.volute` folder. Runs before every prompt: opens no transcript. */
 
 import { dirname, join, resolve, sep } from "node:path";
-import { entriesOf, isConflictCopy, isDirectory, readText, realPathOf, statOf } from "../base/files.ts";
+import {
+  changedMs,
+  entriesOf,
+  isConflictCopy,
+  isDirectory,
+  readText,
+  realPathOf,
+  statOf,
+} from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 
@@ -86,7 +94,8 @@ function newestTranscript(folder: string): string | undefined {
   for (const entry of entriesOf(folder)) {
     if (!entry.isFile() || !entry.name.endsWith(".jsonl") || isConflictCopy(entry.name)) continue;
     const file = join(folder, entry.name);
-    const changed = statOf(file)?.mtimeMs ?? 0;
+    const stat = statOf(file);
+    const changed = stat ? changedMs(stat) : 0;
     // Names begin with the time and decide between files of the same moment.
     if (!newest || changed > newest.changed || (changed === newest.changed && file > newest.file)) {
       newest = { file, changed };

@@ -4,6 +4,7 @@ import { isUtf8 } from "node:buffer";
 import { statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
 import { type JsonRecord, recordOf } from "../base/json.ts";
+import { pastTime } from "../base/time.ts";
 import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry, readRow } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
 import {
@@ -39,6 +40,7 @@ export function readHead(file: string): Head | undefined {
   const known = heads.get(file);
   if (known?.version === version) return known.head;
   const head = withFile(file, headIn);
+  if (head) head.startedAt = pastTime(head.startedAt);
   if (heads.size >= HEADS_MAX) heads.clear();
   heads.set(file, { version, head });
   return head;
