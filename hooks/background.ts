@@ -4,10 +4,10 @@
  * that fails does not stop the others.
  */
 
-import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { statUnpacked } from "../lib/base/files.ts";
 import { tryLock } from "../lib/base/locks.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
@@ -79,7 +79,7 @@ function performer({ session, source }: Asked, { paths }: Config): Perform {
 
 async function followTurn(asked: Asked, config: Config, perform: Perform): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
-  if (!existsSync(asked.file)) return; // nothing was said
+  if (!statUnpacked(asked.file)) return; // nothing was said
   const { paths, settings } = config;
   const session = sessionAt(asked.file, paths);
   // No transcript, or excluded.

@@ -7,10 +7,9 @@
  * @module
  */
 
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
-import { changedAt } from "../lib/base/files.ts";
+import { changedAt, statUnpacked } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { formatLocal, systemTimezone } from "../lib/base/time.ts";
 import {
@@ -149,7 +148,9 @@ async function writeEnd({
       `${field(participants[kind === "user" ? kind : "assistant"])}: ${oneLine(text, MESSAGE_MAX)}`,
   );
   // Transcripts without times have the file's.
-  const at = messages.findLast((message) => message.at)?.at ?? changedAt(statSync(sessionFile));
+  const stat = statUnpacked(sessionFile);
+  const at =
+    messages.findLast((message) => message.at)?.at ?? (stat ? changedAt(stat) : new Date().toISOString());
   const text = renderNote({
     time: `${formatLocal(at, timezone)} ${timezone}`,
     sessionKey: field(hasText(options.sessionKey) ? sessionId : options.sessionKey),

@@ -8,8 +8,8 @@
  * @module
  */
 
-import { statSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { statUnpacked } from "../lib/base/files.ts";
 import { countPoints, isTerminal, plainText } from "../lib/base/output.ts";
 import { onMachine, shortId } from "../lib/base/text.ts";
 import {
@@ -111,7 +111,7 @@ export function readSessionLog(options: {
     timezone: undefined,
     full: false,
     tools: false,
-    isRewound: rewoundIn(file, statSync(file).size),
+    isRewound: rewoundIn(file, statUnpacked(file)?.size ?? 0),
   };
   return steps.map((step) => plainText(formatStep(step, style))).join("\n");
 }

@@ -298,3 +298,96 @@ const CONFLICT_COPY = new RegExp(
 export function isConflictCopy(name: string): boolean {
   return CONFLICT_COPY.test(name);
 }
+
+/** The end of a compressed file's name. */
+export const PACKED = ".zst";
+/** The most that a file may hold: it is in memory as a whole while it is read. */
+const UNPACKED_MAX_BYTES = 512 * 1024 * 1024;
+const CHUNK_BYTES = 128 * 1024; // a block of a zstd frame
+const FRAME_HEADER_BYTES = 18; // the longest one
+const FRAME_MAGIC = 0xfd2fb528;
+
+/** Returns a file's stat, or that of a compressed one in its place with the size of what it holds; undefined without either. */
+export function statUnpacked(file: string): Stats | undefined {
+  const stat = statOf(file);
+  const packed = stat ? undefined : statOf(file + PACKED);
+  if (!packed?.isFile()) return stat;
+  try {
+    const descriptor = openSync(file + PACKED, "r");
+    try {
+      packed.size = unpackedBytes(descriptor, file);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    // not ours to read, or damaged: reading it says so
+  }
+  return packed;
+}
+
+/** Returns the bytes that a zstd frame says it holds (RFC 8878, 3.1.1.1), else unpacks and counts them. */
+export function unpackedBytes(descriptor: number, file: string): number {
+  const header = Buffer.alloc(FRAME_HEADER_BYTES);
+  const read = readSync(descriptor, header, 0, header.length, 0);
+  if (read < 5 || header.readUInt32LE(0) !== FRAME_MAGIC) throw cannotUnpack(file, "it is no zstd file");
+  const flags = header.readUInt8(4);
+  const isSingle = (flags & 0x20) !== 0;
+  const at = 5 + (isSingle ? 0 : 1) + ([0, 1, 2, 4][flags & 3] ?? 0);
+  switch (flags >> 6) {
+    case 1:
+      return header.readUInt16LE(at) + 256;
+    case 2:
+      return header.readUInt32LE(at);
+    case 3:
+      return Number(header.readBigUInt64LE(at));
+    default:
+      return isSingle ? header.readUInt8(at) : unpack(descriptor, file).length;
+  }
+}
+
+/**
+ * Unpacks what a compressed file holds, of `size` bytes, or the beginning that its first `bytes` give.
+ *
+ * @throws {SessionMemoryError} `PARSE_ERROR`
+ */
+export function unpack(
+  descriptor: number,
+  file: string,
+  { bytes = Number.POSITIVE_INFINITY, size }: { bytes?: number; size?: number } = {},
+): Buffer {
+  if (!canUnpack()) throw cannotUnpack(file, "this runtime has no zstd", { hint: UNPACKING });
+  if ((size ?? 0) > UNPACKED_MAX_BYTES) throw cannotUnpack(file, "it holds more than 512 MiB");
+  const packed = Buffer.allocUnsafe(Math.min(bytes, fstatSync(descriptor).size));
+  const read = readSync(descriptor, packed, 0, packed.length, 0);
+  try {
+    const content = unpackBytes(packed.subarray(0, read), size);
+    // A damaged file unpacks to fewer bytes than it says, without an error.
+    if (size === undefined || content.length === size) return content;
+  } catch (cause) {
+    throw cannotUnpack(file, "it is damaged", { cause });
+  }
+  throw cannotUnpack(file, "it is damaged");
+}
+
+/** Unpacks bytes, of a known size in one piece: of many pieces a second copy would be made. */
+export function unpackBytes(packed: Uint8Array, size?: number): Buffer {
+  const chunkSize = Math.max(CHUNK_BYTES, size ?? 0);
+  const maxOutputLength = Math.max(1, size ?? UNPACKED_MAX_BYTES);
+  return process.getBuiltinModule("node:zlib").zstdDecompressSync(packed, { chunkSize, maxOutputLength });
+}
+
+/** The runtimes that unpack zstd. */
+export const UNPACKING = "use Bun 1.4, Node 22.18, Deno 2.9, or a newer one";
+
+/** Returns whether this runtime unpacks zstd. */
+export function canUnpack(): boolean {
+  return typeof process.getBuiltinModule("node:zlib").zstdDecompressSync === "function";
+}
+
+function cannotUnpack(
+  file: string,
+  why: string,
+  more: { hint?: string; cause?: unknown } = {},
+): SessionMemoryError {
+  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${PACKED}": ${why}`, more);
+}

@@ -3,7 +3,16 @@
 import { basename, dirname, join } from "node:path";
 import { countSeen } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt, isDirectory, readIfExists, readText, statOf, whyUnwritable } from "../base/files.ts";
+import {
+  canUnpack,
+  changedAt,
+  isDirectory,
+  readIfExists,
+  readText,
+  statOf,
+  UNPACKING,
+  whyUnwritable,
+} from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
 import { type Environment, findProgram, findRuntime, type Runtime, trustedPath } from "../base/runtime.ts";
 import { counted, listed, truncate } from "../base/text.ts";
@@ -59,6 +68,7 @@ export function checkHealth(options: HealthOptions): Health {
   checkStateFolder(paths.home, add);
   checkVolute(options.cwd, paths, add);
   checkResumed(paths, add);
+  checkCompressed(sessions, add);
   if (!options.configError) checkSharing(config, add);
   const spend = readSpendToday(paths.home, now);
   return {
@@ -108,6 +118,14 @@ function checkResumed(paths: Paths, add: Add): void {
     const what = "Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project";
     add("warning", `${what}: ${redact(place)}`, "copy these files to another folder before");
   }
+}
+
+/** Names sessions of Codex that are compressed, where nothing here can unpack them. */
+function checkCompressed(sessions: readonly Session[], add: Add): void {
+  if (canUnpack()) return;
+  const compressed = sessions.filter(({ agent, file }) => agent === "codex" && !statOf(file)).length;
+  if (compressed > 0)
+    add("warning", `${counted(compressed, "compressed session")} of Codex cannot be read here`, UNPACKING);
 }
 
 function checkStateFolder(home: string, add: Add): void {

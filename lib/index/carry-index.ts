@@ -3,7 +3,7 @@
  * and without what is excluded now, and the vectors and topics that were paid for.
  */
 
-import { existsSync } from "node:fs";
+import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
 import { columnsOf, copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
@@ -43,7 +43,7 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
     read.add(id);
     const shown = { ...row, name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
     const isExcluded = [row, shown].some((facts) => rules.hasSession(excludable(facts)));
-    if (existsSync(String(row.file)) || isExcluded) return undefined;
+    if (statUnpacked(String(row.file)) || isExcluded) return undefined;
     ids.add(id);
     numbers.add(Number(row.number));
     return { ...shown, source_gone: 1 };
@@ -54,7 +54,7 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
   const areStates = copyTable("index_state", from, to, (row) => {
     const [id, file] = [String(row.session_id), String(row.file_path)];
     // of the two rows that identify a session either may be lost
-    if (!read.has(id) && !existsSync(file) && !rules.hasSession({ id: hostId(id) })) {
+    if (!read.has(id) && !statUnpacked(file) && !rules.hasSession({ id: hostId(id) })) {
       insertLost.run(id, file, row.last_indexed ?? "");
       ids.add(id);
     }

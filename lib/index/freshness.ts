@@ -3,8 +3,8 @@
  * about them, and with the transcripts, by file sizes and times alone. Usually nothing is new.
  */
 
-import { existsSync, statSync } from "node:fs";
-import { changedAt } from "../base/files.ts";
+import { existsSync } from "node:fs";
+import { changedAt, statUnpacked } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
@@ -153,7 +153,7 @@ export function readStored(
   session: Session,
 ): { id: string; known: IndexedSession | undefined } {
   const known = readIndexedSession(store, session.id);
-  if (!known || known.file === session.file || !existsSync(known.file)) return { id: session.id, known };
+  if (!known || known.file === session.file || !statUnpacked(known.file)) return { id: session.id, known };
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
   const id = `${session.id}~${mark}`;
   return { id, known: readIndexedSession(store, id) };
@@ -164,7 +164,7 @@ export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Setti
   if (!isFilteredBy(store, exclude)) return false;
   const read = filesAsRead(store);
   return findTranscripts(paths, { subagents: true }).every(({ file, ephemeral }) => {
-    const stat = ephemeral ? undefined : statSync(file, { throwIfNoEntry: false });
+    const stat = ephemeral ? undefined : statUnpacked(file);
     return !stat || read.has(`${stat.size} ${changedAt(stat)} ${file}`);
   });
 }
@@ -189,7 +189,7 @@ export function markSources({ db }: Store, listed: readonly Session[]): number {
   const files = new Set(listed.map(({ file }) => file));
   const known = db.prepare("SELECT number, file, source_gone AS gone FROM sessions").all();
   const sessions = known.map(({ number, file, gone }) => {
-    const isGone = !files.has(String(file)) && !existsSync(String(file));
+    const isGone = !files.has(String(file)) && !statUnpacked(String(file));
     return { number: Number(number), isGone, isMarked: gone === 1 };
   });
   const changed = sessions.filter(({ isGone, isMarked }) => isGone !== isMarked);

@@ -3,8 +3,8 @@
  * index keeps of each tool call, from the deeds.
  */
 
-import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
+import { statUnpacked } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { LineRange } from "../sessions/references.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
@@ -117,7 +117,7 @@ export async function resolveOrIndexed<T extends object>(
 ): Promise<T | IndexedPlace> {
   try {
     const found = resolve();
-    if (!("session" in found) || existsSync(found.session.file)) return found;
+    if (!("session" in found) || statUnpacked(found.session.file)) return found;
     await ensureIndex(paths.database, paths.rules);
     return { ...found, indexed: readIndexedSteps(found.session.id, paths) };
   } catch (error) {
@@ -130,7 +130,7 @@ export async function resolveOrIndexed<T extends object>(
       import("../sessions/sessions.ts"),
     ]);
     const { session: named, lines } = placeIn(reference) ?? { session: reference, lines: undefined };
-    const gone = withExistingStore(paths.database, heldSessions)?.filter(({ file }) => !existsSync(file));
+    const gone = withExistingStore(paths.database, heldSessions)?.filter(({ file }) => !statUnpacked(file));
     const [held, ...others] = namedExactly(named, gone ?? []);
     if (!held || others.length > 0) throw error;
     const { id, agent, file, name, cwd, parentId, updatedAt } = held;

@@ -214,7 +214,9 @@ function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): 
   run.report.failed.push({ file: session.file, reason });
 }
 
+/** Returns whether an error is a file's: the system's, or that a compressed one is damaged. */
 function isFileError(error: unknown): error is NodeJS.ErrnoException {
+  if (error instanceof SessionMemoryError) return error.type === "PARSE_ERROR";
   return error instanceof Error && "syscall" in error && "code" in error;
 }
 

@@ -1,10 +1,10 @@
 /** Observes one session into its ledger file, under a lock, resumably, backing off after failures; or plans it for a dry run. */
 
-import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { hasCode, SessionMemoryError } from "../base/errors.ts";
-import { statOf } from "../base/files.ts";
+import { statUnpacked } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
@@ -162,7 +162,7 @@ async function locked<T>(
       const message = "Cannot observe: another observer is working on this session";
       throw new SessionMemoryError("BUSY", message, { recoverable: true, hint: "wait for it to end" });
     }
-    if (hasCode(error, "ENOENT") && statOf(session.file) === undefined) {
+    if (hasCode(error, "ENOENT") && statUnpacked(session.file) === undefined) {
       const message = `Cannot read "${session.file}": it is gone`;
       throw new SessionMemoryError("NOT_FOUND", message, { cause: error });
     }
@@ -243,6 +243,6 @@ function readConversation(
   { leafId, rules }: Pick<ReadingOptions, "leafId"> & { rules: Rules },
 ): Entry[] {
   if (file === "") return []; // the host deleted it, the ledger is left
-  const results = statSync(file).size > LARGE_BYTES ? "ends" : true;
+  const results = (statUnpacked(file)?.size ?? 0) > LARGE_BYTES ? "ends" : true;
   return readActiveBranch(file, { rules, results, leafId });
 }

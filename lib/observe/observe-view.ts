@@ -1,9 +1,9 @@
 /** Shows a session's memory to people: its status, what is not observed yet, and the sources of an observation. */
 
-import { existsSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt, namesIn } from "../base/files.ts";
+import { changedAt, namesIn, statUnpacked } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
@@ -170,7 +170,7 @@ function entryLine({ line, at, kind, text }: Entry, { timezone, participants, re
 export function observedSession(reference: string, context: ResolveContext): Session {
   try {
     const session = describeSession(resolveSession(reference, context), context.paths);
-    return existsSync(session.file) ? session : { ...session, file: "" };
+    return statUnpacked(session.file) ? session : { ...session, file: "" };
   } catch (error) {
     const isUnknown =
       error instanceof SessionMemoryError && error.type === "NOT_FOUND" && !error.details.isExcluded;

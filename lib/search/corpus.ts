@@ -1,6 +1,6 @@
 /** Reads what search needs to know about the index as a whole: its size, its words, its sessions, the time it covers. */
 
-import { existsSync } from "node:fs";
+import { statUnpacked } from "../base/files.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 
@@ -139,7 +139,7 @@ export function logSearch(store: Store, { tookMs, results }: { tookMs: number; r
 
 /** Returns whether a transcript is gone, also where it was deleted since the index last looked. */
 export function isSourceGone({ sourceGone, file }: Pick<SessionRow, "sourceGone" | "file">): boolean {
-  return sourceGone || !existsSync(file);
+  return sourceGone || !statUnpacked(file);
 }
 
 /** Reads SQLite's variable-length integers: seven bits a byte, the highest set on all but the last. */

@@ -3,10 +3,9 @@
  * and reads a transcript as flat text.
  */
 
-import { statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { entriesOf, namesIn } from "../base/files.ts";
+import { entriesOf, namesIn, statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
@@ -299,7 +298,9 @@ interface SessionFile {
 /** Reads a whole transcript's messages; null when it cannot be read. */
 export async function parseSessionFile(absPath: string): Promise<SessionFile | null> {
   try {
-    const { mtimeMs, size } = statSync(absPath);
+    const stat = statUnpacked(absPath);
+    if (!stat) return null;
+    const { mtimeMs, size } = stat;
     const lines: string[] = [];
     const lineMap: number[] = [];
     for (const entry of readEntries(absPath, { rules: ownRules(), unterminated: "accept" })) {

@@ -7,7 +7,7 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, resolve, sep } from "node:path";
-import { entriesOf, isConflictCopy, isFile, isPlainFile, statOf } from "../base/files.ts";
+import { entriesOf, isConflictCopy, isFile, isPlainFile, PACKED, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { copiesFolder, HOSTS, type Host } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
@@ -328,15 +328,26 @@ function transcriptsUnder(folder: string): string[] {
 
 // A list and plain loops: generators cost the prompt hook as much as everything else.
 function addTranscripts(folder: string, files: string[], depth = 0): void {
-  for (const entry of entriesOf(folder)) {
+  const entries = entriesOf(folder);
+  for (const entry of entries) {
     if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
-    else if (entry.isDirectory() && depth < DEPTH_MAX && !SYNC_FOLDERS.has(entry.name))
+    else if (entry.name.endsWith(PACKED)) {
+      const name = rowsName(entry);
+      if (name !== undefined && !entries.some((other) => other.name === name))
+        files.push(`${folder}${sep}${name}`);
+    } else if (entry.isDirectory() && depth < DEPTH_MAX && !SYNC_FOLDERS.has(entry.name))
       addTranscripts(join(folder, entry.name), files, depth + 1);
   }
 }
 
 function isTranscript(entry: Dirent): boolean {
   return entry.name.endsWith(SUFFIX) && entry.isFile() && !isConflictCopy(entry.name);
+}
+
+/** Returns the name that a compressed rollout had before, under which it is known; undefined for any other file. */
+function rowsName(entry: Dirent): string | undefined {
+  const name = entry.name.slice(0, -PACKED.length);
+  return entry.isFile() && CODEX_NAME.test(name) && !isConflictCopy(name) ? name : undefined;
 }
 
 function foldersIn(root: string, isWanted: (name: string) => boolean = () => true): string[] {

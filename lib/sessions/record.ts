@@ -6,7 +6,7 @@
  */
 
 import { existsSync } from "node:fs";
-import { readJson, statOf } from "../base/files.ts";
+import { readJson, statOf, statUnpacked } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
@@ -196,7 +196,7 @@ function refreshed(session: Identity, stored: SessionRecord | undefined, reader:
   const state = titleState(session, reader);
   if (record.titleState === state && record.file === session.file) return record;
   const { agent, file } = session;
-  const title = hostTitle({ agent, file, size: statOf(file)?.size ?? 0 });
+  const title = hostTitle({ agent, file, size: statUnpacked(file)?.size ?? 0 });
   return { ...record, file, titleState: state, title: visible({ ...session, title }, reader).title };
 }
 

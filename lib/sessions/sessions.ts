@@ -1,8 +1,9 @@
 /** Lists sessions by place and name alone, describes them from the ends of their files, and says which are kept out. */
 
+import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt, statOf } from "../base/files.ts";
+import { changedAt, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import { countRedactions } from "../redact/redact.ts";
@@ -68,6 +69,8 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
 }
 
 function dated(session: Session): Session {
+  // A compressed file has the time of the rows, and its end is not reached without all of it.
+  if (!existsSync(session.file)) return session;
   return { ...session, updatedAt: lastTime(session.file) ?? session.modifiedAt };
 }
 
@@ -93,7 +96,9 @@ export function describeSession(session: Session, paths: PathsWithRules): Sessio
 
 /** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
 export function sessionAt(file: string, paths?: PathsWithRules): Session | undefined {
-  const session = identifySession({ file: resolve(file) });
+  const place = resolve(file);
+  const rows = place.endsWith(PACKED) ? place.slice(0, -PACKED.length) : place;
+  const session = identifySession({ file: rows });
   return session && paths ? describeSession(session, paths) : session;
 }
 
@@ -104,7 +109,7 @@ export function unlistedTranscripts(paths: PathsWithRules, listed: readonly Sess
   const agent = paths.transcripts.length > 0 ? undefined : "pi";
   return findTranscripts(paths, { agent, subagents: true }).flatMap((found) => {
     if (files.has(found.file) || found.ephemeral || identifySession(found)) return [];
-    const stat = statOf(found.file);
+    const stat = statUnpacked(found.file);
     if (!stat?.isFile() || stat.size === 0) return [];
     const id = basename(found.file, ".jsonl");
     const modifiedAt = changedAt(stat);
@@ -177,7 +182,7 @@ const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 
 /** Returns the session of a found file; undefined when it is gone or not a transcript. */
 export function identifySession(found: TranscriptFile): Session | undefined {
-  const stat = statOf(found.file);
+  const stat = statUnpacked(found.file);
   if (!stat?.isFile()) return undefined;
   const known = isIdentified(found) ? found : (identify(found) ?? found);
   const { agent, id, name, file, machine } = known;

@@ -1,8 +1,8 @@
 /** Detects the agent that wrote a transcript and reads what its first rows say about the session. */
 
 import { isUtf8 } from "node:buffer";
-import { statSync } from "node:fs";
 import { describeError } from "../base/errors.ts";
+import { statUnpacked } from "../base/files.ts";
 import { type JsonRecord, recordOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry, readRow } from "./format.ts";
@@ -35,14 +35,14 @@ const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).f
  * @returns undefined when the file holds no transcript.
  */
 export function readHead(file: string): Head | undefined {
-  const { ino, size, mtimeMs } = statSync(file);
-  const version = `${ino} ${size} ${mtimeMs}`;
+  const stat = statUnpacked(file);
+  const version = stat && `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
   const known = heads.get(file);
-  if (known?.version === version) return known.head;
+  if (known && known.version === version) return known.head;
   const head = withFile(file, headIn);
   if (head) head.startedAt = pastTime(head.startedAt);
   if (heads.size >= HEADS_MAX) heads.clear();
-  heads.set(file, { version, head });
+  if (version !== undefined) heads.set(file, { version, head });
   return head;
 }
 
@@ -141,7 +141,7 @@ export function validateSessionFile(file: string): Validation {
   };
   let head: Head | undefined;
   try {
-    if (!statSync(file).isFile()) return result("Not a file");
+    if (statUnpacked(file)?.isFile() === false) return result("Not a file");
     head = readHead(file);
   } catch (error) {
     return result(`Cannot read it: ${describeError(error)}`);

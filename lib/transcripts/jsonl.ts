@@ -5,7 +5,9 @@
  * Cursors are byte offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
  */
 
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
+import { hasCode } from "../base/errors.ts";
+import { PACKED, unpack, unpackedBytes } from "../base/files.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Format } from "./format.ts";
@@ -36,14 +38,70 @@ const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/
 const RECORD_STARTS_MAX = 64;
 const BLANKS_MAX = 64; // hosts write none there
 
-/** Opens a file, hands its descriptor to `use`, and closes it. */
+/** Opens a transcript, hands its descriptor to `use`, and closes it. */
 export function withFile<T>(file: string, use: (descriptor: number, size: number) => T): T {
-  const descriptor = openSync(file, "r");
+  const descriptor = openTranscript(file);
   try {
-    return use(descriptor, fstatSync(descriptor).size);
+    return use(descriptor, sizeOf(descriptor));
   } finally {
-    closeSync(descriptor);
+    closeTranscript(descriptor);
   }
+}
+
+/** Opens a transcript for the functions of this file: where it is compressed, its rows are read as if it were not. */
+export function openTranscript(file: string): number {
+  try {
+    return openSync(file, "r");
+  } catch (error) {
+    if (!hasCode(error, "ENOENT") || !existsSync(file + PACKED)) throw error;
+  }
+  const descriptor = openSync(file + PACKED, "r");
+  const { size, mtimeMs } = fstatSync(descriptor);
+  const key = `${file} ${size} ${mtimeMs}`;
+  const rows = unpacked?.key === key ? unpacked.rows : Buffer.alloc(0);
+  packed.set(descriptor, { file, key, size: unpackedBytes(descriptor, file), rows });
+  return descriptor;
+}
+
+export function closeTranscript(descriptor: number): void {
+  packed.delete(descriptor);
+  closeSync(descriptor);
+}
+
+/** Returns the bytes of an open transcript's rows. */
+export function sizeOf(descriptor: number): number {
+  return packed.get(descriptor)?.size ?? fstatSync(descriptor).size;
+}
+
+/** An open compressed transcript, and the rows that were unpacked from its beginning so far. */
+interface Packed {
+  file: string;
+  key: string;
+  size: number;
+  rows: Buffer;
+}
+
+const packed = new Map<number, Packed>();
+/** The last one that was unpacked whole: what reads a transcript opens it several times. */
+let unpacked: Pick<Packed, "key" | "rows"> | undefined;
+
+/** Holds the first rows of most: heads are read without the rest. */
+const PACKED_HEAD_BYTES = 64 * 1024;
+/** Reads from the rows of a compressed transcript, unpacked as far as they are needed. */
+function readPacked(
+  descriptor: number,
+  known: Packed,
+  { buffer, at, length, position }: { buffer: Buffer; at: number; length: number; position: number },
+): number {
+  const { file, size, key } = known;
+  const isThere = () => position < known.rows.length || position >= size;
+  if (!isThere() && known.rows.length === 0 && position < PACKED_HEAD_BYTES)
+    known.rows = unpack(descriptor, file, { bytes: PACKED_HEAD_BYTES });
+  if (!isThere()) {
+    known.rows = unpack(descriptor, file, { size });
+    unpacked = { key, rows: known.rows };
+  }
+  return known.rows.copy(buffer, at, position, Math.min(position + length, known.rows.length));
 }
 
 interface LinesForward {
@@ -252,6 +310,8 @@ export function readAt(
   buffer: Buffer,
   { at, length, position }: { at: number; length: number; position: number },
 ): number {
+  const known = packed.get(descriptor);
+  if (known) return readPacked(descriptor, known, { buffer, at, length, position });
   const read = readSync(descriptor, buffer, at, length, position);
   reads.bytes += read;
   return read;

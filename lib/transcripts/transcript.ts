@@ -5,13 +5,22 @@
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
 
-import { closeSync, fstatSync, openSync } from "node:fs";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
 import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
-import { NEWLINE, readAt, rowsBackward, rowsForward, STATES_WITHIN, withFile } from "./jsonl.ts";
+import {
+  closeTranscript,
+  NEWLINE,
+  openTranscript,
+  readAt,
+  rowsBackward,
+  rowsForward,
+  STATES_WITHIN,
+  sizeOf,
+  withFile,
+} from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import type { Cursor, Entry } from "./session.ts";
 import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
@@ -45,9 +54,9 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   const { rules, from, results = false, unterminated = "wait", onRecord, isOver } = options;
   const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
-  const descriptor = openSync(file, "r");
+  const descriptor = openTranscript(file);
   try {
-    const head = options.head ?? headIn(descriptor, fstatSync(descriptor).size);
+    const head = options.head ?? headIn(descriptor, sizeOf(descriptor));
     if (!head) return;
     const format = formatOf(head.agent);
     const settings = { head, results: results !== false };
@@ -76,7 +85,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
       if (isOver?.()) return;
     }
   } finally {
-    closeSync(descriptor); // also when the taker stops early
+    closeTranscript(descriptor); // also when the taker stops early
   }
 }
 
@@ -131,7 +140,7 @@ export function* readBackward(
 ): Generator<{ entries: Entry[]; skipped: number }> {
   if (!head) return;
   const format = formatOf(head.agent);
-  const descriptor = openSync(file, "r");
+  const descriptor = openTranscript(file);
   try {
     let pending: RawEntry[] = [];
     let skipped = 0;
@@ -144,7 +153,7 @@ export function* readBackward(
       const shown = entryFilter(rules);
       return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
     };
-    const { size } = fstatSync(descriptor);
+    const size = sizeOf(descriptor);
     for (const row of rowsBackward(descriptor, format, Math.min(before ?? size, size))) {
       const { records, damaged, terminated, offset, end } = row;
       if (damaged && terminated) skipped++;
@@ -160,7 +169,7 @@ export function* readBackward(
     }
     yield take();
   } finally {
-    closeSync(descriptor); // also when the taker stops early
+    closeTranscript(descriptor); // also when the taker stops early
   }
 }
 
