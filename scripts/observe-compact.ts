@@ -71,7 +71,7 @@ Actions:
 Options:
   --max-chars <n>     Limit of --render (default: none)   --lines <n>  Limit of --view (default: 160)
   --mode <m>          buffered or blocking; kept for all sessions
-  --set <key=value>   Keep observerTokens, reflectorTokens, retainTokens, stepTokens, auto or rules
+  --set <key=value>   Keep observerTokens, reflectorTokens, retainTokens, stepTokens, auto, early or rules
   --sessions <path>   Read this file or folder instead of the agents' own (repeatable)
   --dry-run           What --observe, --rebuild, --reflect would send and its price; send nothing
   --json, --quiet     One JSON document; no remarks on stderr

@@ -29,6 +29,8 @@ import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
 import { isAskedHost, setAskedHost } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
+import { observeSettings } from "../lib/observe/ledger.ts";
+import { isCompactionDue } from "../lib/observe/render-observations.ts";
 import { readIndexSize } from "../lib/search/corpus.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaDirectory } from "../lib/sessions/meta.ts";
@@ -344,8 +346,24 @@ function installFolder({ XDG_DATA_HOME = "", HOME = "" }: Config["env"]): string
 function receivers(config: Config, commands: Report["commands"]): string[] {
   const { embedding, llm } = config.settings;
   const sends = (embedding ?? llm) ? [SENDS] : [];
-  const observing = commands.some(({ host }) => host === "pi") && describeReceivers(config);
-  return [...sends, ...(observing && observing !== "nothing" ? [`From then on sends: ${observing}`] : [])];
+  const hasPi = commands.some(({ host }) => host === "pi");
+  const observing = hasPi && describeReceivers(config);
+  return [
+    ...sends,
+    ...(observing && observing !== "nothing" ? [`From then on sends: ${observing}`] : []),
+    ...(hasPi ? compactsEarly(config) : []),
+  ];
+}
+
+/** Says at what length conversations are compacted in pi, which its user would take for a fault. */
+function compactsEarly({ paths, settings }: Config): string[] {
+  const observe = observeSettings(paths, settings.observe);
+  if (observe.model === "none" && !observe.rules) return [];
+  if (!isCompactionDue(Number.POSITIVE_INFINITY, observe)) return [];
+  const tokens = (observe.observerTokens + observe.retainTokens).toLocaleString("en-US");
+  return [
+    `In pi, a conversation is compacted at ${tokens} tokens, whatever the model's window; pi asks first, once`,
+  ];
 }
 
 const SENDS =

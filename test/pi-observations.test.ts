@@ -1,5 +1,6 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
+import { registerObservationCommands } from "../hooks/pi/commands.ts";
 import { registerObservations } from "../hooks/pi/observations.ts";
 import { exclusively } from "../hooks/pi/state.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
@@ -154,6 +155,106 @@ test("mode, switch and thresholds set at run time hold from the next turn on", a
   expect(await asks({ mode: "buffered", auto: "off" })).toBe(false);
   expect(await asks({ auto: "on", stepTokens: "90000" })).toBe(false);
   expect(await asks({ stepTokens: "600" })).toBe(true);
+});
+
+describe("a conversation that has grown to the threshold", () => {
+  const observe = { observerTokens: 900, retainTokens: 200, stepTokens: 600 };
+  const answer = async (prompt: string) => observed(prompt);
+  const QUESTION = [
+    "session-memory can compact a conversation at 1,100 tokens, before pi has to: observations replace what is older. From now on?",
+    "Yes: at 1,100 tokens",
+    "Only when pi compacts by itself",
+    "Off: no observations either",
+  ];
+
+  /** What comes of two turns in a session, and of one in the next, where a person chooses so. */
+  async function told(choose?: (title: string, choices: string[]) => Promise<string | undefined>) {
+    using home = temporaryHome();
+    const sessions = [];
+    for (const turnsOfIt of [2, 1]) {
+      const rows = turns("one", "two", "three");
+      const host = await piHost(home, { rows, config: { observe }, answer, ...(choose ? { choose } : {}) });
+      registerObservations(host.state);
+      for (let turnOfIt = 0; turnOfIt < turnsOfIt; turnOfIt++) {
+        host.add(turn(`more ${turnOfIt}`));
+        await host.emit("agent_settled");
+        await host.settled();
+        await Bun.sleep(1); // the question is not waited for
+      }
+      const { compactions, questions } = host;
+      sessions.push({ compactions, questions, isObserved: host.asked.length > 0 });
+    }
+    return sessions;
+  }
+
+  const choice = (at: number) => async (_: string, choices: string[]) => choices[at];
+
+  test("is compacted early once a person agreed, who is not asked again", async () => {
+    expect(await told(choice(0))).toEqual([
+      { compactions: 2, questions: [QUESTION], isObserved: true },
+      { compactions: 1, questions: [], isObserved: true },
+    ]);
+  });
+
+  test("is left to pi's own threshold where that is chosen, and still observed", async () => {
+    expect(await told(choice(1))).toEqual([
+      { compactions: 0, questions: [QUESTION], isObserved: true },
+      { compactions: 0, questions: [], isObserved: true },
+    ]);
+  });
+
+  test("is no longer observed where off is chosen", async () => {
+    expect(await told(choice(2))).toEqual([
+      { compactions: 0, questions: [QUESTION], isObserved: true },
+      { compactions: 0, questions: [], isObserved: false },
+    ]);
+  });
+
+  test("is asked about again in another session where the question was dismissed, and left alone until then", async () => {
+    expect(await told(async () => undefined)).toEqual([
+      { compactions: 0, questions: [QUESTION], isObserved: true },
+      { compactions: 0, questions: [QUESTION], isObserved: true },
+    ]);
+  });
+
+  test("is compacted where there is nobody to ask", async () => {
+    expect(await told()).toEqual([
+      { compactions: 2, questions: [], isObserved: true },
+      { compactions: 1, questions: [], isObserved: true },
+    ]);
+  });
+
+  test("is compacted without a question after /obs-auto-compact on", async () => {
+    using host = await observingHost({
+      ...{ rows: turns("one", "two", "three"), config: { observe }, answer },
+      choose: () => new Promise(() => {}),
+    });
+    registerObservationCommands(host.state);
+    await host.command("obs-auto-compact", "on");
+    await host.emit("agent_settled");
+    await host.settled();
+    expect([host.compactions, host.questions]).toEqual([1, []]);
+  });
+
+  test("is observed and compacted by pi while a question stays open", async () => {
+    const rows = turns("one", "two", "three");
+    using host = await observingHost({
+      ...{ rows, config: { observe }, answer },
+      choose: () => new Promise(() => {}),
+    });
+    await host.emit("agent_settled");
+    await host.settled();
+    expect(host.questions).toHaveLength(1);
+    const { length } = host.asked;
+    host.add([...turn("four"), ...turn("five")]);
+    await host.emit("agent_settled");
+    await host.settled();
+    expect(host.asked.length).toBeGreaterThan(length);
+    const given = (await compaction(host, { rows, firstKept: "u-three" })) as {
+      compaction: { summary: string };
+    };
+    expect(given.compaction.summary).toContain("The port of line 2 stays");
+  });
 });
 
 test("where two pi work on one file, each observes its own branch", async () => {

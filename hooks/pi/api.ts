@@ -40,7 +40,15 @@ export interface PiEntry {
 export interface PiContext {
   cwd: string;
   model?: PiModel | undefined;
+  /** Whether a person can be asked: not in print and JSON mode. */
+  hasUI?: boolean;
   ui: {
+    /** Resolves to one of the options; undefined when the question is dismissed. */
+    select?(
+      title: string,
+      options: string[],
+      settings?: { signal?: AbortSignal },
+    ): Promise<string | undefined>;
     notify(message: string, type?: "info" | "warning" | "error"): void;
     setStatus(key: string, text: string | undefined): void;
   };

@@ -126,6 +126,7 @@ function autoCompactChanges(words: readonly string[]): Record<string, string> {
     const key = word === "on" || word === "off" ? "auto" : /^\d+$/.test(word) ? numbers.shift() : "mode";
     if (key === undefined) throw new SessionMemoryError("USAGE", `Cannot use "${word}": one number too many`);
     changes[key] = word;
+    if (word === "on") changes.early = "yes"; // who asks for it is not asked again
   }
   return changes;
 }

@@ -6,13 +6,17 @@
 
 import { numberOf, recordOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
+import type { Settings } from "../../lib/config/config.ts";
 import { currentExclude } from "../../lib/config/config.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
+import { logFailure } from "../hook.ts";
 import type { PiContext, PiEntry, PiEvent } from "./api.ts";
 import { observingModel, observingModelName } from "./models.ts";
 import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } from "./state.ts";
+
+type ObserveSettings = Settings["observe"];
 
 /** A token takes at least two bytes of transcript: growth too small for a step or a compaction is not read. */
 const BYTES_PER_TOKEN_MIN = 2;
@@ -94,9 +98,45 @@ async function takeSteps(state: PiState, context: PiContext): Promise<number | u
   // After a failure a compaction would use pi's own summary, earlier than necessary.
   if (observed.failure !== undefined || shouldStop()) return raw;
   // The user may have sent a prompt while the model observed.
-  if (isCompactionDue(raw, memory.settings) && context.isIdle() && !context.hasPendingMessages?.())
-    context.compact({});
+  if (isCompactionDue(raw, memory.settings) && isQuiet(context))
+    compactEarly(state, context, memory.settings);
   return raw;
+}
+
+function isQuiet(context: PiContext): boolean {
+  return context.isIdle() && !context.hasPendingMessages?.();
+}
+
+/** Compacts before pi has to: where a person can be asked, once one has agreed to it. */
+function compactEarly(state: PiState, context: PiContext, settings: ObserveSettings): void {
+  const { select } = context.ui;
+  const canAsk = settings.early === "ask" && context.hasUI === true && select !== undefined;
+  if (!canAsk) context.compact({});
+  if (!canAsk || state.observer.isAsked) return;
+  state.observer.isAsked = true;
+  // Not part of the turn's work: a question may stay open, and the next turn is observed all the same.
+  askToCompact(state, context, settings).catch(async (error: unknown) => {
+    if (!state.abort.signal.aborted) await logFailure(state.config.paths, "pi.observe", error);
+  });
+}
+
+/** Asks whether to compact early, from now on, and remembers the answer; a dismissed question is asked another time. */
+async function askToCompact(state: PiState, context: PiContext, settings: ObserveSettings): Promise<void> {
+  const tokens = (settings.observerTokens + settings.retainTokens).toLocaleString("en-US");
+  const answers: [option: string, changes: Record<string, string>][] = [
+    [`Yes: at ${tokens} tokens`, { early: "yes" }],
+    ["Only when pi compacts by itself", { early: "no" }],
+    ["Off: no observations either", { auto: "off" }],
+  ];
+  const title = `session-memory can compact a conversation at ${tokens} tokens, before pi has to: observations replace what is older. From now on?`;
+  const options = answers.map(([option]) => option);
+  const answer = await context.ui.select?.(title, options, { signal: state.abort.signal });
+  const [, changes] = answers.find(([option]) => option === answer) ?? [];
+  if (changes === undefined) return;
+  const { setObserveSettings } = await import("../../lib/observe/ledger.ts");
+  const { paths, settings: configured } = state.config;
+  const { early } = setObserveSettings(paths, { settings: configured.observe, changes });
+  if (early === "yes" && changes.early !== undefined && isQuiet(context)) context.compact({});
 }
 
 async function showSteps(

@@ -29,6 +29,8 @@ export interface PiState {
   observer: {
     idle: Promise<unknown>;
     waiting: number;
+    /** Whether a person was asked here about compacting early. */
+    isAsked: boolean;
     /** Aborts the current step once a compaction has waited for it long enough. */
     step: AbortController | undefined;
   };
@@ -53,7 +55,7 @@ export function startState(pi: PiApi, config: Config): PiState {
     config,
     abort: new AbortController(),
     pending: new Set(),
-    observer: { idle: Promise.resolve(), waiting: 0, step: undefined },
+    observer: { idle: Promise.resolve(), waiting: 0, isAsked: false, step: undefined },
   };
   on(state, "session_start", async (_, context) => {
     for (const key of missingModels(config, context)) {

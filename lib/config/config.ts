@@ -104,6 +104,7 @@ export function defaultSettings(): Settings {
       timeoutMs: 20000,
       mode: "buffered",
       auto: true,
+      early: "ask",
       observerTokens: 30000,
       reflectorTokens: 40000,
       retainTokens: 8000,

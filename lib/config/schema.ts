@@ -121,6 +121,8 @@ const SETTINGS = z.strictObject({
     timeoutMs: positive,
     mode: z.enum(["buffered", "blocking"]),
     auto: flag,
+    /** In pi: whether to compact before pi has to; a person is asked once. */
+    early: z.enum(["ask", "yes", "no"]),
     observerTokens: positive,
     reflectorTokens: positive,
     retainTokens: count,

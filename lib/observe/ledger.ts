@@ -284,13 +284,24 @@ function typed(text: string): unknown {
 }
 
 /** What is kept for all sessions; who observes and what it may cost is config.json's alone. */
-const KEPT = ["mode", "auto", "rules", "observerTokens", "reflectorTokens", "retainTokens", "stepTokens"];
+const KEPT = [
+  "mode",
+  "auto",
+  "early",
+  "rules",
+  "observerTokens",
+  "reflectorTokens",
+  "retainTokens",
+  "stepTokens",
+];
 
 /** Returns why a value does not fit a key, as the schema of config.json has it; undefined when it does. */
 function fault(key: string, value: unknown): string | undefined {
   if (!KEPT.includes(key)) return "there is no such key";
   if (key === "mode")
     return value === "buffered" || value === "blocking" ? undefined : "expected buffered or blocking";
+  if (key === "early")
+    return value === "ask" || value === "yes" || value === "no" ? undefined : "expected ask, yes or no";
   if (key === "auto" || key === "rules")
     return typeof value === "boolean" ? undefined : "expected true or false";
   const min = key === "retainTokens" ? 0 : 1;

@@ -83,12 +83,14 @@ export function statusText(status: ObservationStatus): string {
   const { settings, observer, raw, observations, coversTo, backoff } = status;
   const { mode, auto, observerTokens, reflectorTokens, retainTokens, stepTokens } = settings;
   const { red, yellow, green, open } = observations;
+  const compact =
+    settings.early === "no" ? "when pi does" : `at ${observerTokens} + ${retainTokens} retained`;
   return [
     `mode          ${mode}, automatic ${auto ? "on" : "off"}, observer ${observer}`,
     `conversation  ${raw.messages} messages, ${raw.tokens} tokens`,
     `covered       ${coversTo > 0 ? `to line ${coversTo}` : "nothing yet"}; left: ${raw.uncoveredMessages} messages, ${raw.uncoveredTokens} tokens`,
     `observations  🔴 ${red} 🟡 ${yellow} 🟢 ${green}, ${open} open threads, ${observations.tokens} tokens`,
-    `thresholds    step ${stepTokens}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`,
+    `thresholds    step ${stepTokens}, compact ${compact}, reflect at ${reflectorTokens}`,
     ...(backoff
       ? [`failing       ${backoff.failures} times, next try ${backoff.until}: ${backoff.reason}`]
       : []),

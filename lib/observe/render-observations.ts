@@ -268,6 +268,6 @@ export async function compactionSummary(options: CompactionOptions) {
 
 /** Returns whether a host should compact early: the raw part has reached observer plus retained tail. */
 export function isCompactionDue(rawTokens: number, settings: ObserveSettings): boolean {
-  const isOn = settings.auto && settings.mode === "buffered";
+  const isOn = settings.auto && settings.mode === "buffered" && settings.early !== "no";
   return isOn && rawTokens >= settings.observerTokens + settings.retainTokens;
 }

@@ -146,14 +146,17 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     await pi.end();
   });
 
-  test("observes by the host's model in the background, and compacts by itself when enough has come together", async () => {
+  test("observes by the host's model in the background, and compacts by itself when enough has come together and a person agrees", async () => {
     const { home, rpc } = await lab(SMALL, (request) =>
       isObserving(request) ? observation(request) : undefined,
     );
     home.configure({ observe: { observerTokens: 900, retainTokens: 300, stepTokens: 300 } });
     const pi = rpc();
     const compacted = pi.waitFor("compaction_end", ({ type }) => type === "compaction_end");
+    const question = pi.waitFor("the question", ({ method }) => method === "select");
     for (let turn = 0; turn < 4; turn++) await pi.prompt(`${turn}: ${LONG}`);
+    const { options } = await question;
+    pi.answer(await question, (options as string[])[0] ?? "");
     await compacted;
     const entries = sessionEntries(home);
     expect(entries.some(({ customType }) => customType === "session-memory:observations")).toBe(true);
@@ -162,6 +165,8 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     const said = pi.events.filter(({ method }) => method === "setStatus").map((event) => event.statusText);
     const announced = "observing with fake/fake-1, at most $1.00 a day; /obs-auto-compact off";
     expect(said.filter((text) => text === announced)).toHaveLength(1);
+    for (let turn = 0; turn < 4; turn++) await pi.prompt(`again ${turn}: ${LONG}`);
+    expect(pi.events.filter(({ method }) => method === "select")).toHaveLength(1);
     await pi.end();
   });
 

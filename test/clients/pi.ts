@@ -98,6 +98,8 @@ export interface PiRpc {
   prompt(message: string): Promise<void>;
   /** Everything pi said besides responses. */
   events: Record<string, unknown>[];
+  /** Answers a question of the extension's with one of its choices. */
+  answer(question: Record<string, unknown>, value: string): void;
   waitFor(
     what: string,
     matches: (event: Record<string, unknown>) => boolean,
@@ -167,6 +169,10 @@ export function startRpc(command: string[], home: ClientHome, args: string[] = [
     call,
     events,
     waitFor,
+    answer({ id }, value) {
+      child.stdin.write(`${JSON.stringify({ type: "extension_ui_response", id, value })}\n`);
+      child.stdin.flush();
+    },
     async prompt(message) {
       const settled = message.startsWith("/")
         ? undefined

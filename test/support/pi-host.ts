@@ -29,6 +29,8 @@ export interface PiHost {
   statuses: [key: string, text: string][];
   /** What was shown to the user in passing. */
   notices: string[];
+  /** What a person was asked, with the choices. */
+  questions: string[][];
   /** Calls a tool as the model does; an error is its text. */
   call(tool: string, input: object): Promise<string>;
   /** Runs a command as the user does. */
@@ -49,6 +51,8 @@ export interface PiHostOptions {
   answer?: (prompt: string, signal: AbortSignal | undefined) => Promise<object>;
   /** `null`: pi has none. */
   model?: null;
+  /** What a person chooses when asked; without it there is nobody to ask. */
+  choose?: (title: string, choices: string[]) => Promise<string | undefined>;
 }
 
 /** Starts it on a session of its own. */
@@ -93,6 +97,7 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     compactions: 0,
     statuses: [],
     notices: [],
+    questions: [],
     async call(tool, input) {
       try {
         const { content } =
@@ -120,7 +125,12 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
   const context: PiContext = {
     cwd: home.project,
     model: options.model === null ? undefined : model,
+    hasUI: options.choose !== undefined,
     ui: {
+      select: async (title, choices) => {
+        host.questions.push([title, ...choices]);
+        return options.choose?.(title, choices);
+      },
       notify: (message) => void host.notices.push(message),
       setStatus(key, text) {
         if (text !== undefined) host.statuses.push([key, text]);
