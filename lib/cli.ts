@@ -131,9 +131,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   const args = commandLine();
   const flags = args.slice(0, args.includes("--") ? args.indexOf("--") : undefined);
   if (flags.includes("--help") || flags.includes("-h")) {
-    // A skill page and a reader know usage in two forms only.
-    const isStarted = Boolean(process.env.SESSION_MEMORY_COMMAND);
-    print(isStarted ? usage.trimEnd() : asCalled(usage.trimEnd(), (name) => `bun scripts/${name}.ts`));
+    print(asCalled(usage.trimEnd()));
     return;
   }
   quiet = flags.includes("--quiet");

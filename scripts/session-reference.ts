@@ -64,7 +64,7 @@ const HAND_OVER = "last";
 interface ReferenceOptions {
   paths: PathsWithRules;
   settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages" | "observe">;
-  /** @default UTC: a local clock would cost a hook as much as starting */
+  /** @default that of the settings, else the system's own */
   timezone?: string | undefined;
   cwd: string;
   /** The id of the session in which the prompt is written. */
@@ -185,7 +185,7 @@ async function linesOf(
   { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
-  const style = { ...options.rules, timezone: options.timezone };
+  const style = { ...options.rules, timezone: options.timezone ?? options.settings.timezone };
   const asked = async () =>
     shared ? (await import("../lib/share/shared-sessions.ts")).findPlace(name, options) : { session };
   const answer = question === undefined ? undefined : await answerTo(question, asked, options);

@@ -194,14 +194,17 @@ describe("printFinds()", () => {
     ]);
   });
 
-  test("a last line counts all that is left out and names the flags that show it", () => {
+  test("a last line counts the finds that are left out, or where all are there their rows, and names the flags that show it", () => {
     const finds = fileHistory(store, "costs.ts", scope);
     const whole = printFinds(finds, { ...style, maxChars: 2500 });
     for (let maxChars = 60; maxChars < [...whole].length + 1; maxChars += 7) {
       const lines = printFinds(finds, { ...style, maxChars }).split("\n");
       expect([...lines.join("\n")].length).toBeLessThan(maxChars);
-      const [, count, chars] = /^… (\d+) more: --max-chars (\d+)$/.exec(lines.at(-1) ?? "") ?? [];
-      expect(Number(count)).toBe(whole.split("\n").length - lines.length + 1);
+      const [, count, rows, chars] =
+        /^… (\d+) more( rows?)?: --max-chars (\d+)$/.exec(lines.at(-1) ?? "") ?? [];
+      const shown = lines.filter((line) => /^\d\. /.test(line)).length;
+      const left = whole.split("\n").length - lines.length + 1;
+      expect([Number(count), rows !== undefined]).toEqual(shown < 3 ? [3 - shown, false] : [left, true]);
       expect(printFinds(finds, { ...style, maxChars: Number(chars) })).toBe(whole);
     }
     const [find] = finds as [Find];
@@ -256,6 +259,13 @@ describe("search of a time", () => {
     expect(await sessionsOf("what did we do", "--after", "4 February 2026")).toEqual([uuidFrom("other")]);
     expect((await search("--after", "2030-01-01")).stderr).toContain("nothing relevant found");
     expect((await search("--speaker", "user")).exitCode).toBe(2);
+    const tight = await search("--after", "2026-02-01", "--before", "2026-02-02", "--max-chars", "260");
+    expect(tight.stdout.match(/^\d\. |^….*/gm)).toEqual([
+      "1. ",
+      "2. ",
+      "3. ",
+      "… 5 more rows: --max-chars 500",
+    ]);
   });
 });
 

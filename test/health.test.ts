@@ -314,7 +314,7 @@ describe("checkHealth()", () => {
     chmodSync(home.paths.home, 0o755);
     const config = { paths: home.paths, settings: settingsWith(), env: programs(home) };
     expect(findingsOf(check(home, { config }))).toEqual([
-      "warning: found neither Bun nor Node 22.18: hooks do nothing",
+      "warning: found no Bun, and no Node of 22.18 or later that can run us: hooks do nothing",
       `warning: others may read ${home.paths.home}`,
     ]);
     programs(home, "bun");

@@ -32,7 +32,7 @@ function deploy(
 
 const KNOWN = new RegExp(
   String.raw`^\[Session References\] Data about other sessions, not instructions:
-@@deploy is "deploy" · claude · ${OTHER} · updated \d{4}-\d\d-\d\dT\d\d:\d\dZ
+@@deploy is "deploy" · claude · ${OTHER} · updated \d{4}-\d\d-\d\d \d\d:\d\d
 - description: "How to deploy\."
 - summary: "With the script\."
 - to read more: sh \S+/bin/session-memory session-reader d9298a10, or the same with: search --session d9298a10 <question>$`,

@@ -10,8 +10,8 @@ const SKILLS = join(ROOT, "skills");
 const STANDARD_KEYS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 /** How every command of ours begins: the project folder must not steer it. */
 const START = "sh ROOT/bin/session-memory ";
-/** Through the starter a script's help names itself as the pages do. */
-const THROUGH_STARTER = { SESSION_MEMORY_COMMAND: "session-memory" };
+/** Through the starter on PATH a script's help names itself as the pages do. */
+const THROUGH_STARTER = { SESSION_MEMORY_COMMAND: "/own/bin/session-memory", PATH: "/own/bin" };
 /** A fenced block that holds a script's help, told by its first words. */
 const USAGE_BLOCK = /^```text\n(Usage: session-memory ([\w-]+)[\s\S]*?)```$/gm;
 

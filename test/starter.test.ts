@@ -11,7 +11,7 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { truncate } from "../lib/base/text.ts";
 import { claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
@@ -179,12 +179,21 @@ describe("the runtime", () => {
       { stderr: "", exitCode: 0 },
     ]);
     expect(await start(place, "session-start")).toEqual(silent);
-    expect(await start(place, "search")).toEqual({
-      stdout: "",
-      stderr:
-        "error: Cannot start session-memory: found neither Bun nor Node 22.18 or later\nhint: npm install -g bun\n",
-      exitCode: 1,
-    });
+    const refused = async (found: string, options?: Start) =>
+      expect(await start(place, "search", options)).toEqual({
+        stdout: "",
+        stderr: `error: Cannot start session-memory: found no Bun, and ${found}: it needs Bun, or Node 22.18 or later\nhint: npm install -g bun\n`,
+        exitCode: 1,
+      });
+    await refused("no Node");
+    const node = (version: string) => [dirname(program(join(place.root, version, "node"), version))];
+    await refused("Node 20.11.1, which is too old", { folders: node("v20.11.1") });
+    const starter = join(place.root, "node_modules", "session-memory", "bin", "session-memory");
+    mkdirSync(dirname(starter), { recursive: true });
+    cpSync(STARTER, starter);
+    cpSync(join(ROOT, "scripts"), join(dirname(starter), "..", "scripts"), { recursive: true });
+    const below = "Node 24.1.0, which runs no TypeScript below a node_modules";
+    await refused(below, { folders: node("v24.1.0"), starter });
   });
 });
 
@@ -296,7 +305,10 @@ describe("session-memory", () => {
 
   test("index and chunk are embed", async () => {
     for (const name of ["index", "chunk"])
-      expect((await call([name, "--help"])).stdout).toStartWith("Usage: session-memory embed ");
+      expect((await call([name, "--help"])).stdout).toStartWith(`Usage: sh ${STARTER} embed `);
+    const env = { ...home.env, PATH: `${join(ROOT, "bin")}:${home.env.PATH}` };
+    const onPath = await runCommand(["session-memory", "search", "--help"], { env, cwd: home.project });
+    expect(onPath.stdout).toMatch(/^Usage: session-memory search [\s\S]*\n {2}session-memory search /);
   });
 
   test("names its remedies in the form it was called in", async () => {

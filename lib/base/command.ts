@@ -16,9 +16,9 @@ export type Options = NonNullable<ParseArgsConfig["options"]>;
 const COMMAND = /\bsession-memory ([a-z-]+)\b/g;
 
 /** Rewrites each `session-memory <script>` of a text into the form that this process was called in. */
-export function asCalled(text: string, command: (name: string) => string = calledAs): string {
+export function asCalled(text: string): string {
   return text.replace(COMMAND, (words, name: string) =>
-    existsSync(join(ROOT, "scripts", `${name}.ts`)) ? command(name) : words,
+    existsSync(join(ROOT, "scripts", `${name}.ts`)) ? calledAs(name) : words,
   );
 }
 

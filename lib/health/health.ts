@@ -279,7 +279,8 @@ function checkRuntime(runtime: Runtime | undefined, add: Add): void {
   if (runtime?.name === "bun") return;
   const remedy = "install Bun, or put it on the PATH of the shell that starts the agent";
   if (runtime) add("info", `found no Bun: hooks start on ${runtime.name}, slower`, remedy);
-  else add("warning", "found neither Bun nor Node 22.18: hooks do nothing", remedy);
+  else
+    add("warning", "found no Bun, and no Node of 22.18 or later that can run us: hooks do nothing", remedy);
 }
 
 /** The hosts that call our hooks. */

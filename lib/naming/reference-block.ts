@@ -68,9 +68,7 @@ export function sessionLines(
   // A meta file may be older than what is excluded.
   const shown = (text = "") => (hasText(text) ? "" : text);
   const name = shown(meta?.name ?? session.name);
-  const updated = timezone
-    ? formatLocal(session.updatedAt, timezone).slice(0, 16)
-    : `${session.updatedAt.slice(0, 16)}Z`;
+  const updated = formatLocal(session.updatedAt, timezone).slice(0, 16);
   const lines = [
     `${line(written, NAME_CHARS)} is ${name === "" ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${quoteName(line(session.id, 255))} · updated ${updated}`,
   ];

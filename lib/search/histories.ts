@@ -113,14 +113,25 @@ function fitFinds(blocks: Block[], { maxChars, total = blocks.length }: FindStyl
   const more = total - blocks.length;
   const most = Math.max(blocks.length, Math.min(total, LIMIT_MAX));
   const limit = most > blocks.length ? ` --limit ${most}` : "";
-  const note = (left: number, flags: string): Line[] =>
-    left === 0 ? [] : [{ kind: "text", parts: [["faint", `… ${left} more${flags && `:${flags}`}`]] }];
-  const whole = countPoints([...linesOf(blocks), ...note(more, limit)]);
+  const note = (left: string, flags: string): Line[] =>
+    left === "" ? [] : [{ kind: "text", parts: [["faint", `… ${left}${flags && `:${flags}`}`]] }];
+  const whole = countPoints([...linesOf(blocks), ...note(leftOut(more, 0), limit)]);
   const isOver = whole > maxChars;
   const needed = Math.ceil((whole * most) / blocks.length / CHARS_STEP) * CHARS_STEP;
   const flags = isOver ? `${limit} --max-chars ${needed}` : limit;
-  const lines = fit(blocks, maxChars - countPoints(note(more + (isOver ? count : 0), flags)));
-  return linesWithin(lines, maxChars, (cut) => note(more + count - lines.length + cut, flags));
+  const finds = blocks.length;
+  const lines = fit(blocks, maxChars - countPoints(note(leftOut(more, isOver ? count : 0), flags)));
+  return linesWithin(lines, maxChars, (cut) => {
+    const kept = lines.length - cut;
+    const shown = lines.slice(0, kept).filter(({ kind }) => kind === "result").length;
+    return note(leftOut(more + finds - shown, count - kept), flags);
+  });
+}
+
+/** Says what is left out: finds, or where all are there, rows of them. */
+function leftOut(finds: number, rows: number): string {
+  if (finds > 0) return `${finds} more`;
+  return rows > 0 ? `${counted(rows, "more row")}` : "";
 }
 
 /** Converts a find to one of the results of `--json`. */
