@@ -214,6 +214,33 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     });
   });
 
+  test("ends no pull with descriptions that are as long as they may be", async () => {
+    using people = honest();
+    const { alice, bob } = people;
+    await alice.share();
+    postgres.sql(
+      `INSERT INTO session_memory.sessions (agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks, meta, observations)
+       SELECT 'claude', 'long' || n, '${ORIGIN}', 'mallet', 'team_app', '${PROJECT}', 1, '', now()::text, 1, 1,
+         jsonb_build_object('summary', repeat('x y ', 260000)), repeat('x y ', 260000) FROM generate_series(1, 400) n`,
+      "eve",
+    );
+    bob.configure({ share: { maxChunks: 1000 } });
+    await bob.share();
+    expect(ofAlice(bob)).toEqual(ALL);
+    // each of them takes a share, though it has no words
+    const store = openStore(bob.paths.shared);
+    const { held, bytes } =
+      store.db
+        .prepare(
+          `SELECT count(*) FILTER (WHERE held_seq > 0) AS held, sum(length(meta) + length(observations)) AS bytes
+         FROM shared_sessions WHERE owner = 'eve'`,
+        )
+        .get() ?? {};
+    store.close();
+    expect(Number(held)).toBeGreaterThan(0);
+    expect(Number(bytes)).toBeLessThanOrEqual(1000 * 4096);
+  });
+
   test("has no session that is newer than the moment it was read", async () => {
     using people = honest();
     const { alice, bob } = people;

@@ -204,19 +204,21 @@ const PAGE_BYTES = 16 * 1024 * 1024;
 /** Chunks of one transaction here: the full text merges a segment for each. */
 const WRITE = 5000;
 
-/** What the hub holds of sessions, in chunks of the usual size; bodies as they are packed, since unpacking takes long. */
-const SIZES = `SELECT w.number, sum(c.size) AS size FROM jsonb_to_recordset($1::jsonb) AS w(number bigint),
-  LATERAL (
-    SELECT greatest(1, ceil((coalesce(octet_length(content), 0) + coalesce(pg_column_size(body), 0)) / ${WEIGHT_BYTES}.0)) AS size
-    FROM session_memory.chunks WHERE session = w.number AND hash IS NOT NULL LIMIT ${SESSION_MAX_CHUNKS}
-  ) AS c GROUP BY w.number`;
+/** What the hub holds of sessions, in chunks of the usual size; JSON as it is packed, since unpacking takes long. */
+const SIZES = `SELECT number, greatest(1,
+    (least(coalesce(octet_length(observations), 0), ${TEXT_MAX}) + coalesce(pg_column_size(meta), 0)) / ${WEIGHT_BYTES}
+    + coalesce((SELECT sum(size) FROM (
+      SELECT greatest(1, ceil((coalesce(octet_length(content), 0) + coalesce(pg_column_size(body), 0)) / ${WEIGHT_BYTES}.0))
+        AS size
+      FROM session_memory.chunks WHERE session = number AND hash IS NOT NULL LIMIT ${SESSION_MAX_CHUNKS}) AS c), 0)) AS size
+  FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
 
 /** Counts what the hub holds of sessions, by their numbers. */
 export async function countSizes(
   hub: Hub,
   sessions: readonly SharedSession[],
 ): Promise<ReadonlyMap<number, number>> {
-  const rows = await hub.query(SIZES, [JSON.stringify(sessions.map(({ number }) => ({ number })))]);
+  const rows = await hub.query(SIZES, [sessions.map(({ number }) => number)]);
   return new Map(rows.map(({ number, size }) => [Number(number), Number(size)]));
 }
 
@@ -243,13 +245,16 @@ async function fetchBatch(
 ): Promise<number> {
   const clean = cleaner(config.settings.redact.extra);
   const byNumber = new Map(batch.map((session) => [session.number, session]));
-  const described = (await hub.query(DESCRIBE_SESSIONS, [[...byNumber.keys()]])).flatMap((row) => {
-    const shared = byNumber.get(Number(row.number));
-    if (!shared) return [];
-    const session = toSession(row, shared, clean);
-    const isNamedOut = exclusion.hasText(session.name ?? "");
-    return [{ shared, session: isNamedOut ? { ...session, name: undefined } : session }];
-  });
+  const described: { shared: SharedSession; session: IncomingSession }[] = [];
+  for (const page of batchesBy(byNumber.keys(), { max: DESCRIBED, weigh: () => 1 })) {
+    for (const row of await hub.query(DESCRIBE_SESSIONS, [page])) {
+      const shared = byNumber.get(Number(row.number));
+      if (!shared) continue;
+      const session = toSession(row, shared, clean);
+      const isNamedOut = exclusion.hasText(session.name ?? "");
+      described.push({ shared, session: isNamedOut ? { ...session, name: undefined } : session });
+    }
+  }
   replica.db.transaction(() => {
     for (const { shared, session } of described) writeSession(replica, shared, session);
   });
@@ -283,32 +288,37 @@ async function fetchBatch(
   }
   replica.db.transaction(() => {
     for (const { shared, session } of described) {
-      if (isOver(shared)) {
-        emptyShared(replica, shared.storedId);
-        noteSize(replica, shared, read.get(shared) ?? 0);
-      } else {
-        finishSession(replica, shared, session);
-        const size = noteSize(replica, shared, heldSize(replica, shared.storedId));
-        room.set(shared.owner, (room.get(shared.owner) ?? 0) + shared.chunks - size);
-      }
+      finishSession(replica, shared, session);
+      const size = Math.max(shared.chunks, read.get(shared) ?? 0, heldSize(replica, shared.storedId));
+      noteSize(replica, shared, size);
+      const left = (room.get(shared.owner) ?? 0) + shared.chunks;
+      if (size > left) emptyShared(replica, shared.storedId);
+      room.set(shared.owner, size > left ? left : left - size);
     }
   });
   return count;
 }
 
 /**
- * Returns SQL that is null where a value is over its limit. What is stored is compared first: PostgreSQL tells its size
+ * Returns SQL that is null where a text is over its limit. What is stored is compared first: PostgreSQL tells its size
  * without reading a value of hundreds of megabytes back.
  */
-function within(column: string, bytes: number, text = column): string {
-  return `CASE WHEN pg_column_size(${column}) <= ${bytes} AND octet_length(${text}) <= ${bytes} THEN ${column} END`;
+function within(column: string, bytes: number): string {
+  return `CASE WHEN pg_column_size(${column}) <= ${bytes} AND octet_length(${column}) <= ${bytes} THEN ${column} END`;
 }
 
+/** The most sessions that are described in one statement: each may have a megabyte to be unpacked. */
+const DESCRIBED = 100;
+
 const DESCRIBE_SESSIONS = `SELECT number, seq, ${within("name", 4000)} AS name, left(folder, 4096) AS folder,
-    ${within("parent_id", 2048)} AS parent_id, left(started_at, 64) AS started_at, left(updated_at, 64) AS updated_at,
-    ${within("meta", DOCUMENT_MAX_BYTES, "meta::text")} AS meta,
-    ${within("observations", DOCUMENT_MAX_BYTES)} AS observations
-  FROM session_memory.sessions WHERE number = ANY($1::bigint[])`;
+    ${within("parent_id", 2048)} AS parent_id, left(started_at, 64) AS started_at,
+    CASE WHEN jsonb_typeof(made) = 'object' THEN jsonb_build_object(
+      'description', left(made ->> 'description', ${TEXT_MAX}), 'summary', left(made ->> 'summary', ${TEXT_MAX}),
+      'tags', CASE WHEN octet_length(made ->> 'tags') <= ${TEXT_MAX} THEN made -> 'tags' END) END AS meta,
+    CASE WHEN octet_length(observations) <= ${DOCUMENT_MAX_BYTES} THEN left(observations, ${TEXT_MAX}) END AS observations
+  FROM (
+    SELECT *, CASE WHEN pg_column_size(meta) <= ${DOCUMENT_MAX_BYTES} THEN meta END AS made
+    FROM session_memory.sessions WHERE number = ANY($1::bigint[])) AS s`;
 
 /** Bytes of the packed bodies that one statement looks into: unpacked, they may be a hundred times as many. */
 const PACKED_BYTES = 1024 * 1024;
@@ -405,11 +415,9 @@ function writeSession({ db }: Store, shared: SharedSession, session: IncomingSes
   ).run(storedId, agent, fileOf(storedId), name ?? null, cwd, project, parent, startedAt ?? null, updatedAt);
 }
 
-/** Notes what a session was found to take, and returns it. */
-function noteSize({ db }: Store, { storedId, chunks }: SharedSession, found: number): number {
-  const size = Math.max(chunks, found);
+/** Notes what a session was found to take. */
+export function noteSize({ db }: Store, { storedId }: SharedSession, size: number): void {
   db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
-  return size;
 }
 
 function finishSession(

@@ -20,7 +20,7 @@ import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
-import { countSizes, fetchSessions, type ListedSession, toListed } from "./incoming.ts";
+import { countSizes, fetchSessions, type ListedSession, noteSize, toListed } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
 import { keyOf, likePatterns, ofHub } from "./share-state.ts";
 
@@ -278,7 +278,6 @@ async function withSizes(
   sessions: readonly SharedSession[],
   { replica, max }: { replica: Store; max: number },
 ): Promise<SharedSession[]> {
-  const note = replica.db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?");
   const unknown = sessions.filter(({ chunks }) => chunks < 0);
   const sizes = new Map<string, number>();
   const sums = new Map<string, number>();
@@ -291,8 +290,8 @@ async function withSizes(
     replica.db.transaction(() => {
       for (const session of page) {
         const held = session.heldSeq > 0 ? heldSize(replica, session.storedId) : 0;
-        const size = Math.max(counted.get(session.number) ?? 0, held);
-        note.run(size, session.storedId);
+        const size = Math.max(counted.get(session.number) ?? 1, held);
+        noteSize(replica, session, size);
         sizes.set(session.storedId, size);
         add(session, size);
       }

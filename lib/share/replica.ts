@@ -150,7 +150,13 @@ export function heldSize({ db }: Store, storedId: string): number {
        FROM session_chunks WHERE session_id = ?`,
     )
     .get(storedId);
-  return Number(row?.size);
+  const beside = db
+    .prepare(
+      `SELECT (coalesce(length(meta), 0) + coalesce(length(observations), 0)) / ${WEIGHT_BYTES} AS size
+       FROM shared_sessions WHERE stored_id = ?`,
+    )
+    .get(storedId);
+  return Number(row?.size) + Number(beside?.size ?? 0);
 }
 
 /** Returns the sessions of the hub that were not taken, each with why. */
