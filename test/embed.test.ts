@@ -233,6 +233,40 @@ describe("embedChunks()", () => {
     server.scriptEmbeddings();
   });
 
+  test("sends nothing that the index would not store, and says whose fault that is", async () => {
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    store.db.exec(`CREATE TRIGGER broken BEFORE UPDATE OF embedding ON chunks
+      BEGIN SELECT RAISE(ABORT, 'no vectors here'); END`);
+    home.configure({ embedding: embedding() });
+    for (const _ of [1, 2]) {
+      const { stderr, exitCode } = await embed("--quiet");
+      expect(exitCode).toBe(1);
+      expect(stderr).toStartWith(
+        `error: STORAGE_ERROR: Cannot write "${home.paths.database}": no vectors here\n`,
+      );
+      expect(stderr).not.toContain("may be written");
+    }
+    expect(server.requests).toEqual([]);
+  });
+
+  test("keeps an answer that was paid for though its chunks cannot be written any more", async () => {
+    const store = openHomeStore(home);
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    server.scriptEmbeddings(() => {
+      store.db.exec(`CREATE TRIGGER broken BEFORE UPDATE OF embedding ON chunks
+        BEGIN SELECT RAISE(ABORT, 'no vectors here'); END`);
+      return { kind: "vectors" };
+    });
+    home.configure({ embedding: embedding() });
+    expect((await embed("--quiet")).exitCode).toBe(1);
+    expect((await embed("--quiet")).exitCode).toBe(1);
+    expect(server.embeddedTexts()).toHaveLength(3);
+    store.db.exec("DROP TRIGGER broken");
+    expect(await home.ok("embed")).toContain("3 made (3 paid for before)");
+    expect(server.embeddedTexts()).toHaveLength(3);
+  });
+
   test("works and stays right where sqlite-vec is not loaded, and fills the table once it is", async () => {
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     const store = openHomeStore(home);

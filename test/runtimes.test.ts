@@ -4,9 +4,13 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { openDatabase } from "../lib/store/sqlite.ts";
+import { type FakeOpenAI, type RecordedRequest, startFakeOpenAI } from "./support/fake-openai.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
+import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
 import { type Finished, ROOT, runCommand, scriptPath } from "./support/run.ts";
+import { initHub, say, sharer, uuid } from "./support/share.ts";
 
 const { posting, deploy } = FIXTURES.claude;
 
@@ -49,7 +53,44 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
     [2, "claude"],
   ],
   "observe-compact": [[0, posting.id, "--observe", "--render"]],
+  handoff: [
+    [0, posting.id, "--prompt"],
+    [1, "no such session"],
+  ],
+  "status-line": [
+    [0, "--json"],
+    [2, "--nowhere"],
+  ],
 };
+
+/** Commands of all scripts, one after the other in one home with an embedder, a model and a hub. */
+const CONFIGURED: [exitCode: number, script: string, ...args: string[]][] = [
+  [0, "embed", "--dry-run", "--topics", "--json"],
+  [0, "embed", "--topics", "--quiet"],
+  [0, "embed", "--quiet"],
+  [0, "embed", "--all", "--quiet"],
+  [0, "embed", "--status", "--json"],
+  [0, "search", "what did Jason say about posting frequency", "--json", "--quiet"],
+  [0, "search", "posting", "--topic", "tagged", "--quiet"],
+  [0, "index-meta", posting.id, "--force", "--json"],
+  [0, "query-session", posting.id, "how often do we post?"],
+  [0, "session-reference", `@@${posting.id}: how often do we post?`, "--json"],
+  [0, "observe-compact", posting.id, "--observe", "--reflect", "--render"],
+  [0, "save-session", posting.id, "--dir", "memory", "--llm-slug"],
+  [0, "session-reader", posting.id, "--utc"],
+  [0, "handoff", posting.id],
+  [0, "status-line", "--json"],
+  [0, "activity-summary", "--peek", "--current", deploy.id, "--since", "2026-01-01"],
+  [0, "report", posting.id, "--json"],
+  [0, "share", "--dry-run", "--json"],
+  [0, "share", "--json"],
+  [0, "share", "--status", "--json"],
+  [0, "search", "lighthouse keeper", "--json", "--quiet"],
+  [0, "health", "--json"],
+  [0, "setup", "--quiet"],
+  [0, "forget", posting.id, "--yes", "--json"],
+  [0, "share", "--leave", "--json"],
+];
 
 const RUNTIMES = [
   { name: "Node", command: nodeCommand() },
@@ -64,6 +105,19 @@ for (const { name, command } of RUNTIMES) {
 }
 
 function onRuntime(command: string[]): void {
+  test.skipIf(!hasPostgres())(
+    "every script with an embedder, a model and a hub does what it does on Bun, and pays as often",
+    async () => {
+      expect([...new Set(CONFIGURED.map(([, script]) => script))].sort()).toEqual(SCRIPTS.toSorted());
+      onBun ??= runConfigured([process.execPath]);
+      const [ours, theirs] = await Promise.all([onBun, runConfigured(command)]);
+      expect(theirs).toEqual(ours);
+      expect(theirs.results.map(({ exitCode }) => exitCode)).toEqual(CONFIGURED.map(([code]) => code));
+      expect(ours.vectors).toBeGreaterThan(0);
+    },
+    180_000,
+  );
+
   test.each(SCRIPTS)(
     "%s does what it does on Bun",
     async (script) => {
@@ -133,6 +187,79 @@ async function runAll(runtime: string[], script: string, commands: string[][]): 
   return results;
 }
 
+let onBun: ReturnType<typeof runConfigured> | undefined;
+
+/** What the configured commands print and return, the vectors that are stored after them, and what was sent. */
+async function runConfigured(runtime: string[]) {
+  const [server, hub] = await Promise.all([
+    startFakeOpenAI({ dimensions: 64, replies: [(request) => modelAnswer(request)] }),
+    startPostgres(),
+  ]);
+  try {
+    await initHub(hub);
+    await shareAsBob(hub);
+    using alice = sharer(hub, { role: "alice", machine: "desk" });
+    layFixtures(alice);
+    const model = { baseUrl: server.baseUrl, apiKeyEnv: "NO_KEY" };
+    alice.configure({
+      embedding: { ...model, model: "fake-embedder", dimensions: 64 },
+      llm: { ...model, model: "fake" },
+    });
+    const env = { ...alice.env, NO_COLOR: "1", DENO_DIR, DENO_NO_UPDATE_CHECK: "1" };
+    const results: (Finished & { script: string })[] = [];
+    for (const [, script, ...args] of CONFIGURED) {
+      const command = [...runtime, scriptPath(script), ...args];
+      const finished = await runCommand(command, { env, cwd: alice.project });
+      results.push({ script: [script, ...args].join(" "), ...stable(finished, alice) });
+    }
+    return { results, vectors: storedVectors(alice), sent: sentTo(server) };
+  } finally {
+    await server.close();
+    hub.stop();
+  }
+}
+
+/** Publishes another person's session for the one to come to pull. */
+async function shareAsBob(hub: Postgres): Promise<void> {
+  using bob = sharer(hub, { role: "bob", machine: "laptop" });
+  say(bob, uuid(1), ["who winds the lighthouse clock", "the lighthouse keeper, on Mondays"]);
+  await bob.share();
+}
+
+function storedVectors(home: TemporaryHome): number {
+  const db = openDatabase(home.paths.database);
+  try {
+    expect(db.vectors).toEqual({ mode: "vec0" });
+    return Number(db.prepare("SELECT count(*) AS n FROM session_embeddings").get()?.n);
+  } finally {
+    db.close();
+  }
+}
+
+function sentTo(server: FakeOpenAI) {
+  return { chats: server.chats().length, embedded: server.embeddedTexts().length };
+}
+
+/** An answer to each of the requests that we make. */
+function modelAnswer({ text }: RecordedRequest): string {
+  if (text.includes("Catalogue this conversation")) {
+    const fields = { description: "How often to post.", summary: "Twice a week.", tags: ["posting"] };
+    return JSON.stringify({ name: "Agree on how often to post", ...fields });
+  }
+  if (text.includes("Answer the question.")) {
+    return JSON.stringify({ answer: "Twice a week.", confidence: "low", citations: [] });
+  }
+  const pieces = Number(/Tag each of the (\d+) pieces/.exec(text)?.[1] ?? 0);
+  if (pieces > 0) {
+    const topics = Array.from({ length: pieces }, (_, i) => ({ chunk: i + 1, tags: ["tagged"] }));
+    return JSON.stringify({ topics });
+  }
+  if (text.includes("Name the main topic")) return "posting-plan";
+  const [, line = "1"] = /\[(\d+)\] \(/.exec(text) ?? [];
+  const observation = { priority: "red", text: "We post twice a week.", sources: [Number(line)] };
+  return JSON.stringify({ observations: [observation] });
+}
+
 const DENO_DIR = mkdtempSync(join(tmpdir(), "deno-"));
 
 function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Finished {
@@ -143,6 +270,8 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       .replace(/\b(?:bun|node|deno run -A) (?=\S*\/scripts\/)/g, "<runtime> ") // hints name how they were called
       .replace(/(?<=hint: the nearest are ).*/, "<some>")
       .replace(/\d+\.\d s$/gm, "<time> s")
+      .replace(/(?<=127\.0\.0\.1:)\d+/g, "<port>")
+      .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB)": )[\d.]+/g, "<measured>")
       .replace(/(?<="relevance_score": )[\d.]+/g, "<score>") // the home's random name is among the words
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, (time) => (time > "2026-03" ? "<now>" : time));
   return { stdout: clean(stdout), stderr: clean(stderr), exitCode };

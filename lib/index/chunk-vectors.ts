@@ -129,11 +129,7 @@ export function putVector(
     .prepare("SELECT embedder FROM chunks WHERE id = ? AND content_hash = ?")
     .get(chunk.id, chunk.hash);
   if (!current) {
-    db.prepare("INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)").run(
-      chunk.hash,
-      embedder,
-      embedding,
-    );
+    cacheVector(store, chunk.hash, { embedder, embedding });
     return;
   }
   if (current.embedder !== null) keepVector(store, chunk.id);
@@ -146,6 +142,19 @@ export function putVector(
   if (readFact(store, TABLE_FACT) !== String(embedder)) return;
   if (store.db.vectors.mode === "vec0") insertBits(store, chunk.id, embedding);
   else writeFact(store, TABLE_FACT, undefined);
+}
+
+/** Stores a vector that no chunk has. */
+export function cacheVector(
+  { db }: Store,
+  hash: Uint8Array,
+  { embedder, embedding }: { embedder: number; embedding: Uint8Array },
+): void {
+  db.prepare("INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)").run(
+    hash,
+    embedder,
+    embedding,
+  );
 }
 
 /** Notes that the server refused the chunks' texts on a day. */

@@ -11,8 +11,10 @@ import type { EmbeddingConfig } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
 import type { Embedded } from "../model/llm.ts";
+import { isBusy, isStorageError } from "../store/storage-errors.ts";
 import { forgottenSoFar, isStillThere, type Store } from "../store/store.ts";
 import {
+  cacheVector,
   countPending,
   knownVector,
   noteRefused,
@@ -106,7 +108,10 @@ async function embedPending(run: EmbeddingRun, onProgress: (done: number) => voi
     if (!last) break;
     after = last.id;
     const missing = reuseKnown(run, batch);
-    if (missing.length > 0) await embedBatch(run, missing);
+    if (missing.length > 0) {
+      proveStorable(store, () => storeBlanks(run, missing));
+      await embedBatch(run, missing);
+    }
     onProgress(report.embedded);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -167,24 +172,67 @@ function addCost(report: PaidReport, { tokens, usd }: Pick<PaidReport, "tokens" 
   report.usd = report.usd === null || usd === null ? null : report.usd + usd;
 }
 
-function keep(
-  { store, embedder, forgotten, report }: EmbeddingRun,
-  groups: readonly PendingChunk[][],
-  vectors: Float32Array[],
-): void {
-  store.db.transaction(() => {
-    // The vector of a chunk that is gone would be cached, and this one may have been forgotten.
-    const isSure = forgottenSoFar(store) === forgotten;
-    for (const [position, chunks] of groups.entries()) {
-      const vector = vectors[position];
-      if (!vector) continue;
-      for (const chunk of chunks) {
-        if (!isSure && !isStillThere(store, chunk)) continue;
-        putVector(store, chunk, { embedder, embedding: vectorBytes(vector) });
-        report.embedded++;
-      }
-    }
+/** Stores a paid batch; where the chunks do not take it, in the cache, from which the next run takes it for nothing. */
+function keep(run: EmbeddingRun, groups: readonly PendingChunk[][], vectors: Float32Array[]): void {
+  const { embedder, report } = run;
+  const paid = groups.flatMap((chunks, position) => {
+    const vector = vectors[position];
+    return vector ? chunks.map((chunk) => ({ chunk, embedding: vectorBytes(vector) })) : [];
   });
+  const storeAll = (put: (chunk: PendingChunk, embedding: Uint8Array) => void) =>
+    storePaid(run.store, () => {
+      // The vector of a chunk that is gone would be cached, and this one may have been forgotten.
+      const isSure = forgottenSoFar(run.store) === run.forgotten;
+      const kept = paid.filter(({ chunk }) => isSure || isStillThere(run.store, chunk));
+      for (const { chunk, embedding } of kept) put(chunk, embedding);
+      return kept.length;
+    });
+  try {
+    report.embedded += storeAll((chunk, embedding) => putVector(run.store, chunk, { embedder, embedding }));
+  } catch (error) {
+    if (!isStorageError(error)) throw error;
+    storeAll((chunk, embedding) => cacheVector(run.store, chunk.hash, { embedder, embedding }));
+    throw error;
+  }
+}
+
+/** Stores vectors of zeros as the paid ones will be. */
+function storeBlanks({ store, embedder, embedding }: EmbeddingRun, groups: readonly PendingChunk[][]): void {
+  const blank = vectorBytes(new Float32Array(embedding.dimensions));
+  for (const chunk of groups.flat()) putVector(store, chunk, { embedder, embedding: blank });
+}
+
+/** Thrown to roll back what only had to be tried. */
+const TRIED = new Error("tried");
+
+/**
+ * Stores something like what is about to be paid for, and takes it back.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR` where the index would not take it.
+ */
+function proveStorable({ db }: Store, store: () => void): void {
+  try {
+    db.transaction(() => {
+      store();
+      throw TRIED;
+    });
+  } catch (error) {
+    if (error !== TRIED) throw error;
+  }
+}
+
+/** Half a minute of waiting in all, which no write of ours takes. */
+const STORE_ATTEMPTS = 3;
+
+/** Stores what is paid for in one transaction; another process that writes is waited for, since the call is not made again. */
+function storePaid<T>({ db }: Store, store: () => T): T {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return db.transaction(store);
+    } catch (error) {
+      if (attempt >= STORE_ATTEMPTS || !isBusy(error)) throw error;
+    }
+  }
 }
 
 /** Sends a request, with up to three retries where they may help; the growing pauses differ between processes. */
@@ -264,6 +312,13 @@ export async function refineTopics(options: TopicOptions): Promise<TopicReport> 
     if (!last) break;
     after = last.id;
     try {
+      proveStorable(store, () =>
+        storeTopics(
+          store,
+          batch.map((each) => ({ ...each, topics: ["tried"] })),
+          "",
+        ),
+      );
       await refineBatch(options, batch, report);
     } catch (error) {
       if (!(error instanceof SessionMemoryError)) throw error;
@@ -291,20 +346,32 @@ async function refineBatch(
     signal,
   });
   addCost(report, answer);
+  const given = answer.value.topics.flatMap(({ chunk, tags }) => {
+    const tagged = batch[chunk - 1];
+    const topics = cleanTopics(tags, redact);
+    return tagged && topics.length > 0 ? [{ ...tagged, topics }] : [];
+  });
+  report.refined += storePaid(store, () => {
+    const isSure = forgottenSoFar(store) === forgotten;
+    const kept = given.filter((tagged) => isSure || isStillThere(store, tagged));
+    storeTopics(store, kept, answer.model);
+    return kept.length;
+  });
+}
+
+/** Stores the topics of chunks, in their rows and in the cache. */
+function storeTopics(
+  store: Store,
+  chunks: readonly (Untagged & { topics: string[] })[],
+  model: string,
+): void {
   const insert = store.db.prepare(
     "INSERT OR REPLACE INTO topic_cache (content_hash, topics, model) VALUES (?, ?, ?)",
   );
-  store.db.transaction(() => {
-    const isSure = forgottenSoFar(store) === forgotten;
-    for (const { chunk, tags } of answer.value.topics) {
-      const tagged = batch[chunk - 1];
-      const topics = cleanTopics(tags, redact);
-      if (!tagged || topics.length === 0 || (!isSure && !isStillThere(store, tagged))) continue;
-      insert.run(tagged.hash, JSON.stringify(topics), answer.model);
-      putTopics(store, tagged.id, topics);
-      report.refined++;
-    }
-  });
+  for (const { id, hash, topics } of chunks) {
+    insert.run(hash, JSON.stringify(topics), model);
+    putTopics(store, id, topics);
+  }
 }
 
 /** Cleans tags, which may not end the header's line or close its bracket. */

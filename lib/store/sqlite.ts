@@ -195,17 +195,36 @@ function openOnBun(path: string, reading?: { uri: string | undefined }): Driver 
 
 /** Opened by flags, Bun takes no `strict`, without which parameters are named with their `$`. */
 function withPrefixedNames(statement: DriverStatement): DriverStatement {
-  const prefixed = (parameters: unknown[]) =>
-    parameters.map((each) =>
-      isRecord(each) && !ArrayBuffer.isView(each)
-        ? Object.fromEntries(Object.entries(each).map(([name, value]) => [`$${name}`, value]))
-        : each,
-    );
+  return withParameters(statement, (parameter) =>
+    isNamed(parameter)
+      ? Object.fromEntries(Object.entries(parameter).map(([name, value]) => [`$${name}`, value]))
+      : parameter,
+  );
+}
+
+/** node:sqlite binds every number as REAL, which is no key of a virtual table and divides with a remainder. */
+function asInteger(value: unknown): unknown {
+  return Number.isSafeInteger(value) ? BigInt(value as number) : value;
+}
+
+function isNamed(parameter: unknown): parameter is Record<string, unknown> {
+  return isRecord(parameter) && !ArrayBuffer.isView(parameter);
+}
+
+function mapValues(values: Record<string, unknown>, change: (value: unknown) => unknown): object {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]));
+}
+
+/** Returns a statement each of whose parameters is changed before it is bound. */
+function withParameters(
+  statement: DriverStatement,
+  change: (parameter: unknown) => unknown,
+): DriverStatement {
   return {
-    all: (...parameters) => statement.all(...prefixed(parameters)),
-    get: (...parameters) => statement.get(...prefixed(parameters)),
-    run: (...parameters) => statement.run(...prefixed(parameters)),
-    iterate: (...parameters) => statement.iterate(...prefixed(parameters)),
+    all: (...parameters) => statement.all(...parameters.map(change)),
+    get: (...parameters) => statement.get(...parameters.map(change)),
+    run: (...parameters) => statement.run(...parameters.map(change)),
+    iterate: (...parameters) => statement.iterate(...parameters.map(change)),
   };
 }
 
@@ -219,7 +238,10 @@ function openOnNode(path: string, reading?: { uri: string | undefined }): Driver
   });
   return {
     exec: (sql) => database.exec(sql),
-    prepare: (sql) => database.prepare(sql) as unknown as DriverStatement,
+    prepare: (sql) =>
+      withParameters(database.prepare(sql) as unknown as DriverStatement, (parameter) =>
+        isNamed(parameter) ? mapValues(parameter, asInteger) : asInteger(parameter),
+      ),
     loadExtension: (file) => database.loadExtension(file),
     close: () => database.close(),
   };

@@ -41,9 +41,14 @@ export function storageError(action: string, path: string, cause: unknown): Sess
 
 function hintFor(reason: string): string {
   if (/locked|busy/i.test(reason)) return "wait for the other run to end, then run again";
-  if (/full|ENOSPC/i.test(reason)) return "free some disk space, then run again";
-  return "check that the folder exists and may be written";
+  if (/\bfull\b|ENOSPC/i.test(reason)) return "free some disk space, then run again";
+  if (REFUSED.test(reason)) return "check that the folder exists and may be written";
+  return "not the folder's fault but most likely ours: please report this message with session-memory --version";
 }
+
+/** What SQLite and the system say of a file that cannot be opened or written. */
+const REFUSED =
+  /read-?only|unable to open|disk I\/O|authorization|permission denied|no such file|not a directory|E(?:ACCES|PERM|ROFS|IO|NOENT|NOTDIR|ISDIR)\b/i;
 
 /** Node reports only these texts; "malformed JSON" is about a value, not about the file. */
 const MESSAGES =
