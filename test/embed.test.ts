@@ -267,6 +267,23 @@ describe("embedChunks()", () => {
     expect(server.embeddedTexts()).toHaveLength(3);
   });
 
+  test("--status counts the vectors of each session", async () => {
+    home.configure({ embedding: embedding() });
+    writeClaude(home, { id: ONE, rows: manyTurns(3) });
+    await home.ok("embed", "--quiet");
+    writeClaude(home, { id: TWO, rows: manyTurns(2, "other") });
+    await home.ok("embed", "--no-vectors", "--quiet");
+    const { sessions } = JSON.parse(await home.ok("embed", "--status", "--json"));
+    const counts = sessions.map(({ id, chunks, vectors }: Record<string, unknown>) => [id, chunks, vectors]);
+    expect(counts.sort()).toEqual(
+      [
+        [ONE, 3, 3],
+        [TWO, 2, 0],
+      ].sort(),
+    );
+    expect(await home.ok("embed", "--status")).toContain(" · 3 chunks, 3 vectors\n");
+  });
+
   test("works and stays right where sqlite-vec is not loaded, and fills the table once it is", async () => {
     writeClaude(home, { id: ONE, rows: manyTurns(3) });
     const store = openHomeStore(home);

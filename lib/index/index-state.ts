@@ -220,7 +220,7 @@ export interface SessionStatus {
 export function readStatuses(store: Store): SessionStatus[] {
   const rows = store.db.prepare(
     `SELECT id, agent, name, file, status, chunk_count AS chunks,
-       (SELECT count(embedder) FROM chunks c WHERE c.session_id = id) AS vectors,
+       (SELECT count(embedder) FROM chunks c WHERE c.session_id = sessions.id) AS vectors,
        skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error
      FROM sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`,
   );
