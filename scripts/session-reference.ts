@@ -25,6 +25,7 @@ import {
   shownName,
 } from "../lib/naming/reference-block.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
+import { readRecord } from "../lib/sessions/record.ts";
 import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
 import { type Candidate, type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
@@ -222,7 +223,9 @@ async function metaOf(
   { paths, settings }: ReferenceOptions,
 ): Promise<SessionMeta | undefined> {
   const file = metaFile(paths, session);
-  const known = readMeta(file).meta;
+  const { meta, problem } = readMeta(file);
+  // of a damaged file the record holds what it said
+  const known = problem ? readRecord(paths, session).meta : meta;
   if (known || isVisited(session, paths) || session.size > READ_AT_ONCE_BYTES) return known;
   const { indexMeta } = await import("../lib/naming/session-meta.ts");
   await indexMeta(session, { paths, settings, force: true, lockWaitMs: LOCK_WAIT_MS });

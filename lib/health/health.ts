@@ -21,6 +21,7 @@ import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
+import { damagedMetas } from "../sessions/meta.ts";
 import { findTranscripts } from "../sessions/places.ts";
 import { untakenVolute } from "../sessions/volute.ts";
 import { refusedSessions } from "../share/replica.ts";
@@ -69,6 +70,7 @@ export function checkHealth(options: HealthOptions): Health {
   checkVolute(options.cwd, paths, add);
   checkResumed(paths, add);
   checkCompressed(sessions, add);
+  checkMetas(paths, add);
   if (!options.configError) checkSharing(config, add);
   const spend = readSpendToday(paths.home, now);
   return {
@@ -126,6 +128,15 @@ function checkCompressed(sessions: readonly Session[], add: Add): void {
   const compressed = sessions.filter(({ agent, file }) => agent === "codex" && !statOf(file)).length;
   if (compressed > 0)
     add("warning", `${counted(compressed, "compressed session")} of Codex cannot be read here`, UNPACKING);
+}
+
+/** Names the meta files that were damaged: another program or a hand wrote there. */
+function checkMetas(paths: Pick<Paths, "meta">, add: Add): void {
+  const damaged = damagedMetas(paths);
+  const [first = ""] = damaged;
+  if (damaged.length === 0) return;
+  const what = `${counted(damaged.length, "damaged meta file")} set aside, the first as ${first}`;
+  add("warning", what, "take out of them what you wrote there, then delete them");
 }
 
 function checkStateFolder(home: string, add: Add): void {

@@ -6,18 +6,10 @@ import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude } from "../config/config.ts";
 import { parentFile } from "../sessions/listing.ts";
-import {
-  META_SCHEMA_VERSION,
-  metaFile,
-  RULES,
-  readMeta,
-  type SessionMeta,
-  writeMeta,
-} from "../sessions/meta.ts";
-import { isCurrent, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
+import { META_SCHEMA_VERSION, metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
+import { exportMeta, isCurrent, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
 import { isExcluded, sessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
-import { recordWritten } from "../store/state.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -83,9 +75,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
     const made = await makeMeta(session, { record, outcome, options });
     if (dryRun || isOut()) return;
     if (made.meta) {
-      const content = writeMeta(file, made.meta);
-      // pi's lie outside the state folder
-      if (session.agent === "pi") recordWritten(paths, { path: file, content, sessionId: session.id });
+      exportMeta(paths, session, made.meta);
       outcome.name = made.meta.name;
       if (!outcome.error) outcome.status = "indexed";
     }

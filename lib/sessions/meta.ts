@@ -7,8 +7,9 @@
 import { readFileSync } from "node:fs";
 import { basename, join, sep } from "node:path";
 import { describeError, hasCode } from "../base/errors.ts";
-import { fileStem, namesIn, replaceFile } from "../base/files.ts";
+import { bytesOf, createFile, fileStem, namesIn, replaceFile } from "../base/files.ts";
 import { arrayOf, recordOf } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
@@ -129,6 +130,31 @@ export function metaFiles(paths: PathsWithRules): string[] {
       .filter((name) => name.endsWith(META_SUFFIX))
       .map((name) => join(folder, name)),
   );
+}
+
+const DAMAGED_SUFFIX = ".damaged";
+
+/**
+ * Keeps a copy of a damaged meta file in our own folder, wherever the file lies: null where it cannot be read or copied.
+ * Returns whether it was not there yet.
+ */
+export function copyDamaged(file: string, { meta }: Pick<PathsWithRules, "meta">): boolean | null {
+  const content = bytesOf(file);
+  if (content === undefined) return null;
+  const name = `${basename(file)}.${shortHash(content.toString("latin1")).toString(36)}${DAMAGED_SUFFIX}`;
+  try {
+    return createFile(join(meta, name), content);
+  } catch {
+    return null;
+  }
+}
+
+/** Returns the copies of damaged meta files; of one session by its id. */
+export function damagedMetas({ meta }: Pick<PathsWithRules, "meta">, id?: string): string[] {
+  const beginning = id === undefined ? "" : `${fileStem(id)}${META_SUFFIX}.`;
+  return namesIn(meta)
+    .filter((name) => name.startsWith(beginning) && name.endsWith(DAMAGED_SUFFIX))
+    .map((name) => join(meta, name));
 }
 
 /** Longer names are cut: they share a line with other text. */

@@ -6,9 +6,10 @@
  */
 
 import { existsSync } from "node:fs";
-import { readJson, statOf, statUnpacked } from "../base/files.ts";
+import { readJson, readText, remove, statOf, statUnpacked } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
+import { logEvent } from "../base/output.ts";
 import { shortHash } from "../base/text.ts";
 import { currentExclude, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
@@ -18,6 +19,7 @@ import {
   type Forgetting,
   forgetFiles,
   isForgotten,
+  recordWritten,
   withExistingState,
   withState,
 } from "../store/state.ts";
@@ -26,7 +28,17 @@ import type { Store } from "../store/store.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { agentByPlace, cleanName, metaFile, metaFiles, readMeta, type SessionMeta } from "./meta.ts";
+import {
+  agentByPlace,
+  cleanName,
+  copyDamaged,
+  damagedMetas,
+  metaFile,
+  metaFiles,
+  readMeta,
+  type SessionMeta,
+  writeMeta,
+} from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
 import { claudeTitleFile, hostTitle } from "./titles.ts";
@@ -204,8 +216,48 @@ function withMeta(session: Identity, stored: SessionRecord, reader: Reader): Ses
   const state = metaState(session, reader);
   if (stored.metaState === state) return stored;
   const { meta, problem } = readMeta(metaFile(reader.paths, session));
-  const shown = visible({ ...session, meta }, reader).meta;
-  return { ...stored, meta: shown, problem, metaState: state, indexedTo: withGiven(stored, shown) };
+  const shown = visible({ ...session, meta: problem ? stored.meta : meta }, reader).meta;
+  const indexedTo = withGiven(stored, shown);
+  const isMended = problem !== undefined && mendMeta(session, shown, { problem, paths: reader.paths });
+  return {
+    ...stored,
+    meta: shown,
+    problem,
+    metaState: isMended ? metaState(session, reader) : state,
+    indexedTo,
+  };
+}
+
+/** Sets a damaged meta file aside and writes what the record holds in its place. Returns whether it could. */
+function mendMeta(
+  session: Identity,
+  meta: SessionMeta | undefined,
+  { problem, paths }: { problem: string; paths: PathsWithRules },
+): boolean {
+  const file = metaFile(paths, session);
+  const isNew = copyDamaged(file, paths);
+  if (isNew === null) return false;
+  try {
+    if (!meta) remove(file);
+    else exportMeta(paths, session, meta);
+  } catch {
+    return false; // a folder that takes no write: the record holds it
+  }
+  const error = `${file} was damaged (${problem}) and set aside in ${paths.meta}`;
+  if (isNew) logEvent(paths.log, { event: "meta", ok: false, session: session.id, error });
+  return true;
+}
+
+/** Writes a session's meta file. */
+export function exportMeta(
+  paths: PathsWithRules,
+  session: Pick<Session, "id" | "agent">,
+  meta: SessionMeta,
+): void {
+  const path = metaFile(paths, session);
+  const content = writeMeta(path, meta);
+  // pi's lie outside the state folder
+  if (session.agent === "pi") recordWritten(paths, { path, content, sessionId: session.id });
 }
 
 /** Keeps how far the meta knows the transcript, unless it is another one; of an edited one the name stays. */
@@ -333,12 +385,16 @@ export function hasMeta(id: string, paths: PathsWithRules): boolean {
 
 function metasAbout(ids: ReadonlySet<string>, paths: PathsWithRules): string[] {
   const agents = ["claude", "pi"] as const;
-  const files = [...ids].flatMap((id) => agents.map((agent) => metaFile(paths, { id, agent })));
+  const files = [...ids].flatMap((id) => [
+    ...agents.map((agent) => metaFile(paths, { id, agent })),
+    ...damagedMetas(paths, id),
+  ]);
   return [...new Set(files)].filter((file) => existsSync(file));
 }
 
 function metasWith(hasText: (text: string) => boolean, paths: PathsWithRules): string[] {
-  return metaFiles(paths).filter((file) => scrub(readJson(file), hasText).removed > 0);
+  const damaged = damagedMetas(paths).filter((file) => hasText(readText(file)));
+  return [...damaged, ...metaFiles(paths).filter((file) => scrub(readJson(file), hasText).removed > 0)];
 }
 
 function textsIn(value: unknown): string[] {
