@@ -42,7 +42,7 @@ async function overview(): Promise<string[]> {
       import("../lib/config/config.ts"),
     ]);
   const paths = resolvePaths(hookEnvironment().env);
-  const settings = readHookSettings(paths.config);
+  const settings = readHookSettings(paths);
   const { count } = countKnown(paths, "");
   if (!settings || count === 0)
     return ["No sessions are known yet: session-memory setup indexes what is there.", ""];

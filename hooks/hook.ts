@@ -103,7 +103,7 @@ export function requireSettings(
   places: PathsWithRules,
   { env, transcript }: { env: Environment; transcript: string | undefined },
 ): { settings: Settings; paths: PathsWithRules } {
-  const settings = readHookSettings(places.config);
+  const settings = readHookSettings(places);
   if (!settings) throw new Error(`Cannot use "${places.config}": session-memory health says why`);
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }

@@ -90,7 +90,10 @@ export function runScript<T extends Options>(
     const { config: loaded, configError } = await readConfig(cwd, needsNoConfig);
     useConfig(loaded);
     const reading = pathsReading(loaded, sessions, cwd);
-    if (!needsNoConfig) warnOfState(reading.home);
+    if (!needsNoConfig) {
+      warnOfState(reading.home);
+      await warnOfExclusions(loaded, cwd);
+    }
     const config = { ...loaded, paths: readsAnyVolute ? await readingVolute(reading, cwd) : reading };
     await updateCopies(config.paths).catch((error) => warn(describeError(error)));
     if (!json) await useTerminal(args, loaded.settings);
@@ -103,6 +106,12 @@ export function runScript<T extends Options>(
 
 async function readingVolute(paths: PathsWithRules, cwd: string): Promise<PathsWithRules> {
   return (await import("./sessions/volute.ts")).withVoluteAt(paths, cwd); // most scripts need none of it
+}
+
+async function warnOfExclusions({ paths, settings: { exclude } }: Config, cwd: string): Promise<void> {
+  if (exclude.projects.length === 0) return;
+  const { unfitLine, unfitProjects } = await import("./sessions/exclusions.ts");
+  for (const entry of unfitProjects({ paths, exclude, cwd })) warn(unfitLine(entry));
 }
 
 function warnOfState(home: string): void {

@@ -94,6 +94,8 @@ function* describe(
   const size = `${counted(metrics.totalSessions, "session")}, ${counted(metrics.totalChunks, "chunk")}, ${metrics.storageUsedMB} MB`;
   const took = indexing === null ? "" : `, ${indexing} ms a session`;
   yield `index: ${size}, ${describeBehind(metrics.behind)}; ${lastIndexed ? `last written ${minute(lastIndexed)}${took}` : "not written yet"}`;
+  if (metrics.excluded > 0)
+    yield `excluded: ${counted(metrics.excluded, "session")} (exclude in config.json)`;
   const each = metrics.avgSearchLatency === null ? "" : `, ${metrics.avgSearchLatency} ms each`;
   yield `searches within a day: ${metrics.searchCount24h}${each} · ends of errors told: ${metrics.seenBefore24h}`;
   for (const { event, lastRun, failures24h } of hooks) {

@@ -53,7 +53,7 @@ function readStatus(input: string, now: Date): Status | undefined {
   const { env } = hookEnvironment();
   if (env.SESSION_MEMORY_DISABLE === "1") return undefined;
   const places = resolvePaths(env);
-  const settings = readHookSettings(places.config);
+  const settings = readHookSettings(places);
   if (!settings?.activity.statusLine) return undefined;
   const { session_id, transcript_path, cwd } = parseRecord(input) ?? {};
   const transcript = stringOf(transcript_path);

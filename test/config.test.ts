@@ -66,9 +66,9 @@ describe("loadConfig()", () => {
   test("accepts a byte order mark, here and in the prompt hook", async () => {
     const home = homeWith('\ufeff{"activity": {"maxChars": 300}}');
     expect((await loadConfig(home.env, home.project)).settings.activity.maxChars).toBe(300);
-    expect(readHookSettings(home.paths.config)?.activity.maxChars).toBe(300);
+    expect(readHookSettings(home.paths)?.activity.maxChars).toBe(300);
     await addExclusions(home.paths.config, { sessions: ["x"], projects: [], patterns: [] });
-    expect(readHookSettings(home.paths.config)).toMatchObject({
+    expect(readHookSettings(home.paths)).toMatchObject({
       activity: { maxChars: 300 },
       exclude: { sessions: ["x"] },
     });
@@ -120,7 +120,7 @@ describe("readHookSettings()", () => {
     const { paths } = homeWith(
       '{"activity": {"scope": "all"}, "exclude": {"sessions": ["x"]}, "llm": {"model": 5}}',
     );
-    const settings = readHookSettings(paths.config);
+    const settings = readHookSettings(paths);
     expect(settings?.activity).toEqual({ ...defaultSettings().activity, scope: "all" });
     expect(settings?.exclude).toMatchObject({ sessions: ["x"], projects: [], patterns: [] });
   });
@@ -135,7 +135,7 @@ describe("readHookSettings()", () => {
       '{"transcripts": [{"path": "", "machine": "desk"}]}',
       '{"transcripts": [{"path": "/a", "machine": "a b"}]}',
     ]) {
-      expect(readHookSettings(homeWith(config).paths.config)).toBeUndefined();
+      expect(readHookSettings(homeWith(config).paths)).toBeUndefined();
     }
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { lstatSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
@@ -129,6 +129,72 @@ describe("an excluded project whose path is not stored as it is", () => {
     await home.ok("search", "of");
     home.configure({ redact });
     expect(await hits()).toBe(false);
+  });
+});
+
+describe("exclude.projects", () => {
+  const [out, kept] = [uuidFrom("project out"), uuidFrom("project kept")];
+  const listed = async (...args: string[]) => {
+    const { stdout, stderr } = await home.run("session-reader", "--list", "--json", ...args);
+    return { ids: JSON.parse(stdout).sessions.map(({ id }: { id: string }) => id), stderr };
+  };
+
+  test.each([
+    ["~/clients/falcon"],
+    ["~/clients/falcon/"],
+    ["~/clients"],
+    ["~/clients/*"],
+    ["~/*/falcon"],
+    ["*/clients/*"],
+    ["fal*"],
+    ["FALCON"],
+  ])("takes %s for what it says, and health counts what is kept out", async (entry) => {
+    const cwd = join(home.home, "clients", "falcon");
+    writeTalk(home, out, [["plan of quokka", "we decided to use it"]], { cwd });
+    writeTalk(home, kept, [["plan of wombat", "we wanted to use it"]], {
+      cwd: join(home.home, "clients-kept"),
+    });
+    home.configure({});
+    expect((await listed()).ids.sort()).toEqual([out, kept].sort());
+    home.configure({ exclude: { projects: [entry] } });
+    expect(await listed()).toEqual({ ids: [kept], stderr: "" });
+    expect(await home.prompt(`what of @@${out}?`)).not.toContain("quokka");
+    const { findings, metrics } = JSON.parse(await home.ok("health", "--json"));
+    expect([
+      metrics.excluded,
+      findings.filter(({ what }: { what: string }) => what.includes("exclude")),
+    ]).toEqual([1, []]);
+    expect(await home.ok("health")).toContain("\nexcluded: 1 session (exclude in config.json)\n");
+  });
+
+  test("that fits no session and no folder is said by every command and by health", async () => {
+    writeTalk(home, kept, [["plan of wombat", "we wanted to use it"]]);
+    const empty = join(home.root, "empty");
+    mkdirSync(empty);
+    home.configure({ exclude: { projects: ["~/typo", empty, basename(home.root), "no*"] } });
+    const said = (entry: string) =>
+      `"${entry}" in exclude.projects fits no session and no folder: it keeps nothing out`;
+    const all = ["~/typo", basename(home.root), "no*"].map(said);
+    const warnings = all.map((line) => `warning: ${line}\n`).join("");
+    expect(await listed()).toEqual({ ids: [kept], stderr: warnings });
+    for (const command of [["search", "wombat"], ["embed"], ["activity-summary", "--current", kept]])
+      expect((await home.run(command[0] ?? "", ...command.slice(1))).stderr).toStartWith(warnings);
+    expect((await listed("--quiet")).stderr).toBe("");
+    const { status, findings } = JSON.parse(await home.ok("health", "--json"));
+    expect(status).toBe("DEGRADED");
+    expect(
+      findings.flatMap(({ what }: { what: string }) => (what.includes("exclude") ? [what] : [])),
+    ).toEqual(all);
+  });
+
+  test("that a forgotten project left there is not called mistyped once its folder is gone", async () => {
+    const cwd = join(home.root, "falcon");
+    mkdirSync(cwd);
+    writeTalk(home, out, [["plan of quokka", "we decided to use it"]], { cwd });
+    await home.ok("forget", "--project", cwd, "--yes");
+    rmSync(cwd, { recursive: true });
+    rmSync(join(home.paths.claude, "projects"), { recursive: true });
+    expect(await listed()).toEqual({ ids: [], stderr: "no sessions found\n" });
   });
 });
 

@@ -115,6 +115,7 @@ describe("checkHealth()", () => {
       quarantinedSessions: 0,
       redactions: 1,
       behind: { sessions: 0, bytes: 0 },
+      excluded: 0,
       spendToday: 0,
     });
     expect(Date.parse(lastIndexed ?? "")).toBeGreaterThan(0);
@@ -361,6 +362,7 @@ describe("health.ts", () => {
         "avgIndexTimePerSession",
         "avgSearchLatency",
         "behind",
+        "excluded",
         "failedChunks",
         "lastIndexed",
         "quarantinedSessions",

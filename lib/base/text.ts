@@ -65,6 +65,14 @@ export function folderName(path: string): string {
   return path.replace(/[/\\]\.git(?=[/\\]*$)|[/\\]+$/g, "").replace(/^.*[/\\]/s, "");
 }
 
+/** Returns the source of a regular expression for a pattern in which `*` stands for any characters. */
+export function wildcardSource(pattern: string): string {
+  return pattern
+    .split("*")
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+    .join(".*");
+}
+
 /** `1 session`, `2 sessions`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;

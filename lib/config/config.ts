@@ -127,11 +127,13 @@ export function forgottenFile(config: string): string {
 export const EXCLUDE_KEYS = ["sessions", "projects", "patterns"] as const;
 export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
 
+type HookPaths = Pick<Paths, "config" | "expand">;
+
 /**
  * Reads the settings that the prompt hook needs by plain checks: the schema costs four empty starts. Undefined when
  * config.json exists and is invalid.
  */
-export function readHookSettings(config: string): Settings | undefined {
+export function readHookSettings({ config, expand }: HookPaths): Settings | undefined {
   const settings = defaultSettings();
   const text = readIfExists(config);
   if (text === undefined) return settings;
@@ -147,7 +149,7 @@ export function readHookSettings(config: string): Settings | undefined {
   const { transcripts = [] } = file;
   if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
   if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 0) return undefined;
-  read.exclude.forgotten = forgottenFile(config);
+  Object.assign(read.exclude, { forgotten: forgottenFile(config), home: expand("~") });
   return Object.assign(settings, read, { transcripts });
 }
 
@@ -266,7 +268,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   if (text === undefined) return config;
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const settings = (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
-  settings.exclude.forgotten = forgottenFile(paths.config);
+  Object.assign(settings.exclude, { forgotten: forgottenFile(paths.config), home: paths.expand("~") });
   return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
 }
 
@@ -289,11 +291,8 @@ export function seeingExcluded(paths: PathsWithRules): PathsWithRules {
 }
 
 /** Returns what a process excluded at its start together with what config.json excludes now. */
-export function currentExclude(
-  { config }: Pick<Paths, "config">,
-  known: Settings["exclude"],
-): Settings["exclude"] {
-  const now = readHookSettings(config)?.exclude;
+export function currentExclude(paths: HookPaths, known: Settings["exclude"]): Settings["exclude"] {
+  const now = readHookSettings(paths)?.exclude;
   if (!now) return known;
   const both = (key: ExcludeKey) => [...new Set([...known[key], ...now[key]])];
   return { ...now, sessions: both("sessions"), projects: both("projects"), patterns: both("patterns") };

@@ -149,8 +149,8 @@ export type ShareConfig = z.infer<typeof SHARE>;
 export type SyncedFolder = z.infer<typeof SYNCED>;
 export interface Settings extends Omit<Read, "llm" | "exclude"> {
   llm?: LlmConfig | undefined;
-  /** With the file of the rows of forgotten sessions, beside config.json. */
-  exclude: Read["exclude"] & { forgotten?: string | undefined };
+  /** With the file of the rows of forgotten sessions, beside config.json, and the user's home, for which `~` stands. */
+  exclude: Read["exclude"] & { forgotten?: string | undefined; home?: string | undefined };
 }
 
 /**

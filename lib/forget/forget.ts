@@ -385,7 +385,7 @@ export async function undoExclusion(
     entry === what ||
     (key === "projects" && entry === project) ||
     (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
-  const { exclude } = readHookSettings(paths.config) ?? defaultSettings();
+  const { exclude } = readHookSettings(paths) ?? defaultSettings();
   const chosen = (key: ExcludeKey) => exclude[key].filter((entry) => isChosen(key, entry));
   const found = { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };
   if (EXCLUDE_KEYS.every((key) => found[key].length === 0)) {

@@ -21,6 +21,7 @@ import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
+import { countWithExcluded, unfitLine, unfitProjects } from "../sessions/exclusions.ts";
 import { damagedMetas } from "../sessions/meta.ts";
 import { findTranscripts } from "../sessions/places.ts";
 import { untakenVolute } from "../sessions/volute.ts";
@@ -46,7 +47,13 @@ export interface HealthOptions {
 export interface Health {
   status: HealthStatus;
   findings: Finding[];
-  metrics: IndexMetrics & { behind: Behind; spendToday: number; seenBefore24h: number };
+  metrics: IndexMetrics & {
+    behind: Behind;
+    /** Sessions with a transcript that `exclude` keeps out. */
+    excluded: number;
+    spendToday: number;
+    seenBefore24h: number;
+  };
   hooks: HookRuns[];
   /** Receivers of what leaves the machine. */
   sends: string;
@@ -71,6 +78,8 @@ export function checkHealth(options: HealthOptions): Health {
   checkResumed(paths, add);
   checkCompressed(sessions, add);
   checkMetas(paths, add);
+  for (const entry of unfitProjects({ paths, exclude: settings.exclude, cwd: options.cwd }))
+    add("warning", unfitLine(entry), "correct it in config.json, or take it out");
   if (!options.configError) checkSharing(config, add);
   const spend = readSpendToday(paths.home, now);
   return {
@@ -79,6 +88,7 @@ export function checkHealth(options: HealthOptions): Health {
     metrics: {
       ...index.metrics,
       behind: index.behind,
+      excluded: countWithExcluded({ paths, cwd: options.cwd }) - sessions.length,
       spendToday: spend.usd,
       seenBefore24h: withExistingState(paths, (state) => countSeen(state, now)) ?? 0,
     },

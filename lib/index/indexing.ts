@@ -48,7 +48,7 @@ export interface IndexOptions {
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
   /** The folder with the lock, and the config.json that is read again when another process has written. */
-  paths: Pick<Paths, "home" | "config">;
+  paths: Pick<Paths, "home" | "config" | "expand">;
   /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Milliseconds after which it stops between two exchanges. Files with very much to read are left to a run without it. */

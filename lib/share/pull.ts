@@ -7,6 +7,7 @@
  * of how far it was read in the same transaction.
  */
 
+import { isAbsolute } from "node:path";
 import { sharedNewsFile } from "../activity/look.ts";
 import type { SharedNews } from "../activity/updates.ts";
 import { replaceFile } from "../base/files.ts";
@@ -18,7 +19,7 @@ import { oneLine } from "../redact/redact.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Exclusion } from "../transcripts/rules.ts";
+import { type Exclusion, expandHome } from "../transcripts/rules.ts";
 import type { Hub } from "./hub.ts";
 import { countSizes, fetchSessions, type ListedSession, noteSize, toListed } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
@@ -256,9 +257,10 @@ async function plan(hub: Hub, options: PullOptions) {
 
 /** Makes a test for sessions that are our own or excluded. */
 function outTest({ config, exclusion: { hasSession }, own }: PullOptions) {
-  const { projects } = currentExclude(config.paths, config.settings.exclude);
+  const { projects, home } = currentExclude(config.paths, config.settings.exclude);
   // a directory on this machine is excluded under its origin's name too
-  const origins = new Set(projects.filter((project) => /^[/~]/.test(project)).map(readOrigin));
+  const directories = projects.map((project) => expandHome(project, home)).filter(isAbsolute);
+  const origins = new Set(directories.map(readOrigin));
   return (session: SharedSession): "out" | "taken" => {
     const { id, project, storedId } = session;
     const isExcluded = hasSession({ ...ofHub(id), project }) || hasSession({ id: storedId });

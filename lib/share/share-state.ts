@@ -4,6 +4,7 @@
  */
 
 import { hostname } from "node:os";
+import { wildcardSource } from "../base/text.ts";
 import type { Paths, ShareConfig } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
@@ -178,6 +179,5 @@ export function likePatterns(projects: SharedProjects): string[] {
 }
 
 function matches(pattern: string, project: string): boolean {
-  const parts = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".*")}$`, "i").test(project);
+  return new RegExp(`^${wildcardSource(pattern)}$`, "i").test(project);
 }

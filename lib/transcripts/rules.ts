@@ -4,7 +4,7 @@ import { sep } from "node:path";
 import { readIfExists, remove, replaceFile, statOf } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { folderName, shortHash } from "../base/text.ts";
+import { folderName, shortHash, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
@@ -19,8 +19,9 @@ export interface Rules extends Exclusion {
 export function readRules({ redact: { extra }, exclude }: Pick<Settings, "redact" | "exclude">): Rules {
   const clean = redactor(extra);
   // a name of which only the mark is left would fit every other
-  const redacted = exclude.projects.map(clean).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
-  const projects = [...new Set([...exclude.projects, ...redacted])];
+  const given = exclude.projects.map((project) => expandHome(project, exclude.home));
+  const redacted = given.map(clean).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
+  const projects = [...new Set([...given, ...redacted])];
   return { ...readExclusion({ ...exclude, projects }), clean };
 }
 
@@ -140,10 +141,17 @@ const PREFIX_MIN = 4; // as in references
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Reads the `exclude` block of config.json. */
-export function readExclusion({ sessions, projects, patterns, forgotten }: Settings["exclude"]): Exclusion {
+export function readExclusion({
+  sessions,
+  projects,
+  patterns,
+  forgotten,
+  home,
+}: Settings["exclude"]): Exclusion {
   const isForgotten = forgottenTest(forgotten);
   const names = new Set(sessions.map((name) => name.toLowerCase()));
   const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
+  const projectTests = projects.map((project) => projectTest(project, home));
   const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
   const hasText = (text: string) => texts.some((pattern) => pattern.test(text));
   const hasId = (id: string | undefined) =>
@@ -154,7 +162,7 @@ export function readExclusion({ sessions, projects, patterns, forgotten }: Setti
       if (hasId(session.id.toLowerCase()) || hasId(session.parentId?.toLowerCase())) return true;
       if (session.name !== undefined && names.has(session.name.toLowerCase())) return true;
       const places = [session.cwd, session.project].filter((place) => place !== undefined);
-      return projects.some((project) => places.some((place) => isOfProject(place, project)));
+      return projectTests.some((isOfProject) => places.some(isOfProject));
     },
     hasText,
     hasEntry(entry) {
@@ -169,13 +177,25 @@ export function readExclusion({ sessions, projects, patterns, forgotten }: Setti
   };
 }
 
-/** A project is given by its directory or by that directory's last part. */
-function isOfProject(place: string, project: string): boolean {
-  if (!project.includes("/") && !project.includes(sep)) {
-    return folderName(place).toLowerCase() === project.toLowerCase();
+/**
+ * Returns a test for places of a project, which is given by its directory or one above it, with `~` for the user's home, or
+ * by the directory's last part; `*` stands for any characters, as in `share.projects`.
+ */
+function projectTest(project: string, home: string | undefined): (place: string) => boolean {
+  const path = expandHome(project, home);
+  const isName = !path.includes("/") && !path.includes(sep);
+  const source = wildcardSource(isName ? path : path.replace(/[/\\]+$/, ""));
+  if (!isName) {
+    const pattern = new RegExp(`^${source}(?:[/\\\\]|$)`, "s");
+    return (place) => pattern.test(place);
   }
-  const directory = project.replace(/[/\\]+$/, "");
-  return place === directory || place.startsWith(`${directory}/`) || place.startsWith(`${directory}${sep}`);
+  const pattern = new RegExp(`^${source}$`, "is");
+  return (place) => pattern.test(folderName(place));
+}
+
+/** Replaces `~` at the beginning of a path by the user's home. */
+export function expandHome(path: string, home: string | undefined): string {
+  return home === undefined ? path : path.replace(/^~(?=[/\\]|$)/, () => home);
 }
 
 /** What is forgotten, by the entry of `exclude` that keeps it out. */
@@ -190,6 +210,11 @@ const LOCK_WAIT_MS = 10_000; // a writer appends one line
 export async function keepForgottenRows(file: string, entry: string, rows: Iterable<RowId>): Promise<void> {
   const keys = new Set([...rows].flatMap((row) => rowKey(row) ?? []));
   if (keys.size > 0) await change(file, (present) => [...present, { entry, rows: [...keys] }]);
+}
+
+/** Returns the entries of `exclude` that something was forgotten by. */
+export function forgottenEntries(file: string): string[] {
+  return read(file).map(({ entry }) => entry);
 }
 
 /** Drops the rows that no entry of `exclude` keeps out any longer. */

@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { defaultSettings } from "../../../lib/config/config.ts";
+import { defaultSettings, resolvePaths } from "../../../lib/config/config.ts";
 import { indexSessions } from "../../../lib/index/indexing.ts";
 import { sessionAt } from "../../../lib/sessions/sessions.ts";
 import type { Store } from "../../../lib/store/store.ts";
@@ -43,7 +43,7 @@ export async function indexLocomo(store: Store, folder: string): Promise<LocomoQ
   const sessions = files
     .map((file) => sessionAt(file))
     .filter((session): session is Session => session !== undefined);
-  const paths = { home: folder, config: join(folder, "config.json") };
+  const paths = resolvePaths({ HOME: folder, SESSION_MEMORY_HOME: folder });
   await indexSessions({ store, paths, sessions, settings: { ...defaultSettings(), timezone: "UTC" } });
   return conversations.flatMap(({ sample_id, qa }) =>
     qa

@@ -1,0 +1,65 @@
+/** Finds what `exclude` of config.json keeps out, and which of its entries keep nothing out: those are mistyped. */
+
+import { isAbsolute } from "node:path";
+import { isDirectory } from "../base/files.ts";
+import { type PathsWithRules, type Settings, seeingExcluded } from "../config/config.ts";
+import { readHead } from "../transcripts/head.ts";
+import { expandHome, forgottenEntries, readExclusion } from "../transcripts/rules.ts";
+import type { Session } from "../transcripts/session.ts";
+import { projectKey } from "./project.ts";
+import { listSessions } from "./sessions.ts";
+
+interface ExclusionOptions {
+  paths: PathsWithRules;
+  exclude: Settings["exclude"];
+  cwd: string;
+}
+
+/** Returns how many transcripts there are with those that are excluded. */
+export function countWithExcluded({ paths, cwd }: Pick<ExclusionOptions, "paths" | "cwd">): number {
+  return listSessions(seeingExcluded(paths), { subagents: true, excluded: true, cwd }).length;
+}
+
+/**
+ * Returns the entries of `exclude.projects` that fit no session and no folder. What was forgotten by one is enough for it: its
+ * transcripts may be gone.
+ */
+export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string[] {
+  const { projects, forgotten, home } = exclude;
+  const isFolder = (entry: string) => {
+    const path = expandHome(entry, home);
+    return isAbsolute(path) && isDirectory(path);
+  };
+  const left = new Set(projects.filter((entry) => !isFolder(entry)));
+  if (left.size > 0 && forgotten) for (const entry of forgottenEntries(forgotten)) left.delete(entry);
+  if (left.size === 0) return [];
+  const tests = new Map(
+    [...left].map((project) => [
+      project,
+      readExclusion({ sessions: [], projects: [project], patterns: [], home }).hasSession,
+    ]),
+  );
+  const all = { ...seeingExcluded(paths), transcripts: [] };
+  for (const session of listSessions(all, { subagents: true, excluded: true, cwd })) {
+    if (left.size === 0) break;
+    const place = placeOf(session);
+    for (const project of left)
+      if (place && tests.get(project)?.({ id: session.id, ...place })) left.delete(project);
+  }
+  return [...left];
+}
+
+/** Returns a session's directory and project; undefined where its transcript names none, or cannot be read. */
+function placeOf({ file, cwd: known }: Session): { cwd: string; project: string } | undefined {
+  try {
+    const cwd = known ?? readHead(file)?.cwd;
+    return cwd === undefined ? undefined : { cwd, project: projectKey(cwd) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Says that an entry keeps nothing out. */
+export function unfitLine(entry: string): string {
+  return `"${entry}" in exclude.projects fits no session and no folder: it keeps nothing out`;
+}
