@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import type { PiContext, PiModel, PiReply } from "../hooks/pi/api.ts";
+import { registerTools } from "../hooks/pi/commands.ts";
 import { registerPrompt } from "../hooks/pi/extension.ts";
 import { namingModel, namingModelName } from "../hooks/pi/models.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
 import { type TemporaryHome, temporaryHome, writePi } from "./support/home.ts";
-import { piHeader, piLinked, piUser } from "./support/pi.ts";
+import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { piHost } from "./support/pi-host.ts";
 import { uuidFrom } from "./support/rows.ts";
 
@@ -108,6 +109,37 @@ test("names are asked of modelKeys, then of the llm block, then rules make them"
   expect(await named({ modelKeys: ["x/none"], llm })).toEqual(["tiny", true]);
   expect(await named({ llm })).toEqual(["tiny", true]);
   expect(await named({})).toEqual([undefined, false]);
+});
+
+test("the tools take what the model asks in either form, and name what is missing", async () => {
+  using home = temporaryHome();
+  const id = uuidFrom("told");
+  const [question, answer] = ["which port do we keep?", "We decided to keep port 8443."];
+  writePi(home, {
+    id,
+    rows: piLinked([
+      piHeader({ id, cwd: home.project }),
+      piUser({ text: question }),
+      piAssistant({ text: answer }),
+    ]),
+  });
+  const said = { answer: "8443", confidence: "low", citations: [] };
+  const config = { modelKeys: ["active"], timezone: "UTC" };
+  const rows = piLinked([piHeader({ cwd: home.project }), piUser({ text: "hello" })]);
+  const host = await piHost(home, { rows, config, answer: async () => said });
+  registerTools(host.state);
+  const found = await host.call("session_search", { query: ["which port"] });
+  expect(found).toContain(answer);
+  const seen: string[] = [];
+  for (const filters of [{ has_decision: true }, { agent: "pi" }, { topics: [] }, { has_action: false }])
+    seen.push(await host.call("session_search", { query: "which port", filters, limit: 5 }));
+  expect(seen.map((text) => text.includes(answer))).toEqual([true, true, true, true]);
+  const none = await host.call("session_search", { query: "which port", filters: { agent: "claude" } });
+  expect(none).not.toContain(answer);
+  expect(none).not.toContain("Error");
+  for (const session of [{ session: id }, { sessionId: id }])
+    expect(await host.call("query_session", { ...session, question })).toContain('"answer": "8443"');
+  expect(await host.call("query_session", { question })).toContain("Expected a session");
 });
 
 test.each([

@@ -185,7 +185,9 @@ export function registerTools(state: PiState): void {
       import("../../lib/share/shared-sessions.ts"),
     ]);
     const current = context.sessionManager.getSessionId();
-    const reference = stringOf(input.session) ?? stringOf(input.sessionId) ?? "";
+    const reference = stringOf(input.session) ?? stringOf(input.sessionId);
+    if (!reference)
+      throw new SessionMemoryError("USAGE", "Expected a session", { hint: 'give its id, name or "last"' });
     const found = await findPlace(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
     const asked = { complete, settings, signal };
     const answered = await querySession(found, stringOf(input.question) ?? "", asked);
@@ -202,8 +204,10 @@ export function registerTools(state: PiState): void {
 }
 
 const TEXT = { type: "string" };
+const TEXTS = { type: "array", items: TEXT };
+const FLAG = { type: "boolean" };
 
-/** The schemas are part of every request: what a model seldom needs is taken, but not named. */
+/** pi refuses what a schema does not take, and each is part of every request: what it takes is named, little is explained. */
 const SEARCH = {
   name: "session_search",
   label: "Session search",
@@ -214,13 +218,17 @@ const SEARCH = {
     type: "object",
     required: ["query"],
     properties: {
-      query: { type: "array", items: TEXT },
+      query: { anyOf: [TEXTS, TEXT] },
       filters: {
         type: "object",
         properties: {
           after: { ...TEXT, description: "2026-02-03, 7d" },
           before: TEXT,
           speaker: { enum: ["user", "assistant"] },
+          topics: TEXTS,
+          has_decision: FLAG,
+          has_action: FLAG,
+          agent: TEXT,
           session: TEXT,
           project: TEXT,
           file: TEXT,
@@ -238,8 +246,8 @@ const QUERY = {
   description: "Asks one past session a question, by a model call: search first.",
   parameters: {
     type: "object",
-    required: ["session", "question"],
-    properties: { session: TEXT, question: TEXT },
+    required: ["question"],
+    properties: { session: TEXT, sessionId: { ...TEXT, description: "as session" }, question: TEXT },
   },
 };
 

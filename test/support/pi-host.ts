@@ -2,6 +2,7 @@
 
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { z } from "zod";
 import type {
   PiApi,
   PiCommandContext,
@@ -100,8 +101,10 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
     questions: [],
     async call(tool, input) {
       try {
-        const { content } =
-          (await tools.get(tool)?.execute("call", input, undefined, undefined, context)) ?? {};
+        const called = tools.get(tool);
+        // As pi does: what the schema does not take never reaches the tool.
+        z.fromJSONSchema(called?.parameters as z.core.JSONSchema.JSONSchema).parse(input);
+        const { content } = (await called?.execute("call", input, undefined, undefined, context)) ?? {};
         return content?.map(({ text }) => text).join("\n") ?? "";
       } catch (error) {
         return String(error);
