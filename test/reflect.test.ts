@@ -79,10 +79,37 @@ test("reflection by rule never grows, never empties, drops nothing open, and kee
     expect(observationTokens(after.observations)).toBeLessThanOrEqual(observationTokens(memory.observations));
     expect(observationTokens(after.observations)).toBe(record.tokens);
     const kept = new Set(after.observations.map(({ id }) => id));
-    for (const observation of items)
-      if (isOpen(observation, memory)) expect(kept.has(observation.id)).toBe(true);
+    const isKept = (wanted: Observation) =>
+      items.some(
+        ({ id, text, priority, thread }, i) =>
+          kept.has(id) &&
+          i >= items.indexOf(wanted) &&
+          text === wanted.text &&
+          priority === wanted.priority &&
+          thread === wanted.thread,
+      );
+    for (const observation of items) if (isOpen(observation, memory)) expect(isKept(observation)).toBe(true);
     expect(after.observations).toEqual(items.filter(({ id }) => kept.has(id)));
   }
+});
+
+test("an open request and a decision that were said twice stay once, the later ones", async () => {
+  const items = [
+    item("aaaaaa", { priority: "red", text: 'Request: "fix the login test"', thread: true }),
+    item("bbbbbb", { priority: "red", text: 'Decision: "keep the timeout"' }),
+    item("cccccc", { priority: "red", text: 'Request: "fix the login test"', thread: true, sources: [9] }),
+    item("dddddd", { priority: "red", text: 'decision:  "keep the timeout"', sources: [11] }),
+    item("eeeeee", { priority: "yellow", text: "Asked: which port?", thread: true }),
+    item("ffffff", { priority: "yellow", text: "Asked: which port?", thread: true, sources: [13] }),
+    // done once and asked again: open
+    item("gggggg", { priority: "red", text: 'Request: "run the tests"', thread: true }),
+    item("hhhhhh", { priority: "red", text: 'Request: "run the tests"', thread: true, sources: [15] }),
+    // asked twice and done the second time: the first is not known to be done
+    item("iiiiii", { priority: "red", text: 'Request: "deploy it"', thread: true }),
+    item("jjjjjj", { priority: "red", text: 'Request: "deploy it"', thread: true, sources: [17] }),
+  ];
+  const { dropped } = await reflectedBy(ledgerOf(items, ["gggggg", "jjjjjj"]), 100_000);
+  expect([...dropped].sort()).toEqual(["aaaaaa", "bbbbbb", "eeeeee", "gggggg"]);
 });
 
 test("repeats and superseded states go, the latest stays", async () => {

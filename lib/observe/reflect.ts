@@ -3,8 +3,8 @@
  * merges what belongs together (its answer counts only if it is smaller and loses nothing open), and rules drop what has no
  * room.
  *
- * Rules only ever drop, so their result is never larger. They keep every open 🔴 and the newest of each priority, so it
- * is never empty; what is kept keeps its order and dates.
+ * Rules only ever drop, so their result is never larger. They keep every open 🔴, once where it was said again in the same
+ * words, and the newest of each priority, so it is never empty; what is kept keeps its order and dates.
  */
 
 import { statesCause } from "../language/speech.ts";
@@ -106,8 +106,15 @@ function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord
   const dropped = new Set<Observation>();
   const wordsOf = ({ priority, text }: Observation) =>
     `${priority} ${text.toLowerCase().replace(/\s+/g, " ")}`;
-  dropEarlier(memory, dropped, wordsOf);
-  dropEarlier(memory, dropped, ({ subject }) => subject);
+  const mayGo = (observation: Observation) => !isOpen(observation, memory);
+  dropEarlier(memory, dropped, { keyOf: wordsOf, mayGo });
+  dropEarlier(memory, dropped, { keyOf: ({ subject }) => subject, mayGo });
+  // What is open and was said again in the same words is open in the later ones.
+  const keyOf = (observation: Observation) => {
+    const { thread = false, rule = false } = observation;
+    return isOpen(observation, memory) ? `${thread} ${rule} ${wordsOf(observation)}` : undefined;
+  };
+  dropEarlier(memory, dropped, { keyOf, mayGo: () => true });
   for (const priority of options.onlyMerge ? [] : (["green", "yellow", "red"] as const)) {
     dropExcess(memory, { dropped, priority, ...options });
   }
@@ -127,17 +134,23 @@ function isCause({ priority, text }: Observation): boolean {
   return priority === "yellow" && (statesCause(text) || text.includes(" failed: "));
 }
 
-/** Drops all but the last of the observations that share a key. */
+/** Drops all but the last of the observations that share a key, as far as they may go. */
 function dropEarlier(
   memory: Memory,
   dropped: Set<Observation>,
-  keyOf: (observation: Observation) => string | undefined,
+  {
+    keyOf,
+    mayGo,
+  }: {
+    keyOf: (observation: Observation) => string | undefined;
+    mayGo: (observation: Observation) => boolean;
+  },
 ): void {
   const seen = new Set<string>();
   for (const observation of memory.observations.toReversed()) {
     const key = keyOf(observation);
     if (key === undefined) continue;
-    if (seen.has(key) && !isOpen(observation, memory)) dropped.add(observation);
+    if (seen.has(key) && mayGo(observation)) dropped.add(observation);
     seen.add(key);
   }
 }
