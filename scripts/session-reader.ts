@@ -95,7 +95,11 @@ const SMALL_BYTES = 16 * 1024 * 1024;
 
 type Values = Run<typeof FLAGS>["values"];
 
-/** Returns a transcript's last `lines` entries as text. */
+/**
+ * Returns a transcript's last `lines` entries as text.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` when there is no such file.
+ */
 export function readSessionLog(options: {
   jsonlPath: string;
   format: "agent-sdk" | "pi" | "codex" | "plain";
@@ -104,6 +108,10 @@ export function readSessionLog(options: {
 }): string {
   const agent: Agent = options.format === "agent-sdk" ? "claude" : options.format;
   const file = options.jsonlPath;
+  if (!statUnpacked(file)?.isFile()) {
+    const hint = "see session-memory session-reader --list";
+    throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": there is no such file`, { hint });
+  }
   const filter = EVERY_STEP;
   const head: Head = { ...readHead(file), agent };
   const { steps } = readLastSteps(file, { rules: ownRules(), filter, head, count: options.lines ?? 50 });

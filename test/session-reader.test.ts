@@ -195,6 +195,16 @@ L3 [2026-02-12 10:30:05] [Edit home/MEMORY.md]`);
   );
 });
 
+test("readSessionLog() of a missing file throws our error", () => {
+  const jsonlPath = join(home.root, "missing.jsonl");
+  expect(() => readSessionLog({ jsonlPath, format: "pi" })).toThrow(
+    expect.objectContaining({
+      type: "NOT_FOUND",
+      message: `Cannot read "${jsonlPath}": there is no such file`,
+    }),
+  );
+});
+
 test("--resume names the command that goes on with a session in its host, where there is one", async () => {
   using own = temporaryHome();
   const id = uuidFrom("resumed");
