@@ -4,7 +4,7 @@
  */
 
 import { isAbsolute, relative, resolve } from "node:path";
-import { readJson } from "../base/files.ts";
+import { readJson, statOf } from "../base/files.ts";
 import { arrayOf } from "../base/json.ts";
 import { onMachine, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
@@ -212,11 +212,14 @@ function isSharedOut(
   return rules.hasSession({ id, ...known }) || rules.hasSession({ id: id.replace(/^[^:]*:/, ""), ...known });
 }
 
-/** Sessions that have only read files so far are reported later, with what they do then. */
+/** Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change. */
 function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly News[]): boolean {
-  const advances = activities.flatMap(({ stats, advance }) =>
-    advance && (isNews(stats) || stats.read.size === 0) ? [advance] : [],
-  );
+  const advances = activities.flatMap(({ session, stats, advance }) => {
+    if (!advance || isNews(stats) || stats.read.size === 0) return advance ?? [];
+    const stat = statOf(session.file);
+    const isWhole = stat?.size === advance.mark.offset;
+    return isWhole ? passing({ found: session, size: stat.size, modifiedAt: stat.mtimeMs }, view.marks) : [];
+  });
   const ofShared = shared.flatMap(({ advance }) => advance ?? []);
   return saveCursors(view, [...advances, ...ofShared, ...(view.passed ?? [])]);
 }
