@@ -255,6 +255,32 @@ export const plain: Format = {
   },
 };
 
+/** Returns the format of the copies that are made of a host's database: plain lines, below one that names the session. */
+export function copiedFormat(agent: Agent): Format {
+  return {
+    ...plain,
+    agent,
+
+    matches(record) {
+      return record.host === agent;
+    },
+
+    readHead(record, head) {
+      head.startedAt ??= isoTime(record.timestamp);
+      if (record.host !== agent) return;
+      head.id ??= stringOf(record.session);
+      head.cwd ??= stringOf(record.cwd);
+      head.parentId ??= stringOf(record.parent);
+    },
+
+    title(_, rowsWith) {
+      for (const { host, title } of rowsWith('"host"'))
+        if (host === agent) return stringOf(title) || undefined;
+      return undefined;
+    },
+  };
+}
+
 /** Returns the message of a plain line, or undefined when it is none. */
 export function plainMessage(record: JsonRecord): JsonRecord | undefined {
   const message = record.type === "message" ? recordOf(record.message) : record;

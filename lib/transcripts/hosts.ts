@@ -7,9 +7,10 @@
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { namesIn } from "../base/files.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
+import type { HostDatabase } from "./database.ts";
 import type { Format } from "./format.ts";
-import type { Rules } from "./rules.ts";
 
 export interface Host {
   /** Its name in `--agent` and in the index. */
@@ -25,19 +26,16 @@ export interface Host {
    * Claude Code encodes it, `*` any name. @default lib/sessions/places.ts knows
    */
   transcripts?: readonly string[];
-  /** Its database there, of which sessions are copied into a folder of ours by that name. */
-  database?: string;
+  /** Its databases there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
+  database?: { file: string; load: () => Promise<{ database: HostDatabase }> };
   /** The command that resumes a session, with `<id>` or `<file>`. */
   resume: string;
   /** What to know before it is resumed. */
   resumeNote?: string;
   /** Where it looks for skills, for a host that no plugin of ours brings them to. */
   skills?: string;
-  load: () => Promise<{ format: Format; copySessions?: CopySessions }>;
+  load: () => Promise<{ format: Format }>;
 }
-
-/** Brings the copies of a database's sessions in a folder up to date, redacted and without those left out. */
-type CopySessions = (database: string, folder: string, rules: Rules) => Promise<void>;
 
 export const HOSTS: readonly Host[] = [
   {
@@ -100,10 +98,10 @@ export const HOSTS: readonly Host[] = [
     name: "opencode",
     program: "opencode",
     home: "($XDG_DATA_HOME|~/.local/share)/opencode",
-    database: "opencode.db",
+    database: { file: "opencode.db", load: () => import("./opencode.ts") },
     resume: "opencode --session <id>",
     skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
-    load: () => import("./opencode.ts"),
+    load: () => copied("opencode"),
   },
 ];
 
@@ -120,27 +118,47 @@ export function hostName(agent: string): string {
   return HOSTS.find((host) => host.agent === agent)?.name ?? agent;
 }
 
+/** Loads the format of a host of which copies are read. */
+async function copied(agent: string): Promise<{ format: Format }> {
+  return { format: (await import("./format.ts")).copiedFormat(agent) };
+}
+
 /**
- * Brings the copies of sessions up to date that hosts keep in a database, before any is read. Copies that another process is
- * making are left to it.
+ * Brings the copies of sessions up to date that hosts keep in databases, before any is read. Copies that another process is
+ * making are left to it. A database that cannot be read affects no other host's.
  */
 export async function updateCopies(paths: PathsWithRules): Promise<void> {
   if (paths.transcripts.length > 0) return;
-  for (const { agent, home, database, load } of HOSTS) {
-    const file = database === undefined ? undefined : join(paths.expand(home), database);
-    if (file === undefined || !existsSync(file)) continue;
-    const [{ tryLock }, { readRules }, { copySessions }] = await Promise.all([
+  let failure: unknown;
+  for (const { agent, home, database } of HOSTS) {
+    const root = paths.expand(home);
+    const files = database ? filesLike(root, database.file.split("/")) : [];
+    if (!database || files.length === 0) continue;
+    const [{ tryLock }, { readRules }, { copySessions }, { database: reader }] = await Promise.all([
       import("../base/locks.ts"),
       import("./rules.ts"),
-      load(),
+      import("./database.ts"),
+      database.load(),
     ]);
     const release = tryLock(join(paths.home, `${agent}.lock`));
     try {
-      if (release) await copySessions?.(file, copiesFolder(paths, agent), readRules(paths.rules));
+      const rules = readRules(paths.rules);
+      if (release) copySessions({ agent, reader, root, files, folder: copiesFolder(paths, agent), rules });
+    } catch (error) {
+      failure ??= error;
     } finally {
       release?.();
     }
   }
+  if (failure !== undefined) throw failure;
+}
+
+/** Returns the files of a path in which `*` stands for any folder. */
+function filesLike(folder: string, [name = "", ...rest]: readonly string[]): string[] {
+  const places = (name === "*" ? namesIn(folder) : [name]).map((each) => join(folder, each));
+  return rest.length > 0
+    ? places.flatMap((place) => filesLike(place, rest))
+    : places.filter((place) => existsSync(place));
 }
 
 /** Removes every copy: what is still wanted is copied again. */

@@ -1,0 +1,181 @@
+/**
+ * Copies sessions that a host keeps as rows of a database: each is written, redacted, as lines of our plain form below one that
+ * names the session, and read from there. A database is only read, beside a client that may be running.
+ */
+
+import { appendFileSync, existsSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { ensureDirectory, fileStem, readJson, replaceFile } from "../base/files.ts";
+import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
+import { counted, shortHash } from "../base/text.ts";
+import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
+import { isoTime } from "./format.ts";
+import type { Rules } from "./rules.ts";
+
+/** How sessions are read from a host's database. */
+export interface HostDatabase {
+  /** The tables without which it is not the host's. */
+  tables: readonly string[];
+  /** Lists every session, the newest first, by one query. */
+  sessions(db: SqlDatabase): StoredSession[];
+  /** Reads a session's messages after a place. */
+  read(db: SqlDatabase, session: string, options: { after: string | undefined; clean: Clean }): Reading;
+}
+
+interface StoredSession {
+  id: string;
+  /** The session that it works for, of a subagent. */
+  parent: string | undefined;
+  /** Asked for only when it is copied. */
+  readonly cwd: string;
+  title: string;
+  /** Milliseconds. */
+  started: number;
+  changed: number;
+}
+
+interface Reading {
+  lines: JsonRecord[];
+  /** The place after the last of them. */
+  last: string | undefined;
+  /** False if the last message is still being written. */
+  isWhole: boolean;
+  /** True if the lines take the place of all that were copied: the conversation went on from an earlier one. */
+  isAnew?: boolean;
+}
+
+export type Clean = Rules["clean"];
+
+/** How far a session was copied: when it had changed, the hash of its title, which may be forgotten, and its last place. */
+type Copied = Record<string, [changed: number, title: number, last: string]>;
+
+/** Raised when the note means something else: all is copied again. */
+const FORMAT = 3;
+const NOTE = "copied.json";
+/** The longest that one run copies from a database: the next one goes on. */
+const COPY_MS = 5000;
+
+interface CopyOptions {
+  agent: string;
+  reader: HostDatabase;
+  /** The host's home, and its databases there. */
+  root: string;
+  files: readonly string[];
+  /** Where the copies are. */
+  folder: string;
+  rules: Rules;
+}
+
+/**
+ * Copies what is new in a host's databases, a file a session, of subagents below their parent's id. Nothing new costs one
+ * query, and none while the files of a database are as they were.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR` after all others were copied, if some sessions cannot be read.
+ */
+export function copySessions(options: CopyOptions): void {
+  const { root, files, folder } = options;
+  const note = recordOf(readJson(join(folder, NOTE)));
+  const isCurrent = note.format === FORMAT;
+  const before = isCurrent ? recordOf(note.states) : {};
+  const copied = (isCurrent ? recordOf(note.sessions) : {}) as Copied;
+  const states = Object.fromEntries(files.map((file) => [relative(root, file), describeState(file)]));
+  const changed = files.filter((file) => before[relative(root, file)] !== states[relative(root, file)]);
+  if (changed.length === 0) return;
+  ensureDirectory(folder);
+  const problems: string[] = [];
+  for (const file of changed) {
+    try {
+      const { isAll, failed } = copyFrom(file, copied, options);
+      // What could not be read is tried, and named, again.
+      if (!isAll || failed.length > 0) delete states[relative(root, file)];
+      problems.push(...failed);
+    } catch (error) {
+      problems.push(describeError(error));
+    }
+  }
+  const text = JSON.stringify({ format: FORMAT, states, sessions: copied });
+  replaceFile(join(folder, NOTE), text, { durable: false });
+  const [problem, ...others] = problems;
+  if (problem === undefined) return;
+  const more = others.length > 0 ? ` (and ${counted(others.length, "more like this")})` : "";
+  throw new SessionMemoryError("STORAGE_ERROR", `${problem}${more}`);
+}
+
+/** Copies what is new in one database; returns whether that was all, and why sessions could not be read. */
+function copyFrom(file: string, copied: Copied, options: CopyOptions): { isAll: boolean; failed: string[] } {
+  const { reader, rules } = options;
+  const db = openForeign(file);
+  const until = Date.now() + COPY_MS;
+  const failed: string[] = [];
+  try {
+    for (const session of reader.sessions(db)) {
+      if (Date.now() > until) return { isAll: false, failed };
+      const target = copyOf(session, options.folder);
+      const known = existsSync(target) ? copied[session.id] : undefined;
+      if (known?.[0] === session.changed || rules.hasSession({ id: session.id, cwd: session.cwd })) continue;
+      try {
+        const { last, isWhole } = copySession(db, { session, target, known }, options);
+        copied[session.id] = [isWhole ? session.changed : 0, shortHash(session.title), last ?? ""];
+      } catch (error) {
+        failed.push(`Cannot read session ${session.id} of ${file}: ${describeError(error)}`);
+      }
+    }
+    return { isAll: true, failed };
+  } finally {
+    db.close();
+  }
+}
+
+function copyOf({ id, parent }: StoredSession, folder: string): string {
+  return join(folder, parent === undefined ? "" : fileStem(parent), `${fileStem(id)}.jsonl`);
+}
+
+function copySession(
+  db: SqlDatabase,
+  { session, target, known }: { session: StoredSession; target: string; known: Copied[string] | undefined },
+  { agent, reader, rules: { clean, hasText, hasPatterns } }: CopyOptions,
+): Reading {
+  const reading = reader.read(db, session.id, { after: known?.[2] || undefined, clean });
+  const isNew = known === undefined || reading.isAnew === true;
+  const lines = [...reading.lines];
+  if (isNew || known[1] !== shortHash(session.title))
+    lines.unshift(headLine(agent, session, { clean, isLater: !isNew }));
+  const rows = lines.map((line) => `${JSON.stringify(line)}\n`);
+  const text = (hasPatterns ? rows.filter((row) => !hasText(row)) : rows).join("");
+  // A crash between file and note makes the file anew.
+  if (session.parent !== undefined && isNew) ensureDirectory(dirname(target));
+  if (isNew) writeFileSync(target, text, { mode: 0o600 });
+  else if (text !== "") appendFileSync(target, text);
+  return reading;
+}
+
+function describeState(file: string): string {
+  return [file, `${file}-wal`]
+    .map((each) => statSync(each, { throwIfNoEntry: false }))
+    .map((stat) => (stat ? `${stat.size}:${stat.mtimeMs}` : ""))
+    .join(" ");
+}
+
+function headLine(
+  agent: string,
+  { id, parent, cwd, title, started, changed }: StoredSession,
+  { clean, isLater }: { clean: Clean; isLater: boolean },
+): JsonRecord {
+  return {
+    host: agent,
+    session: id,
+    ...(parent !== undefined && { parent }),
+    cwd: clean(cwd),
+    title: clean(title),
+    timestamp: isoTime(isLater ? changed : started),
+  };
+}
+
+/** Redacts every text of a value: what is on disk twice must not hold a secret twice. */
+export function redacted(value: unknown, clean: Clean): unknown {
+  if (typeof value === "string") return clean(value);
+  if (Array.isArray(value)) return value.map((each) => redacted(each, clean));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, redacted(each, clean)]));
+}
