@@ -204,6 +204,32 @@ describe("opencode 1.18", () => {
   );
 });
 
+describe("OpenClaw 2026.9", () => {
+  const RECORDED = join(ROOT, "..", "shared/facts/hosts-2/openclaw/openclaw-agent.sqlite");
+
+  test.skipIf(!existsSync(RECORDED))(
+    "commands fail by their exit code, a plugin's words are no output (if recorded)",
+    async () => {
+      using home = temporaryHome();
+      cpSync(RECORDED, join(home.home, ".openclaw/agents/main/agent/openclaw-agent.sqlite"));
+      expect((await log(home, "36e45d36-cb9f-4aa2-8582-00180ac3e994")).slice(0, 4)).toEqual([
+        "user: Raise the zebra limit in limits.txt to 20",
+        "grep zebra missing.txt; exit 2 FAILED: grep: missing.txt: No such file or directory",
+        "limits.txt: limit=10",
+        "limits.txt:",
+      ]);
+      const [prompt, command, answer, summary] = await log(home, "b90c906e-4945-4227-a995-aed084843014");
+      expect([prompt, command, answer]).toEqual([
+        "user: with plugin 2",
+        "echo oops >&2; exit 3 FAILED: oops",
+        "assistant: done",
+      ]);
+      expect(summary).toStartWith("summary: ");
+      expect((await log(home, "21837cde-59b8-4d63-bd5a-f0a2d5c6c41f")).length).toBe(4);
+    },
+  );
+});
+
 describe("Codex 0.169", () => {
   const PARENT = "01a20545-ab2b-7a12-95e7-a5c26f1f99da";
   const CHILD = "01a20545-ac94-7961-8dd1-35abc56a81b4";

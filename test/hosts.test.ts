@@ -1,9 +1,11 @@
 /** Every host of the table in every use: the same conversation, written as each of them writes it. */
 
+import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import {
   appendFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -12,12 +14,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { zstdCompressSync } from "node:zlib";
 import { HOSTS } from "../lib/transcripts/hosts.ts";
-import { temporaryHome } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome } from "./support/home.ts";
 import {
   HOST_WRITERS,
   type HostSession,
+  openOpenclaw,
   openOpencode,
+  putOpenclaw,
+  putOpenclawEvent,
   putOpencode,
   type Step,
   tear,
@@ -130,7 +136,7 @@ describe.each(NAMES)("a session of %s", (agent) => {
   test("shows what came before a row that is half written, and counts a damaged one", async () => {
     using other = temporaryHome();
     const written = HOST_WRITERS[agent]?.(other, { ...session, cwd: other.project }) ?? "";
-    if (agent === "opencode") return; // no file of the host's
+    if (HOSTS.some((host) => host.agent === agent && host.database)) return; // no file of the host's
     tear(written);
     const torn = JSON.parse(await other.ok("session-reader", id, "--json"));
     expect([torn.entries.length, torn.skipped]).toEqual([6, 0]);
@@ -213,23 +219,126 @@ describe("opencode's database", () => {
   });
 });
 
-test.each(["gemini", "opencode"])("a subagent of %s is left out unless it is asked for", async (agent) => {
-  using home = temporaryHome();
-  const parent = conversation(agent, home.project);
-  const id = idIn(agent, "sub");
-  HOST_WRITERS[agent]?.(home, parent);
-  HOST_WRITERS[agent]?.(home, {
-    ...parent,
-    ...{ id, parentId: parent.id, steps: [{ says: "user", text: "Count the ostriches" }] },
-  });
-  const list = async (...args: string[]) =>
-    JSON.parse(await home.ok("session-reader", "--list", "--json", ...args)).sessions.map(
-      (session: { id: string }) => session.id,
+describe("OpenClaw's databases", () => {
+  const step = (text: string): Step => ({ says: "user", text });
+  const ID = uuidFrom("claw");
+  const said = async (home: TemporaryHome, id = ID): Promise<string[]> =>
+    JSON.parse(await home.ok("session-reader", id, "--json")).entries.map(
+      ({ text }: { text: string }) => text,
     );
-  expect(await list()).toEqual([parent.id]);
-  expect((await list("--subagents")).sort()).toEqual([parent.id, id].sort());
-  expect(JSON.parse(await home.ok("search", "ostriches", "--json")).results).toEqual([]);
+  const begin = (home: TemporaryHome) => ({
+    id: ID,
+    cwd: home.project,
+    steps: [step("first words"), { says: "assistant", text: `long ${"answer ".repeat(400)}` } as const],
+  });
+  const message = (id: string, text: string) => ({
+    ...{ type: "message", id, timestamp: "2026-02-03T15:00:00.000Z" },
+    message: { role: "user", content: text },
+  });
+  const touch = (db: Database) => db.exec("UPDATE session_windows SET updated_at = updated_at + 1");
+
+  test("are read beside a client that writes, compressed events too, of every agent, and appended to", async () => {
+    using home = temporaryHome();
+    using db = openOpenclaw(home);
+    const events = putOpenclaw(db, begin(home));
+    using other = openOpenclaw(home, "second");
+    putOpenclaw(other, { ...begin(home), id: uuidFrom("other"), steps: [step("of another agent")] });
+    expect(db.query("SELECT count(*) AS n FROM transcript_events WHERE event_zstd NOT NULL").get()).toEqual({
+      n: 1,
+    });
+    expect(await said(home)).toEqual(["first words", `long ${"answer ".repeat(400)}`]);
+    expect(await said(home, uuidFrom("other"))).toEqual(["of another agent"]);
+    await home.ok("embed");
+    putOpenclawEvent(db, { id: ID, seq: events.length, event: message("m1", "more words") });
+    touch(db);
+    expect((await said(home)).slice(2)).toEqual(["more words"]);
+    const { sessions, newChunks } = JSON.parse(await home.ok("embed", "--json"));
+    expect([sessions, newChunks]).toEqual([1, 1]);
+  });
+
+  test("show the branch on which a conversation went on, and no other", async () => {
+    using home = temporaryHome();
+    using db = openOpenclaw(home);
+    const events = putOpenclaw(db, begin(home));
+    expect((await said(home)).length).toBe(2);
+    db.query("DELETE FROM session_transcript_active_events WHERE event_seq = ?").run(events.length - 1);
+    putOpenclawEvent(db, { id: ID, seq: events.length, event: message("m1", "another question") });
+    touch(db);
+    expect(await said(home)).toEqual(["first words", "another question"]);
+  });
+
+  test.each(["identity", "zstd"])(
+    "show what was reset or deleted from its archive (%s)",
+    async (encoding) => {
+      using home = temporaryHome();
+      using db = openOpenclaw(home);
+      const events = putOpenclaw(db, begin(home));
+      const before = await said(home);
+      db.exec(
+        "DELETE FROM transcript_events; DELETE FROM session_transcript_active_events; DELETE FROM session_windows",
+      );
+      const lines = Buffer.from(jsonl(...events));
+      const blob = encoding === "zstd" ? zstdCompressSync(lines) : lines;
+      db.query("INSERT INTO session_transcript_archives VALUES (?, '1', 'deleted', ?, ?, 'a.jsonl', 5)").run(
+        ID,
+        encoding,
+        blob,
+      );
+      expect(await said(home)).toEqual(before);
+      expect(await said(home)).toEqual(before);
+      const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+      expect([sessions.length, sessions[0].cwd]).toEqual([1, home.project]);
+    },
+  );
+
+  test("are never read as less: what cannot be is a warning, and the others are read", async () => {
+    using home = temporaryHome();
+    using db = openOpenclaw(home);
+    putOpenclaw(db, { ...begin(home), id: uuidFrom("whole"), steps: [step("whole words")] });
+    putOpenclaw(db, begin(home));
+    db.exec("UPDATE transcript_events SET event_utf8_bytes = event_utf8_bytes + 7 WHERE event_zstd NOT NULL");
+    const { stdout, stderr } = await home.run("session-reader", "--list");
+    expect([stdout.match(/ · openclaw · /g)?.length, stdout.includes("whole words")]).toEqual([1, true]);
+    expect(stderr).toContain(`Cannot read session ${ID} of `);
+    expect(stderr).toContain("a compressed event is damaged");
+    expect((await home.run("session-reader", "--list")).stderr).toBe(stderr);
+    db.exec("DELETE FROM transcript_events; DELETE FROM session_transcript_active_events");
+    db.query("INSERT INTO session_transcript_cold_archives VALUES (?, 'cold.zst', 5, 'file', NULL)").run(ID);
+    touch(db);
+    const again = await home.run("session-reader", "--list");
+    expect(again.stderr).toContain("its archive is a file that is not read: cold.zst");
+  });
+
+  test("nothing is copied of an excluded project, nor found after forget", async () => {
+    using home = temporaryHome();
+    home.configure({ exclude: { projects: [home.project] } });
+    using db = openOpenclaw(home);
+    putOpenclaw(db, begin(home));
+    expect(await home.ok("session-reader", "--list")).toBe("");
+    expect(existsSync(join(home.paths.home, "openclaw", `${ID}.jsonl`))).toBe(false);
+  });
 });
+
+test.each(["gemini", "opencode", "openclaw"])(
+  "a subagent of %s is left out unless it is asked for",
+  async (agent) => {
+    using home = temporaryHome();
+    const parent = conversation(agent, home.project);
+    const id = idIn(agent, "sub");
+    HOST_WRITERS[agent]?.(home, parent);
+    HOST_WRITERS[agent]?.(home, {
+      ...parent,
+      ...{ id, parentId: parent.id, steps: [{ says: "user", text: "Count the ostriches" }] },
+    });
+    const list = async (...args: string[]) =>
+      JSON.parse(await home.ok("session-reader", "--list", "--json", ...args)).sessions.map(
+        (session: { id: string }) => session.id,
+      );
+    expect(await list()).toEqual([parent.id]);
+    expect((await list("--subagents")).sort()).toEqual([parent.id, id].sort());
+    expect(JSON.parse(await home.ok("search", "ostriches", "--json")).results).toEqual([]);
+  },
+);
 
 test("rows that Gemini CLI took back are marked", async () => {
   using home = temporaryHome();

@@ -304,6 +304,7 @@ export const PACKED = ".zst";
 /** The most that a file may hold: it is in memory as a whole while it is read. */
 const UNPACKED_MAX_BYTES = 512 * 1024 * 1024;
 const CHUNK_BYTES = 128 * 1024; // a block of a zstd frame
+const CHUNK_MIN_BYTES = 64; // zlib's own least
 const FRAME_HEADER_BYTES = 18; // the longest one
 const FRAME_MAGIC = 0xfd2fb528;
 
@@ -371,7 +372,7 @@ export function unpack(
 
 /** Unpacks bytes, of a known size in one piece: of many pieces a second copy would be made. */
 export function unpackBytes(packed: Uint8Array, size?: number): Buffer {
-  const chunkSize = Math.max(CHUNK_BYTES, size ?? 0);
+  const chunkSize = Math.max(CHUNK_MIN_BYTES, size ?? CHUNK_BYTES);
   const maxOutputLength = Math.max(1, size ?? UNPACKED_MAX_BYTES);
   return process.getBuiltinModule("node:zlib").zstdDecompressSync(packed, { chunkSize, maxOutputLength });
 }

@@ -103,6 +103,15 @@ export const HOSTS: readonly Host[] = [
     skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
     load: () => copied("opencode"),
   },
+  {
+    agent: "openclaw",
+    name: "OpenClaw",
+    program: "openclaw",
+    home: "~/.openclaw",
+    database: { file: "agents/*/agent/openclaw-agent.sqlite", load: () => import("./openclaw.ts") },
+    resume: 'openclaw agent --local --session-id <id> -m "…"',
+    load: () => copied("openclaw"),
+  },
 ];
 
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */

@@ -1,4 +1,4 @@
-/** pi's transcripts (v1 without ids, v2, v3) and OpenClaw's: a header line, then a tree of entries by `parentId`. */
+/** pi's transcripts (v1 without ids, v2, v3) and OpenClaw's before its database: a header line, then a tree of entries by `parentId`. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import {

@@ -5,7 +5,7 @@
  * positions: the line starts at `offset`, and `end` is the first byte after its newline.
  */
 
-/** The name of a host in the table of hosts. OpenClaw writes pi's format; a folder of `{role, content}` lines is `plain`. */
+/** The name of a host in the table of hosts. OpenClaw's files are in pi's format; a folder of `{role, content}` lines is `plain`. */
 export type Agent = string;
 
 /** One conversation, as far as it is known from its file's path and first bytes. */

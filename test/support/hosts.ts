@@ -3,6 +3,7 @@
 import { Database } from "bun:sqlite";
 import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { zstdCompressSync } from "node:zlib";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./claude.ts";
 import { type TemporaryHome, writeClaude } from "./home.ts";
 import { jsonl, type Row, uuidFrom } from "./rows.ts";
@@ -31,6 +32,7 @@ export const HOST_WRITERS: Record<string, (home: TemporaryHome, session: HostSes
   qwen: writeQwen,
   gemini: writeGemini,
   opencode: writeOpencode,
+  openclaw: writeOpenclaw,
 };
 
 const START = "2026-02-03T14:30:00.000Z";
@@ -347,4 +349,123 @@ function put(file: string, text: string): string {
 /** Appends a half-written row to a transcript. */
 export function tear(file: string): void {
   if (existsSync(file)) appendFileSync(file, '{"type":"user","half');
+}
+
+/** The columns that are read of the client's tables, and those that it does not leave empty. */
+const OPENCLAW_TABLES = `
+  CREATE TABLE IF NOT EXISTS session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT NOT NULL, spawned_by TEXT, label TEXT,
+    display_name TEXT);
+  CREATE TABLE IF NOT EXISTS session_windows (session_id TEXT NOT NULL PRIMARY KEY, session_key TEXT NOT NULL, created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL, transcript_updated_at INTEGER, spawned_by TEXT, display_name TEXT);
+  CREATE TABLE IF NOT EXISTS transcript_events (session_id TEXT NOT NULL, seq INTEGER NOT NULL, event_json TEXT, created_at INTEGER NOT NULL,
+    event_zstd BLOB, event_utf8_bytes INTEGER, PRIMARY KEY (session_id, seq));
+  CREATE TABLE IF NOT EXISTS session_transcript_active_events (session_id TEXT NOT NULL, active_position INTEGER NOT NULL,
+    event_seq INTEGER NOT NULL, PRIMARY KEY (session_id, active_position));
+  CREATE TABLE IF NOT EXISTS session_transcript_archives (session_id TEXT NOT NULL, generation TEXT NOT NULL, reason TEXT NOT NULL,
+    encoding TEXT NOT NULL, archive_blob BLOB NOT NULL, archive_name TEXT NOT NULL, created_at INTEGER NOT NULL,
+    PRIMARY KEY (session_id, generation));
+  CREATE TABLE IF NOT EXISTS session_transcript_cold_archives (session_id TEXT NOT NULL PRIMARY KEY, archive_name TEXT NOT NULL,
+    archived_at INTEGER NOT NULL, storage TEXT NOT NULL, archive_blob BLOB);`;
+
+/** Opens the client's database of an agent in this home, made when missing. */
+export function openOpenclaw({ home }: TemporaryHome, agent = "main"): Database {
+  const file = join(home, ".openclaw", "agents", agent, "agent", "openclaw-agent.sqlite");
+  mkdirSync(dirname(file), { recursive: true });
+  const db = new Database(file);
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; ${OPENCLAW_TABLES}`);
+  return db;
+}
+
+function writeOpenclaw(home: TemporaryHome, session: HostSession): string {
+  using db = openOpenclaw(home);
+  db.transaction(() => putOpenclaw(db, session))();
+  return db.filename;
+}
+
+/** Puts a session into the client's tables; returns its events. */
+export function putOpenclaw(db: Database, session: HostSession): Row[] {
+  const { id, title = null, parentId } = session;
+  const [start, end] = [Date.parse(timeOf(session, 0)), Date.parse(timeOf(session, session.steps.length))];
+  const events = openclawEvents(session);
+  const spawner = parentId === undefined ? null : `agent:main:${parentId}`;
+  db.query("INSERT OR REPLACE INTO session_nodes VALUES (?, ?, ?, ?, NULL)").run(
+    `agent:main:${id}`,
+    id,
+    spawner,
+    title,
+  );
+  db.query("INSERT OR REPLACE INTO session_windows VALUES (?, ?, ?, ?, ?, ?, NULL)").run(
+    ...([id, `agent:main:${id}`, start, end, end, spawner] as const),
+  );
+  for (const [seq, event] of events.entries()) putOpenclawEvent(db, { id, seq, event });
+  return events;
+}
+
+/** Puts one event at the end of a session's live branch; longer ones are compressed, as the client does. */
+export function putOpenclawEvent(
+  db: Database,
+  { id, seq, event }: { id: string; seq: number; event: Row },
+): void {
+  const json = JSON.stringify(event);
+  const isLong = json.length >= 1024;
+  db.query("INSERT INTO transcript_events VALUES (?, ?, ?, ?, ?, ?)").run(
+    ...([
+      id,
+      seq,
+      isLong ? null : json,
+      0,
+      isLong ? zstdCompressSync(json) : null,
+      Buffer.byteLength(json),
+    ] as const),
+  );
+  const next = db
+    .query("SELECT count(*) AS n FROM session_transcript_active_events WHERE session_id = ?")
+    .get(id);
+  if (seq > 0)
+    db.query("INSERT INTO session_transcript_active_events VALUES (?, ?, ?)").run(
+      id,
+      (next as { n: number }).n,
+      seq,
+    );
+}
+
+/** Returns the events of a session as the client writes them, in pi's form. */
+export function openclawEvents(session: HostSession): Row[] {
+  const { id: sessionId, cwd, steps } = session;
+  let parentId: string | null = null;
+  const event = (type: string, step: number, more: Row): Row => {
+    const id = uuidFrom(`${sessionId} ${type} ${step} ${JSON.stringify(more)}`);
+    const row = { type, id, parentId, timestamp: timeOf(session, step), ...more };
+    parentId = id;
+    return row;
+  };
+  const message = (step: number, role: string, more: Row) =>
+    event("message", step, { message: { role, ...more } });
+  return [
+    { type: "session", version: 4, id: sessionId, timestamp: timeOf(session, 0), cwd },
+    event("custom", 0, { customType: "model-snapshot", data: { text: "not-conversation" } }),
+    ...steps.flatMap((step, i) => {
+      if ("says" in step && step.says === "user") return [message(i, "user", { content: step.text })];
+      if ("says" in step) return [message(i, "assistant", { content: [{ type: "text", text: step.text }] })];
+      const isRun = "runs" in step;
+      const input = isRun
+        ? { command: step.runs }
+        : { path: step.edits, edits: [{ oldText: step.from, newText: step.to }] };
+      const call = { type: "toolCall", id: `call_${i}`, name: isRun ? "exec" : "edit", arguments: input };
+      const exit = isRun ? (step.exit ?? 0) : 0;
+      const aggregated = isRun
+        ? `${step.output}${exit === 0 ? "" : `\n\n(Command exited with code ${exit})`}`
+        : "";
+      const details = isRun
+        ? { status: "completed", exitCode: exit, aggregated }
+        : { changed: true, patch: `--- x\n+++ x\n${patchOf(step)}` };
+      const blocks = [
+        isRun ? aggregated : "Successfully replaced 1 block(s).",
+        "not-conversation: a plugin's words",
+      ];
+      const content = blocks.map((text) => ({ type: "text", text }));
+      const result = { toolCallId: `call_${i}`, toolName: call.name, content, details, isError: false };
+      return [message(i, "assistant", { content: [call] }), message(i, "toolResult", result)];
+    }),
+  ];
 }

@@ -1,0 +1,185 @@
+/**
+ * OpenClaw's sessions since 2026.8.1, which it keeps as rows of a database: events in pi's form, longer ones compressed. Of a
+ * conversation its live branch is read; of a session that was reset, deleted or put away its archive.
+ */
+
+import { canUnpack, UNPACKING, unpackBytes } from "../base/files.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  numberOf,
+  parseRecord,
+  recordOf,
+  stringOf,
+} from "../base/json.ts";
+import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
+import { type Clean, type HostDatabase, redacted } from "./database.ts";
+import { textOf } from "./format.ts";
+import { cutToHunks } from "./tool-call.ts";
+
+const SESSIONS = `
+  SELECT w.session_id AS id, p.current_session_id AS parent, json_extract(h.event_json, '$.cwd') AS cwd,
+    coalesce(n.label, n.display_name, w.display_name, '') AS title, w.created_at AS started,
+    max(w.updated_at, coalesce(w.transcript_updated_at, 0)) AS changed
+  FROM session_windows w
+  LEFT JOIN session_nodes n ON n.session_key = w.session_key
+  LEFT JOIN session_nodes p ON p.session_key = coalesce(w.spawned_by, n.spawned_by)
+  LEFT JOIN transcript_events h ON h.session_id = w.session_id AND h.seq = 0
+  UNION ALL
+  SELECT session_id, NULL, NULL, '', min(created_at), max(created_at) FROM session_transcript_archives
+  WHERE session_id NOT IN (SELECT session_id FROM session_windows) GROUP BY session_id
+  ORDER BY changed DESC`;
+
+export const database: HostDatabase = {
+  tables: [
+    ...["session_windows", "session_nodes", "transcript_events", "session_transcript_active_events"],
+    ...["session_transcript_archives", "session_transcript_cold_archives"],
+  ],
+
+  sessions(db) {
+    return db
+      .prepare(SESSIONS)
+      .all()
+      .map((row) => ({
+        id: String(row.id),
+        parent: stringOf(row.parent),
+        get cwd() {
+          return stringOf(row.cwd) ?? stringOf(archivedEvents(db, String(row.id))[0]?.cwd) ?? "";
+        },
+        title: String(row.title),
+        started: Number(row.started),
+        changed: Number(row.changed),
+      }));
+  },
+
+  read(db, session, { after, clean }) {
+    const { events, last, isAnew } = liveEvents(db, session, after) ?? {
+      events: liveBranch(archivedEvents(db, session)),
+      last: ARCHIVED,
+      isAnew: true,
+    };
+    if (last === ARCHIVED && after === ARCHIVED) return { lines: [], last, isWhole: true };
+    return { lines: events.flatMap((event) => lineOf(event, clean)), last, isWhole: true, isAnew };
+  },
+};
+
+/** The place after the last event of an archive, which does not change. */
+const ARCHIVED = "archived";
+
+interface Events {
+  events: JsonRecord[];
+  last: string;
+  isAnew: boolean;
+}
+
+const LIVE = `
+  SELECT a.active_position AS position, e.seq, e.event_json, e.event_zstd, e.event_utf8_bytes
+  FROM session_transcript_active_events a
+  JOIN transcript_events e ON e.session_id = a.session_id AND e.seq = a.event_seq
+  WHERE a.session_id = ? AND a.active_position >= ? ORDER BY a.active_position`;
+const ALL = `
+  SELECT seq AS position, seq, event_json, event_zstd, event_utf8_bytes FROM transcript_events
+  WHERE session_id = ? AND seq >= ? ORDER BY seq`;
+
+/** Reads the live events from a place on, or all where the branch has become another; undefined when there is none. */
+function liveEvents(db: SqlDatabase, session: string, after: string | undefined): Events | undefined {
+  const [from = 0, seq] = after === undefined || after === ARCHIVED ? [] : after.split(":").map(Number);
+  const isActive = db.prepare("SELECT 1 FROM session_transcript_active_events WHERE session_id = ? LIMIT 1");
+  const query = db.prepare(isActive.get(session) ? LIVE : ALL);
+  let rows = query.all(session, from);
+  // The place is that of the last event read, which is still there unless the conversation went on from an earlier one.
+  const isContinued = seq !== undefined && rows[0] !== undefined && Number(rows[0].seq) === seq;
+  if (seq !== undefined && !isContinued) rows = query.all(session, 0);
+  const end = rows.at(-1);
+  if (!end) return undefined;
+  const last = `${end.position}:${end.seq}`;
+  return { events: (isContinued ? rows.slice(1) : rows).map(eventOf), last, isAnew: !isContinued };
+}
+
+function eventOf({ event_json, event_zstd, event_utf8_bytes }: SqlRow): JsonRecord {
+  if (typeof event_json === "string") return parseRecord(event_json) ?? {};
+  if (!(event_zstd instanceof Uint8Array)) return {};
+  return parseRecord(unpacked(event_zstd, Number(event_utf8_bytes))) ?? {};
+}
+
+function unpacked(packed: Uint8Array, size?: number): string {
+  if (!canUnpack()) throw new Error(`this runtime has no zstd: ${UNPACKING}`);
+  const bytes = unpackBytes(packed, size);
+  // Damaged bytes unpack to fewer, without an error.
+  if (size !== undefined && bytes.length !== size) throw new Error("a compressed event is damaged");
+  return bytes.toString("utf8");
+}
+
+const ARCHIVES = `
+  SELECT encoding, archive_blob, archive_name, created_at AS at FROM session_transcript_archives WHERE session_id = $id
+  UNION ALL
+  SELECT storage, archive_blob, archive_name, archived_at FROM session_transcript_cold_archives WHERE session_id = $id
+  ORDER BY at DESC LIMIT 1`;
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** Reads the events of a session's newest archive; none when it has none. */
+function archivedEvents(db: SqlDatabase, id: string): JsonRecord[] {
+  const { encoding, archive_blob, archive_name } = db.prepare(ARCHIVES).get({ id }) ?? {};
+  if (encoding === "file") throw new Error(`its archive is a file that is not read: ${archive_name}`);
+  if (!(archive_blob instanceof Uint8Array)) return [];
+  const bytes = Buffer.from(archive_blob.buffer, archive_blob.byteOffset, archive_blob.length);
+  const isPacked = bytes.subarray(0, ZSTD_MAGIC.length).equals(ZSTD_MAGIC);
+  const text = isPacked ? unpacked(bytes) : bytes.toString("utf8");
+  return text.split("\n").flatMap((line): JsonRecord[] => {
+    const event = parseRecord(line);
+    return event ? [event] : [];
+  });
+}
+
+/** Returns the events on the way to the last one. */
+function liveBranch(events: readonly JsonRecord[]): JsonRecord[] {
+  const byId = new Map<unknown, JsonRecord>(events.map((event) => [event.id, event]));
+  const branch: JsonRecord[] = [];
+  let event = events.findLast(({ type }) => type !== "session");
+  while (event && byId.delete(event.id)) {
+    branch.unshift(event);
+    event = byId.get(event.parentId);
+  }
+  return branch;
+}
+
+/** Returns an event as a line of ours; none for what is no conversation. */
+function lineOf({ type, id, timestamp, message, summary }: JsonRecord, clean: Clean): JsonRecord[] {
+  if (type === "compaction" || type === "branch_summary")
+    return [{ id, role: "summary", timestamp, content: clean(stringOf(summary) ?? "") }];
+  const { role, content, ...result } = recordOf(message);
+  if (type !== "message") return [];
+  if (role === "user") return [{ id, role, timestamp, content: clean(textOf(content)) }];
+  if (role === "toolResult")
+    return [{ id, role: "assistant", timestamp, content: [resultBlock({ content, ...result }, clean)] }];
+  return role === "assistant" ? [{ id, role, timestamp, content: blocksOf(content, clean) }] : [];
+}
+
+function blocksOf(content: unknown, clean: Clean): JsonRecord[] {
+  if (typeof content === "string") return [{ type: "text", text: clean(content) }];
+  return arrayOf(content)
+    .filter(isRecord)
+    .flatMap(({ type, text, id, name, arguments: input }): JsonRecord[] => {
+      if (type === "text") return [{ type, text: clean(stringOf(text) ?? "") }];
+      return type === "toolCall" ? [{ type: "tool_use", id, name, input: redacted(input, clean) }] : [];
+    });
+}
+
+/** What it writes behind the output of a command that failed, which is no error of the tool to it. */
+const EXITED = /(?:^|\n\n)\(Command exited with code -?\d+\)\s*$/;
+
+/** Returns a tool's result: what plugins add to it comes in further blocks, and is in no `aggregated`. */
+function resultBlock({ toolCallId, content, details, isError }: JsonRecord, clean: Clean): JsonRecord {
+  const { exitCode, aggregated, patch } = recordOf(details);
+  const [first] = arrayOf(content);
+  const text = stringOf(aggregated) ?? (typeof content === "string" ? content : textOf([first]));
+  const changes = cutToHunks(patch);
+  return {
+    type: "tool_result",
+    tool_use_id: toolCallId,
+    content: clean(text.replace(EXITED, "")),
+    is_error: isError === true || (numberOf(exitCode) ?? 0) !== 0,
+    ...(changes !== undefined && { patch: clean(changes) }),
+  };
+}
