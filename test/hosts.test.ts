@@ -29,7 +29,7 @@ import {
   tear,
 } from "./support/hosts.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
-import { ROOT, runCommand } from "./support/run.ts";
+import { ROOT, runCommand, startScript } from "./support/run.ts";
 
 const SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const NAMES = Object.keys(HOST_WRITERS);
@@ -207,6 +207,40 @@ describe("opencode's database", () => {
     expect(statSync(copy).mtimeMs).toBe(before);
     expect(readFileSync(copy, "utf8")).not.toContain(SECRET);
     expect(statSync(copy).mode & 0o777).toBe(0o600);
+  });
+
+  test("with ids alike in 200 characters gives a file to each", async () => {
+    using home = temporaryHome();
+    using db = openOpencode(home);
+    const ids = ["one", "two"].map((end) => `ses_${"a".repeat(200)}${end}`);
+    for (const id of ids)
+      putOpencode(db, { id, cwd: home.project, steps: [step(`words of ${id.slice(-3)}`)] });
+    const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+    const texts = sessions.map(async ({ id }: { id: string }) => {
+      const { entries } = JSON.parse(await home.ok("session-reader", id, "--json"));
+      return entries.map(({ text }: { text: string }) => text).join();
+    });
+    expect((await Promise.all(texts)).sort()).toEqual(["words of one", "words of two"]);
+  });
+
+  test.each([
+    [
+      "view",
+      "CREATE VIEW session AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS id FROM n",
+    ],
+    ["virtual table", "CREATE VIRTUAL TABLE session USING fts5(id)"],
+  ])("with a %s in a table's place, which need never end, is not asked", async (_, sql) => {
+    using home = temporaryHome();
+    HOST_WRITERS.qwen?.(home, conversation("qwen", home.project));
+    using db = openOpencode(home);
+    db.exec(`DROP TABLE session; ${sql}`);
+    // a process of its own, for nothing ends such a query
+    const { stdout, stderr, exitCode } = await startScript("session-reader", ["--list"], {
+      env: home.env,
+      cwd: home.project,
+    });
+    expect([exitCode, stdout.match(/ · qwen · /g)?.length]).toEqual([0, 1]);
+    expect(stderr).toContain('opencode.db": it has no table "session"');
   });
 
   test("that cannot be read is a warning, and other sessions are read", async () => {

@@ -96,6 +96,26 @@ test.skipIf(!canMount)(
   60_000,
 );
 
+test.skipIf(!canMount)(
+  "a state folder without space in which nothing but empty databases could be made",
+  async () => {
+    using home = temporaryHome();
+    const [kept, script] = [join(home.root, "kept"), join(home.root, "full.sh")];
+    for (const folder of [kept, home.paths.home]) mkdirSync(folder, { mode: 0o700 });
+    for (const name of ["state.db", "memory.db"]) writeFileSync(join(kept, name), "");
+    writeFileSync(script, FULL);
+    writeClaude(home, { id: ONE, rows: [turn("how do I feed the walrus", "With clams.")] });
+    const mounted = ["sh", script, home.paths.home, kept, "65536", ...starting("health")];
+    const { stdout, stderr, exitCode } = await runCommand([...IN_OWN_MOUNTS, 'exec "$@"', "sh", ...mounted], {
+      env: home.env,
+      cwd: home.project,
+    });
+    expect([exitCode, stderr]).toEqual([1, ""]);
+    expect(stdout).toStartWith(`ERROR\nerror: no space is left for ${home.paths.home} · `);
+  },
+  60_000,
+);
+
 /** Mounts a small file system as the state folder, fills it up, and runs a command. */
 const FULL = `
 folder=$1 kept=$2 size=$3

@@ -63,11 +63,14 @@ export function markAt(file: string, offset: number): Mark {
  * Returns the mark to write of a file that was looked at and holds nothing to tell: it is looked at again when it has
  * changed. What was seen of it before stays so.
  */
-export function passing({ found, size, modifiedAt }: Sighting, marks: Marks | undefined): Advance {
+export function passing(
+  { found, stat }: Pick<Sighting, "found" | "stat">,
+  marks: Marks | undefined,
+): Advance {
   const id = markKey(found);
   const { offset = 0, fingerprint = "" } = marks?.get(id) ?? {};
-  const seen = `${fingerprint.split("@")[0]}@${Math.trunc(modifiedAt)}`;
-  return { id, file: found.file, mark: { offset, fingerprint: seen, passed: size } };
+  const seen = `${fingerprint.split("@")[0]}@${Math.trunc(stat.mtimeMs)}`;
+  return { id, file: found.file, mark: { offset, fingerprint: seen, passed: stat.size } };
 }
 
 /** Returns whether a mark says what was seen of a session, not only that it was looked at. */

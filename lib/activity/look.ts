@@ -6,7 +6,7 @@
 
 import type { Stats } from "node:fs";
 import { join } from "node:path";
-import { changedMs, readJson, statOf } from "../base/files.ts";
+import { changedMs, cutStem, isFile, readJson, statOf } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
@@ -34,7 +34,7 @@ interface LookOptions {
 /** A file that is, or may be, another session's transcript. */
 export interface Sighting {
   found: TranscriptFile;
-  size: number;
+  stat: Pick<Stats, "size" | "mtimeMs">;
   /** Modification time, in milliseconds. */
   modifiedAt: number;
 }
@@ -74,7 +74,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const cursors = findCursorFile(paths.cursors, viewer.id);
   const marks = readMarks(cursors);
   // At the first prompt the host names a file that it has yet to write.
-  const own = viewer.file !== undefined && statOf(viewer.file) ? viewer.file : undefined;
+  const own = viewer.file !== undefined && isFile(viewer.file) ? viewer.file : undefined;
   const known = { viewer: { ...viewer, file: own }, now, cursors, marks };
   const isChanged = changedAfter === undefined ? changeDetector(known) : newerThan(changedAfter);
   const directory = scope === "project" ? viewer.cwd : undefined;
@@ -88,12 +88,12 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     }
     const stat = statOf(found.file);
     if (!stat || found.ephemeral) continue;
-    const [size, modifiedAt] = [stat.size, changedMs(stat)];
+    const modifiedAt = changedMs(stat);
     if (found.id !== undefined) newest.set(found.id, Math.max(modifiedAt, newest.get(found.id) ?? 0));
     const isRecent = modifiedAt > now - FIRST_LOOK_MS;
     // Objects only for the few that matter: hundreds more would cost as much as listing them.
-    if (isRecent) recent.push({ found, size, modifiedAt });
-    if (isChanged(found, stat)) changed.push({ found, size, modifiedAt });
+    if (isRecent) recent.push({ found, stat, modifiedAt });
+    if (isChanged(found, stat)) changed.push({ found, stat, modifiedAt });
   }
   // Of a session that was moved, or copied by a sync tool.
   const isNewest = ({ found, modifiedAt }: Sighting) => modifiedAt >= (newest.get(found.id) ?? 0);
@@ -161,8 +161,6 @@ export function markKey({ id, file }: Pick<TranscriptFile, "id" | "file">): stri
   return id ?? file;
 }
 
-const FILE_NAME_MAX = 200; // file systems take 255 bytes, and we add an ending
-
 export type Marks = ReadonlyMap<string, Mark>;
 
 /** A viewer, and the file with its marks. */
@@ -173,8 +171,7 @@ export interface CursorFile {
 
 /** Returns a viewer's cursor file. No id leads out of the folder. */
 export function findCursorFile(folder: string, viewer: string): CursorFile {
-  const name = encodeURIComponent(viewer.toWellFormed()).slice(0, FILE_NAME_MAX);
-  return { path: join(folder, `${name}.json`), viewer };
+  return { path: join(folder, `${cutStem(encodeURIComponent(viewer.toWellFormed()))}.json`), viewer };
 }
 
 /** Reads a viewer's marks; undefined before its first look, and when the file is damaged. */

@@ -218,7 +218,7 @@ function markSeen(view: View, activities: readonly SessionActivity[], shared: re
     if (!advance || isNews(stats) || stats.read.size === 0) return advance ?? [];
     const stat = statOf(session.file);
     const isWhole = stat?.size === advance.mark.offset;
-    return isWhole ? passing({ found: session, size: stat.size, modifiedAt: stat.mtimeMs }, view.marks) : [];
+    return isWhole ? passing({ found: session, stat }, view.marks) : [];
   });
   const ofShared = shared.flatMap(({ advance }) => advance ?? []);
   return saveCursors(view, [...advances, ...ofShared, ...(view.passed ?? [])]);

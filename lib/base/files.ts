@@ -27,6 +27,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
+import { sha256 } from "./text.ts";
 
 const DIRECTORY_MODE = 0o700; // promised: the user alone
 const FILE_MODE = 0o600; // promised: the user alone
@@ -44,15 +45,24 @@ interface WriteOptions {
   durable?: boolean;
 }
 
+/** Refuses what is no file or folder: a pipe would wait for a writer, a device may never end or do something. */
+export function refuseDevice(path: string, stat: Stats | undefined = statOf(path)): void {
+  if (stat === undefined || stat.isFile() || stat.isDirectory()) return;
+  throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
+}
+
+/** Opens a file for reading, and no pipe or device. */
+export function openToRead(file: string): number {
+  refuseDevice(file);
+  return openSync(file, "r");
+}
+
 export function readIfExists(path: string): string | undefined {
   // Checked first: an exception costs more than a call, and most of these files are optional.
   try {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (!stat) return undefined;
-    // a pipe or a device may never end
-    if (stat.isFIFO() || stat.isCharacterDevice()) {
-      throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
-    }
+    refuseDevice(path, stat);
     return readFileSync(path, "utf8");
   } catch (error) {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
@@ -63,7 +73,7 @@ export function readIfExists(path: string): string | undefined {
 /** Parses a JSON file; undefined when it is missing or not JSON, which are the same to readers of derived files. */
 export function readJson(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, "utf8"));
+    return JSON.parse(readIfExists(path) ?? "");
   } catch {
     return undefined;
   }
@@ -71,8 +81,14 @@ export function readJson(path: string): unknown {
 
 /** Returns a file name for an id, which is the host's word: what could lead out of a folder is written as `%2F`. */
 export function fileStem(id: string): string {
-  const stem = encodeURIComponent(id.toWellFormed()).slice(0, FILE_STEM_MAX);
-  return stem.startsWith(".") ? `%2E${stem.slice(1)}` : stem;
+  return cutStem(encodeURIComponent(id.toWellFormed()).replace(/^\./, "%2E"));
+}
+
+/** Returns a file's stem that no file system refuses: of a longer one the start and a hash, so that two stay two. */
+export function cutStem(stem: string): string {
+  if (stem.length <= FILE_STEM_MAX) return stem;
+  const hash = sha256().update(stem).digest("hex").slice(0, 16);
+  return `${stem.slice(0, FILE_STEM_MAX - hash.length - 1)}-${hash}`;
 }
 
 export function ensureDirectory(path: string): void {
@@ -165,6 +181,7 @@ export function readText(file: string, maxBytes = TEXT_MAX_BYTES): string {
  */
 export function bytesOf(file: string, maxBytes = TEXT_MAX_BYTES): Buffer | undefined {
   let descriptor: number;
+  if (!isFile(file)) return undefined;
   try {
     descriptor = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch {
@@ -193,6 +210,11 @@ export function statOf(path: string): Stats | undefined {
 
 export function isFile(path: string): boolean {
   return statOf(path)?.isFile() === true;
+}
+
+/** Returns whether a file holds anything: one that a full disk kept from being written is empty, and as good as none. */
+export function hasContent(path: string): boolean {
+  return (statOf(path)?.size ?? 0) > 0;
 }
 
 export function isDirectory(path: string): boolean {
@@ -314,7 +336,7 @@ export function statUnpacked(file: string): Stats | undefined {
   const packed = stat ? undefined : statOf(file + PACKED);
   if (!packed?.isFile()) return stat;
   try {
-    const descriptor = openSync(file + PACKED, "r");
+    const descriptor = openToRead(file + PACKED);
     try {
       packed.size = unpackedBytes(descriptor, file);
     } finally {

@@ -1,9 +1,8 @@
 /** Checks and measures the index, its vectors and the transcripts it was made from, those soon to be deleted included. */
 
-import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readJson } from "../base/files.ts";
+import { hasContent, readJson } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
@@ -56,7 +55,7 @@ export function checkIndex(
 ): { metrics: IndexMetrics; behind: Behind } {
   const known: Known = new Map();
   let metrics = NO_METRICS;
-  if (existsSync(paths.database)) {
+  if (hasContent(paths.database)) {
     let store: Store | undefined;
     try {
       store = openStore(paths.database);

@@ -7,9 +7,9 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { hasContent } from "../base/files.ts";
 import { numberOf } from "../base/json.ts";
 import type { LlmConfig, Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
@@ -124,7 +124,7 @@ interface Spent {
 
 /** Returns what was spent on the current day. */
 export function readSpendToday(home: string, now: Date = new Date()): Spent {
-  if (!existsSync(stateIn(home))) return { usd: 0, calls: 0, tokens: { input: 0, output: 0 } };
+  if (!hasContent(stateIn(home))) return { usd: 0, calls: 0, tokens: { input: 0, output: 0 } };
   return withSpend(home, (store) => readDay(store, dayOf(now.toISOString())));
 }
 

@@ -9,7 +9,15 @@
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { ensureDirectory, namesIn, readIfExists, readJson, remove, replaceFile } from "../base/files.ts";
+import {
+  cutStem,
+  ensureDirectory,
+  namesIn,
+  readIfExists,
+  readJson,
+  remove,
+  replaceFile,
+} from "../base/files.ts";
 import { arrayOf, isRecord, numberOf, parseRecord, scrub, stringOf, stringsOf } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
@@ -31,10 +39,11 @@ export function ledgerFile(paths: Pick<Paths, "observations">, sessionId: string
 
 /** Returns a session id as the beginning of a file's name. */
 export function ledgerStem(sessionId: string): string {
-  return sessionId
-    .replace(/[^A-Za-z0-9._-]/g, (character) => encodeURIComponent(character).replace(/[^A-Za-z0-9]/g, "="))
-    .replace(/^\./, "=2E")
-    .slice(0, 200);
+  return cutStem(
+    sessionId
+      .replace(/[^A-Za-z0-9._-]/g, (character) => encodeURIComponent(character).replace(/[^A-Za-z0-9]/g, "="))
+      .replace(/^\./, "=2E"),
+  );
 }
 
 /** Returns the records of a ledger file, and how many lines were none; empty when there is no file. */

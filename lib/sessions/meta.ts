@@ -4,10 +4,9 @@
  * The prompt hook and the search read these files, so neither a schema library nor a transcript's format is loaded.
  */
 
-import { readFileSync } from "node:fs";
 import { basename, join, sep } from "node:path";
-import { describeError, hasCode } from "../base/errors.ts";
-import { bytesOf, createFile, fileStem, namesIn, replaceFile } from "../base/files.ts";
+import { describeError } from "../base/errors.ts";
+import { bytesOf, createFile, fileStem, namesIn, readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, recordOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
@@ -63,10 +62,11 @@ export function metaDirectory(paths: Pick<PathsWithRules, "pi" | "meta">, agent:
 /** Reads a meta file. A corrupt one counts as missing, with the reason. */
 export function readMeta(file: string): ReadMeta {
   try {
-    const meta = metaIn(JSON.parse(readFileSync(file, "utf8")));
+    const text = readIfExists(file);
+    if (text === undefined) return { meta: undefined, problem: undefined };
+    const meta = metaIn(JSON.parse(text));
     return { meta, problem: meta ? undefined : "it is not a session's meta" };
   } catch (error) {
-    if (hasCode(error, "ENOENT", "ENOTDIR")) return { meta: undefined, problem: undefined };
     const problem = error instanceof SyntaxError ? "it is not JSON" : describeError(error);
     return { meta: undefined, problem };
   }

@@ -7,7 +7,7 @@ import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { ensureDirectory } from "../base/files.ts";
+import { ensureDirectory, refuseDevice } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { damaged, isBusy, isDamage, isDiskError, isSqliteError, storageError } from "./storage-errors.ts";
 
@@ -88,6 +88,7 @@ const require = createRequire(import.meta.url);
  */
 export function openDatabase(path: string, options: { create?: boolean } = {}): SqlDatabase {
   const { create = true } = options;
+  refuseDevice(path);
   let driver: Driver | undefined;
   try {
     prepareFile(path, create);
@@ -103,12 +104,29 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
   }
 }
 
-/** Opens another program's database for reading, also beside that program, and leaves no file of ours there. */
-export function openForeign(path: string): SqlDatabase {
+/**
+ * Opens another program's database for reading, also beside that program, and leaves no file of ours there. The tables that
+ * are read must be tables: a view or a virtual table runs as long as it likes, and cannot be interrupted.
+ *
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when one is none.
+ */
+export function openForeign(path: string, tables: readonly string[]): SqlDatabase {
+  refuseDevice(path);
   const isInUse = existsSync(`${path}-wal`);
   const driver = openDriver(path, { uri: isInUse ? undefined : immutableUri(path) });
   driver.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-  return wrapDriver(driver, path, "it is another program's");
+  const db = wrapDriver(driver, path, "it is another program's");
+  try {
+    const find = db.prepare(
+      "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' AND lower(name) = ?",
+    );
+    const missing = tables.find((table) => find.get(table) === undefined);
+    if (missing === undefined) return db;
+    throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it has no table "${missing}"`);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
 }
 
 /** Returns a URI that opens a file as immutable: without locks, and without files beside it. */

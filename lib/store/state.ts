@@ -4,9 +4,9 @@
  * overwritten immediately (secure_delete).
  */
 
-import { existsSync, realpathSync, renameSync } from "node:fs";
+import { realpathSync, renameSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
-import { bytesOf, isFile, readIfExists, realPathOf, remove, replaceFile } from "../base/files.ts";
+import { bytesOf, hasContent, isFile, readIfExists, realPathOf, remove, replaceFile } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
@@ -46,9 +46,9 @@ export function withState<T>(paths: StatePaths, work: (state: Store) => T): T {
   }
 }
 
-/** Runs `work` on `state.db` if the file exists. */
+/** Runs `work` on `state.db` if there is one. */
 export function withExistingState<T>(paths: StatePaths, work: (state: Store) => T): T | undefined {
-  return existsSync(paths.state) ? withState(paths, work) : undefined;
+  return hasContent(paths.state) ? withState(paths, work) : undefined;
 }
 
 /** Removes deleted data from the database file and its WAL. */

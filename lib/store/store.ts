@@ -5,7 +5,7 @@
 
 import { existsSync, type Stats, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn, remove } from "../base/files.ts";
+import { hasContent, namesIn, remove } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 import { INDEX_VERSION, openVersioned, PARTS, type Versioned } from "./carry-over.ts";
@@ -29,7 +29,7 @@ export function openStore(path: string, options: Omit<Versioned, "schema" | "ver
 
 /** Runs `work` on the index, then closes it; undefined where there is none. */
 export function withExistingStore<T>(path: string, work: (store: Store) => T): T | undefined {
-  if (!existsSync(path)) return undefined;
+  if (!hasContent(path)) return undefined;
   const store = openStore(path, { create: false });
   try {
     return work(store);

@@ -47,6 +47,11 @@ interface Reading {
 
 export type Clean = Rules["clean"];
 
+/** The most rows that are read at once: of sessions the newest, of one session its messages, and their parts. */
+export const ROWS_MAX = 200_000;
+/** The longest row that is read: a longer one is no message, and would take all memory. */
+export const DATA_MAX = 16 * 1024 * 1024;
+
 /** How far a session was copied: when it had changed, the hash of its title, which may be forgotten, and its last place. */
 type Copied = Record<string, [changed: number, title: number, last: string]>;
 
@@ -105,7 +110,7 @@ export function copySessions(options: CopyOptions): void {
 /** Copies what is new in one database; returns whether that was all, and why sessions could not be read. */
 function copyFrom(file: string, copied: Copied, options: CopyOptions): { isAll: boolean; failed: string[] } {
   const { reader, rules } = options;
-  const db = openForeign(file);
+  const db = openForeign(file, reader.tables);
   const until = Date.now() + COPY_MS;
   const failed: string[] = [];
   try {

@@ -5,9 +5,9 @@
  * Cursors are byte offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
  */
 
-import { closeSync, existsSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, readSync } from "node:fs";
 import { hasCode } from "../base/errors.ts";
-import { PACKED, unpack, unpackedBytes } from "../base/files.ts";
+import { openToRead, PACKED, unpack, unpackedBytes } from "../base/files.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Format } from "./format.ts";
@@ -51,11 +51,11 @@ export function withFile<T>(file: string, use: (descriptor: number, size: number
 /** Opens a transcript for the functions of this file: where it is compressed, its rows are read as if it were not. */
 export function openTranscript(file: string): number {
   try {
-    return openSync(file, "r");
+    return openToRead(file);
   } catch (error) {
     if (!hasCode(error, "ENOENT") || !existsSync(file + PACKED)) throw error;
   }
-  const descriptor = openSync(file + PACKED, "r");
+  const descriptor = openToRead(file + PACKED);
   const { size, mtimeMs } = fstatSync(descriptor);
   const key = `${file} ${size} ${mtimeMs}`;
   const rows = unpacked?.key === key ? unpacked.rows : Buffer.alloc(0);

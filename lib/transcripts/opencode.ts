@@ -1,7 +1,7 @@
 /** opencode's sessions, which it keeps as rows of a database: messages, and their parts. */
 
 import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { type Clean, type HostDatabase, redacted } from "./database.ts";
+import { type Clean, DATA_MAX, type HostDatabase, ROWS_MAX, redacted } from "./database.ts";
 import { isoTime, withoutOwnWords } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -10,7 +10,7 @@ export const database: HostDatabase = {
 
   sessions(db) {
     const query = `SELECT id, parent_id, directory, title, time_created, time_updated FROM session
-      ORDER BY time_updated DESC`;
+      ORDER BY time_updated DESC LIMIT ${ROWS_MAX}`;
     return db
       .prepare(query)
       .all()
@@ -27,11 +27,19 @@ export const database: HostDatabase = {
   /** Reads up to the first message that is still being written: another one after it ends that. */
   read(db, session, { after, clean }) {
     const messages = db
-      .prepare("SELECT id, time_created, data FROM message WHERE session_id = ? ORDER BY time_created, id")
+      .prepare(
+        `SELECT id, time_created, data FROM message WHERE session_id = ? AND length(data) <= ${DATA_MAX}
+         ORDER BY time_created, id LIMIT ${ROWS_MAX}`,
+      )
       .all(session);
     const from = messages.findIndex(({ id }) => id === after) + 1;
     const parts = Map.groupBy(
-      db.prepare("SELECT message_id, data FROM part WHERE session_id = ? ORDER BY id").all(session),
+      db
+        .prepare(
+          `SELECT message_id, data FROM part WHERE session_id = ? AND length(data) <= ${DATA_MAX}
+           ORDER BY id LIMIT ${ROWS_MAX}`,
+        )
+        .all(session),
       ({ message_id }) => String(message_id),
     );
     const lines: JsonRecord[] = [];
