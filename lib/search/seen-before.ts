@@ -89,6 +89,8 @@ interface ToldEnd extends End {
 const RUNS_MAX = 500;
 /** The most ends that are compared of an owner, the newest: more of them say the same. */
 const ENDS_MAX = 8;
+/** The most sessions of an owner in which an end is looked for, the newest: 100 of 60 calls each take 20 ms. */
+const SESSIONS_MAX = 100;
 /** The fewest owners who must have had an end, before another person's is told. */
 const OWNERS_MIN = 2;
 /** Lines after a failure in which its end is looked for. */
@@ -229,7 +231,8 @@ function agreedEnd(
 /** Returns the newest ends of an owner that may be told, one of each session at most. */
 function endsOf(runs: readonly Occurrence[], error: { key: number; line: string }, asked: Asked): ToldEnd[] {
   const ends: ToldEnd[] = [];
-  for (const [last] of Map.groupBy(runs, ({ session }) => session.id).values()) {
+  const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
+  for (const [last] of sessions.slice(0, SESSIONS_MAX)) {
     const end = last && endIn(last, error, asked);
     const said = end && saidOf(end, error.line, asked);
     if (said) ends.push({ ...end, said });
