@@ -8,11 +8,10 @@
 import { readFileSync } from "node:fs";
 import { lookForDigest } from "../lib/activity/look.ts";
 import { readTold, toldOn } from "../lib/activity/told.ts";
-import { parseStrictly } from "../lib/base/command.ts";
+import { commandLine, parseStrictly } from "../lib/base/command.ts";
 import { parseRecord, stringOf } from "../lib/base/json.ts";
-import { isTerminal } from "../lib/base/output.ts";
+import { isTerminal, writeFully } from "../lib/base/output.ts";
 import { counted } from "../lib/base/text.ts";
-import { print, runMain, switches } from "../lib/cli.ts";
 import {
   currentDirectory,
   hookEnvironment,
@@ -86,15 +85,26 @@ function readInput(): string {
   }
 }
 
-function main(args: string[]): void {
-  const { values } = parseStrictly(args, switches("json", "quiet"));
+/** Returns what is printed: nothing where it is switched off or fails, since a host shows whatever it is. */
+function answer(isJson: boolean): string {
   try {
     const status = readStatus(readInput(), new Date());
-    if (values.json) print(JSON.stringify(status ?? null));
-    else if (status) print(describe(status));
+    if (isJson) return `${JSON.stringify(status ?? null)}\n`;
+    return status ? `${describe(status)}\n` : "";
   } catch {
-    // a host shows what is printed: nothing is better than an error in its place
+    return "";
   }
 }
 
-if (import.meta.main) await runMain(USAGE, main);
+/** Flags cost twice what the line does: a host gives none. */
+async function runWithFlags(): Promise<void> {
+  const { runMain, switches } = await import("../lib/cli.ts");
+  await runMain(USAGE, (args) => {
+    writeFully(answer(parseStrictly(args, switches("json", "quiet")).values.json));
+  });
+}
+
+if (import.meta.main) {
+  if (commandLine().length === 0) writeFully(answer(false));
+  else await runWithFlags();
+}
