@@ -1,5 +1,5 @@
-import { expect, test } from "bun:test";
-import { type Activity, renderDigest } from "../lib/activity/digest.ts";
+import { describe, expect, test } from "bun:test";
+import { type Activity, type ListedActivity, renderDigest } from "../lib/activity/digest.ts";
 
 function activity(name: string, fields: Partial<Activity> = {}): Activity {
   const said = { firstUser: null, lastAssistant: null };
@@ -113,4 +113,39 @@ test("renderDigest() never exceeds its limit nor cuts a line, whatever the limit
       expect({ line, isKnown }).toEqual({ line, isKnown: true });
     }
   }
+});
+
+describe("renderDigest() says each thing once", () => {
+  const lines = (activities: ListedActivity[]) =>
+    renderDigest(activities, { maxChars: 500 })?.split("\n").slice(1);
+
+  test("equal lines are one, and a name is not followed by the same words", () => {
+    expect(
+      lines([
+        activity("nightly", { id: "1", firstUser: "check the links", ran: 1 }),
+        activity("nightly", { id: "2", firstUser: "check the links", ran: 1 }),
+        activity("Deploy the shop", { firstUser: "deploy the shop.", ran: 2 }),
+        activity("Deploy the shop", { id: "3", firstUser: "Deploy the shop, then the docs" }),
+        activity("deploy", { id: "4", firstUser: "deployment is broken" }),
+      ]),
+    ).toEqual([
+      '- 2 sessions: "check the links" -> each ran 1 command',
+      '- "Deploy the shop" (3m ago, 2 messages) -> ran 2 commands',
+      '- "Deploy the shop" (3m ago, 2 messages): "…, then the docs"',
+      '- deploy (3m ago, 2 messages): "deployment is broken"',
+    ]);
+  });
+
+  test("runs without a person are counted, and what is left out says how many edited files here", () => {
+    const run = (id: string, edited: string[] = []) =>
+      ({ ...activity(id, { firstUser: `summarise ${id}`, edited }), isCounted: true }) as const;
+    expect(
+      lines([run("a"), activity("discord", { firstUser: "hello" }), run("b", ["x.ts"]), run("c")]),
+    ).toEqual([
+      '- discord (3m ago, 2 messages): "hello"',
+      "- +3 more sessions, 1 of which edited files here",
+    ]);
+    expect(lines([run("a")])).toEqual(["- +1 more session"]);
+    expect(lines([run("b", ["x.ts"])])).toEqual(["- +1 more session, which edited files here"]);
+  });
 });

@@ -148,6 +148,6 @@ describe("activity.digest", () => {
       expect(await home.prompt(`see @@${ID.slice(0, 8)}`)).toStartWith("[Session References]");
     }
     home.configure({});
-    expect(await home.prompt("hello")).toContain("deploy the shop");
+    expect(await home.prompt("hello")).toContain("Deploy the shop");
   });
 });

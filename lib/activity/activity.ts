@@ -26,6 +26,8 @@ export interface SessionActivity {
   advance: Advance | undefined;
   /** Lines that could not be read. */
   skipped: number;
+  /** Whether a program ran it for one answer. */
+  isHeadless?: boolean | undefined;
 }
 
 interface ReadingOptions {
@@ -59,7 +61,10 @@ interface PendingRead {
   stat: Stats;
 }
 
-/** Reads what each session did. `problems` has a sentence for each one that could not be read. */
+/** The newest sessions that are read before any older one: a fork and its original are both in use. */
+const TOGETHER = 10;
+
+/** Reads what each session did, given newest first. `problems` has a sentence for each one that could not be read. */
 export function readActivities(
   sessions: readonly Session[],
   options: ReadingOptions,
@@ -83,11 +88,14 @@ export function readActivities(
     if (readings.length > 0 && Date.now() > half) break;
     readings.push(...attempt(session, () => prepare(session, options, isOver)));
   }
-  // Histories that were just copied here wait, so that they take no time from what is new; originals come before their
-  // forks, which begin with the same rows.
+  // Histories that were just copied here wait, so that they take no time from what is new. The newest are read first, since
+  // time may run out; among them originals come before their forks, which begin with the same rows.
+  const together = new Map(readings.map((reading, at) => [reading, Math.floor(at / TOGETHER)]));
+  const turnOf = (reading: PendingRead) => together.get(reading) ?? 0;
   readings.sort(
     (a, b) =>
       Number(a.isOld) - Number(b.isOld) ||
+      turnOf(a) - turnOf(b) ||
       compareText(a.head.startedAt ?? "", b.head.startedAt ?? "") ||
       a.stat.birthtimeMs - b.stat.birthtimeMs,
   );
@@ -95,7 +103,7 @@ export function readActivities(
   const sources = sourceReader(options.sources, isOver);
   const activities = readings.flatMap((reading, index) => {
     later.delete(reading.session.file);
-    if (index > 0 && isOver()) return [];
+    if ((turnOf(reading) > 0 || (reading.isOld && index > 0)) && isOver()) return [];
     const isSource = (file: string) => file !== reading.session.file && !later.has(file);
     const copiesOf = (part: Part) => copiesIn(part, { sources, isSource, isOver });
     return attempt(reading.session, () => read(reading, { copiesOf, rules, isOver }));
@@ -181,7 +189,7 @@ function read(
   // a last line without its end is looked at again when something was added to it
   const rest = isCut?.() || stat.size === progress.offset ? {} : { passed: stat.size };
   const advance = isSame ? { id: session.id, file: session.file, mark: { ...next, ...rest } } : undefined;
-  return { session, stats, advance, skipped: progress.skipped };
+  return { session, stats, advance, skipped: progress.skipped, isHeadless: head.isHeadless };
 }
 
 /** A turn or two, which take milliseconds to read. */

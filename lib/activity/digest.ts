@@ -36,6 +36,12 @@ export interface Activity {
   ran: number;
 }
 
+/** A session in the digest's lines. */
+export interface ListedActivity extends Activity {
+  /** Whether it is counted and not listed: a program's run for one answer. @default {false} */
+  isCounted?: boolean;
+}
+
 /** A file that both another session and the viewer edited. */
 export interface Overlap {
   /** The other session's. */
@@ -90,40 +96,50 @@ function addToolCall(stats: ActivityStats, { tool, at }: Entry): void {
  * @returns null when there is no news, or no space even to say that there is.
  */
 export function renderDigest(
-  activities: readonly Activity[],
+  activities: readonly ListedActivity[],
   { overlaps = [], maxChars }: { overlaps?: readonly Overlap[]; maxChars: number },
 ): string | null {
   if (activities.length === 0) return null;
   const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
-  const groups = groupAlike(activities);
+  const groups = groupAlike(activities.filter(({ isCounted = false }) => !isCounted));
+  const unlisted = activities.filter(({ isCounted = false }) => isCounted);
   const count = groups.length;
   // The most sessions that there can be room for.
   const most = Math.min(count, Math.floor(maxChars / LINE_MIN_CHARS));
   const quoted = groups.slice(0, most).map((group) => groupLine(group, true));
   const bare = groups.slice(0, most).map((group) => groupLine(group, false));
   for (let quotes = most; quotes >= 0 && most === count; quotes--) {
-    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, 0);
+    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, unlisted);
     if (countCodePoints(text) <= maxChars) return text;
   }
   for (let shown = Math.min(most, count - 1); shown >= 0; shown--) {
-    const text = compose(bare.slice(0, shown), warnings, groups.slice(shown).flat().length);
+    const text = compose(bare.slice(0, shown), warnings, [...groups.slice(shown).flat(), ...unlisted]);
     if (countCodePoints(text) <= maxChars) return text;
   }
-  const least = compose([], [], activities.length);
+  const least = compose([], [], activities);
   return countCodePoints(least) <= maxChars ? least : null;
 }
 
-function compose(lines: readonly string[], warnings: readonly string[], leftOut: number): string {
-  const more = leftOut > 0 ? [`- +${counted(leftOut, "more session", "more sessions")}`] : [];
-  return [HEADER, ...lines, ...warnings, ...more].join("\n");
+function compose(
+  lines: readonly string[],
+  warnings: readonly string[],
+  leftOut: readonly Activity[],
+): string {
+  const editing = leftOut.filter(({ edited }) => edited.length > 0).length;
+  const ofThem = editing > 0 && leftOut.length > 1 ? `, ${editing} of which edited files here` : "";
+  const edited = editing > 0 && leftOut.length === 1 ? ", which edited files here" : "";
+  const more = `- +${counted(leftOut.length, "more session", "more sessions")}${ofThem}${edited}`;
+  return [HEADER, ...lines, ...warnings, ...(leftOut.length > 0 ? [more] : [])].join("\n");
 }
 
-/** Groups sessions that began with the same words and did nothing, such as the many runs of one program. */
+/** Groups sessions of which the same is to be said, such as the many runs of one program. */
 function groupAlike(activities: readonly Activity[]): Activity[][] {
   const groups = new Map<string, Activity[]>();
   for (const activity of activities) {
-    const { id, firstUser } = activity;
-    const key = firstUser === null || whatWasDone(activity) !== "" ? `id ${id}` : `said ${firstUser}`;
+    const { id, name, firstUser } = activity;
+    const done = whatWasDone(activity);
+    const said = done === "" ? `said ${firstUser}` : `${name} said ${firstUser} did ${done}`;
+    const key = firstUser === null ? `id ${id}` : said;
     const group = groups.get(key);
     if (group) group.push(activity);
     else groups.set(key, [activity]);
@@ -134,16 +150,29 @@ function groupAlike(activities: readonly Activity[]): Activity[][] {
 function groupLine(group: readonly Activity[], withLastText: boolean): string {
   const [first, ...others] = group as [Activity, ...Activity[]];
   if (others.length === 0) return sessionLine(first, withLastText);
-  return `- ${counted(group.length, "session")}: ${quote(first.firstUser ?? "")}`;
+  const done = whatWasDone(first);
+  return `- ${counted(group.length, "session")}: ${quote(first.firstUser ?? "")}${done && ` -> each ${done}`}`;
 }
 
 function sessionLine(activity: Activity, withLastText: boolean): string {
   const { name, ageSeconds, messages, firstUser, lastAssistant } = activity;
-  const asked = firstUser === null ? "" : `: ${quote(firstUser)}`;
+  const words = firstUser === null ? "" : beyondName(firstUser, name);
+  const asked = words === "" ? "" : `: ${quote(words)}`;
   const outcome = [whatWasDone(activity)];
   if (withLastText && lastAssistant !== null) outcome.push(quote(lastAssistant));
   const done = outcome.filter(Boolean).join("; ");
   return `- ${quoteName(name)} (${formatAge(ageSeconds)} ago, ${counted(messages, "message")})${asked}${done && ` -> ${done}`}`;
+}
+
+/** Returns the words that a name does not say already: many names are the first words. */
+function beyondName(words: string, name: string): string {
+  const [said, called] = [words, name].map((text) => text.toLowerCase().replace(/[\s.!?…]+$/, "")) as [
+    string,
+    string,
+  ];
+  if (called.startsWith(said)) return "";
+  const isBeginning = said.startsWith(called) && /^[^\p{L}\p{N}]/u.test(said.slice(called.length));
+  return isBeginning ? `…${words.slice(called.length)}` : words;
 }
 
 function whatWasDone({ edited, read, ran }: Activity): string {

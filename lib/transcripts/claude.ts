@@ -52,6 +52,7 @@ export const format: Format = {
   readHead(record, head) {
     head.cwd ??= stringOf(record.cwd);
     head.startedAt ??= isoTime(record.timestamp);
+    head.isHeadless ??= typeof record.entrypoint === "string" ? record.entrypoint === "sdk-cli" : undefined;
     if (record.isSidechain === true && typeof record.agentId === "string") {
       head.parentId ??= stringOf(record.sessionId);
     }

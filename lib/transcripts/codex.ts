@@ -40,6 +40,7 @@ export const format: Format = {
       // Forks repeat the meta row of the session that they are of.
       if (head.id === undefined) head.parentId = stringOf(payload.parent_thread_id);
       head.id ??= stringOf(payload.id);
+      head.isHeadless ??= payload.source === "exec";
       head.remote ??= stringOf(recordOf(payload.git).repository_url);
     }
     if (record.type === "event_msg" && typedEvent(payload) !== undefined) head.typedEvents = true;

@@ -24,6 +24,8 @@ export interface Head {
   parentId?: string | undefined;
   /** Path of the transcript this one was forked from (pi). */
   forkedFrom?: string | undefined;
+  /** Whether a program started it for one answer, without a person at it. */
+  isHeadless?: boolean | undefined;
   /** Codex: whether typed messages are marked by events of their own. */
   typedEvents?: boolean | undefined;
 }
