@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import {
@@ -157,6 +157,21 @@ test("after failures an observer in the background waits, longer each time, and 
   const byHand = await observeSession(session, { ...context, complete: undefined, when: "all" });
   expect(byHand.status).toBe("observed");
   expect(readBackoff(home.paths, session.id)).toBeUndefined();
+});
+
+test("an observation that was paid for and cannot be kept is not paid for again at the next turn", async () => {
+  const session = sessionOf("claude", writeClaude(home, { rows: claudeRows(60) }));
+  const answer = answering({ observations: [{ priority: "red", text: "asked", sources: [1] }] });
+  const complete = async (request: Parameters<typeof answer>[0]) => {
+    // in the place of the ledger's file, as a disk that takes nothing any more
+    mkdirSync(ledgerFile(home.paths, session.id), { recursive: true });
+    return answer(request);
+  };
+  const context = { paths: home.paths, settings: defaultSettings(), complete: complete as typeof answer };
+  await expect(observeSession(session, context)).rejects.toThrow();
+  rmdirSync(ledgerFile(home.paths, session.id));
+  expect((await observeSession(session, context)).status).toBe("backing-off");
+  expect(answer.requests).toHaveLength(1);
 });
 
 /** A pi session: a trunk, and two branches that each have a ledger record of their own. */

@@ -3,7 +3,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { hasCode, SessionMemoryError } from "../base/errors.ts";
+import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
@@ -104,7 +104,11 @@ export async function runObserver(
   session: Pick<Session, "id">,
   { paths, backoff, now = Date.now, onObserved, ...options }: RunOptions,
 ): Promise<{ observed: ObserveOutcome; reflected?: ReflectOutcome }> {
-  const observed = await observe({ ...options, failures: backoff?.failures });
+  const observed = await observe({ ...options, failures: backoff?.failures }).catch((error) => {
+    // What cannot be kept was paid for: the next turn does not pay again at once.
+    noteAttempt(paths, { sessionId: session.id, failure: describeError(error), now: now() });
+    throw error;
+  });
   const { failure, ledger } = observed;
   if (failure !== undefined || backoff) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
   await onObserved?.(observed);
