@@ -95,6 +95,12 @@ const TRAPS = [
   ..."Authorization: |\x9d|\x90\x9d|\x1b]\x9d|<password>|sshpass -p |password is |mnemonic: abc |${A_KEY:-|key = key = |keykeykey|AAAAAAAAAAAAAAAAAAAAA%|AAAAAAAAAAAAAAAAAAAAAA|0-us1|<a|`|[Session |\n".split(
     "|",
   ),
+  ..."-u a |-u a -p |PDO('a', |nect(nect(|login(\"a\",|value: abcd\nname: |contraseña a a |密码：|パスワードは8|cat a/secret/secret |op read op:".split(
+    "|",
+  ),
+  ...'({password: a1b2c,;((((password=a;f(password=a,;{{{{password: a1,;"A_PASSWORD=;a:b@tcp(;:thin:a/;mysql ","'.split(
+    ";",
+  ),
   `-----BEGIN ${"PRIVATE"} KEY-----`,
   `-----BEGIN ${"PRIVATE"} KEY-----\nMIIEaaaaaaaaaaaaaaaaaaaaaaaa\n`,
   `-----BEGIN ${"PRIVATE"} KEY-----\n\n\n-----END`,

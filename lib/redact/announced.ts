@@ -10,21 +10,17 @@
 import {
   asksForValue,
   contentStart,
-  HASH,
   isFieldName,
   isHex,
   isStandIn,
   isUuid,
   isWords,
+  LOOK,
   lineStart,
   longestPart,
   lookAt,
   looksRandom,
-  MIXED,
-  NONE,
-  RANDOM,
-  SCRAMBLED,
-  WORD,
+  SENTENCE,
 } from "./looks.ts";
 import type { Found } from "./secrets.ts";
 
@@ -49,24 +45,26 @@ const PARTS: Record<string, string> = {
   // `: &str =`, `{ get; set; } =`, `<const> =`, `[] =`
   "@t": "(?:\\s{0,4}:\\s{0,4}[^\\n=\"'`:;,]{1,50}|\\s?\\{[^{}\\n=]{1,40}\\}|\\s?<\\w{1,20}>|\\[\\w{0,6}\\])\\s{0,4}=\\s{0,4}",
   "@b": "(?:(?:bearer|basic|token|apikey|digest|negotiate)[ \\t]{1,4})?",
-  "@p": "(?: (?:for|of|to|on|at|in|für|zu|de|pour|para) [\\w@.'/-]{1,40}(?: [\\w@.'/-]{1,40}){0,3}?)",
-  "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|to|still|called|ist|lautet|est|es|é|är|er|jest|je))",
+  "@p": "(?: (?:for|of|to|on|at|in|from|für|zum?|zur|von|d[aeiou]s?|del(?:la)?|pour|para|per|voor|van|för|till?|på|do|ke?) [^\\s:;,=!?\"'()|<>]{1,40}(?: [^\\s:;,=!?\"'()|<>]{1,40}){0,3}?)",
+  "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|to|still|called|ist|lautet|est|es|è|é|är|er|jest|je|este|это|c'est|هي|هو|είναι|है))",
+  "@n": "[\\s+>|-]{1,40}(?:\\d{1,6}[→:|\\t-][\\s+>|-]{0,40})?",
 };
 /** The ways from a name to its value: it can be nothing else, it may be code, it is said in a sentence, or it only follows. */
 const WAYS = compileTable(
   String.raw`
 certain @c@t@w@s
-argument ["']\s{0,4},\s{0,8}@s@b
+argument \]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,8}@s@b
 certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
 certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
-certain ["']?(?:,\s{0,40}|\s{1,40}|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
+certain ["']?(?:,\s{0,40}|@n|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
 element ["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>
 certain @c\s{0,24}@a\s{0,24}@w@s@b
 written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
 said \(\s{0,4}@s
 said @c(?:@p?@v{1,4}:?|@p:)\s{1,2}@q{0,2}
+foreign (?: [^\s:;,=!?"'()|<>]{1,40}){0,4}?(?: (?:to|e|[—–-])|@v:?|\s?[:：])\s{1,2}@q{0,2}
 said \s{0,2}(?:是|为|は|가|는|은)\s{0,2}@q?
-near (?:\s{0,8}\|\s{0,8}|["']?[ \t]{1,8})["']?
+near (?:\s{0,8}\|\s{0,8}|["']?[ \t]{1,8}(?:-[A-Z]\w{1,20}[ \t]{1,4}){0,2})["']?
 `,
   PARTS,
   "iy",
@@ -92,11 +90,20 @@ function findNamed(text: string, name: Name, found: Found): number {
   const before = text.slice(Math.max(0, name.start - 120), name.start);
   // a model's signature under its thinking is no secret, one in an address opens it
   if (/sig(?:nature)?$/i.test(name.text) && !/[?&;]$/.test(before)) return name.end;
+  const [, earlier = "", rest = ""] = VALUE_BEFORE.exec(before) ?? [];
+  const at = name.start - earlier.length - rest.length;
+  const given = { text: earlier, start: at, end: at + earlier.length, way: "certain", isQuoted: true };
+  if (earlier !== "" && isSecret(given, { name, before, text })) found(given.start, given.end, name.kind);
   for (const [way, pattern] of WAYS) {
     pattern.lastIndex = name.end;
     if (!pattern.test(text)) continue;
     const start = pattern.lastIndex;
-    if (way === "argument" && !/\([^()]*["'`]$|\[["'`]Authorization$|\[["'`]$/.test(before)) continue;
+    if (
+      way === "argument" &&
+      !/\([^()]*["'`][^"'`()]{0,30}$|\[["'`](?:Authorization)?$|\["[^[\]]*"-*$/.test(before)
+    )
+      continue;
+    if (way === "foreign" && !IN_OTHER_LANGUAGE.test(name.text)) continue;
     if (
       way === "element" &&
       !(/<[^<>\n]*$|<key>$/.test(before) && text.slice(start, start + 500).includes("</"))
@@ -119,11 +126,14 @@ function readValue(text: string, start: number, way: string): Value | undefined 
     const quoted = end === -1 || end - start > QUOTED_MAX ? "\n" : text.slice(start, end);
     if (!quoted.includes("\n")) return { text: quoted, start, end, way, isQuoted: true };
   }
+  const whole = /(["'])[A-Z0-9_]{1,60}=$/.exec(text.slice(Math.max(0, start - 62), start))?.[1];
+  const close = whole === undefined ? -1 : text.slice(start, start + 200).search(`${whole}|[\\s$\\\\]`);
+  if (close > 0 && text[start + close] === whole)
+    return { text: text.slice(start, start + close), start, end: start + close, way, isQuoted: true };
   BARE.lastIndex = start;
   const bare = BARE.exec(text)?.[0];
-  return bare === undefined
-    ? undefined
-    : { text: bare, start, end: start + bare.length, way, isQuoted: false };
+  if (bare === undefined) return undefined;
+  return { text: bare, start, end: start + bare.length, way, isQuoted: false };
 }
 
 /** Environment variables and npm's `_authToken`: no code follows `=`, but the value itself. */
@@ -132,6 +142,19 @@ const VARIABLE = /^(?:[A-Z0-9_]+|_[a-z]\w*)$/;
 const BEFORE =
   /\b(?:user(?:name)?|login|email|host|port|database)["']?\s?[:=]\s?\S*\s+$|\blogin\s+\S{1,100}\s+$|\b(?:ENV|setx|setenv) +$/i;
 
+const IN_OTHER_LANGUAGE =
+  /[^\0-\x7f]|(?:wort|passe|senha|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode)$/i;
+/** Letters that go on behind a value without a blank. */
+const UNSPACED = /[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]/;
+/** A value given before its name: `value: x`, then `name: PASSWORD`. */
+const VALUE_BEFORE = new RegExp(
+  `\\bvalue["']?\\s?[:=]\\s?["']?([^"'\\n]{4,80}?)(["']?,?${PARTS["@n"]}["']?(?:name|key)["']?\\s?[:=]\\s?["']?)$`,
+  "i",
+);
+/** An open call, an object of code, a declaration: what is given there bare is a variable. */
+const IN_CODE =
+  /(?:[\w)\]>]\s?\(|(?:[=(,:]|=>|return)\s*\{)(?:[^(){}"'`]|"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)*$|\b(?:const|let|var|val|final|auto|def)\s[^=\n]*$/;
+
 function isSecret(
   value: Value,
   { name, before, text }: { name: Name; before: string; text: string },
@@ -139,64 +162,80 @@ function isSecret(
   const { way, isQuoted } = value;
   const between = text.slice(name.end, value.start);
   const hasScheme = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$/i.test(between);
+  if (text.startsWith(":?", name.end)) return false; // what is said where a variable is missing
+  if (!isQuoted && UNSPACED.test(name.text))
+    value.end = value.start + (value.text.search(UNSPACED) + 1 || value.text.length + 1) - 1;
+  const isLast = /^["'`*\]}\s]{0,8}?(?:\n|$)/.test(text.slice(value.end, value.end + 9));
   const isVariable =
     VARIABLE.test(name.text) &&
-    (between.startsWith("=") || way === "certain" || /\b(?:ENV|setx|setenv) +$/.test(before));
+    (between.startsWith("=") ||
+      way === "certain" ||
+      (isLast && /^["']?:\s/.test(between) && /[A-Z]_|WORD|PHRASE/.test(name.text)) ||
+      /\b(?:ENV|setx|setenv) +$/.test(before));
+  const isPair =
+    between === "=" &&
+    (/;\s?$/.test(before) || /^;\s?[\w ]{1,40}=/.test(text.slice(value.end, value.end + 44)));
+  const isOption = name.text.startsWith("-");
   const isParameter = /^[:=]/.test(between) && /[?&]$|\$\{$/.test(before);
-  const isPlace = name.text.includes(".") || BEFORE.test(before) || isLine(text, name, value);
+  const isBehind = BEFORE.test(before);
+  const isLine = isLast && isFirst(text, name);
+  const isPlace = name.text.includes(".") || isBehind || isLine;
   const isCertain =
     way === "certain" ||
     isVariable ||
     hasScheme ||
     isParameter ||
-    /^-|^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw)$/.test(name.text) ||
+    isPair ||
+    isOption ||
+    /^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw)$/.test(name.text) ||
     (between === "=" && isPlace) ||
-    (/\*\*|__/.test(between) && isLine(text, name, value)) ||
-    (BEFORE.test(before) && (way === "near" || isLine(text, name, value)));
+    (isLine && /\*\*|__/.test(between)) ||
+    (isBehind && (isLine || way === "near"));
   if (!isCertain && !isQuoted) value.end -= value.text.length - value.text.replace(/[.,:;!?*]+$/, "").length;
   const v = value.text.slice(0, value.end - value.start);
-  if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isVariable, way });
+  if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isVariable: isVariable || isOption, way });
   if (!isQuoted && /[([]/.test(text.charAt(value.end))) return false;
   const look = lookAt(v);
   if (name.level === TOKEN) {
     const part = lookAt(longestPart(v));
-    if (part === RANDOM || (isCertain && part === SCRAMBLED && v.length >= 16)) return true;
+    if (part === LOOK.RANDOM || (isCertain && part === LOOK.SCRAMBLED && v.length >= 16)) return true;
     // a hash has no 0x before its 64 digits
-    if (look !== HASH || /^0x[0-9a-f]{64}$/i.test(v)) return look === HASH;
+    if (look !== LOOK.HASH || /^0x[0-9a-f]{64}$/i.test(v)) return look === LOOK.HASH;
     return isCertain && (hasScheme || name.kind === "token" || (!isUuid(v) && (isVariable || isParameter)));
   }
-  if (look === RANDOM) return true;
-  if (isVariable && look !== NONE && v.length >= 8) return !(v.includes("/") && isWords(v));
+  if (look === LOOK.RANDOM) return true;
+  if (isVariable && look !== LOOK.NONE && v.length >= 8) return !(v.includes("/") && isWords(v));
   const isGiven = isCertain || way === "written";
   if (name.level === SECRET) {
-    if (look === HASH || !isGiven || v.length < 8 || isFieldName(v)) return look === HASH && isGiven;
-    if (look === MIXED) return isCertain ? !isWords(v) : /[^\w.:/|-]/.test(v);
-    return look === SCRAMBLED && isCertain;
+    if (look === LOOK.HASH || !isGiven || v.length < 8 || isFieldName(v))
+      return look === LOOK.HASH && isGiven;
+    if (look === LOOK.MIXED) return isCertain ? !isWords(v) : /[^\w.:/|-]/.test(v);
+    return look === LOOK.SCRAMBLED && isCertain;
   }
-  if (isCertain) return look >= WORD;
-  // `call({ password: input1, host: db1 })` is code
   const isCode =
-    !isQuoted && look === MIXED && /^[A-Za-z_]\w*$/.test(v) && /[,)};]/.test(text.charAt(value.end));
-  if (look < MIXED || v.length < 5) return false;
-  if (isGiven) return !isCode;
+    way === "written" &&
+    /^[A-Za-z_]\w*[,)};]/.test(v + text.charAt(value.end)) &&
+    (IN_CODE.test(before.replace(/["'`]$/, "")) || (between !== "=" && isFirst(text, name)));
+  if (isCode && !isVariable && !isOption) return false;
+  const isWord = isBehind ? isQuoted : isVariable || (isOption && between === "=");
+  if (isCertain) return look >= LOOK.WORD || (isWord && isGivenWord(v));
+  if (look < LOOK.MIXED || v.length < 5) return false;
+  if (isGiven) return true;
   if (/[/\\]|\w\.\w|::/.test(v)) return false;
   if (between.includes("|")) return isFirst(text, name);
   return way === "said" || (!/^pass$/i.test(name.text) && (isQuoted || (/\d/.test(v) && !isWords(v))));
 }
 
-/** Several words are a passphrase where a variable or a sentence can mean nothing else. */
+/** Several words are a passphrase where a variable or an option can mean nothing else, or where they make no sentence. */
 function isPhrase(
   v: string,
   { name, isVariable, way }: { name: Name; isVariable: boolean; way: string },
 ): boolean {
-  if (v.length > 200 || name.level < SECRET || isFieldName(v) || asksForValue(v)) return false;
+  const count = v.split(/\s+/).length;
+  if (v.length > 200 || name.level < SECRET || isStandIn(v) || SENTENCE.test(v)) return false;
+  if (asksForValue(v) && count < 3) return false;
   if (isVariable || name.level < PASSWORD || way === "near") return isVariable;
-  return (/\d/.test(v) || !/[A-Z.,]/.test(v)) && v.split(/\s+/).length <= 8;
-}
-
-/** `password=sqlroot`, alone on its line as in a file of settings. */
-function isLine(text: string, name: Name, { end }: Value): boolean {
-  return isFirst(text, name) && /^["'`*\]}\s]{0,8}?(?:\n|$)/.test(text.slice(end, end + 9));
+  return (/\d/.test(v) || !/[A-Z.,]/.test(v)) && count <= 8;
 }
 
 /** Returns whether a name is the first on its line, or in the first cell of a row. */
@@ -221,7 +260,7 @@ const ENDINGS: [level: number, endings: string][] = [
 const NAME_ENDS = `(?:${ENDINGS.map(([, endings]) => endings).join("|")})(?![a-z])`;
 /** Names beyond ASCII, looked for only in texts with such letters. */
 const FOREIGN_NAMES =
-  /contraseña|hasło|şifre|lösenord|jelszó|пароль|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|كلمة (?:المرور|السر)|סיסמה|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
+  /contraseñas?|hasł[aoe]m?|şifre(?:si|m|niz)?|parolası|lösenord(?:et)?|salasana(?=ä)|jelsz(?:ó|av)[a-z]{0,3}|парол[ьяіюеи]м?|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|كلمة (?:ال)?(?:مرور|سر)|סיסמ[הת]|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
 const LEVELS = ENDINGS.map(
   ([level, endings]) => [level, new RegExp(`^(?:${endings.replace("(?==)", "")})$`, "i")] as const,
 );
@@ -286,40 +325,37 @@ function kindOf(ending: string, level: number): string {
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
 const PLACE_WORDS =
-  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|identified|wifi:|sudo -S|chpasswd|login -|from-literal|net use |htpasswd|rabbitmqctl|(?<![\\w./-])(?:sshpass|vault|mysql\\w*|mariadb|redis-cli|mongo\\w*|cqlsh|mosquitto_\\w+|sqlcmd|bcp|ipmitool|zip|unzip|7z|u?n?rar|ldap[a-z]+|openssl|ssh-keygen|wl?freerdp|xl?freerdp|smbclient|curl|wget|xh|https?|hurl) ";
+  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login -|log ?in(?= with| as| is|:)|-u |from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<![\\w.]|\\w-)(?:sshpass|vault|mysql\\w*|mariadb|redis-cli|mongo\\w*|cqlsh|mosquitto_\\w+|sqlcmd|bcp|ipmitool|zip|unzip|7z|u?n?rar|ldap[a-z]+|openssl|ssh-keygen|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
 
 /** Kinds, and what precedes a value; `@a` matches other arguments, `@v` the value, bare or in quotes. */
 const COMMANDS = String.raw`
 password (?:sshpass|mongo\w*|cqlsh)@a -p ?@v
 password (?:mysql\w*|mariadb|7z|u?n?rar)@a -p@v
-password login -(?:@a -)?p @v
-password redis-cli@a -a @v
 password (?:sqlcmd|bcp|ipmitool|zip|unzip|mosquitto_\w+)@a -P ?@v
-password ldap\w+@a -[ws] @v
-password openssl@a -(?:k |(?:pass(?:in|out)? )?pass:)@v
-password ssh-keygen@a -[NP] @v
-password [wx]l?freerdp@a /p:@v
-password smbclient@a -U ?["']?[^\s%"']{1,60}%@v
-password (?:curl|wget|xh|https?|hurl)@a (?:-u|-a|--(?:proxy-)?user)[ =]{1,2}["']?[^\s:"'$]{1,100}:@v
-password htpasswd -\w*b\w* \S{1,100} \S{1,60} @v
-password rabbitmqctl \w+ \S{1,60} @v
-password vault@a (?:pass(?:word)?|secret|token)=@v
-password (?<=wpa_)passphrase \S{1,60} @v
-password net use \S{1,4} \S{1,200} @v(?= /user)
+password (?:redis-cli@a -a|login -(?:@a -)?p|ldap\w+@a -[ws]|ssh-keygen@a -[NP]) @v
+password (?:openssl@a -(?:k |(?:pass(?:in|out)? )?pass:)|freerdp@a /p:|smbclient@a -U ?["']?[^\s%"']{1,60}%)@v
+password (?:curl|wget|xh|https?|hurl)@a (?:-u|-a|--(?:proxy-)?user)(?:=| ){1,2}["']?[^\s:"'$]{1,100}:@v
+password (?:htpasswd -\w*b\w* \S{1,100}|rabbitmqctl \w+|(?<=wpa_)passphrase|net user(?=[^\n]* /)) \S{1,60} @v
+password (?:vault@a (?:pass(?:word)?|secret|token)=|net use \S{1,4} \S{1,200} (?=\S{1,99} /user))@v
+password -u @w @a-[pP] ?@d
 password from-literal[= ]["']?[\w.-]{1,60}=@v
-password (?:(?<=set_)password|auth=)\((?:["'][^"'\n]{1,100}["'], ?){1,2}["']([^"'\n]{4,200})["']
 password PASSWORD\s{0,4}[=(]?\s{0,4}N?'([^'\n]{3,200})'
-password (?<=echo ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?(?:sudo )?)(?:sudo -S|chpasswd)
+password (?<=(?:echo|printf)(?: -\w{1,3}| ["']%s(?:\\n)?["'])? ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?[^|\n]{0,80}?)(?:sudo -S|chpasswd|password-stdin)
 pin (?:PIN|[Pp]in [Cc]ode)@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
+secret (?:(?<=op )read op:|(?<=read ["']?)op:|get-secret|secrets versions|auth token|(?<=\|\s{0,4})base64 -(?:d|D|-decode)|pass show|(?<=output -)raw |(?<=-)field=)@l
 `;
+
 const SENTENCES = String.raw`
+password (?:pdo|nect(?:ion)?)\((?:@x, ?){0,1}@x, ?(?:@u, ?["']([^"'\n/:.\s]{4,200})["']|(?<=["'], ?)["']([^"'\n/:.\s-]{0,99}\d[^"'\n/:.\s-]{0,99})["'])
+password (?:(?<=set_)password|auth ?= ?|(?<=basic_?|plain|digest|proxy)auth|authenticate|log[io]n|credentials?)\((?:@x, ?)?@u, ?["']([^"'\n\s-][^"'\n\s]{3,200})["']
 password identified(?: with [\w'"]{1,40})? (?:by|as)\s{1,4}["']([^'"\n]{3,200})["']
-password (?:creds|credentials?|auth)["']?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})
+password (?:creds|credentials?|auth|log ?in(?: with| as| is|:))["']?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})
 password (?<=\buse[ds]? ["']?(@m[^\s"'<>]{6,100})["']? as (?:\w{1,12} ){0,2})pass(?:word|phrase)(?! \w)
 password (?<=(?:create|alter)\s+(?:user|role|login)\s[^\n;']{0,100})password\s{0,4}=?\s{0,4}'([^'\n]{3,200})'
 password wifi:(?:[STH]:[^;\n]{0,64};){0,3}P:([^;\n]{4,100});
 code (?<=(?:tion|time|ity|login|sign-?in|2fa|mfa) (?:pass)?)code(?: is|:)@s(\d{3}[ -]\d{3}|\d{4,8})(?!\w|[.-]\w)
-password passphrase@s(?:[:=]|is)@s((?:[a-z]{3,12}[ -]){3,9}[a-z]{3,12})(?=["'.,;\s]|$)
+password pass(?:phrase|word)@s(?:[:=]|is)@s(?![^\n]{0,99}@r)((?:[a-z]{3,12}[ -]){3,9}[a-z]{3,12})(?=["'.,;\s]|$)
+secret (?<=\bcat [\w~./-]{0,80})(?:pass(?:word|phrase)?|token|secret(?:s/[\w.-]{1,60})?)(?:\.txt)?(?=\s)@l
 code otp(?: is|:)@s(\d{3}[ -]\d{3}|\d{4,8})(?!\w|[.-]\w)
 pin (?<=\b(?:my|your|card|door|alarm|sim|phone|unlock) )pin@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
 code (?<=(?:recovery|backup|scratch|emergency) )codes\W{1,8}((?=[^\n]{0,20}\d)@c(?:["',;\s]{1,4}@c){0,20})
@@ -329,7 +365,13 @@ mnemonic (?:mnemonic|wallet|seed|phrase)(?:[ _-](?:phrase|words))?@s(?:[:=]|is|a
 const PLACE_PARTS: Record<string, string> = {
   "@a": "[^\\n;]{0,200}?",
   "@v": "(?:\"([^\"$\\n]{3,100})\"|'([^'$\\n]{3,100})'|[\"']?([^\\s\"'|;&<>$:/-][^\\s\"'|;&<>]{2,199}))",
+  "@w": "[\"']?[^\\s\"']{1,60}[\"']?",
+  "@d": "[\"']?((?=[^\\s\"']*\\d)(?=[^\\s\"']*[A-Za-z])(?![^\\s\"']*[:/])[^\\s\"'|;&<>$-][^\\s\"'|;&<>]{4,100})",
+  "@x": "(?:[^\"'(),\\n]{1,60}|\"[^\"\\n]{0,100}\"|'[^'\\n]{0,100}')",
+  "@u": "(?:\"[^\"\\n]{1,100}\"|'[^'\\n]{1,100}')",
+  "@l": "[^\\n|]{0,200}\\n[ \\t+>|]{0,20}(?:\\d{1,6}[→:|\\t-])?[ \\t]{0,8}([^\\s\"'`{}<>()\\[\\],;]{6,200})(?=[\"'}\\]]{0,4}[ \\t]*(?:\\n|$))",
   "@s": "[\"'`*]{0,3}\\s{0,4}[\"'`*]{0,3}",
+  "@r": `(?:${SENTENCE.source})`,
   "@m": "(?=[^\\s\"'<>]{0,99}\\d)",
   "@c": "[a-z0-9]{4,8}[- ]?[a-z0-9]{4,8}",
   "@t": "[A-Z2-7]{16,128}|(?=[A-Z -]{1,60}[2-7])(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{1,8}",
@@ -337,11 +379,17 @@ const PLACE_PARTS: Record<string, string> = {
 
 /** Compiles a table of places, and a pattern for any of them: most words are at none. */
 function compilePlaces(table: string, flags: string) {
-  const places = compileTable(table, PLACE_PARTS, `d${flags}`);
+  // between arguments is a blank, or what separates them in a list
+  const spaced = table.replace(/(?<!^\w+) (?![^[\]\n]*\])/gm, `(?: |["'], ?["'])`);
+  const places = compileTable(spaced, PLACE_PARTS, `d${flags}`);
   return { places, any: new RegExp(places.map(([, { source }]) => source).join("|"), flags) };
 }
 
 const PLACES = [compilePlaces(COMMANDS, "y"), compilePlaces(SENTENCES, "iy")];
+
+/** Returns whether a value is a word, and not the name of its field. */
+const isGivenWord = (value: string): boolean =>
+  /^[a-z]{6,40}$/.test(value) && !FIELD.test(value) && !isStandIn(value) && !asksForValue(value);
 
 /** Names of fields and variables. */
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;

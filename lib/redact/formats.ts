@@ -130,7 +130,11 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
   const from = at + prefix.length;
   const pattern = rest ?? ISSUED;
   pattern.lastIndex = from;
-  if (!pattern.test(text) || isName(wholeWordsOf(text.slice(from, pattern.lastIndex)))) return undefined;
+  if (!pattern.test(text)) return undefined;
+  const body = text.slice(from, pattern.lastIndex);
+  // so long a run without a joint is no name, whatever it is made of
+  if (/^[xX*.]+$/.test(body) || (!/^[A-Za-z0-9]{20}/.test(body) && isName(wholeWordsOf(body))))
+    return undefined;
   if (rest) return pattern.lastIndex;
   ISSUED_REST.lastIndex = pattern.lastIndex;
   let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : pattern.lastIndex;
@@ -182,7 +186,7 @@ export interface Scan {
 const RUN_MIN = 16;
 /** The first letters of all such words; of those with two, any third may follow. */
 const STARTS =
-  "pas pwd psk pw ken sen wac has hes sif los sal adg pep sec cre mne geh seg tok key aut bea bas sig cla wal see coo ses sid mas roo cod pin otp tot 2fa mfa phr ide wif sud chp log fro net htp rab ssh vau mys mar red mon cql mos sql bcp ipm zip unz 7z rar unr ldap ope xh wlf xlf wfr smb cur wge htt hur".split(
+  "pas pwd psk pw ken sen wac has hes sif los sal adg pep sec cre mne geh seg tok key aut bea bas sig cla wal see coo ses sid mas roo cod pin otp tot 2fa mfa phr ide wif sud chp log fro net htp rab ssh vau mys mar red mon cql mos sql bcp ipm zip unz 7z rar unr ldap ope xh fre smb cur wge htt hur pdo nec raw fie op: -u\0 get".split(
     " ",
   );
 /** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28, all others 0. */

@@ -2,7 +2,7 @@
 
 /** Templates, variables, masks and words that say that the value is elsewhere. */
 const PLACEHOLDER =
-  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|[_-]here$|^abcdef|[*•xX]{4}|\.{3}|…|\$\{|\{\{|^%\w+%$|^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+/i;
+  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|[_-]here$|^abcdef\w{0,10}$|[*•xX]{4}|\.{3}|…|\$\{|\{\{|^%\w+%$|^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+/i;
 const PLACEHOLDER_WORD =
   /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[\s_-]|me)/i;
 /** A chain of names: `form.password.value`, `*flags.PWD`. */
@@ -17,6 +17,9 @@ const ALGORITHM =
 /** Words that say something about a field, and names of variables. */
 const FIELD_WORD =
   /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value|^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$/i;
+/** Words of sentences about passwords, and of those that say where a value is. */
+export const SENTENCE =
+  /pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha|\b(?:is|are|be|must|should|cannot|not|please|required|invalid|incorrect|enter|your|the|at|least|characters?|see|ask|same|as|in|of|to|for|from|with|and|or|user|input|field|value|hint|text|string|option|missing|empty|insert|put|change)\b/i;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 /** Shorter hashes are as often numbers. */
@@ -28,16 +31,16 @@ export const isUuid = (text: string): boolean => UUID.test(text);
 export const isHex = (text: string): boolean => HEX.test(text);
 
 /** How a value looks: as none, a word, letters of no word, letters mixed with digits or signs, a hash or id, random. */
-export const [NONE, WORD, SCRAMBLED, MIXED, HASH, RANDOM] = [0, 1, 2, 3, 4, 5];
+export const LOOK = { NONE: 0, WORD: 1, SCRAMBLED: 2, MIXED: 3, HASH: 4, RANDOM: 5 };
 
 export function lookAt(value: string): number {
-  if (value.length < 4 || isStandIn(value) || /^[\d.,_-]+$/.test(value)) return NONE;
-  if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return HASH;
-  if (looksRandom(value)) return RANDOM;
-  if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return NONE;
-  if (isMixed(value)) return MIXED;
-  if (isScrambled(value)) return SCRAMBLED;
-  return /^[a-z]{6,40}$/.test(value) && !FIELD_WORD.test(value) ? WORD : NONE;
+  if (value.length < 4 || isStandIn(value) || /^[\d.,_-]+$/.test(value)) return LOOK.NONE;
+  if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return LOOK.HASH;
+  if (looksRandom(value)) return LOOK.RANDOM;
+  if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return LOOK.NONE;
+  if (isMixed(value)) return LOOK.MIXED;
+  if (isScrambled(value)) return LOOK.SCRAMBLED;
+  return /^[a-z]{6,40}$/.test(value) && !FIELD_WORD.test(value) ? LOOK.WORD : LOOK.NONE;
 }
 
 /** Returns whether a text stands for a value that is not written here. */
@@ -58,7 +61,7 @@ export const isFieldName = (text: string): boolean => FIELD_WORD.test(text);
 /** Returns whether all parts of a text could be words, and no more than two are numbers: `getServerSideProps`. */
 export function isName(text: string): boolean {
   const parts = text.match(/[A-Z]?[a-z]+|\d+|[^-_./]/g) ?? [];
-  const words = parts.filter((part) => /^[A-Z]?[a-z]*[aeiouy][a-z]*$/.test(part));
+  const words = parts.filter((part) => /^(?=.{1,20}$)[A-Z]?[a-z]*[aeiouy][a-z]*$/.test(part));
   const numbers = parts.filter((part) => /^\d/.test(part));
   if (numbers.length > 2 || words.length === 0 || words.length + numbers.length < parts.length) return false;
   return words.join("").length >= 4.5 * words.length && !/[-_./]{2}|[-_./]$/.test(text);
@@ -116,18 +119,9 @@ export function isWords(text: string): boolean {
   return joined && !/[^\w./:@|-]/.test(text) && numbers <= 2 && letters / Math.max(1, words.length) >= 3.5;
 }
 
-function countChanges(text: string): number {
-  let changes = 0;
-  for (let i = 1; i < text.length; i++) if (classOf(text, i) !== classOf(text, i - 1)) changes++;
-  return changes;
-}
-
-function classOf(text: string, index: number): number {
-  const code = text.charCodeAt(index);
-  if (code >= 97 && code <= 122) return 0;
-  if (code >= 65 && code <= 90) return 1;
-  return code >= 48 && code <= 57 ? 2 : 3;
-}
+/** Returns how often small letters, capitals, digits and signs take turns. */
+const countChanges = (text: string): number =>
+  (text.match(/[a-z]+|[A-Z]+|[0-9]+|[^A-Za-z0-9]+/g)?.length ?? 1) - 1;
 
 /** Shorter ones are mostly ids. */
 const MIN = 20;

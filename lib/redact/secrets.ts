@@ -21,6 +21,8 @@ interface Span {
 const TOKEN = /[A-Za-z0-9+][A-Za-z0-9+/_-]{15,}={0,2}/g;
 /** Nearly all long runs of ordinary text are names and paths without a digit. */
 const UNUSUAL = /\d|[a-z][A-Z][a-z]?[A-Z]/;
+/** Pictures and fonts within a page hold no secret. */
+const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w=-]{1,30})?;base64,$/;
 
 /** `pw=` and four characters. */
 const SHORTEST = 7;
@@ -62,7 +64,10 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): 
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
   const blocks = findKeyBlocks(text, found);
-  const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)));
+  const isShown = text.includes(";base64,")
+    ? (at: number) => MEDIA.test(text.slice(Math.max(0, at - 90), at))
+    : () => false;
+  const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isShown(start));
   let from = 0;
   for (const at of prefixes) if (at >= from) from = findFormat(text, at, found);
   for (const run of tokens) findMiddles(text, run, found);
@@ -235,22 +240,24 @@ function lastAtMost(sorted: readonly number[], value: number): number {
   return low - 1;
 }
 
-const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256}))?@(?=[\w[$])/g;
+const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256})@|@(?=[\w[$]))/g;
 /** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
 const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
 const PORT = /^\d{1,5}(?:[/?#]|$)/;
 /** Keys as user names, as in a clone URL or the address of an error collector. */
 const HEX_USER = /^[0-9a-f]{32,64}$/;
 
-/** A line of a PostgreSQL password file. */
-const PGPASS =
-  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:([^:\s"']{3,100})(?=["',]?[ \t]*(?:\n|$))/g;
+/** Passwords at a place without a scheme: in PostgreSQL's password files, and for the drivers of Go and Oracle. */
+const UNNAMED =
+  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:([^:\s"']{3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'`:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'`@/[\]]{3,100})@/dg;
 
 /** Reports users and passwords in addresses. */
 function findInAddresses(text: string, found: Found): void {
-  if (/:(?:543|\*:|6432:)/.test(text)) {
-    for (const { index, 0: line, 1: password = "" } of text.matchAll(PGPASS))
-      found(index + line.length - password.length, index + line.length, "password");
+  if (/:(?:543|\*:|6432:|thin:)|@(?:tcp|unix)\(/.test(text)) {
+    for (const { indices } of text.matchAll(UNNAMED)) {
+      const [start, end] = indices?.slice(1).find(Boolean) ?? [0, 0];
+      if (!TEMPLATE.test(text.slice(start, end))) found(start, end, "password");
+    }
   }
   if (!text.includes("://") || !text.includes("@")) return;
   for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
@@ -260,6 +267,7 @@ function findInAddresses(text: string, found: Found): void {
     if (looksRandom(user) || HEX_USER.test(user) || password === "x-oauth-basic")
       found(start, start + user.length, "url-user");
     const at = start + user.length + 1;
-    if (!TEMPLATE.test(password)) found(at, at + password.length, "url-password");
+    const isCut = password.length < 3 && !/[\w[$]/.test(text.charAt(at + password.length + 1));
+    if (!isCut && !TEMPLATE.test(password)) found(at, at + password.length, "url-password");
   }
 }
