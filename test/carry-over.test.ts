@@ -126,10 +126,10 @@ test("other redaction rules leave what they hide in no file, and the rest is sti
   await home.ok("embed", "--quiet");
   expect(bytes()).not.toContain(SECRET);
   const db = openDatabase(home.paths.database);
-  const chunk = db.prepare("SELECT content, row_lines FROM session_chunks WHERE session_id = ?").get(GONE);
+  const chunk = db.prepare("SELECT content, last_line FROM session_chunks WHERE session_id = ?").get(GONE);
   const content = "User: where does the brass sextant 0 lie\nAssistant: With [redacted:custom] in room 0.";
-  expect(chunk).toEqual({ content, row_lines: `0:1 ${content.indexOf("Assistant:")}:2` });
-  expect(db.prepare("SELECT DISTINCT target FROM deeds").all()).toEqual([
+  expect(chunk).toEqual({ content, last_line: 2 });
+  expect(db.prepare("SELECT DISTINCT target FROM rows WHERE who = 'tool'").all()).toEqual([
     { target: "deploy --to [redacted:custom]" },
   ]);
   db.close();

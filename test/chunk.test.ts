@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type ChunkContext, chunkExchange } from "../lib/index/chunk.ts";
+import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "../lib/index/chunk.ts";
+import { headerText } from "../lib/index/chunk-text.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
-import type { Chunk, Entry } from "../lib/transcripts/session.ts";
+import { rowsOf } from "../lib/transcripts/calls.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 
 /** Counted with cl100k_base. */
 const TOKEN_COUNTS: [text: string, tokens: number][] = [
@@ -45,7 +47,6 @@ const TOKEN_COUNTS: [text: string, tokens: number][] = [
 ];
 
 const CONTEXT: ChunkContext = {
-  sessionId: "s1",
   firstIndex: 0,
   participants: { user: "User", assistant: "Assistant" },
   timezone: "UTC",
@@ -57,6 +58,7 @@ function said(kind: "user" | "assistant", text: string, more: Partial<Entry> = {
   line++;
   return {
     line,
+    nth: 0,
     offset: line * 100,
     end: line * 100 + 99,
     kind,
@@ -71,7 +73,7 @@ function called(name: string, target: string): Entry {
 }
 
 function chunksOf(entries: Entry[], context: Partial<ChunkContext> = {}): Chunk[] {
-  return chunkExchange(entries, { ...CONTEXT, ...context });
+  return chunkExchange(searchableRows(rowsOf(entries)), { ...CONTEXT, ...context });
 }
 
 function withLines(entries: Entry[], first: number): Entry[] {
@@ -79,36 +81,41 @@ function withLines(entries: Entry[], first: number): Entry[] {
 }
 
 describe("chunkExchange()", () => {
-  test("makes one chunk of a short exchange, with header, speakers, lines and ids", () => {
+  test("makes one chunk of a short exchange, with its header and rows", () => {
     const entries = withLines(
       [
-        said("user", "Why WAL? We decided on it because readers\nmust not block.", { id: "u1" }),
+        said("user", "Why WAL? We decided on it because readers\nmust not block."),
         called("Edit", "lib/store/store.ts"),
-        said("assistant", "Because the sqlite database is read by hooks.", { id: "a1" }),
+        said("assistant", "Because the sqlite database is read by hooks."),
       ],
       7,
     );
     expect(chunksOf(entries, { firstIndex: 4, timezone: "Australia/Melbourne" })).toEqual([
       {
-        sessionId: "s1",
         index: 4,
         at: "2026-02-05T10:30:00.000Z",
-        firstLine: 7,
-        lastLine: 9,
-        entryIds: ["u1", "a1"],
-        speakers: ["user", "assistant"],
-        topics: ["database"],
         hasDecision: true,
         hasAction: true,
         content:
           "User: Why WAL? We decided on it because readers\nmust not block.\nAssistant: Because the sqlite database is read by hooks.",
         rows: [
-          { start: 0, line: 7 },
-          { start: 64, line: 9 },
+          {
+            ...{ line: 7, nth: 0, at: "2026-02-05T10:30:00.000Z", who: "user" },
+            text: "Why WAL? We decided on it because readers\nmust not block.",
+          },
+          {
+            ...{ line: 9, nth: 0, at: "2026-02-05T10:30:00.000Z", who: "assistant" },
+            text: "Because the sqlite database is read by hooks.",
+          },
         ],
-        header:
-          "[Session from February 5, 2026 at 9:30 PM Melbourne time]\n[Participants: User and Assistant]\n[Topics: database]\n" +
-          "[Context: User asks: Why WAL? We decided on it because readers must not block.]\n\n",
+        header: {
+          day: "February 5, 2026",
+          clock: "9:30 PM Melbourne time",
+          participants: "User and Assistant",
+          topics: ["database"],
+          speaker: "user",
+          subject: "Why WAL? We decided on it because readers must not block.",
+        },
         tools: "Edit lib/store/store.ts",
         tokens: expect.any(Number),
       },
@@ -165,8 +172,11 @@ describe("chunkExchange()", () => {
       }
       const covered = new Uint8Array(text.length);
       let searched = 0;
-      for (const { content } of chunks) {
+      const points = [...text];
+      for (const { content, rows } of chunks) {
         const piece = content.slice("User: ".length);
+        const { from = 0, to = 0 } = rows[0]?.part ?? {};
+        expect(points.slice(from, to).join("")).toBe(piece);
         const found = text.indexOf(piece, Math.max(0, searched - piece.length));
         expect({ name, found: found >= 0 }).toEqual({ name, found: true });
         covered.fill(1, found, found + piece.length);
@@ -179,7 +189,9 @@ describe("chunkExchange()", () => {
 
   test("writes midnight, noon, summer time and a missing time into the header", () => {
     const header = (at: string | undefined, timezone: string) =>
-      chunksOf([said("user", "hi", { at })], { timezone })[0]?.header.split("\n")[0];
+      chunksOf([said("user", "hi", { at })], { timezone }).map(
+        ({ header }) => headerText(header).split("\n")[0],
+      )[0];
     expect(header("2026-01-01T00:00:00.000Z", "UTC")).toBe("[Session from January 1, 2026 at 12:00 AM UTC]");
     expect(header("2026-01-01T12:05:00.000Z", "UTC")).toBe("[Session from January 1, 2026 at 12:05 PM UTC]");
     expect(header("2026-03-29T00:59:59.000Z", "Europe/Berlin")).toBe(

@@ -4,7 +4,7 @@ import type { Entry } from "../lib/transcripts/session.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 function entry(kind: Entry["kind"], line: number, text: string): Entry {
-  const base = { kind, line, text, offset: 0, end: 0 };
+  const base = { kind, line, nth: 0, text, offset: 0, end: 0 };
   if (kind !== "tool") return base;
   return { ...base, text: "", tool: { name: "Edit", target: text, action: "edit", paths: [text] } };
 }

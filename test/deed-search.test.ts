@@ -382,7 +382,7 @@ describe("search --file, --error, --command", () => {
     await indexHome(own, old);
     old.db
       .prepare(
-        "UPDATE deeds SET target = replace(target, 'PLACEHOLDER', $token), result = replace(result, 'PLACEHOLDER', $token)",
+        "UPDATE rows SET target = replace(target, 'PLACEHOLDER', $token), result = replace(result, 'PLACEHOLDER', $token)",
       )
       .run({ token });
     old.close();
@@ -518,7 +518,7 @@ test("a tool's name forges no line of search and session-reader, be it of a tran
     texts.flatMap((text) => text.match(/^.*(?:\] failed\s+L999|^\s*L9|^2\. forged).*$/gmu) ?? []);
   expect(forged(await printed())).toEqual([]);
   const stored = openStore(home.paths.database);
-  stored.db.prepare("UPDATE deeds SET tool = ?").run(name);
+  stored.db.prepare("UPDATE rows SET tool = ? WHERE who = 'tool'").run(name);
   stored.close();
   expect(forged(await printed())).toEqual([]);
   const [{ lines }] = JSON.parse(await home.ok("search", "sextant drifts", "--json")).results;

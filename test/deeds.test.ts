@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { deedsIn } from "../lib/transcripts/calls.ts";
-import type { Deed } from "../lib/transcripts/session.ts";
+import { isAsking, keptCall, rowsOf } from "../lib/transcripts/calls.ts";
+import type { Done } from "../lib/transcripts/session.ts";
 import { toolCall } from "../lib/transcripts/tool-call.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import {
@@ -27,9 +27,10 @@ function transcript(...rows: (Row | Row[])[]): string {
   return file;
 }
 
-function deeds(...rows: (Row | Row[])[]): Partial<Deed>[] {
-  const all = deedsIn([...readEntries(transcript(...rows), { results: "ends" })]);
-  return all.map(({ line, resultLine, kind, tool, target, input, outcome, result }) => {
+function deeds(...rows: (Row | Row[])[]): Partial<Done>[] {
+  const all = rowsOf([...readEntries(transcript(...rows), { results: "ends" })]);
+  const done = all.flatMap((row) => (row.who === "tool" && !isAsking(row) ? [keptCall(row)] : []));
+  return done.map(({ line, resultLine, kind, tool, target, input, outcome, result }) => {
     return { line, resultLine, kind, tool, target, input, outcome, result };
   });
 }
@@ -49,7 +50,7 @@ function claudeCall(name: string, input: Row, content = "", { isError = false, e
   return [...call, { ...claudeToolResult({ toolUseId: id, content, isError }), ...extra }];
 }
 
-describe("deedsIn() of Claude Code", () => {
+describe("what is kept of the calls of Claude Code", () => {
   test("keeps a command whole, and both ends of what it failed with", () => {
     const output = `Exit code 1\nfirst line\n${"x\n".repeat(2000)}last line`;
     const [deed] = deeds(claudeUser({ text: "test it" }), bash("npm test\n# twice", output, FAILED));
@@ -119,7 +120,7 @@ describe("deedsIn() of Claude Code", () => {
       bash("make", output, FAILED),
       claudeCall("Read", { file_path: "/srv/a.log" }, output),
     );
-    const kept = (deed: Partial<Deed> | undefined) =>
+    const kept = (deed: Partial<Done> | undefined) =>
       deed?.result?.split("\n").filter((line) => !/^…?fine|^f/.test(line));
     const marked = errors.flatMap((line) => [line, "…"]);
     expect([kept(done), kept(failed)]).toEqual([marked, marked]);
@@ -133,7 +134,7 @@ describe("deedsIn() of Claude Code", () => {
   });
 });
 
-describe("deedsIn() of pi", () => {
+describe("what is kept of the calls of pi", () => {
   test("pairs calls with their results", () => {
     const edit = { path: "src/a.ts", oldText: "one\ntwo\n}\nfour", newText: "1\ntwo\n}\nfour\nfive" };
     const tools = [
@@ -173,7 +174,7 @@ describe("deedsIn() of pi", () => {
   });
 });
 
-describe("deedsIn() of Codex", () => {
+describe("what is kept of the calls of Codex", () => {
   const patch =
     "*** Begin Patch\n*** Update File: deploy.sh\n@@\n set -e\n-push\n+push --tags\n*** End Patch";
 

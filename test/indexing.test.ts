@@ -156,7 +156,9 @@ describe("indexSessions()", () => {
     ]);
     expect(chunksOf(store, TWO)).toEqual(["User: only in two\nAssistant: yes"]);
     expect(store.db.prepare("SELECT * FROM copies").all()).toEqual([{ session_id: TWO, owner_id: ONE }]);
-    expect(store.db.prepare("SELECT target FROM deeds").all()).toEqual([{ target: "make it" }]);
+    expect(store.db.prepare("SELECT target FROM rows WHERE who = 'tool'").all()).toEqual([
+      { target: "make it" },
+    ]);
     appendFileSync(fork, jsonl(turn("later in two", "yes", { minute: 3, sessionId: TWO })));
     await indexHome(home, store);
     expect(countMatches(store, "shared")).toBe(1);

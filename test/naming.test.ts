@@ -4,7 +4,7 @@ import { isCircumstantial, summarizeByRule } from "../lib/naming/meta-words.ts";
 import { nameByRule } from "../lib/naming/naming.ts";
 import type { Entry, ToolCall } from "../lib/transcripts/session.ts";
 
-const place = { line: 1, offset: 0, end: 0 };
+const place = { line: 1, nth: 0, offset: 0, end: 0 };
 const user = (text: string): Entry => ({ ...place, kind: "user", text });
 const agent = (text: string): Entry => ({ ...place, kind: "assistant", text });
 const result = (text: string): Entry => ({ ...place, kind: "result", text });

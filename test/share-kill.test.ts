@@ -113,7 +113,7 @@ function expectSound({ paths }: Sharer): void {
   db.exec("INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 0)");
   const count = (table: string) => Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n);
   expect(count("chunks_fts")).toBe(count("session_chunks"));
-  expect(count("deeds_fts")).toBe(count("deeds"));
+  expect(count("deeds_fts")).toBe(count("rows WHERE who = 'tool'"));
   expect(db.prepare("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
   close();
 }

@@ -238,7 +238,7 @@ function rounded(value: unknown): number | null {
 /** Only chunks that the full text knows to hold a marker are read. */
 function readRedactions(store: Store): number {
   const rows = store.db.prepare(
-    `SELECT content, tools FROM chunks
+    `SELECT content, tools FROM session_chunks
      WHERE id IN (SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH '"redacted"')`,
   );
   let redactions = 0;

@@ -8,20 +8,30 @@ import type { Settings } from "../config/config.ts";
 import { columnsOf, copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Row } from "../transcripts/session.ts";
+import { type CarriedTable, readOldRows, type TakeRow } from "./carry-old.ts";
+import { contentOf } from "./chunk-text.ts";
 import { hostId } from "./index-state.ts";
-import { addDeeds, contentHash, putFullText } from "./session-rows.ts";
-import { cleanMessages, deedFrom } from "./stored-rows.ts";
+import { addRows, contentHash, putFullText } from "./session-rows.ts";
+import { isBefore, readChunkTexts, type Stored, toRow } from "./stored-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {
   from: SqlDatabase;
   to: SqlDatabase;
   rules: Rules;
-  /** The ids of the sessions that are carried over. */
+  /** The ids of the sessions that are carried over, and the same by their number. */
   ids: Set<string>;
-  /** Their numbers, where the row that has them could be read. */
-  numbers: Set<number>;
+  numbers: Map<number, string>;
+  /** Messages that had to be cleaned, as they were, by their place. */
+  cleaned: Map<string, string>;
+  /** The places of rows that are left out. */
+  dropped: RowKey[];
+  /** The exchanges whose subject had to be cleaned. */
+  renamed: Set<number>;
 }
+
+type RowKey = Pick<Stored, "session" | "line" | "nth">;
 
 /** Fills a new index from an old one; returns whether all of the old one could be read. */
 export function carryIndex(
@@ -29,9 +39,19 @@ export function carryIndex(
   to: SqlDatabase,
   settings: Pick<Settings, "redact" | "exclude">,
 ): boolean {
-  const carrying: Carrying = { from, to, rules: readRules(settings), ids: new Set(), numbers: new Set() };
-  const steps = [carrySessions, carryPaid, carryChunks, carryDeeds, carryLines];
-  return steps.map((carry) => carry(carrying)).every(Boolean);
+  const carrying: Carrying = {
+    ...{ from, to, rules: readRules(settings), ids: new Set(), numbers: new Map() },
+    ...{ cleaned: new Map(), dropped: [], renamed: new Set() },
+  };
+  // what a pattern over several rows takes out again leaves no bytes
+  to.exec("PRAGMA secure_delete = ON");
+  const steps = [carrySessions, carryPaid, carryContents, carryLines];
+  const isWhole = steps.map((carry) => carry(carrying)).every(Boolean);
+  to.exec(
+    `DELETE FROM exchanges WHERE id NOT IN (SELECT exchange FROM chunks);
+     UPDATE index_state SET chunk_count = (SELECT count(*) FROM chunks c WHERE c.session = index_state.session)`,
+  );
+  return isWhole;
 }
 
 function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
@@ -45,24 +65,26 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
     const isExcluded = [row, shown].some((facts) => rules.hasSession(excludable(facts)));
     if (statUnpacked(String(row.file)) || isExcluded) return undefined;
     ids.add(id);
-    numbers.add(Number(row.number));
     return { ...shown, source_gone: 1 };
   });
   const insertLost = to.prepare(
-    "INSERT OR IGNORE INTO sessions (id, agent, file, updated_at, source_gone) VALUES (?, 'plain', ?, ?, 1)",
+    "INSERT OR IGNORE INTO sessions (number, id, agent, file, updated_at, source_gone) VALUES (?, ?, 'plain', ?, ?, 1)",
   );
   const areStates = copyTable("index_state", from, to, (row) => {
     const [id, file] = [String(row.session_id), String(row.file_path)];
     // of the two rows that identify a session either may be lost
     if (!read.has(id) && !statUnpacked(file) && !rules.hasSession({ id: hostId(id) })) {
-      insertLost.run(id, file, row.last_indexed ?? "");
+      insertLost.run(row.session ?? null, id, file, row.last_indexed ?? "");
       ids.add(id);
     }
     return ids.has(id) ? { ...row, error: null } : undefined;
   });
   to.exec(`
     INSERT OR IGNORE INTO index_state (session_id, file_path, file_hash, last_indexed, status, size, modified)
-      SELECT id, file, '', updated_at, 'partial', 0, '' FROM sessions`);
+      SELECT id, file, '', updated_at, 'partial', 0, '' FROM sessions;
+    UPDATE index_state SET session = (SELECT number FROM sessions WHERE id = session_id)`);
+  for (const { number, id } of to.prepare("SELECT number, id FROM sessions").all())
+    numbers.set(Number(number), String(id));
   return areSessions && areStates;
 }
 
@@ -82,79 +104,115 @@ function carryPaid({ from, to, rules }: Carrying): boolean {
   return areVectors.every(Boolean) && areTopics;
 }
 
-function carryChunks({ from, to, rules, ids }: Carrying): boolean {
-  const cache = to.prepare(
-    "INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)",
-  );
-  const columns = columnsOf("chunks", to);
-  const insert = to.prepare(
-    `INSERT OR IGNORE INTO chunks (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
-  );
-  const isWhole = eachRow(from, { table: chunkTable(from), columns: "*" }, (row) => {
-    const { content_hash = null, embedder = null, embedding = null } = row;
-    if (!ids.has(String(row.session_id))) {
-      if (embedder !== null) cache.run(content_hash, embedder, embedding);
-      return;
-    }
-    const header = headerFrom(row);
-    const texts = cleanTexts({ ...row, header }, rules);
-    if (rules.hasText(texts.content) || rules.hasText(texts.tools)) return;
-    const isSame = texts.header === header && texts.content === row.content;
-    const vector = isSame ? {} : { content_hash: contentHash(texts), embedder: null, embedding: null };
-    const kept: SqlRow = { ...row, ...texts, ...vector };
-    insert.run(...columns.map((column) => kept[column] ?? null));
-  });
-  for (const { id } of to.prepare("SELECT id FROM chunks").all()) putFullText({ db: to }, Number(id));
-  to.exec(`UPDATE index_state SET chunk_count =
-    (SELECT count(*) FROM chunks c WHERE c.session_id = index_state.session_id)`);
-  return isWhole;
-}
-
-/** Returns the table of an index that holds its chunks; up to version 2 it had the promised name. */
-function chunkTable(from: SqlDatabase): string {
-  return columnsOf("chunks", from).length > 0 ? "chunks" : "session_chunks";
-}
-
-/** Returns a chunk's header, which up to version 2 was stored before a second copy of the content. */
-function headerFrom({ header, content, context_content }: SqlRow): string {
-  const length = String(context_content).length - String(content).length;
-  return String(header ?? String(context_content).slice(0, length));
-}
-
-function cleanTexts(row: SqlRow, { clean }: Rules) {
-  const said = cleanMessages({ content: String(row.content), rowLines: String(row.row_lines) }, clean);
-  return {
-    content: said.content,
-    row_lines: said.rowLines,
-    header: clean(String(row.header)),
-    topic_tags: cleanList(String(row.topic_tags), clean),
-    tools: clean(String(row.tools)),
+/** Carries over rows, exchanges and chunks. */
+function carryContents(carrying: Carrying): boolean {
+  const { from, numbers } = carrying;
+  const seen = new Set<string>();
+  const take: TakeRow = (table, row) => {
+    const key = `${table} ${row.id}`;
+    // a damaged table is read from both of its ends
+    if (seen.has(key)) return;
+    seen.add(key);
+    if (numbers.has(Number(row.session))) TAKES[table](row, carrying);
+    else if (table === "chunks") keepPaid(row, carrying);
   };
+  if (columnsOf("exchanges", from).length === 0) return readOldRows(from, { numbers, take });
+  return (["rows", "exchanges", "chunks"] as const)
+    .map((table) => eachRow(from, { table, columns: "*" }, (row) => take(table, row)))
+    .every(Boolean);
+}
+
+const TAKES: Record<CarriedTable, (row: SqlRow, carrying: Carrying) => void> = {
+  rows: takeRow,
+  exchanges: takeExchange,
+  chunks: takeChunk,
+};
+
+function takeRow(stored: SqlRow, { to, rules, cleaned, dropped }: Carrying): void {
+  const row = toRow(stored);
+  const clean = cleanRow(row, rules.clean);
+  if (textsOf(clean).some(rules.hasText)) return void dropped.push(row);
+  if (row.who !== "tool" && clean.who !== "tool" && clean.text !== row.text)
+    cleaned.set(keyOf(row), row.text);
+  addRows({ db: to }, [clean], { session: row.session, timestamp: row.at });
+}
+
+function cleanRow(row: Row, clean: (text: string) => string): Row {
+  if (row.who !== "tool") return { ...row, text: clean(row.text) };
+  const [target, input, result] = [clean(row.target), clean(row.input), clean(row.result)];
+  return { ...row, target, input, result, paths: row.paths.map(clean) };
+}
+
+function textsOf(row: Row): string[] {
+  return row.who === "tool" ? [row.target, row.input, row.result, ...row.paths] : [row.text];
+}
+
+function keyOf({ session, line, nth }: RowKey): string {
+  return `${session} ${line} ${nth}`;
+}
+
+function takeExchange(row: SqlRow, { to, rules, renamed }: Carrying): void {
+  const subject = rules.clean(String(row.subject));
+  if (subject !== row.subject) renamed.add(Number(row.id));
+  insertRow(to, "exchanges", { ...row, subject });
+}
+
+/** Keeps the vector of a chunk that will be made again. */
+function keepPaid(
+  { content_hash = null, embedder = null, embedding = null }: SqlRow,
+  { to }: Carrying,
+): void {
+  if (embedder !== null) insertRow(to, "vector_cache", { content_hash, embedder, embedding });
+}
+
+function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carrying): void {
+  const [id, session] = [Number(row.id), Number(row.session)];
+  const [first, last] = [
+    { session, line: Number(row.first_line), nth: Number(row.first_nth) },
+    { session, line: Number(row.last_line), nth: Number(row.last_nth) },
+  ];
+  if (dropped.some((out) => out.session === session && !isBefore(out, first) && !isBefore(last, out))) return;
+  const whole = row.part_from === null ? undefined : cleaned.get(keyOf(first));
+  const topics = cleanList(String(row.topic_tags), rules.clean);
+  const tools = rules.clean(String(row.tools));
+  const kept = { ...row, tools, topic_tags: topics, ...(whole && partOf(row, whole, rules.clean)) };
+  insertRow(to, "chunks", kept);
+  const [text] = readChunkTexts({ db: to }, [id]);
+  const content = contentOf(text?.rows ?? []);
+  if (!text || content === "" || rules.hasText(content) || rules.hasText(tools)) {
+    // a pattern may reach over several messages
+    to.prepare("DELETE FROM chunks WHERE id = ?").run(id);
+    dropped.push(...(text?.rows ?? []).map((said) => ({ session, ...said })));
+    const remove = to.prepare("DELETE FROM rows WHERE session = ? AND line = ? AND nth = ?");
+    for (const { line, nth } of text?.rows ?? []) remove.run(session, line, nth);
+    return;
+  }
+  const isSame = topics === row.topic_tags && !renamed.has(Number(row.exchange));
+  if (!isSame || text.rows.some((said) => cleaned.has(keyOf({ session, ...said })))) {
+    to.prepare("UPDATE chunks SET content_hash = ?, embedder = NULL, embedding = NULL WHERE id = ?").run(
+      ...[contentHash({ header: text.header, content }), id],
+    );
+  }
+  putFullText({ db: to }, text);
+}
+
+/** Returns the characters of a message that a piece is once the message is clean: what was cut in two stays in it. */
+function partOf({ part_from, part_to }: SqlRow, whole: string, clean: (text: string) => string): SqlRow {
+  const points = [...whole];
+  const after = (end: SqlValue | undefined) => [...clean(points.slice(0, Number(end)).join(""))].length;
+  return { part_from: after(part_from), part_to: after(part_to) };
+}
+
+function insertRow(to: SqlDatabase, table: string, row: SqlRow): void {
+  const columns = columnsOf(table, to).filter((column) => column in row);
+  to.prepare(
+    `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
+  ).run(...columns.map((column) => row[column] ?? null));
 }
 
 function cleanList(json: string, clean: (text: string) => string): string {
   const list: unknown = JSON.parse(json);
   return JSON.stringify(list, (_, value: unknown) => (typeof value === "string" ? clean(value) : value));
-}
-
-const DEED = `id, session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input, outcome,
-  result`;
-
-function carryDeeds({ from, to, rules: { clean, hasText }, numbers }: Carrying): boolean {
-  const seen = new Set<number>();
-  return eachRow(from, { table: "deeds", columns: DEED }, (row) => {
-    const { id, session, exchangeLine, timestamp, ...deed } = deedFrom(row);
-    if (seen.has(id) || !numbers.has(session)) return;
-    seen.add(id);
-    const [target, input, result] = [clean(deed.target), clean(deed.input), clean(deed.result)];
-    const paths = deed.paths.map(clean);
-    if ([target, input, result, ...paths].some(hasText)) return;
-    addDeeds({ db: to }, [{ ...deed, at: timestamp, target, input, result, paths }], {
-      session,
-      exchangeLine,
-      timestamp,
-    });
-  });
 }
 
 /** Carries over which lines were taken back, and which rows forks must not bring in again. */

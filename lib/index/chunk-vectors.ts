@@ -58,7 +58,7 @@ export function pendingChunks(
   { embedder, after, limit, before }: { embedder: number; after: number; limit: number; before: number },
 ): PendingChunk[] {
   const select = db.prepare(
-    `SELECT id, content_hash, header || content AS text, embedding_failures FROM chunks
+    `SELECT id, content_hash, context_content, embedding_failures FROM session_chunks
      WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
   );
   // one query for each embedder, since the index has no "other than"
@@ -68,7 +68,7 @@ export function pendingChunks(
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
-      text: String(row.text),
+      text: String(row.context_content),
       refusedOn: Number(row.embedding_failures),
     }))
     .sort((a, b) => a.id - b.id)

@@ -9,8 +9,8 @@ import { localTime } from "../base/time.ts";
 import { describeActs } from "../language/speech.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
 import { topicsOf } from "../language/topics.ts";
-import { splitJoined } from "../language/words.ts";
-import type { Chunk, Entry } from "../transcripts/session.ts";
+import type { Entry, Row, Said } from "../transcripts/session.ts";
+import { contentOf, type Header } from "./chunk-text.ts";
 
 /** Messages are gathered up to this many tokens, so that a chunk is about an exchange and rarely near 500. */
 const GATHER_TOKENS = 320;
@@ -28,7 +28,6 @@ const TOOL_CHARACTERS = 240;
 const MESSAGE_CHARACTERS = 200_000;
 
 export interface ChunkContext {
-  sessionId: string;
   /** Index of the first chunk made. */
   firstIndex: number;
   participants: { user: string; assistant: string };
@@ -36,14 +35,27 @@ export interface ChunkContext {
   timezone: string;
 }
 
-/** A user or assistant message, or a piece of one, with the tool calls that followed it. */
-interface Message {
-  speaker: "user" | "assistant";
-  text: string;
-  tokens: number;
-  line: number;
-  id: string | undefined;
+/** A piece of an exchange, small enough to find and to quote. */
+export interface Chunk {
+  /** Position in the session, from 0. */
+  index: number;
   at: string | undefined;
+  /** What is said in it, in order: messages that follow each other, or one piece of a long message. */
+  rows: readonly Said[];
+  /** The text of its rows. */
+  content: string;
+  header: Header;
+  hasDecision: boolean;
+  hasAction: boolean;
+  /** One line per tool call: searchable, never shown. */
+  tools: string;
+  tokens: number;
+}
+
+/** A message, or a piece of one, with the tool calls that followed it. */
+interface Message {
+  row: Said;
+  tokens: number;
   tools: string;
 }
 
@@ -67,27 +79,33 @@ export function* exchanges(entries: Iterable<Entry>): Generator<Exchange> {
   if (current.length > 0) yield { entries: current, closed: false };
 }
 
-/** Cuts the entries of one exchange into chunks; none when nobody said anything in it. */
-export function chunkExchange(entries: readonly Entry[], context: ChunkContext): Chunk[] {
-  const messages = readMessages(entries);
+/** Returns the rows that are searchable, messages without the middle of a paste: no summaries, and nothing that is blank. */
+export function searchableRows(rows: readonly Row[]): Row[] {
+  return rows.flatMap((row): Row[] => {
+    if (row.who === "tool") return [row];
+    const text = row.who === "summary" ? "" : keepEnds(row.text.trimEnd());
+    return text.trim() === "" ? [] : [{ line: row.line, nth: row.nth, at: row.at, who: row.who, text }];
+  });
+}
+
+/** Cuts the searchable rows of one exchange into chunks; none when nobody said anything in it. */
+export function chunkExchange(rows: readonly Row[], context: ChunkContext): Chunk[] {
+  const messages = readMessages(rows);
   const first = messages[0];
   if (first === undefined) return [];
-  const about = exchangeSubject(first);
+  const { user, assistant } = context.participants;
+  const about = {
+    participants: `${user} and ${assistant}`,
+    speaker: first.row.who,
+    subject: exchangeSubject(first.row.text),
+  };
   return gather(messages).map((group, i) =>
     makeChunk(group, { context, about, index: context.firstIndex + i }),
   );
 }
 
-/** Returns a chunk's full-text columns; `extra` holds what the tokenizer would miss: parts of joined words. */
-export function fullTextColumns(
-  chunk: Pick<Chunk, "content" | "header" | "tools">,
-): [content: string, header: string, tools: string, extra: string] {
-  const { content, header, tools } = chunk;
-  return [content, headerWords(header), tools, splitJoined(content, tools)];
-}
-
 /** Returns the exchange's messages, with each tool call beside the text it followed. */
-function readMessages(entries: readonly Entry[]): Message[] {
+function readMessages(rows: readonly Row[]): Message[] {
   const messages: Message[] = [];
   let waiting: string[] = [];
   const attachTools = (to: Message | undefined) => {
@@ -96,24 +114,13 @@ function readMessages(entries: readonly Entry[]): Message[] {
     to.tools = [to.tools, ...lines].filter((line) => line !== "").join("\n");
     waiting = [];
   };
-  for (const entry of entries) {
-    if (entry.kind === "tool") {
-      if (entry.tool) waiting.push(`${entry.tool.name} ${entry.tool.target}`);
+  for (const row of rows) {
+    if (row.who === "tool") {
+      waiting.push(`${row.tool} ${row.target}`);
       continue;
     }
-    if (entry.kind !== "user" && entry.kind !== "assistant") continue;
-    const text = keepEnds(entry.text.trimEnd());
-    if (text.trim() === "") continue;
     attachTools(messages.at(-1));
-    messages.push({
-      speaker: entry.kind,
-      text,
-      tokens: estimateTokens(text) + LABEL_TOKENS,
-      line: entry.line,
-      id: entry.id,
-      at: entry.at,
-      tools: "",
-    });
+    messages.push({ row, tokens: estimateTokens(row.text) + LABEL_TOKENS, tools: "" });
   }
   attachTools(messages.at(-1));
   return messages;
@@ -137,7 +144,7 @@ function gather(messages: readonly Message[]): Message[][] {
     tokens = 0;
   };
   for (const message of messages) {
-    const isFar = group[0] !== undefined && message.line - group[0].line > GATHER_LINES;
+    const isFar = group[0] !== undefined && message.row.line - group[0].row.line > GATHER_LINES;
     if (isFar || tokens + message.tokens > GATHER_TOKENS) close();
     if (message.tokens > WHOLE_TOKENS) {
       for (const piece of cutMessage(message)) groups.push([piece]);
@@ -151,49 +158,40 @@ function gather(messages: readonly Message[]): Message[][] {
 }
 
 /** Cuts a message into overlapping pieces, each with its role; the tool calls stay with the last. */
-function cutMessage(message: Message): Message[] {
-  return cutText(message.text).map((text, i, { length }) => {
-    const tools = i === length - 1 ? message.tools : "";
-    return { ...message, text, tokens: estimateTokens(text) + LABEL_TOKENS, tools };
+function cutMessage({ row, tools }: Message): Message[] {
+  return cutRow(row).map((piece, i, { length }) => {
+    const tokens = estimateTokens(piece.text) + LABEL_TOKENS;
+    return { row: piece, tokens, tools: i === length - 1 ? tools : "" };
   });
 }
 
 function makeChunk(
   group: readonly Message[],
-  { context, about, index }: { context: ChunkContext; about: string; index: number },
-): Chunk {
-  const rows: Chunk["rows"] = [];
-  let content = "";
-  for (const { speaker, text, line } of group) {
-    if (content !== "") content += "\n";
-    rows.push({ start: content.length, line });
-    content += `${speaker === "user" ? "User" : "Assistant"}: ${text}`;
-  }
-  const topics = topicsOf(content);
-  const { hasDecision, hasAction } = describeActs(content);
-  const first = group[0] as Message;
-  const header = writeHeader(context, { at: first.at, topics, about });
-  return {
-    sessionId: context.sessionId,
+  {
+    context,
+    about,
     index,
-    at: first.at,
-    firstLine: first.line,
-    lastLine: (group.at(-1) as Message).line,
-    entryIds: [...new Set(group.flatMap(({ id }) => (id === undefined ? [] : [id])))],
-    speakers: [...new Set(group.map(({ speaker }) => speaker))],
-    topics,
+  }: { context: ChunkContext; about: Pick<Header, "participants" | "speaker" | "subject">; index: number },
+): Chunk {
+  const rows = group.map(({ row }) => row);
+  const content = contentOf(rows);
+  const { hasDecision, hasAction } = describeActs(content);
+  const { at } = rows[0] as Said;
+  return {
+    index,
+    at,
+    rows,
+    content,
+    header: { ...momentOf(at, context.timezone), ...about, topics: topicsOf(content) },
     hasDecision,
     hasAction,
-    content,
-    rows,
-    header,
     tools: group.flatMap(({ tools }) => (tools === "" ? [] : [tools])).join("\n"),
     tokens: group.reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }
 
-/** Returns the exchange in one line: the start of its first message, after anything an editor has put before it. */
-function exchangeSubject({ speaker, text }: Message): string {
+/** Returns the start of an exchange's first message on one line, after anything an editor has put before it. */
+function exchangeSubject(text: string): string {
   const line = text
     .slice(0, CONTEXT_CHARACTERS * 6)
     .replace(/^(?:<([a-z_-]+)>[\s\S]*?<\/\1>\s*)+(?=\S)/, "")
@@ -201,7 +199,7 @@ function exchangeSubject({ speaker, text }: Message): string {
     .replace(/\s+/g, " ")
     .trim()
     .replaceAll("]", ")");
-  return `${speaker === "user" ? "User asks" : "Assistant says"}: ${truncate(line, CONTEXT_CHARACTERS)}`;
+  return truncate(line, CONTEXT_CHARACTERS);
 }
 
 /** The size of the pieces, without what each repeats of the one before. */
@@ -211,12 +209,34 @@ const OVERLAP_TOKENS = 36;
 
 const BOUNDARIES = [/^[ \t]*```[ \t]*\n/gm, /\n\s*\n/g, /\n/g, /[.!?]["')\]]*\s|[。！？]/g, /\s/g];
 
-/** Cuts a long text into pieces, each repeating the end of the one before. */
-function cutText(text: string): string[] {
+/** Cuts a long message into pieces, each repeating the end of the one before. */
+function cutRow(row: Said): Said[] {
+  const { text } = row;
+  const points = pointCounter(text);
   const ends = findCuts(text);
-  return ends
-    .map((end, i) => text.slice(i === 0 ? 0 : overlapStart(text, ends[i - 1] as number), end).trim())
-    .filter((piece) => piece !== "");
+  return ends.flatMap((end, i) => {
+    const start = i === 0 ? 0 : overlapStart(text, ends[i - 1] as number);
+    const piece = text.slice(start, end);
+    const from = start + piece.length - piece.trimStart().length;
+    const said = piece.trim();
+    const part = { from: points(from), to: points(from + said.length) };
+    return said === "" ? [] : [{ ...row, text: said, part }];
+  });
+}
+
+/** Makes a function that returns how many code points lie before a position of a text. */
+function pointCounter(text: string): (position: number) => number {
+  if (!/[\ud800-\udbff]/.test(text)) return (position) => position;
+  const halves = Array.from(text.matchAll(/[\ud800-\udbff](?=[\udc00-\udfff])/g), ({ index }) => index);
+  return (position) => {
+    let [low, high] = [0, halves.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((halves[middle] as number) < position) low = middle + 1;
+      else high = middle;
+    }
+    return position - low;
+  };
 }
 
 function findCuts(text: string): number[] {
@@ -274,33 +294,13 @@ const MONTHS = "January February March April May June July August September Octo
   " ",
 );
 
-/** Returns the header's lines and the blank one that ends it; `about` is the exchange in one line. */
-function writeHeader(
-  { participants, timezone }: ChunkContext,
-  { at, topics, about }: { at: string | undefined; topics: readonly string[]; about: string },
-): string {
-  return (
-    `[Session from ${formatMoment(at, timezone)}]\n` +
-    `[Participants: ${participants.user} and ${participants.assistant}]\n` +
-    `[Topics: ${topics.join(", ")}]\n[Context: ${about}]\n\n`
-  );
-}
-
-/** Returns a chunk's header without labels, names and clock, which are the same everywhere: date, topics, context. */
-function headerWords(header: string): string {
-  const [session = "", , topics = "", context = ""] = header.split("\n");
-  const date = session.slice("[Session from ".length, -1).split(" at ")[0] ?? "";
-  const subject = context.replace(/^\[Context: (?:User asks|Assistant says): |\]$/g, "");
-  return `${date}\n${topics.slice("[Topics: ".length, -1)}\n${subject}`;
-}
-
-/** Formats a moment: `February 5, 2026 at 10:30 AM Melbourne time`. */
-function formatMoment(iso: string | undefined, timezone: string): string {
+/** Returns a moment as a header has it: `February 5, 2026`, `10:30 AM Melbourne time`. */
+function momentOf(iso: string | undefined, timezone: string): Pick<Header, "day" | "clock"> {
   const time = iso === undefined ? Number.NaN : Date.parse(iso);
-  if (Number.isNaN(time)) return "an unknown date";
+  if (Number.isNaN(time)) return { day: "an unknown date", clock: undefined };
   const { year, month, day, hour, minute } = localTime(new Date(time), timezone);
   const clock = `${hour % 12 || 12}:${String(minute).padStart(2, "0")} ${hour < 12 ? "AM" : "PM"}`;
-  return `${MONTHS[month - 1]} ${day}, ${year} at ${clock} ${zoneName(timezone)}`;
+  return { day: `${MONTHS[month - 1]} ${day}, ${year}`, clock: `${clock} ${zoneName(timezone)}` };
 }
 
 /** Names a zone: `Australia/Melbourne` → Melbourne time; `UTC` stays. */

@@ -5,12 +5,14 @@
 
 import type { Settings } from "../config/config.ts";
 import { storedExclusion } from "../sessions/sessions.ts";
+import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
-import { noteForgotten, readFact, type Store, writeFact } from "../store/store.ts";
+import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
+import type { Row } from "../transcripts/session.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
 import { forgetProgress } from "./index-state.ts";
-import { removeChunk, removeDeedsWith, removeSession, sessionsWithCopies } from "./session-rows.ts";
+import { removeChunk, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
 
 /** What would be removed. */
 export interface RowsFound {
@@ -26,7 +28,7 @@ const ERASE_FACT = "erase_due";
 /** Counts what `forgetRows` would remove. */
 export function countRows(forgetting: Forgetting, store: Store): RowsFound {
   if ("ids" in forgetting) return countSessionRows(store, heldAmong(store, forgetting.ids));
-  const chunks = chunksWith(store, forgetting.hasText);
+  const { chunks } = findText(store, forgetting.hasText);
   return { chunks: chunks.length, vectors: chunks.filter(({ hasVector }) => hasVector).length, forks: [] };
 }
 
@@ -44,7 +46,7 @@ function heldAmong(store: Store, ids: ReadonlySet<string>): HeldSession[] {
 function countSessionRows({ db }: Store, sessions: readonly HeldSession[]): RowsFound {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
   const count = db.prepare(
-    `SELECT count(*) AS chunks, count(embedder) AS vectors FROM chunks
+    `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
      WHERE session_id IN (SELECT value FROM json_each(?))`,
   );
   const { chunks, vectors } = count.get(ids) ?? {};
@@ -66,25 +68,64 @@ export function forgetSessions(store: Store, sessions: readonly HeldSession[]): 
   });
 }
 
-function chunksWith(store: Store, hasText: (text: string) => boolean): { id: number; hasVector: boolean }[] {
-  const found: { id: number; hasVector: boolean }[] = [];
-  const rows = store.db.prepare("SELECT id, header, content, tools, embedder FROM chunks ORDER BY id");
-  for (const { id, header, content, tools, embedder } of rows.iterate()) {
-    if ([content, `${header}${content}`, tools].some((text) => hasText(String(text)))) {
-      found.push({ id: Number(id), hasVector: embedder !== null });
-    }
-  }
-  return found;
+interface FoundChunk {
+  id: number;
+  hasVector: boolean;
 }
 
-/** Removes the chunks and deeds that contain a text, and the names, directories and projects of sessions that do. */
+interface FoundRow {
+  id: number;
+  who: Row["who"];
+}
+
+/**
+ * Finds the rows and chunks that contain a text. It may reach over several messages, so a chunk that contains it goes with all
+ * its messages, and a long message with all its pieces.
+ */
+function findText(
+  store: Store,
+  hasText: (text: string) => boolean,
+): { chunks: FoundChunk[]; rows: FoundRow[] } {
+  const [chunks, rows] = [new Map<number, FoundChunk>(), new Map<number, FoundRow>()];
+  const addChunk = ({ id, embedder }: SqlRow) =>
+    chunks.set(Number(id), { id: Number(id), hasVector: embedder !== null });
+  const addRow = ({ id, who }: SqlRow) => rows.set(Number(id), { id: Number(id), who: who as Row["who"] });
+  const isIn = (...texts: (SqlValue | undefined)[]) =>
+    texts.some((text) => typeof text === "string" && hasText(text));
+  const addMessages = () => {
+    for (const row of inChunks(store, "r.id, r.who", "c.id", chunks.keys())) addRow(row);
+  };
+  const texts = store.db.prepare("SELECT id, context_content, content, tools, embedder FROM session_chunks");
+  for (const chunk of texts.iterate())
+    if (isIn(chunk.context_content, chunk.content, chunk.tools)) addChunk(chunk);
+  const words = store.db.prepare("SELECT id, who, text, target, paths, input, result FROM rows");
+  for (const row of words.iterate())
+    if (isIn(row.text, row.target, row.paths, row.input, row.result)) addRow(row);
+  addMessages();
+  for (const chunk of inChunks(store, "c.id, c.embedder", "r.id", rows.keys())) addChunk(chunk);
+  addMessages();
+  return { chunks: [...chunks.values()], rows: [...rows.values()] };
+}
+
+/** Reads the messages `r` in chunks `c`, or the chunks of messages, for some ids of either. */
+function inChunks({ db }: Store, columns: string, of: "c.id" | "r.id", ids: Iterable<number>): SqlRow[] {
+  return db
+    .prepare(
+      `SELECT DISTINCT ${columns} FROM chunks c JOIN rows r ON ${SAID_IN_CHUNK}
+       WHERE ${of} IN (SELECT value FROM json_each(?))`,
+    )
+    .all(JSON.stringify([...ids]));
+}
+
+/** Removes the rows and chunks that contain a text, and the names, directories and projects of sessions that do. */
 function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
-    for (const { id } of chunksWith(store, hasText)) removeChunk(store, id);
-    removeDeedsWith(store, hasText);
+    const { chunks, rows } = findText(store, hasText);
+    for (const { id } of chunks) removeChunk(store, id);
+    for (const row of rows) removeRow(store, row);
     store.db.exec(
-      `UPDATE index_state SET chunk_count =
-         (SELECT count(*) FROM chunks c WHERE c.session_id = index_state.session_id)`,
+      `DELETE FROM exchanges WHERE id NOT IN (SELECT exchange FROM chunks);
+       UPDATE index_state SET chunk_count = (SELECT count(*) FROM chunks c WHERE c.session = index_state.session)`,
     );
     const update = store.db.prepare("UPDATE sessions SET name = ?, cwd = ?, project = ? WHERE number = ?");
     for (const row of store.db.prepare("SELECT number, name, cwd, project FROM sessions").all()) {

@@ -1,6 +1,6 @@
 /**
- * Reads sessions from the index, for transcripts that the host has deleted: every message, from the chunks, and what the
- * index keeps of each tool call, from the deeds.
+ * Reads sessions from the index, for transcripts that the host has deleted: every message, and what the index keeps of each
+ * tool call.
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
@@ -10,11 +10,11 @@ import type { LineRange } from "../sessions/references.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Entry, LineSpan, Session, ToolAction } from "../transcripts/session.ts";
+import type { Entry, LineSpan, Row, Session, ToolAction } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
 import { ensureIndex } from "./freshness.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
-import { joinPieces, readDeeds, type StoredDeed, splitMessages } from "./stored-rows.ts";
+import { readRows } from "./stored-rows.ts";
 
 /** A session in the index, by the host's id. */
 export interface HeldSession extends SessionRow {
@@ -47,35 +47,19 @@ const ACTIONS: Record<string, ToolAction> = {
 /** Returns the steps of a session, in their order. */
 export function storedSteps(store: Store, sessionId: string): Step[] {
   const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
-  const said = storedMessages(store, sessionId).map((entry) => ({ entry }));
-  const done = number === undefined ? [] : readDeeds(store, Number(number)).map(toStep);
-  return [...said, ...done].sort((a, b) => a.entry.line - b.entry.line);
+  return number === undefined ? [] : readRows(store, Number(number)).map(toStep);
 }
 
-function storedMessages(store: Store, sessionId: string): Entry[] {
-  const chunks = store.db.prepare(
-    "SELECT timestamp, first_line, content, row_lines FROM chunks WHERE session_id = ? ORDER BY chunk_index",
-  );
-  const messages: Entry[] = [];
-  for (const { timestamp, first_line, content, row_lines } of chunks.all(sessionId)) {
-    const chunk = { content: String(content), rowLines: String(row_lines), firstLine: Number(first_line) };
-    for (const { line, who: kind, text } of splitMessages(chunk)) {
-      const last = messages.at(-1);
-      if (last?.line === line && last.kind === kind) {
-        last.text = joinPieces(last.text, text) ?? `${last.text}\n${text}`;
-      } else messages.push({ line, offset: 0, end: 0, kind, text, at: String(timestamp) });
-    }
-  }
-  return messages;
-}
-
-function toStep({ line, timestamp, kind, tool, target, paths, input, outcome, result }: StoredDeed): Step {
-  const common = { line, offset: 0, end: 0, at: timestamp };
+function toStep(row: Row): Step {
+  const { line, nth, at } = row;
+  const common = { line, nth, offset: 0, end: 0, at };
+  if (row.who !== "tool") return { entry: { ...common, kind: row.who, text: row.text } };
+  const { kind, tool, target, paths, input, outcome, result } = row;
   const call = {
     name: tool,
     target,
     action: ACTIONS[kind] ?? "other",
-    paths,
+    paths: [...paths],
     input: input === "" ? target : input,
   };
   const entry: Entry = { ...common, kind: "tool", text: `${tool} ${target}`, tool: call };

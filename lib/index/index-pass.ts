@@ -7,15 +7,15 @@ import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
-import { deedsIn } from "../transcripts/calls.ts";
+import { isAsking, keptCall, rowsOf } from "../transcripts/calls.ts";
 import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Cursor, Entry, Session } from "../transcripts/session.ts";
+import type { Cursor, Entry, Row, Session } from "../transcripts/session.ts";
 import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
-import { chunkExchange, type Exchange, exchanges } from "./chunk.ts";
+import { type Chunk, chunkExchange, type Exchange, exchanges, searchableRows } from "./chunk.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -26,17 +26,22 @@ import {
   updateRewound,
 } from "./index-state.ts";
 import {
-  addDeeds,
+  addRows,
   countChunks,
   putChunk,
+  putExchange,
+  putRows,
   releaseRows,
   removeChunk,
   removeChunks,
-  removeDeeds,
+  removeContents,
+  removeEmptyExchanges,
+  removeRows,
   type StoredChunk,
   sessionsWithCopies,
   storedChunks,
 } from "./session-rows.ts";
+import { isBefore } from "./stored-rows.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
@@ -94,8 +99,8 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   /** Skipped lines before the cursor where the pass began: `state` moves on with each part that is saved. */
   skippedAtStart: number;
   lastLine: number;
-  /** The deeds of calls up to this line are those of this pass. */
-  deedsTo: number;
+  /** The rows up to this line are those of this pass. */
+  rowsTo: number;
 }
 
 /** Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed. */
@@ -109,7 +114,7 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
       yield;
       if (!isUntouched(pass)) return; // another process went on with the session
     }
-    putExchange(pass, exchange);
+    takeExchange(pass, exchange);
   }
   if (pass.isCut) savePart(pass);
   else finish(pass);
@@ -153,7 +158,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     releaseRows(options.store, [known.id]);
     forgetProgress(options.store, sessionsWithCopies(options.store, known.id));
   }
-  const before = storedChunks(options.store, state.id, state.nextChunk);
+  const before = storedChunks(options.store, state.number, state.nextChunk);
   return {
     ...options,
     session,
@@ -176,7 +181,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
     skippedAtStart: state.skippedLines,
     lastLine: -1,
-    deedsTo: state.cursor.line,
+    rowsTo: state.cursor.line,
   };
 }
 
@@ -193,24 +198,59 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
   pass.lastLine = last.line;
 }
 
-function putExchange(pass: Pass, { entries: all }: Exchange): void {
-  const { store, state, isNew, lastLine, head, session, settings, next } = pass;
-  const exchangeLine = (all[0] as Entry).line;
+function takeExchange(pass: Pass, { entries: all }: Exchange): void {
+  const { store, state, isNew, lastLine, head, session, settings, rules } = pass;
+  const { line, nth } = all[0] as Entry;
   const entries = claimRows(store, all, state);
   const around = head?.startedAt ?? session.updatedAt;
-  if (!isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: lastLine });
-  pass.deedsTo = lastLine;
-  const timestamp = entries[0]?.at ?? around;
-  addDeeds(store, deedsIn(entries), { session: state.number, exchangeLine, timestamp });
-  const chunks = chunkExchange(entries, { sessionId: state.id, firstIndex: next, ...settings });
-  for (const chunk of chunks) {
-    pass.next++;
-    // a pattern may reach over several messages
-    if (pass.rules.hasText(chunk.content) || pass.rules.hasText(chunk.tools)) continue;
-    const place = { timestamp: chunk.at ?? around, exchangeLine, before: pass.before.get(chunk.index) };
-    if (putChunk(store, chunk, place)) pass.newChunks++;
+  const rows = searchableRows(rowsOf(entries));
+  const chunks = chunkExchange(rows, { firstIndex: pass.next, ...settings });
+  pass.next += chunks.length;
+  const shown = withoutExcluded(rows, chunks, rules);
+  const place = { session: state.number, timestamp: entries[0]?.at ?? around };
+  const kept = shown.rows.flatMap(keptRow);
+  if (isNew) addRows(store, kept, place);
+  else putRows(store, kept, { ...place, lines: { after: pass.rowsTo, to: lastLine } });
+  pass.rowsTo = lastLine;
+  const [first] = shown.chunks;
+  if (!first) return;
+  const exchange = putExchange(store, { session: state.number, line, nth }, first.header);
+  for (const chunk of shown.chunks) {
+    const [timestamp, before] = [chunk.at ?? around, pass.before.get(chunk.index)];
+    if (putChunk(store, chunk, { session: state.number, timestamp, exchange, before })) pass.newChunks++;
     pass.before.delete(chunk.index);
   }
+}
+
+/** Returns a row as the index keeps it; a call that only asks the user is left out. */
+function keptRow(row: Row): Row[] {
+  if (row.who !== "tool") return [row];
+  return isAsking(row) ? [] : [keptCall(row)];
+}
+
+/** Leaves out chunks that hold an excluded text, with what they are made of: a pattern may reach over several rows. */
+function withoutExcluded<R extends Row>(
+  rows: readonly R[],
+  chunks: readonly Chunk[],
+  { hasPatterns, hasText }: Rules,
+): { rows: readonly R[]; chunks: readonly Chunk[] } {
+  if (!hasPatterns) return { rows, chunks };
+  const out = new Set<string>();
+  for (const [i, chunk] of chunks.entries()) {
+    const isCalled = hasText(chunk.tools);
+    if (!isCalled && !hasText(chunk.content)) continue;
+    for (const row of chunk.rows) out.add(placeOf(row));
+    const [from, to] = [i === 0 ? undefined : chunk.rows[0], chunks[i + 1]?.rows[0]];
+    const isOfChunk = (row: R) => !(from && isBefore(row, from)) && (to === undefined || isBefore(row, to));
+    if (isCalled) for (const row of rows.filter(isOfChunk)) out.add(placeOf(row));
+  }
+  // of a long message no piece stays
+  const kept = chunks.filter((chunk) => !chunk.rows.some((row) => out.has(placeOf(row))));
+  return { rows: rows.filter((row) => !out.has(placeOf(row))), chunks: kept };
+}
+
+function placeOf({ line, nth }: Pick<Row, "line" | "nth">): string {
+  return `${line} ${nth}`;
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */
@@ -224,8 +264,7 @@ function finish(pass: Pass): void {
   const end = { size: session.size, modified: session.modifiedAt };
   const error = findFault(pass);
   if (error !== undefined) {
-    removeChunks(store, state.id);
-    removeDeeds(store, state.number);
+    removeContents(store, state.number);
     releaseRows(store, [state.id]);
     pass.safe = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skipped: pass.safe.skipped };
     pass.newChunks = 0;
@@ -233,7 +272,10 @@ function finish(pass: Pass): void {
     return;
   }
   for (const { id } of pass.before.values()) removeChunk(store, id);
-  if (!pass.isNew) removeDeeds(store, state.number, { after: pass.deedsTo, to: Number.MAX_SAFE_INTEGER });
+  if (!pass.isNew) {
+    removeRows(store, state.number, { after: pass.rowsTo, to: Number.MAX_SAFE_INTEGER });
+    removeEmptyExchanges(store, state.number);
+  }
   save(pass, { ...end, status: isOverLimit(pass) ? "partial" : "complete", error });
 }
 
@@ -253,9 +295,9 @@ function findFault({ isFromStart, messages, isTorn, progress, state, session }: 
 function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modified" | "error">): void {
   const { state, store, next, session, facts, isNew, compactedLine } = pass;
   if (isOverLimit(pass)) {
-    removeChunks(store, state.id, next - SESSION_CHUNKS_MAX);
-    const first = store.db.prepare("SELECT min(exchange_line) AS line FROM chunks WHERE session_id = ?");
-    removeDeeds(store, state.number, { after: -1, to: Number(first.get(state.id)?.line ?? 0) - 1 });
+    removeChunks(store, state.number, next - SESSION_CHUNKS_MAX);
+    const first = store.db.prepare("SELECT min(line) AS line FROM exchanges WHERE session = ?");
+    removeRows(store, state.number, { after: -1, to: Number(first.get(state.number)?.line ?? 0) - 1 });
   }
   if (pass.isBranched) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
@@ -268,7 +310,7 @@ function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modifie
     nextChunk,
     skippedLines: skipped,
     fileHash: end.status === "quarantined" ? "" : hashBefore(state.file, cursor.offset),
-    chunkCount: isNew && !isOverLimit(pass) ? pass.newChunks : countChunks(store, state.id),
+    chunkCount: isNew && !isOverLimit(pass) ? pass.newChunks : countChunks(store, state.number),
     lastIndexed: new Date().toISOString(),
   };
   const tookMs = performance.now() - pass.started;

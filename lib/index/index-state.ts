@@ -101,9 +101,9 @@ const SAVE_SESSION = `
     started_at = coalesce(excluded.started_at, started_at), parent_id = coalesce(excluded.parent_id, parent_id)`;
 
 const SAVE_STATE = `
-  INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,
+  INSERT OR REPLACE INTO index_state (session_id, session, file_path, file_hash, last_indexed, chunk_count, status, size,
     modified, cursor_offset, cursor_line, next_chunk, skipped_lines, took_ms, error)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Returns every session the index knows, by id. */
 export function readIndexedSessions(store: Store): Map<string, IndexedSession> {
@@ -159,7 +159,7 @@ export function saveIndexedSession(
   store.db
     .prepare(SAVE_STATE)
     .run(
-      ...[id, file, fileHash, lastIndexed, chunkCount, status, size, modified],
+      ...[id, number, file, fileHash, lastIndexed, chunkCount, status, size, modified],
       ...[cursor.offset, cursor.line, nextChunk, skippedLines, tookMs, error ?? null],
     );
 }
@@ -220,7 +220,7 @@ export interface SessionStatus {
 export function readStatuses(store: Store): SessionStatus[] {
   const rows = store.db.prepare(
     `SELECT id, agent, name, file, status, chunk_count AS chunks,
-       (SELECT count(embedder) FROM chunks c WHERE c.session_id = sessions.id) AS vectors,
+       (SELECT count(embedder) FROM chunks c WHERE c.session = sessions.number) AS vectors,
        skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error
      FROM sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`,
   );

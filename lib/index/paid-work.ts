@@ -386,7 +386,7 @@ function cleanTopics(tags: readonly string[], redact: (text: string) => string):
 }
 
 const UNTAGGED =
-  "FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
+  "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
 
 function untaggedChunks(store: Store, after: number): Untagged[] {
   return store.db

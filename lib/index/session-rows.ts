@@ -1,17 +1,18 @@
 /**
- * Writes and removes the rows of a session in the index with their full text: its chunks, what was said, its deeds, what was
- * done, and its hold on transcript rows.
+ * Writes and removes what the index holds of a session: its rows, and the chunks, full text and error keys that are derived from
+ * them; and its hold on transcript rows.
  */
 
 import { sha256 } from "../base/text.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
-import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
-import { fullTextColumns } from "./chunk.ts";
+import type { Done, Row, Said } from "../transcripts/session.ts";
+import type { Chunk } from "./chunk.ts";
+import { contentOf, fullTextColumns, type Header, headerText } from "./chunk-text.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { updateRewound } from "./index-state.ts";
-import { ALL_LINES, writeRowLines } from "./stored-rows.ts";
+import { ALL_LINES, type ChunkText, type LinesAfter, readChunkTexts, readRows } from "./stored-rows.ts";
 
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;
@@ -20,16 +21,25 @@ const HASH_BYTES = 16;
 export interface StoredChunk {
   id: number;
   hash: string;
-  /** Its lines, entry ids and tool calls, which may change while its hash stays the same. */
+  /** Its rows, exchange and tool calls, which may change while its hash stays the same. */
   place: string;
+}
+
+/** An exchange's place: that of its first row. */
+interface ExchangePlace {
+  /** Number of the session. */
+  session: number;
+  line: number;
+  nth: number;
 }
 
 /** The place of a chunk in the index. */
 interface ChunkPlace {
+  /** Number of the session, and of the exchange. */
+  session: number;
+  exchange: number;
   /** The chunk's time, or the nearest that is known. */
   timestamp: string;
-  /** Line of the first row of its exchange. */
-  exchangeLine: number;
   /** The chunk stored at its index before. */
   before: StoredChunk | undefined;
 }
@@ -40,26 +50,53 @@ const INSERT_TEXT = "INSERT INTO chunks_fts (rowid, content, header, tools, extr
 export function addChunk(
   { db }: Pick<Store, "db">,
   chunk: Chunk,
-  { timestamp, exchangeLine, hash }: Omit<ChunkPlace, "before"> & { hash: Uint8Array | undefined },
+  { session, timestamp, exchange, hash }: Omit<ChunkPlace, "before"> & { hash?: Uint8Array | undefined },
 ): void {
   const key = hash ?? contentHash(chunk);
-  const topics = cachedTopics(db, key);
-  const header = topics ? withTopics(chunk.header, topics) : chunk.header;
+  const topics = cachedTopics(db, key) ?? chunk.header.topics;
+  const header = { ...chunk.header, topics };
+  const [first, last] = endsOf(chunk);
   const insert = db.prepare(
-    `INSERT INTO chunks (session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action,
-       first_line, last_line, exchange_line, content_hash, header, content, tools, entry_ids, token_count,
-       row_lines, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO chunks (session, chunk_index, exchange, timestamp, day, clock, speakers, topic_tags, has_decision,
+       has_action, first_line, first_nth, last_line, last_nth, part_from, part_to, content_hash, tools, length,
+       token_count, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const { lastId } = insert.run(
-    ...[chunk.sessionId, chunk.index, timestamp],
-    ...[JSON.stringify(chunk.speakers), JSON.stringify(topics ?? chunk.topics)],
+    ...[session, chunk.index, exchange, timestamp],
+    ...[header.day, header.clock ?? null],
+    ...[JSON.stringify([...new Set(chunk.rows.map(({ who }) => who))]), JSON.stringify(topics)],
     ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
-    ...[chunk.firstLine, chunk.lastLine, exchangeLine, key],
-    ...[header, chunk.content, chunk.tools],
-    ...[JSON.stringify(chunk.entryIds), chunk.tokens, writeRowLines(chunk.rows), new Date().toISOString()],
+    ...[first.line, first.nth, last.line, last.nth, first.part?.from ?? null, first.part?.to ?? null],
+    ...[key, chunk.tools, headerText(header).length + chunk.content.length],
+    ...[chunk.tokens, new Date().toISOString()],
   );
   db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, header }));
+}
+
+function endsOf({ rows }: Chunk): [first: Said, last: Said] {
+  return [rows[0] as Said, rows.at(-1) as Said];
+}
+
+/** Puts what headers say of an exchange in its place, and returns its number. */
+export function putExchange(
+  { db }: Pick<Store, "db">,
+  { session, line, nth }: ExchangePlace,
+  { participants, speaker, subject }: Header,
+): number {
+  const added = db
+    .prepare(
+      "INSERT OR IGNORE INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (?, ?, ?, ?, ?, ?)",
+    )
+    .run(session, line, nth, participants, speaker, subject);
+  if (added.changes > 0) return added.lastId;
+  const row = db
+    .prepare(
+      `UPDATE exchanges SET participants = ?, speaker = ?, subject = ? WHERE session = ? AND line = ? AND nth = ?
+       RETURNING id`,
+    )
+    .get(participants, speaker, subject, session, line, nth);
+  return Number(row?.id);
 }
 
 /** Puts a chunk in place of the one at its index; returns whether its words are new. */
@@ -74,16 +111,15 @@ export function putChunk(store: Store, chunk: Chunk, place: ChunkPlace): boolean
   return !isKnown;
 }
 
-export function countChunks({ db }: Store, sessionId: string): number {
-  const row = db.prepare("SELECT count(*) AS n FROM chunks WHERE session_id = ?").get(sessionId);
+export function countChunks({ db }: Store, session: number): number {
+  const row = db.prepare("SELECT count(*) AS n FROM chunks WHERE session = ?").get(session);
   return Number(row?.n);
 }
 
 /** Removes a session from the index. Its vectors and topics stay in their caches, since they were paid for. */
 export function removeSession(store: Store, session: { number: number; id: string }): void {
   store.db.transaction(() => {
-    removeChunks(store, session.id);
-    removeDeeds(store, session.number);
+    removeContents(store, session.number);
     updateRewound(store, session.number, []);
     // by number: a session whose file was deleted while it was read has no row in `sessions` yet
     store.db.prepare("DELETE FROM row_keys WHERE session = ?").run(session.number);
@@ -93,30 +129,42 @@ export function removeSession(store: Store, session: { number: number; id: strin
   });
 }
 
+/** Removes all that was said and done in a session. */
+export function removeContents(store: Store, session: number): void {
+  removeChunks(store, session);
+  removeRows(store, session);
+}
+
 /** Removes a session's chunks, all or those below an index; their vectors stay in the cache. */
-export function removeChunks(store: Store, sessionId: string, below = Number.MAX_SAFE_INTEGER): void {
+export function removeChunks(store: Store, session: number, below = Number.MAX_SAFE_INTEGER): void {
   const ids = store.db
-    .prepare("SELECT id FROM chunks WHERE session_id = ? AND chunk_index < ?")
-    .all(sessionId, below);
+    .prepare("SELECT id FROM chunks WHERE session = ? AND chunk_index < ?")
+    .all(session, below);
   for (const row of ids) removeChunk(store, Number(row.id));
+  removeEmptyExchanges(store, session);
 }
 
-/** Replaces a chunk's topics, also in its header and in the full text. */
+/** Removes the exchanges of a session that no chunk is a part of any longer. */
+export function removeEmptyExchanges({ db }: Store, session: number): void {
+  db.prepare(
+    "DELETE FROM exchanges WHERE session = $session AND id NOT IN (SELECT exchange FROM chunks WHERE session = $session)",
+  ).run({ session });
+}
+
+/** Replaces a chunk's topics, also in the full text. */
 export function putTopics(store: Store, chunkId: number, topics: string[]): void {
-  const row = store.db.prepare("SELECT header FROM chunks WHERE id = ?").get(chunkId);
-  if (!row) return;
-  store.db
-    .prepare("UPDATE chunks SET topic_tags = ?, header = ? WHERE id = ?")
-    .run(JSON.stringify(topics), withTopics(String(row.header), topics), chunkId);
-  putFullText(store, chunkId);
+  store.db.prepare("UPDATE chunks SET topic_tags = ? WHERE id = ?").run(JSON.stringify(topics), chunkId);
+  const [text] = readChunkTexts(store, [chunkId]);
+  if (text) putFullText(store, text);
 }
 
-/** Puts the words of a stored chunk into the full text. */
-export function putFullText({ db }: Pick<Store, "db">, id: number): void {
-  const row = db.prepare("SELECT content, header, tools FROM chunks WHERE id = ?").get(id);
-  const texts = { content: String(row?.content), header: String(row?.header) };
+/** Puts the words of a stored chunk into the full text, and notes how long it is. */
+export function putFullText({ db }: Pick<Store, "db">, { id, rows, ...text }: ChunkText): void {
+  const content = contentOf(rows);
+  const length = headerText(text.header).length + content.length;
+  db.prepare("UPDATE chunks SET length = ? WHERE id = ?").run(length, id);
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
-  db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...texts, tools: String(row?.tools) }));
+  db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...text, content }));
 }
 
 function cachedTopics(db: Store["db"], hash: Uint8Array): string[] | undefined {
@@ -124,19 +172,16 @@ function cachedTopics(db: Store["db"], hash: Uint8Array): string[] | undefined {
   return row && JSON.parse(String(row.topics));
 }
 
-function withTopics(header: string, topics: readonly string[]): string {
-  return header.replace(/^\[Topics: .*\]$/m, () => `[Topics: ${topics.join(", ")}]`);
-}
-
 /** Returns a session's chunks from an index on, by index. */
-export function storedChunks(store: Store, sessionId: string, index: number): Map<number, StoredChunk> {
+export function storedChunks(store: Store, session: number, index: number): Map<number, StoredChunk> {
   const rows = store.db
     .prepare(
       `SELECT id, chunk_index, lower(hex(content_hash)) AS hash,
-         first_line || ' ' || last_line || ' ' || exchange_line || ' ' || entry_ids || ' ' || row_lines || ' ' || tools AS place
-       FROM chunks WHERE session_id = ? AND chunk_index >= ?`,
+         exchange || ' ' || first_line || ' ' || first_nth || ' ' || last_line || ' ' || last_nth ||
+         coalesce(' ' || part_from || ' ' || part_to, '') || ' ' || tools AS place
+       FROM chunks WHERE session = ? AND chunk_index >= ?`,
     )
-    .all(sessionId, index);
+    .all(session, index);
   return new Map(
     rows.map(({ id, chunk_index, hash, place }) => [
       Number(chunk_index),
@@ -145,10 +190,10 @@ export function storedChunks(store: Store, sessionId: string, index: number): Ma
   );
 }
 
-function describePlace(chunk: Chunk, { exchangeLine }: ChunkPlace): string {
-  const { firstLine, lastLine, entryIds, tools } = chunk;
-  const ids = JSON.stringify(entryIds);
-  return [firstLine, lastLine, exchangeLine, ids, writeRowLines(chunk.rows), tools].join(" ");
+function describePlace(chunk: Chunk, { exchange }: Pick<ChunkPlace, "exchange">): string {
+  const [first, last] = endsOf(chunk);
+  const part = first.part ? [first.part.from, first.part.to] : [];
+  return [exchange, first.line, first.nth, last.line, last.nth, ...part, chunk.tools].join(" ");
 }
 
 /** Removes a chunk; its vector stays in the cache. */
@@ -159,29 +204,21 @@ export function removeChunk(store: Store, id: number): void {
   db.prepare("DELETE FROM chunks WHERE id = ?").run(id);
 }
 
-/** Removes the deeds of a session: all, or those whose calls are on these lines. */
-export function removeDeeds(store: Store, session: number, { after, to } = ALL_LINES): void {
+/** Removes the rows of a session: all, or those on some lines. */
+export function removeRows(store: Store, session: number, { after, to } = ALL_LINES): void {
   const rows = store.db
-    .prepare("SELECT id FROM deeds WHERE session = ? AND line > ? AND line <= ?")
+    .prepare("SELECT id, who FROM rows WHERE session = ? AND line > ? AND line <= ?")
     .all(session, after, to);
-  for (const { id } of rows) removeDeed(store, Number(id));
+  for (const { id, who } of rows) removeRow(store, { id: Number(id), who: who as Row["who"] });
 }
 
-/** Removes the deeds that contain a text. */
-export function removeDeedsWith(store: Store, hasText: (text: string) => boolean): void {
-  const ids: number[] = [];
-  const rows = store.db.prepare("SELECT id, target, paths, input, result FROM deeds");
-  for (const { id, ...texts } of rows.iterate()) {
-    if (Object.values(texts).some((text) => text !== null && hasText(String(text)))) ids.push(Number(id));
+/** Removes a row with its full text and its error lines. */
+export function removeRow({ db }: Pick<Store, "db">, { id, who }: { id: number; who: Row["who"] }): void {
+  if (who === "tool") {
+    db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
+    db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
   }
-  for (const id of ids) removeDeed(store, id);
-}
-
-/** Removes a deed with its full text and its error lines. */
-export function removeDeed({ db }: Store, id: number): void {
-  db.prepare("DELETE FROM deeds_fts WHERE rowid = ?").run(id);
-  db.prepare("DELETE FROM error_lines WHERE deed = ?").run(id);
-  db.prepare("DELETE FROM deeds WHERE id = ?").run(id);
+  db.prepare("DELETE FROM rows WHERE id = ?").run(id);
 }
 
 /** Releases the transcript rows of sessions, so that sessions with copies of them may index them. */
@@ -206,49 +243,77 @@ export function sessionsWithCopies(store: Store, ownerId: string): string[] {
 
 /** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of the words that are embedded. */
 export function contentHash({ header, content }: Pick<Chunk, "header" | "content">): Uint8Array {
-  return sha256().update(header).update(content).digest().subarray(0, HASH_BYTES);
+  return sha256().update(headerText(header)).update(content).digest().subarray(0, HASH_BYTES);
 }
 
-/** The place of an exchange's deeds in the index. */
-interface DeedPlace {
+/** Where rows belong. */
+interface RowPlace {
+  /** Number of the session. */
   session: number;
-  exchangeLine: number;
-  /** For deeds without a time. */
+  /** For rows without a time. */
   timestamp: string;
 }
 
-/** Inserts deeds with their full text and the keys of their error lines. */
-export function addDeeds(
-  { db }: Pick<Store, "db">,
-  deeds: readonly Deed[],
-  { session, exchangeLine, timestamp }: DeedPlace,
-): void {
-  const insert = db.prepare(
-    `INSERT INTO deeds (session, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input,
-       outcome, result)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  const insertText = db.prepare(
-    "INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)",
-  );
-  const insertError = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
-  for (const deed of deeds) {
-    const { line, resultLine = null, at = timestamp, kind, tool, target, input, outcome, result } = deed;
-    const paths = deed.paths.join("\n");
-    const place = [session, line, resultLine, exchangeLine, at];
-    const texts = [target, paths === target ? null : paths, input, outcome, result];
-    const { lastId } = insert.run(...place, kind, tool, ...texts);
-    const names = paths === target ? target : `${target}\n${paths}`;
-    const words = isFileText(kind, outcome) ? "" : result;
-    insertText.run(lastId, names, input, words, splitJoined(names, input));
-    // a command that went well may print errors too
-    if (kind !== "command" || outcome === "rejected") continue;
-    const keys = errorKeys(result, { hasFailed: outcome === "failed" }).keys();
-    for (const key of keys) insertError.run(key, lastId);
+/** Inserts rows, calls with their full text and the keys of their error lines. */
+export function addRows({ db }: Pick<Store, "db">, rows: readonly Row[], place: RowPlace): void {
+  const insert = db.prepare("INSERT INTO rows (session, line, nth, at, who, text) VALUES (?, ?, ?, ?, ?, ?)");
+  for (const row of rows) {
+    if (row.who === "tool") addDone(db, row, place);
+    else insert.run(place.session, row.line, row.nth, row.at ?? place.timestamp, row.who, row.text);
   }
 }
 
-/** Returns whether a deed's result is just the text of a file, by which nobody searches for the deed. */
-function isFileText(kind: DeedKind, outcome: DeedOutcome): boolean {
+function addDone(db: Store["db"], row: Done, { session, timestamp }: RowPlace): void {
+  const insert = db.prepare(
+    `INSERT INTO rows (session, line, nth, at, who, result_line, kind, tool, target, paths, input, outcome, result)
+     VALUES (?, ?, ?, ?, 'tool', ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const { line, nth, at = timestamp, resultLine = null, kind, tool, target, input, outcome, result } = row;
+  const paths = row.paths.join("\n");
+  const texts = [target, paths === target ? null : paths, input, outcome, result];
+  const { lastId } = insert.run(session, line, nth, at, resultLine, kind, tool, ...texts);
+  const names = paths === target ? target : `${target}\n${paths}`;
+  const words = isFileText(row) ? "" : result;
+  db.prepare("INSERT INTO deeds_fts (rowid, target, input, result, extra) VALUES (?, ?, ?, ?, ?)").run(
+    ...[lastId, names, input, words, splitJoined(names, input)],
+  );
+  // a command that went well may print errors too
+  if (kind !== "command" || outcome === "rejected") return;
+  const insertError = db.prepare("INSERT INTO error_lines (key, deed) VALUES (?, ?)");
+  for (const key of errorKeys(result, { hasFailed: outcome === "failed" }).keys())
+    insertError.run(key, lastId);
+}
+
+/** Returns whether a call's result is just the text of a file, by which nobody searches for the call. */
+function isFileText({ kind, outcome }: Done): boolean {
   return outcome === "done" && (kind === "read" || kind === "edit" || kind === "write");
+}
+
+/** Puts rows in place of those on some lines; what is as it was stays untouched. */
+export function putRows(
+  store: Store,
+  rows: readonly Row[],
+  { lines, ...place }: RowPlace & { lines: LinesAfter },
+): void {
+  const before = new Map(readRows(store, place.session, lines).map((row) => [placeOf(row), row]));
+  const changed = rows.filter((row) => {
+    const old = before.get(placeOf(row));
+    if (!old || wordsOf(old, place) !== wordsOf(row, place)) return true;
+    return !before.delete(placeOf(row));
+  });
+  for (const old of before.values()) removeRow(store, old);
+  addRows(store, changed, place);
+}
+
+function placeOf({ line, nth }: Row): string {
+  return `${line} ${nth}`;
+}
+
+/** Returns all that is stored of a row beside its place. */
+function wordsOf({ at, ...row }: Row, { timestamp }: RowPlace): string {
+  const words =
+    row.who === "tool"
+      ? [row.resultLine, row.kind, row.tool, row.target, row.paths, row.input, row.outcome, row.result]
+      : [row.text];
+  return JSON.stringify([at ?? timestamp, row.who, ...words]);
 }

@@ -1,129 +1,166 @@
-/**
- * Reads back what the index holds of a session: the messages of its chunks, each on its line, and its deeds; and the format of
- * `row_lines`.
- */
+/** Reads back what the index holds of a session: its rows, and the chunks of them that are ranked. */
 
 import type { SqlRow } from "../store/sqlite.ts";
-import type { Store } from "../store/store.ts";
-import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
+import { SAID_IN_CHUNK, type Store } from "../store/store.ts";
+import type { CallKind, Done, Outcome, Row, Said } from "../transcripts/session.ts";
 import { toolName } from "../transcripts/tool-call.ts";
+import type { Header } from "./chunk-text.ts";
 
-/** A deed as the index holds it. */
-export interface StoredDeed extends Omit<Deed, "at"> {
+/** A row as the index holds it. */
+export type Stored<R extends Row = Row> = R & {
   id: number;
   /** Number of the session. */
   session: number;
-  /** Line of the first row of its exchange. */
-  exchangeLine: number;
-  /** The deed's time, or the nearest that is known. */
-  timestamp: string;
-}
+  /** The row's time, or the nearest that is known. */
+  at: string;
+};
 
-/** The lines of calls in a session: after one line, up to and including another. */
-interface CallLines {
+/** Lines of a session: after one, up to and including another. */
+export interface LinesAfter {
   after: number;
   to: number;
 }
 
-export const ALL_LINES: CallLines = { after: -1, to: Number.MAX_SAFE_INTEGER };
+export const ALL_LINES: LinesAfter = { after: -1, to: Number.MAX_SAFE_INTEGER };
 
-/** The columns of a deed, for `deedFrom`. */
-export const DEED_COLUMNS =
-  "d.id, d.session, d.line, d.result_line, d.exchange_line, d.timestamp, d.kind, d.tool, d.target, d.paths, d.input, d.outcome, d.result";
+/** The columns of a row, for `toRow`. */
+export const ROW_COLUMNS = `r.id, r.session, r.line, r.nth, r.at, r.who, r.text, r.result_line, r.kind, r.tool, r.target,
+  r.paths, r.input, r.outcome, r.result`;
 
-/** Converts a row of `DEED_COLUMNS` to a deed. */
-export function deedFrom(row: SqlRow): StoredDeed {
+/** Converts a row of `ROW_COLUMNS`. */
+export function toRow(row: SqlRow): Stored {
+  return row.who === "tool" ? toDone(row) : { ...placeFrom(row), ...saidFrom(row) };
+}
+
+/** Converts a row of `ROW_COLUMNS` that is a call's. */
+export function toDone(row: SqlRow): Stored<Done> {
   const target = String(row.target);
   const paths = row.paths === null ? target : String(row.paths);
   return {
-    id: Number(row.id),
-    session: Number(row.session),
-    line: Number(row.line),
+    ...placeFrom(row),
+    who: "tool",
     resultLine: row.result_line === null ? undefined : Number(row.result_line),
-    exchangeLine: Number(row.exchange_line),
-    timestamp: String(row.timestamp),
-    kind: row.kind as DeedKind,
+    kind: row.kind as CallKind,
     tool: toolName(String(row.tool)),
     target,
     paths: paths === "" ? [] : paths.split("\n"),
     input: String(row.input),
-    outcome: row.outcome as DeedOutcome,
+    outcome: row.outcome as Outcome,
     result: String(row.result),
   };
 }
 
-/** Reads the deeds of a session in order: all, or those whose calls are on these lines. */
-export function readDeeds(store: Store, session: number, { after, to } = ALL_LINES): StoredDeed[] {
+function placeFrom({ id, session, line, nth, at }: SqlRow) {
+  return { id: Number(id), session: Number(session), line: Number(line), nth: Number(nth), at: String(at) };
+}
+
+function saidFrom({ who, text }: SqlRow): Pick<Said, "who" | "text"> {
+  return { who: who as Said["who"], text: String(text) };
+}
+
+/** Reads the rows of a session in order: all, or those on some lines. */
+export function readRows(store: Store, session: number, { after, to } = ALL_LINES): Stored[] {
   return store.db
     .prepare(
-      `SELECT ${DEED_COLUMNS} FROM deeds d WHERE d.session = ? AND d.line > ? AND d.line <= ? ORDER BY d.line, d.id`,
+      `SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? AND r.line > ? AND r.line <= ? ORDER BY r.line, r.nth`,
     )
     .all(session, after, to)
-    .map(deedFrom);
+    .map(toRow);
 }
 
-/** What must be known of a stored chunk to take it apart. */
-interface StoredText {
-  content: string;
-  rowLines: string;
-  firstLine: number;
+/** Reads what was done in a session, in order: all, or the calls on some lines. */
+export function readDone(store: Store, session: number, { after, to } = ALL_LINES): Stored<Done>[] {
+  return store.db
+    .prepare(
+      `SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? AND r.line > ? AND r.line <= ? AND r.who = 'tool'
+       ORDER BY r.line, r.nth`,
+    )
+    .all(session, after, to)
+    .map(toDone);
 }
 
-interface ChunkMessage {
-  line: number;
-  who: "user" | "assistant";
-  text: string;
+/** What is said in a chunk, under which header, and with which tool calls. */
+export interface ChunkText {
+  id: number;
+  rows: Said[];
+  header: Header;
+  tools: string;
 }
 
-const ROW_LINES = /^\d+:\d+(?: \d+:\d+)*$/;
-/** Characters that a piece of a long message repeats of the one before. */
-const OVERLAP_MIN = 16;
-const OVERLAP_MAX = 600;
-
-/** Writes where the messages of a chunk begin and on which lines they are: `0:118 340:121`. */
-export function writeRowLines(rows: Chunk["rows"]): string {
-  return rows.map(({ start, line }) => `${start}:${line}`).join(" ");
+/** Reads the texts of chunks, in the order of their ids. */
+export function readChunkTexts(store: Pick<Store, "db">, ids: readonly number[]): ChunkText[] {
+  const wanted = JSON.stringify(ids);
+  const said = readSaid(store, ids);
+  return store.db
+    .prepare(
+      `SELECT ${HEADER_COLUMNS}, c.id, c.tools FROM chunks c JOIN exchanges e ON e.id = c.exchange
+       WHERE c.id IN (SELECT value FROM json_each(?)) ORDER BY c.id`,
+    )
+    .all(wanted)
+    .map((row) => {
+      const id = Number(row.id);
+      return { id, rows: said.get(id) ?? [], header: toHeader(row), tools: String(row.tools) };
+    });
 }
 
-function readRowLines(text: string): Chunk["rows"] {
-  if (!ROW_LINES.test(text)) return []; // what a damaged file left may be anything
-  return text.split(" ").map((place) => {
-    const [start = 0, line = 0] = place.split(":").map(Number);
-    return { start, line };
-  });
+/** The columns of a chunk `c` and its exchange `e`, for `toHeader`. */
+export const HEADER_COLUMNS = "c.day, c.clock, c.topic_tags, e.participants, e.speaker, e.subject";
+
+/** Converts a row of `HEADER_COLUMNS`. */
+export function toHeader({ day, clock, topic_tags, participants, speaker, subject }: SqlRow): Header {
+  return {
+    day: String(day),
+    clock: clock === null ? undefined : String(clock),
+    participants: String(participants),
+    topics: JSON.parse(String(topic_tags)),
+    speaker: speaker as Said["who"],
+    subject: String(subject),
+  };
 }
 
-/** Returns the messages of a chunk, or the pieces of them that are in it. */
-export function splitMessages({ content, rowLines, firstLine }: StoredText): ChunkMessage[] {
-  const rows = readRowLines(rowLines);
-  const places = rows.length > 0 ? rows : [{ start: 0, line: firstLine }];
-  return places.map(({ start, line }, i) => {
-    const next = places[i + 1];
-    const said = content.slice(start, next && next.start - 1);
-    const who = said.startsWith("User: ") ? "user" : "assistant";
-    return { line, who, text: said.slice(said.indexOf(": ") + 2) };
-  });
-}
-
-/** Joins two pieces of one message without the repeated text; undefined when nothing is repeated. */
-export function joinPieces(text: string, piece: string): string | undefined {
-  for (let length = Math.min(OVERLAP_MAX, piece.length, text.length); length >= OVERLAP_MIN; length--) {
-    if (text.endsWith(piece.slice(0, length))) return text + piece.slice(length);
+/** Reads what is said in chunks, by their id: of a long message the piece that a chunk is. */
+export function readSaid(store: Pick<Store, "db">, ids: readonly number[]): Map<number, Said[]> {
+  const rows = store.db
+    .prepare(
+      `SELECT c.id AS chunk, c.part_from, c.part_to, r.line, r.nth, r.at, r.who,
+         CASE WHEN c.part_from IS NULL THEN r.text ELSE substr(r.text, c.part_from + 1, c.part_to - c.part_from) END AS text
+       FROM json_each(?) CROSS JOIN chunks c ON c.id = value CROSS JOIN rows r ON ${SAID_IN_CHUNK}
+       ORDER BY c.id, r.line, r.nth`,
+    )
+    .all(JSON.stringify(ids));
+  const byChunk = new Map<number, Said[]>();
+  for (const { chunk, part_from, part_to, line, nth, at, ...said } of rows) {
+    const part = part_from === null ? {} : { part: { from: Number(part_from), to: Number(part_to) } };
+    const row = { line: Number(line), nth: Number(nth), at: String(at), ...saidFrom(said), ...part };
+    const own = byChunk.get(Number(chunk));
+    if (own) own.push(row);
+    else byChunk.set(Number(chunk), [row]);
   }
-  return undefined;
+  return byChunk;
 }
 
-/** Cleans each message of a chunk by itself, and corrects where each begins. */
-export function cleanMessages(
-  { content, rowLines }: Pick<StoredText, "content" | "rowLines">,
-  clean: (text: string) => string,
-): Pick<Chunk, "content" | "rows"> & { rowLines: string } {
-  const places = readRowLines(rowLines);
-  let cleaned = clean(content.slice(0, places[0]?.start ?? content.length));
-  const rows = places.map(({ start, line }, at) => {
-    const begin = cleaned.length;
-    cleaned += clean(content.slice(start, places[at + 1]?.start));
-    return { start: begin, line };
-  });
-  return { content: cleaned, rows, rowLines: writeRowLines(rows) };
+/** Joins the pieces of long messages, what they repeat only once, in rows given in order. */
+export function joinParts<R extends Pick<Said, "line" | "nth" | "text" | "part">>(rows: readonly R[]): R[] {
+  const joined: R[] = [];
+  for (const row of rows) {
+    const last = joined.at(-1);
+    const [before, part] = [last?.part, row.part];
+    const isSame = last?.line === row.line && last.nth === row.nth;
+    if (!isSame || !before || !part || part.from > before.to) joined.push(row);
+    else {
+      const text = last.text + withoutPoints(row.text, before.to - part.from);
+      joined[joined.length - 1] = { ...last, text, part: { from: before.from, to: part.to } };
+    }
+  }
+  return joined;
+}
+
+/** Returns a text without its first code points. */
+function withoutPoints(text: string, count: number): string {
+  return [...text].slice(count).join("");
+}
+
+/** Returns whether a row stands before another one of its session. */
+export function isBefore(row: Pick<Row, "line" | "nth">, other: Pick<Row, "line" | "nth">): boolean {
+  return row.line < other.line || (row.line === other.line && row.nth < other.nth);
 }

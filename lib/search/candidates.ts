@@ -1,10 +1,18 @@
 /** The SQL statements of the search: finds and filters chunks and deeds that may answer, and reads chunks and their neighbours. */
 
+import type { Header } from "../index/chunk-text.ts";
 import type { SessionRow } from "../index/index-state.ts";
-import { DEED_COLUMNS, deedFrom, type StoredDeed } from "../index/stored-rows.ts";
+import {
+  HEADER_COLUMNS,
+  ROW_COLUMNS,
+  readSaid,
+  type Stored,
+  toDone,
+  toHeader,
+} from "../index/stored-rows.ts";
 import type { NamedValues, SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Agent } from "../transcripts/session.ts";
+import type { Agent, Done, Said } from "../transcripts/session.ts";
 import { readSessionRows } from "./corpus.ts";
 
 /** The limits on results. */
@@ -40,20 +48,16 @@ export interface ChunkRow {
   firstLine: number;
   lastLine: number;
   exchangeLine: number;
-  content: string;
-  header: string;
-  /** The start of each message in the content and its line; empty in chunks whose transcript is long gone. */
-  rowLines: string;
+  header: Header;
   tools: string;
+  /** UTF-16 units of its header and content. */
+  length: number;
   hasDecision: boolean;
   hasAction: boolean;
-  /** JSON: only results are parsed. */
-  speakersJson: string;
-  topicsJson: string;
 }
 
-const CHUNK_COLUMNS = `id, session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line,
-  last_line, exchange_line, header, content, row_lines, tools`;
+const CHUNK_COLUMNS = `c.id, s.id AS session_id, c.chunk_index, c.timestamp, c.has_decision, c.has_action, c.first_line,
+  c.last_line, e.line AS exchange_line, c.tools, c.length, ${HEADER_COLUMNS}`;
 /** So much more is asked for before filtering than after: most searches filter little. */
 const OVERFETCH = 4;
 
@@ -76,7 +80,7 @@ export function matchingChunks(
   return store.db
     .prepare(
       `SELECT c.id FROM chunks_fts CROSS JOIN chunks c ON c.id = chunks_fts.rowid
-       CROSS JOIN sessions s ON s.id = c.session_id
+       CROSS JOIN sessions s ON s.number = c.session
        WHERE chunks_fts MATCH $match AND ${where} ORDER BY bm25(chunks_fts) LIMIT $limit`,
     )
     .all({ ...values, match, limit })
@@ -86,7 +90,7 @@ export function matchingChunks(
 /** A deed that matches, and the chunk in or behind which it was done. */
 export interface FoundDeed {
   chunk: number;
-  deed: StoredDeed;
+  deed: Stored<Done>;
 }
 
 /** Returns the deeds that match a full-text expression and the filter, best first by bm25. */
@@ -98,17 +102,17 @@ export function matchingDeeds(
   const { where, values } = whereOf(filter);
   return store.db
     .prepare(
-      `SELECT c.id AS chunk, ${DEED_COLUMNS} FROM
+      `SELECT c.id AS chunk, ${ROW_COLUMNS} FROM
          (SELECT rowid AS id, bm25(deeds_fts) AS score FROM deeds_fts WHERE deeds_fts MATCH $match
           ORDER BY score LIMIT $wanted) AS f
-       CROSS JOIN deeds d ON d.id = f.id
-       CROSS JOIN sessions s ON s.number = d.session
+       CROSS JOIN rows r ON r.id = f.id
+       CROSS JOIN sessions s ON s.number = r.session
        CROSS JOIN chunks c ON c.id = (SELECT id FROM chunks
-         WHERE session_id = s.id AND first_line <= d.line ORDER BY first_line DESC, chunk_index DESC LIMIT 1)
+         WHERE session = r.session AND first_line <= r.line ORDER BY first_line DESC, chunk_index DESC LIMIT 1)
        WHERE ${where} LIMIT $limit`,
     )
     .all({ ...values, match, limit, wanted: limit * OVERFETCH })
-    .map((row) => ({ chunk: Number(row.chunk), deed: deedFrom(row) }));
+    .map((row) => ({ chunk: Number(row.chunk), deed: toDone(row) }));
 }
 
 /** Returns those of some chunks that pass the filter, in the order given. */
@@ -125,20 +129,38 @@ export function keepMatching(store: Store, ids: readonly number[], filter: Chunk
 /** Returns a subselect of the ids that pass a filter, for statements that must filter inside. */
 export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedValues; isOpen: boolean } {
   const { where, values } = whereOf(filter);
-  const sql = `SELECT c.id FROM chunks c CROSS JOIN sessions s ON s.id = c.session_id WHERE ${where}`;
+  const sql = `SELECT c.id FROM chunks c CROSS JOIN sessions s ON s.number = c.session WHERE ${where}`;
   return { sql, values, isOpen: where === "1" };
 }
 
 /** Reads chunks with all that ranking needs. */
 export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
-  return selectChunks(store, "id IN (SELECT value FROM json_each($ids))", { ids: JSON.stringify(ids) });
+  return selectChunks(store, "c.id IN (SELECT value FROM json_each($ids))", { ids: JSON.stringify(ids) });
 }
 
 function selectChunks(store: Store, condition: string, values: NamedValues): ChunkRow[] {
-  return store.db
-    .prepare(`SELECT ${CHUNK_COLUMNS} FROM chunks WHERE ${condition}`)
-    .all(values)
-    .map((row) => toChunkRow(store, row));
+  const rows = store.db
+    .prepare(
+      `SELECT ${CHUNK_COLUMNS} FROM chunks c JOIN sessions s ON s.number = c.session
+       JOIN exchanges e ON e.id = c.exchange WHERE ${condition}`,
+    )
+    .all(values);
+  return rows.map((row) => toChunkRow(store, row));
+}
+
+/** Makes a function that returns what is said in some chunks; a piece of a long message says which characters it is. */
+export function saidIn(chunks: readonly ChunkRow[]): (chunk: ChunkRow) => readonly Said[] {
+  const byStore = [...Map.groupBy(chunks, ({ store }) => store)];
+  const said = new Map(
+    byStore.map(([store, own]) => [
+      store,
+      readSaid(
+        store,
+        own.map(({ id }) => id),
+      ),
+    ]),
+  );
+  return ({ store, id }) => said.get(store)?.get(id) ?? [];
 }
 
 /**
@@ -160,7 +182,7 @@ function idsAround(store: Store, ids: Iterable<number>): number[] {
   return store.db
     .prepare(
       `SELECT DISTINCT c.id FROM json_each($ids) CROSS JOIN chunks own ON own.id = value
-       CROSS JOIN chunks c ON c.session_id = own.session_id
+       CROSS JOIN chunks c ON c.session = own.session
          AND c.chunk_index BETWEEN own.chunk_index - 1 AND own.chunk_index + 1`,
     )
     .all({ ids: JSON.stringify([...ids]) })
@@ -171,13 +193,13 @@ type Span = readonly [from: number, to: number];
 
 /** Returns a session's chunks from one index to another. */
 export function readChunkRange(store: Store, sessionId: string, [from, to]: Span): ChunkRow[] {
-  const condition = "session_id = $sessionId AND chunk_index BETWEEN $from AND $to ORDER BY chunk_index";
+  const condition = "s.id = $sessionId AND c.chunk_index BETWEEN $from AND $to ORDER BY c.chunk_index";
   return selectChunks(store, condition, { sessionId, from, to });
 }
 
 /** Returns the chunks of a session's exchanges whose first rows are on some lines. */
 export function readExchanges(store: Store, sessionId: string, [from, to]: Span): ChunkRow[] {
-  const condition = "session_id = $sessionId AND exchange_line BETWEEN $from AND $to ORDER BY chunk_index";
+  const condition = "s.id = $sessionId AND e.line BETWEEN $from AND $to ORDER BY c.chunk_index";
   return selectChunks(store, condition, { sessionId, from, to });
 }
 
@@ -189,8 +211,8 @@ export function readExchangesBeside(
   const [beside, order] = step === 1 ? [">", "ASC"] : ["<", "DESC"];
   const lines = store.db
     .prepare(
-      `SELECT DISTINCT exchange_line AS line FROM chunks
-       WHERE session_id = $sessionId AND exchange_line ${beside} $exchangeLine ORDER BY line ${order} LIMIT $count`,
+      `SELECT DISTINCT e.line FROM exchanges e JOIN sessions s ON s.number = e.session
+       WHERE s.id = $sessionId AND e.line ${beside} $exchangeLine ORDER BY e.line ${order} LIMIT $count`,
     )
     .all({ sessionId, exchangeLine, count })
     .map(({ line }) => Number(line));
@@ -203,7 +225,7 @@ export function readChunksAfter(
   sessionId: string,
   { line, limit }: { line: number; limit: number },
 ): ChunkRow[] {
-  const condition = "session_id = $sessionId AND last_line > $line ORDER BY chunk_index LIMIT $limit";
+  const condition = "s.id = $sessionId AND c.last_line > $line ORDER BY c.chunk_index LIMIT $limit";
   return selectChunks(store, condition, { sessionId, line, limit });
 }
 
@@ -212,7 +234,7 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): S
   const ids = store.db
     .prepare(
       `SELECT session_id FROM copies WHERE owner_id = $sessionId AND $at < coalesce(
-         (SELECT min(timestamp) FROM chunks c WHERE c.session_id = copies.session_id), '9999')`,
+         (SELECT min(timestamp) FROM session_chunks c WHERE c.session_id = copies.session_id), '9999')`,
     )
     .all({ sessionId, at })
     .map((row) => String(row.session_id));
@@ -220,8 +242,8 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): S
 }
 
 /** A fork's copied rows are indexed with the session that they were said in. */
-const IS_COPIED = `c.session_id IN (SELECT owner_id FROM copies WHERE session_id = $session)
-  AND c.timestamp < coalesce((SELECT min(timestamp) FROM chunks WHERE session_id = $session), '9999')`;
+const IS_COPIED = `s.id IN (SELECT owner_id FROM copies WHERE session_id = $session)
+  AND c.timestamp < coalesce((SELECT min(timestamp) FROM session_chunks WHERE session_id = $session), '9999')`;
 
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
 function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
@@ -250,10 +272,10 @@ function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
   if (filter.hasAction !== undefined) add("c.has_action = $action", { action: filter.hasAction ? 1 : 0 });
   if (session !== undefined) {
     const child = filter.subagents ? " OR s.parent_id = $session" : "";
-    add(`(c.session_id = $session${child} OR ${IS_COPIED})`, { session });
+    add(`(s.id = $session${child} OR ${IS_COPIED})`, { session });
   }
   if (among !== undefined) {
-    add("c.session_id IN (SELECT value FROM json_each($among))", { among: JSON.stringify(among) });
+    add("s.id IN (SELECT value FROM json_each($among))", { among: JSON.stringify(among) });
   }
   if (agent !== undefined) add("s.agent = $agent", { agent });
   if (projects !== undefined) {
@@ -261,7 +283,7 @@ function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
     add(`(s.project IN ${listed} OR s.cwd IN ${listed})`, { projects: JSON.stringify(projects) });
   }
   if (caller !== undefined && session === undefined) {
-    add("NOT (c.session_id = $caller AND c.first_line > coalesce(s.compacted_line, 0))", { caller });
+    add("NOT (s.id = $caller AND c.first_line > coalesce(s.compacted_line, 0))", { caller });
   }
   return { where: conditions.length > 0 ? conditions.join(" AND ") : "1", values };
 }
@@ -273,16 +295,13 @@ function toChunkRow(store: Store, row: SqlRow): ChunkRow {
     sessionId: String(row.session_id),
     index: Number(row.chunk_index),
     timestamp: String(row.timestamp),
-    speakersJson: String(row.speakers),
-    topicsJson: String(row.topic_tags),
     hasDecision: row.has_decision === 1,
     hasAction: row.has_action === 1,
     firstLine: Number(row.first_line),
     lastLine: Number(row.last_line),
     exchangeLine: Number(row.exchange_line),
-    content: String(row.content),
-    header: String(row.header),
-    rowLines: String(row.row_lines),
+    header: toHeader(row),
     tools: String(row.tools),
+    length: Number(row.length),
   };
 }

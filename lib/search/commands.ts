@@ -135,12 +135,12 @@ export function commandHistory(store: Store, words: string, scope: FindScope): F
 
 function findOf([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Find {
   const { command, deed, session } = last;
-  const { line, resultLine, timestamp, outcome, result } = deed;
+  const { line, resultLine, at, outcome, result } = deed;
   const said = clean(result).replace(/\s+/g, " ").trim();
   const text = outcome === "failed" ? said.slice(0, RESULT_CHARS) : "";
   return {
     session,
-    timestamp,
+    timestamp: at,
     summary: `${earlier.length + 1}x${outcome === "unknown" ? "" : `, last ${outcome}`}`,
     rows: [{ line, who: "tool", tool: clean(command).slice(0, COMMAND_CHARS), text }],
     firstLine: line,

@@ -73,7 +73,7 @@ export function readLastIndexes(stores: readonly Store[], ids: Iterable<string>)
   const rows = stores.flatMap(({ db }) =>
     db
       .prepare(
-        `SELECT session_id, max(chunk_index) AS last FROM chunks
+        `SELECT session_id, max(chunk_index) AS last FROM session_chunks
          WHERE session_id IN (SELECT value FROM json_each($wanted)) GROUP BY session_id`,
       )
       .all({ wanted }),

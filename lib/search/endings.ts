@@ -1,7 +1,8 @@
 /** Finds how a failure ended: the run that passed without its error, the steps in between, and which of them may have helped. */
 
-import type { StoredDeed } from "../index/stored-rows.ts";
+import type { Stored } from "../index/stored-rows.ts";
 import { errorWords, sameLine } from "../transcripts/error-lines.ts";
+import type { Done } from "../transcripts/session.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import {
   commandKey,
@@ -15,9 +16,9 @@ import {
 
 /** The run that passed without the error, and the steps before it. */
 export interface Ending {
-  run: StoredDeed;
+  run: Stored<Done>;
   /** Edits and commands in between, in order. */
-  steps: StoredDeed[];
+  steps: Stored<Done>[];
   /** Whether its command line differs from the one that failed. */
   isOther: boolean;
 }
@@ -27,25 +28,25 @@ const OTHER_WITHIN = 3;
 
 /** Returns the ending of a failure: the same command, or another one for the same purpose, went well, free of the error. */
 export function findEnding(
-  failed: StoredDeed,
-  later: readonly StoredDeed[],
-  { error, isFree }: { error: string; isFree: (run: StoredDeed) => boolean },
+  failed: Stored<Done>,
+  later: readonly Stored<Done>[],
+  { error, isFree }: { error: string; isFree: (run: Stored<Done>) => boolean },
 ): Ending | undefined {
   const line = commandOrTarget(failed);
   const part = failingPart(line, failed.result, error);
   const goals = part.map(programOf);
   const names = complainedOf(failed.result);
-  const alike = (run: StoredDeed) =>
+  const alike = (run: Stored<Done>) =>
     commandsIn(commandOrTarget(run)).filter((command) => goals.includes(programOf(command)));
-  const isEnd = (run: StoredDeed, commands: string[]) =>
+  const isEnd = (run: Stored<Done>, commands: string[]) =>
     isShown(run, line) && doesAsMuch(commands, part, names) && isFree(run);
-  const isSame = (run: StoredDeed) => {
+  const isSame = (run: Stored<Done>) => {
     if (failed.kind !== "command") return run.target === failed.target && isFree(run);
     const programs = alike(run).map(programOf);
     const isWhole = goals.every((goal) => programs.includes(goal));
     return isWhole && isLooking(commandOrTarget(run)) === isLooking(line) && isEnd(run, alike(run));
   };
-  const isOther = (run: StoredDeed) =>
+  const isOther = (run: Stored<Done>) =>
     isToSameEnd(line, commandOrTarget(run)) && isEnd(run, commandsIn(commandOrTarget(run)));
   const runs = later.filter(({ kind, outcome }) => kind === failed.kind && outcome === "done");
   const others = runs.filter((run) => run.kind === "command" && !isLooking(commandOrTarget(run)));
@@ -53,7 +54,7 @@ export function findEnding(
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
-  const isLess = (step: StoredDeed) => isPartOf(alike(step), part) && !doesAsMuch(alike(step), part, names);
+  const isLess = (step: Stored<Done>) => isPartOf(alike(step), part) && !doesAsMuch(alike(step), part, names);
   const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isLess(step));
   return { run, steps, isOther: essenceOf(line) !== essenceOf(commandOrTarget(run)) };
 }
@@ -136,7 +137,7 @@ export function essenceOf(line: string, goals: readonly string[] = []): string {
 const LETS_THROUGH = /^(?:tail|head|tee|cat)\b/;
 
 /** Returns whether an output holds a program's errors: a filter that showed one before shows it again. */
-function isShown(run: StoredDeed, failed: string): boolean {
+function isShown(run: Stored<Done>, failed: string): boolean {
   return filtersOf(commandOrTarget(run)).every((filter) => filtersOf(failed).includes(filter));
 }
 
@@ -172,7 +173,7 @@ function wordsOf(line: string): string[] {
 }
 
 /** Returns the command line of a deed, or its target if it ran none. */
-export function commandOrTarget({ input, target }: StoredDeed): string {
+export function commandOrTarget({ input, target }: Done): string {
   return input || target;
 }
 
@@ -180,12 +181,12 @@ export function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
-export function isChange({ kind }: StoredDeed): boolean {
+export function isChange({ kind }: Done): boolean {
   return kind === "edit" || kind === "write";
 }
 
 /** Returns the deeds between two lines that may have changed something. */
-export function stepsBetween(deeds: readonly StoredDeed[], from: number, to: number): StoredDeed[] {
+export function stepsBetween(deeds: readonly Stored<Done>[], from: number, to: number): Stored<Done>[] {
   return deeds.filter(
     (deed) =>
       deed.line > from &&
@@ -214,16 +215,16 @@ const NAME_WORTH = 2;
  * by whether a command is a remedy or begins like the one that failed; among equals changes come first, then later ones.
  */
 export function rankSteps(
-  failed: StoredDeed,
-  steps: readonly StoredDeed[],
+  failed: Stored<Done>,
+  steps: readonly Stored<Done>[],
   error: string,
-  later: readonly StoredDeed[],
-): { deed: StoredDeed; worth: number }[] {
+  later: readonly Stored<Done>[],
+): { deed: Stored<Done>; worth: number }[] {
   const key = commandKey(commandOrTarget(failed));
   const words = tellingWords(error, later.map(contentOf));
   const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
   const command = wordsOf(commandOrTarget(failed)).join(" ");
-  const worthOf = (step: StoredDeed) => {
+  const worthOf = (step: Stored<Done>) => {
     if (step.outcome === "failed") return 0;
     const held = tokensOf(contentOf(step));
     let worth = 0;
@@ -241,7 +242,7 @@ export function rankSteps(
     .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
 }
 
-function contentOf({ target, input }: StoredDeed): string {
+function contentOf({ target, input }: Stored<Done>): string {
   return `${target} ${input}`.toLowerCase();
 }
 
@@ -266,7 +267,7 @@ function tellingWords(error: string, contents: readonly string[]): Map<string, n
 }
 
 /** Returns what an edit changed, from the line on that says most about an error: with its words, and added. */
-export function changeAround({ input }: StoredDeed, error: string): string {
+export function changeAround({ input }: Stored<Done>, error: string): string {
   const words = errorWords(error.toLowerCase()).filter((word) => word.length > 3);
   const worth = (line: string) =>
     2 * words.filter((word) => line.toLowerCase().includes(word)).length + Number(line.startsWith("+"));

@@ -1,9 +1,10 @@
 /** Finds where an error occurred before, and the commands and edits after which the same command ran without it. */
 
 import { counted } from "../base/text.ts";
-import { readDeeds, type StoredDeed } from "../index/stored-rows.ts";
+import { readDone, type Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import { errorLines, errorWords, outputLines, sameLine } from "../transcripts/error-lines.ts";
+import type { Done } from "../transcripts/session.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, isLooking } from "./commands.ts";
 import { changeAround, type Ending, findEnding, isChange, rankSteps, stepsBetween } from "./endings.ts";
@@ -70,7 +71,7 @@ function occurrencesOf(store: Store, line: string, scope: FindScope, alike?: num
 }
 
 /** Returns whether a deed's output can be a failure: what was read or searched may only mention one. */
-function mayFail({ kind, outcome, target, input }: StoredDeed): boolean {
+function mayFail({ kind, outcome, target, input }: Stored<Done>): boolean {
   if (outcome === "failed") return true;
   return kind === "command" && !isLooking(input || target);
 }
@@ -82,13 +83,13 @@ function said(store: Store, lines: readonly string[], scope: FindScope): Occurre
   const match = `(${words.map((word) => `"${word}"`).join(" AND ")})`;
   const isQuoting = (text: string) => lines.some((line) => lineWith(text, line) !== undefined);
   return matchMessages(store, match, scope, isQuoting).map(({ message, timestamp, session }) => {
-    const deed: StoredDeed = {
+    const deed: Stored<Done> = {
       id: -1,
       session: session.number,
       line: message.line,
-      resultLine: message.line,
-      exchangeLine: message.line,
-      timestamp,
+      nth: 0,
+      at: timestamp,
+      who: "tool",
       kind: "other",
       tool: "",
       target: message.who,
@@ -180,7 +181,7 @@ function rarityIn(occurrences: readonly Occurrence[], error: string): (one: Occu
 }
 
 /** Returns a key that all runs of a command share, or all equal calls of another tool. */
-function keyOf({ kind, tool, target, input, id }: StoredDeed): string {
+function keyOf({ kind, tool, target, input, id }: Stored<Done>): string {
   if (id < 0) return "said";
   return kind === "command" ? commandKey(input || target) : `${tool} ${target}`;
 }
@@ -192,7 +193,7 @@ function findOf(
 ): { find: Find; hasEnd: boolean } {
   const last = own.at(-1) as Occurrence;
   const { session } = last;
-  const later = readDeeds(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
+  const later = readDone(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
   const end = endOf(last, later);
   const next = stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4).slice(0, STEPS_MAX);
   const ranked = end && rankSteps(last.deed, end.steps, error, later).slice(0, STEPS_MAX);
@@ -204,7 +205,7 @@ function findOf(
     ...(end ? [deedRow(end.run, { ...style, text: end.run.result.slice(-ENDING_CHARS) })] : []),
   ];
   const lastLine = rows.at(-1)?.line ?? last.deed.line;
-  const said = messagesWithin(store, session.id, { from: last.deed.line + 1, to: lastLine + SAID_LINES })
+  const said = messagesWithin(store, session.number, { from: last.deed.line + 1, to: lastLine + SAID_LINES })
     .filter(({ who }) => who === "assistant")
     .map((message) => ({ ...message, text: clean(message.text).slice(0, SAID_CHARS) }));
   const outcome = said.find(({ line }) => line >= lastLine) ?? said.at(-1);
@@ -214,7 +215,7 @@ function findOf(
   const after = shown.length > 0 ? "what was done next; no later run proves it" : "nothing done next";
   const find: Find = {
     session,
-    timestamp: last.deed.timestamp,
+    timestamp: last.deed.at,
     summary: `${count}${end ? `gone after ${counted(end.steps.length, "step")}` : after}`,
     rows: [...rows, ...comments].sort((a, b) => a.line - b.line),
     firstLine: last.deed.line,
@@ -225,7 +226,7 @@ function findOf(
 }
 
 /** Returns how a failure ended, as far as its output tells. */
-function endOf(last: Occurrence, later: readonly StoredDeed[]): Ending | undefined {
+function endOf(last: Occurrence, later: readonly Stored<Done>[]): Ending | undefined {
   if (last.deed.id < 0) return undefined;
   return findEnding(last.deed, later, {
     error: last.line,
@@ -240,7 +241,7 @@ function errorRow({ deed, line }: Occurrence, style: RowStyle): Row {
 }
 
 /** Returns the change around the words of the error: from the beginning where all of it fits. */
-function changeShown(deed: StoredDeed, error: string): string {
+function changeShown(deed: Stored<Done>, error: string): string {
   const whole = onlyChanges(deed.input) || deed.input;
   return (whole.length <= CHANGE_CHARS ? whole : changeAround(deed, error)).slice(0, CHANGE_CHARS);
 }

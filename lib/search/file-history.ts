@@ -1,8 +1,9 @@
 /** The sessions that edited, read or discussed a file, under its name and those it had before. */
 
 import { isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
-import type { StoredDeed } from "../index/stored-rows.ts";
+import type { Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
+import type { Done } from "../transcripts/session.ts";
 import { onlyChanges } from "../transcripts/tool-call.ts";
 import { shellParts, shellWords } from "./commands.ts";
 import {
@@ -108,7 +109,7 @@ function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
 }
 
 function touchOf(
-  { kind, paths, input, target }: StoredDeed,
+  { kind, paths, input, target }: Stored<Done>,
   name: string,
   cwd = "",
 ): Touched["how"] | undefined {
@@ -142,7 +143,7 @@ function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Fi
   const [first, last] = [shown[0] as Touched, shown.at(-1) as Touched];
   return {
     session: first.session,
-    timestamp: (touched.at(-1) as Touched).deed.timestamp,
+    timestamp: (touched.at(-1) as Touched).deed.at,
     summary: counts.join(", "),
     rows: withoutRepeats(shown.flatMap((each) => rowsOf(store, each, scope))),
     firstLine: first.deed.line,
@@ -154,7 +155,7 @@ function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Fi
 /** Returns a deed's row, and before it the last message, which mostly gives the reason. */
 function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): Row[] {
   const before = { from: deed.line - REASON_LINES, to: deed.line - 1 };
-  const reason = messagesWithin(store, session.id, before).at(-1);
+  const reason = messagesWithin(store, session.number, before).at(-1);
   const isChange = deed.kind === "edit" || deed.kind === "write";
   const text = isChange ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
   const row = deedRow(deed, { text, cwd: session.cwd, clean });

@@ -2,10 +2,10 @@
 
 import { truncate } from "../base/text.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
-import { DEED_COLUMNS, deedFrom, type StoredDeed, splitMessages } from "../index/stored-rows.ts";
-import type { SqlRow } from "../store/sqlite.ts";
+import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
-import { type Clean, cutMiddle, type Row, relativeTo } from "./rows.ts";
+import type { Done, Said } from "../transcripts/session.ts";
+import { type Clean, cutMiddle, type Row, relativeTo, type Speaker } from "./rows.ts";
 
 export interface Find {
   session: SessionRow;
@@ -47,7 +47,7 @@ const DEEDS_MAX = 20_000;
 
 /** A deed, and the session that did it. */
 export interface SessionDeed {
-  deed: StoredDeed;
+  deed: Stored<Done>;
   session: SessionRow;
 }
 
@@ -55,16 +55,16 @@ export interface SessionDeed {
 export function matchDeeds(store: Store, match: string, scope: FindScope, best?: number): SessionDeed[] {
   const deeds = store.db
     .prepare(
-      `SELECT ${DEED_COLUMNS} FROM deeds_fts JOIN deeds d ON d.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
-       ORDER BY ${best === undefined ? "d.timestamp DESC" : "bm25(deeds_fts)"} LIMIT ?`,
+      `SELECT ${ROW_COLUMNS} FROM deeds_fts JOIN rows r ON r.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
+       ORDER BY ${best === undefined ? "r.at DESC" : "bm25(deeds_fts)"} LIMIT ?`,
     )
     .all(match, best ?? DEEDS_MAX)
-    .map(deedFrom);
+    .map(toDone);
   const numbers = deeds.map(({ session }) => session);
   const sessions = sessionsInScope(store, numbers, scope);
   return deeds.flatMap((deed) => {
     const session = sessions.get(deed.session);
-    return session && isInTime(deed.timestamp, scope) ? [{ deed, session }] : [];
+    return session && isInTime(deed.at, scope) ? [{ deed, session }] : [];
   });
 }
 
@@ -77,19 +77,23 @@ export function matchMessages(
 ): { message: Row; timestamp: string; session: SessionRow }[] {
   const chunks = store.db
     .prepare(
-      `SELECT s.number, c.timestamp, c.content, c.row_lines, c.first_line FROM chunks_fts f
-       JOIN chunks c ON c.id = f.rowid JOIN sessions s ON s.id = c.session_id
+      `SELECT c.id, c.session, c.timestamp FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
        WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
     )
     .all(`content : ${match}`, CHUNKS_MAX);
-  const numbers = chunks.map(({ number }) => Number(number));
+  const numbers = chunks.map(({ session }) => Number(session));
   const sessions = sessionsInScope(store, numbers, scope);
-  return chunks.flatMap((chunk) => {
-    const session = sessions.get(Number(chunk.number));
-    const timestamp = String(chunk.timestamp);
-    if (!session || !isInTime(timestamp, scope)) return [];
-    const message = messageLines(chunk).find(({ text }) => isWanted(text));
-    return message ? [{ message, timestamp, session }] : [];
+  const wanted = chunks.filter(
+    ({ session, timestamp }) => sessions.has(Number(session)) && isInTime(String(timestamp), scope),
+  );
+  const said = saidIn(
+    store,
+    wanted.map(({ id }) => Number(id)),
+  );
+  return wanted.flatMap(({ id, session, timestamp }) => {
+    const message = said.get(Number(id))?.find(({ text }) => isWanted(text));
+    const found = sessions.get(Number(session));
+    return message && found ? [{ message, timestamp: String(timestamp), session: found }] : [];
   });
 }
 
@@ -123,7 +127,7 @@ export interface RowStyle {
 
 /** Converts a deed to a row; `text` is the part worth showing. */
 export function deedRow(
-  { line, kind, tool, target, input, outcome }: StoredDeed,
+  { line, kind, tool, target, input, outcome }: Done,
   { text, cwd, clean }: RowStyle & { text: string },
 ): Row {
   // of a command of several lines the first mostly says nothing: `git commit -m "$(cat <<'EOF'`
@@ -138,25 +142,27 @@ export function deedRow(
 /** Returns the messages on some lines, in order. */
 export function messagesWithin(
   store: Store,
-  sessionId: string,
+  session: number,
   { from, to }: { from: number; to: number },
 ): Row[] {
-  return store.db
+  const ids = store.db
     .prepare(
-      `SELECT content, row_lines, first_line, timestamp FROM chunks
-       WHERE session_id = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
+      `SELECT id FROM chunks WHERE session = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
     )
-    .all(sessionId, to, from)
-    .flatMap(messageLines)
-    .filter(({ line }) => line >= from && line <= to);
+    .all(session, to, from)
+    .map(({ id }) => Number(id));
+  const said = saidIn(store, ids);
+  return ids.flatMap((id) => said.get(id) ?? []).filter(({ line }) => line >= from && line <= to);
 }
 
-/** Returns the messages of a chunk, each on one line. */
-function messageLines({ content, row_lines, first_line }: SqlRow): Row[] {
-  const chunk = { content: String(content), rowLines: String(row_lines), firstLine: Number(first_line) };
-  return splitMessages(chunk).map(({ line, who, text }) => {
-    return { line, who, text: text.replace(/\s+/g, " ").trim() };
+/** Reads the messages of chunks, or their pieces, each on one line. */
+function saidIn(store: Store, ids: readonly number[]): Map<number, Row[]> {
+  const onOneLine = ({ line, who, text }: Said): Row => ({
+    line,
+    who: who as Speaker,
+    text: text.replace(/\s+/g, " ").trim(),
   });
+  return new Map([...readSaid(store, ids)].map(([id, said]) => [id, said.map(onOneLine)]));
 }
 
 /** Returns a full-text phrase of a text's words; undefined when it has none. */

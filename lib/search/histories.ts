@@ -12,9 +12,10 @@ import {
 import { counted, folderName, truncate } from "../base/text.ts";
 import type { Participants } from "../config/config.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
-import { readDeeds, type StoredDeed } from "../index/stored-rows.ts";
+import { readDone } from "../index/stored-rows.ts";
 import { gist, replyOf } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
+import type { Done } from "../transcripts/session.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";
@@ -198,7 +199,7 @@ export function scopeOf(
   const ids = isOpen
     ? undefined
     : store.db
-        .prepare(`SELECT DISTINCT session_id FROM chunks WHERE id IN (${sql})`)
+        .prepare(`SELECT DISTINCT session_id FROM session_chunks WHERE id IN (${sql})`)
         .all(values)
         .map(({ session_id }) => String(session_id));
   return { ...rest, among: ids, subagents: subagents === true || session !== undefined, after, before };
@@ -215,15 +216,15 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
   const rows = store.db
     .prepare(
       `SELECT ${columns.join(", ")}, min(c.first_line) AS first, max(c.last_line) AS last, max(c.timestamp) AS at
-       FROM chunks c JOIN sessions s ON s.id = c.session_id
+       FROM chunks c JOIN sessions s ON s.number = c.session
        WHERE c.id IN (${sql}) GROUP BY s.number ORDER BY at DESC`,
     )
     .all(values);
   return rows.map((row) => {
     const [session, from, to] = [toSessionRow(row), Number(row.first), Number(row.last)];
-    const messages = messagesWithin(store, session.id, { from, to });
-    const deeds = readDeeds(store, session.number, { after: from - 1, to: to + WORK_LINES }).filter(
-      ({ timestamp }) => filter.before === undefined || timestamp <= filter.before,
+    const messages = messagesWithin(store, session.number, { from, to });
+    const deeds = readDone(store, session.number, { after: from - 1, to: to + WORK_LINES }).filter(
+      ({ at }) => filter.before === undefined || at <= filter.before,
     );
     const asked = messages.find(({ who, text }) => who === "user" && replyOf(text) === undefined);
     const done = deeds.findLast(isCommit) ?? deeds.findLast(isChange);
@@ -248,14 +249,14 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
   });
 }
 
-function isCommit(deed: StoredDeed): boolean {
+function isCommit(deed: Done): boolean {
   return (
     deed.kind === "command" && deed.outcome !== "failed" && commitMessage(commandOrTarget(deed)) !== undefined
   );
 }
 
 /** Returns a commit with its message, or an edit. */
-function doneRow(deed: StoredDeed, style: RowStyle): Row {
+function doneRow(deed: Done, style: RowStyle): Row {
   if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
   return deedRow(
     { ...deed, target: "git commit" },
@@ -263,7 +264,7 @@ function doneRow(deed: StoredDeed, style: RowStyle): Row {
   );
 }
 
-function summaryOf(messages: number, deeds: readonly StoredDeed[]): string {
+function summaryOf(messages: number, deeds: readonly Done[]): string {
   const edited = new Set(deeds.filter(isChange).map(({ target }) => target)).size;
   const ran = deeds.filter(({ kind }) => kind === "command").length;
   const done = [

@@ -2,12 +2,13 @@
 
 import { countPoints } from "../base/output.ts";
 import type { Participants } from "../config/config.ts";
+import { subjectLine } from "../index/chunk-text.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { type Store, sharedBy } from "../store/store.ts";
-import { type ChunkRow, sessionsWithCopy } from "./candidates.ts";
+import { saidIn, sessionsWithCopy } from "./candidates.ts";
 import { byBestSentence, type Choice, chooseRows, readChoices } from "./choose.ts";
 import { uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
@@ -184,14 +185,15 @@ function toFoundHit(
   const { clean, nameOf, around, explain } = options;
   const { row, session } = passage.best;
   const chunks = chunksAround(passage, 0);
+  const said = saidIn(chunks);
   const name = nameOf(session);
   const from = sharedBy(session);
   const copies = sessionsWithCopy(row.store, session.id, row.timestamp);
   const hit: Hit = {
     ...sessionFields(session, { name, clean }),
     timestamp: row.timestamp,
-    topics: [...new Set(chunks.flatMap(({ topicsJson }): string[] => JSON.parse(topicsJson)))],
-    speakers: [...new Set(chunks.flatMap(({ speakersJson }): string[] => JSON.parse(speakersJson)))],
+    topics: [...new Set(chunks.flatMap(({ header }) => header.topics))],
+    speakers: [...new Set(chunks.flatMap((chunk) => said(chunk).map(({ who }) => who)))],
     has_decision: chunks.some(({ hasDecision }) => hasDecision),
     has_action: chunks.some(({ hasAction }) => hasAction),
     relevance_score: Math.round(1000 * score) / 1000,
@@ -200,7 +202,9 @@ function toFoundHit(
     also,
     content: clean(joinChunks(chunks)),
     context: clean(
-      name === undefined ? subjectOf(row) : `in a discussion about "${name}": ${subjectOf(row)}`,
+      name === undefined
+        ? subjectLine(row.header)
+        : `in a discussion about "${name}": ${subjectLine(row.header)}`,
     ),
     ...exchangesAround(row, { count: around, clean, timezone: options.timezone }),
     also_in: copies.map(({ id }) => id),
@@ -232,11 +236,6 @@ function explainBest(
     ),
     timely: isTimely,
   };
-}
-
-/** Returns the subject of a chunk's exchange, as the last line of its header has it. */
-function subjectOf({ header }: ChunkRow): string {
-  return /^\[Context: (.*)\]$/m.exec(header)?.[1] ?? "";
 }
 
 /** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */

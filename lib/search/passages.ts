@@ -1,7 +1,7 @@
 /** Joins ranked chunks into passages, reads their rows, and measures how likely each answers. */
 
 import { countPoints } from "../base/output.ts";
-import type { StoredDeed } from "../index/stored-rows.ts";
+import { headerText } from "../index/chunk-text.ts";
 import { splitJoined } from "../language/words.ts";
 import {
   type ChunkFilter,
@@ -9,6 +9,7 @@ import {
   keepMatching,
   readChunkRange,
   readExchanges,
+  saidIn,
 } from "./candidates.ts";
 import { wholeRow } from "./print.ts";
 import { findStems, type Question, type Term } from "./query.ts";
@@ -100,8 +101,7 @@ export function rowsOf(
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
   const done = deedRowsOf(best.row.store, best.session, lines, {
     clean,
-    isWanted: ({ session, line, timestamp }) =>
-      deeds.has(`${session} ${line}`) && timestamp >= after && timestamp <= before,
+    isWanted: ({ session, line, at }) => deeds.has(`${session} ${line}`) && at >= after && at <= before,
   }).map((row) => ({ ...row, isInside: row.line >= first.firstLine && row.line <= last.lastLine }));
   const rows: PassageRow[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
   markRewound(rows, best.row.store, best.session.number);
@@ -198,7 +198,10 @@ export function measureStrength(
     return { ...question, terms: question.terms.filter((term) => !isName(term)) };
   });
   const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
-  const texts = passages.flatMap((passage) => textsOf(passage, deeds).map((text) => ({ passage, ...text })));
+  const said = saidIn(passages.flatMap(({ found }) => found.map(({ row }) => row)));
+  const texts = passages.flatMap((passage) =>
+    textsOf(passage, { deeds, said }).map((text) => ({ passage, ...text })),
+  );
   const found = texts.map((): Occurrence[] => []);
   findStems(
     terms.keys(),
@@ -228,23 +231,25 @@ export function measureStrength(
   return strengths;
 }
 
-/** Who speaks: no word of theirs. */
-const LABELS = /^(?:User|Assistant): /gm;
-
 interface Text {
   part: "said" | "done" | "head";
   /** The text, and the parts of joined names in it. */
   columns: [string, string];
 }
 
-function textsOf({ found }: Passage, deeds: ReadonlyMap<ChunkRow, readonly StoredDeed[]>): Text[] {
+function textsOf(
+  { found }: Passage,
+  { deeds, said }: { deeds: Retrieved["deeds"]; said: ReturnType<typeof saidIn> },
+): Text[] {
   return found.flatMap(({ row }) => {
     const done = (deeds.get(row) ?? []).map(deedText).join("\n");
-    const said = row.content.replace(LABELS, "");
+    const words = said(row)
+      .map(({ text }) => text)
+      .join("\n");
     return [
-      { part: "said", columns: [`${said}\n${row.tools}`, splitJoined(said, row.tools)] },
+      { part: "said", columns: [`${words}\n${row.tools}`, splitJoined(words, row.tools)] },
       { part: "done", columns: [done, splitJoined(done)] },
-      { part: "head", columns: [row.header, ""] },
+      { part: "head", columns: [headerText(row.header), ""] },
     ];
   });
 }

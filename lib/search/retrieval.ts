@@ -3,11 +3,13 @@
  * the times the question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
  */
 
+import { contentOf } from "../index/chunk-text.ts";
 import type { SessionRow } from "../index/index-state.ts";
-import type { StoredDeed } from "../index/stored-rows.ts";
+import type { Stored } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Store } from "../store/store.ts";
+import type { Done, Said } from "../transcripts/session.ts";
 import {
   type ChunkFilter,
   type ChunkRow,
@@ -15,6 +17,7 @@ import {
   matchingChunks,
   matchingDeeds,
   readWithNeighbours,
+  saidIn,
 } from "./candidates.ts";
 import {
   type Corpus,
@@ -67,7 +70,7 @@ export interface Retrieved {
   phrasings: Phrasing[];
   asked: AskedTerms;
   /** The deeds that were found, by their chunk. */
-  deeds: ReadonlyMap<ChunkRow, StoredDeed[]>;
+  deeds: ReadonlyMap<ChunkRow, Stored<Done>[]>;
 }
 
 interface Phrasing {
@@ -131,6 +134,7 @@ export function retrieve(
   const documents = toDocuments(rows, { numbers: asked.numbers, sessions, candidates, speaker, deeds });
   const averageWords = averageOf(corpus);
   const lastIndexes = questions.some(({ end }) => end) ? readLastIndexes(stores, sessions.keys()) : new Map();
+  const literalsIn = literalCounter(rows, questions);
   const phrasings = questions.map((question, i) => {
     const cue = cues[i];
     const ranking = rankDocuments(documents, asked.weigh(question.terms), {
@@ -138,7 +142,7 @@ export function retrieve(
       times: rows.map(({ timestamp }) => (cue ? TIME_PREFERENCE * timeFit(cue, timestamp) : 0)),
       preferences: rows.map(
         (row) =>
-          LITERAL_PREFERENCE * Math.min(2, countLiterals(row, question.literals)) +
+          LITERAL_PREFERENCE * Math.min(2, literalsIn(row, question.literals)) +
           END_PREFERENCE * nearness(row, question.end, lastIndexes),
       ),
     });
@@ -188,8 +192,8 @@ function gather(store: Store, search: Search): Gathered {
   return { store, ...read, deeds: [...deeds.values()] };
 }
 
-function deedsByChunk(found: readonly Gathered[]): Map<ChunkRow, StoredDeed[]> {
-  const byChunk = new Map<ChunkRow, StoredDeed[]>();
+function deedsByChunk(found: readonly Gathered[]): Map<ChunkRow, Stored<Done>[]> {
+  const byChunk = new Map<ChunkRow, Stored<Done>[]>();
   for (const { rows, deeds } of found) {
     const byId = Map.groupBy(deeds, ({ chunk }) => chunk);
     for (const row of rows) {
@@ -256,7 +260,7 @@ interface DocumentOptions {
   /** The chunks that may be results. */
   candidates: ReadonlySet<ChunkRow>;
   /** The deeds that were found, by their chunk. */
-  deeds: ReadonlyMap<ChunkRow, readonly StoredDeed[]>;
+  deeds: ReadonlyMap<ChunkRow, readonly Stored<Done>[]>;
   /** Only this speaker's words count. */
   speaker: "user" | "assistant" | undefined;
 }
@@ -275,8 +279,7 @@ function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): Ranke
   const { numbers, speaker, candidates, sessions, deeds } = options;
   const documents = rows.map((row, i) => ({
     counts: new Float64Array(numbers.size),
-    words:
-      (row.header.length + row.content.length + COLUMN_WEIGHTS.tools * row.tools.length) / WORD_CHARACTERS,
+    words: (row.length + COLUMN_WEIGHTS.tools * row.tools.length) / WORD_CHARACTERS,
     session: sessions.get(row.sessionId)?.parentId ?? row.sessionId,
     before: isNext(rows[i - 1], row) ? i - 1 : -1,
     after: isNext(row, rows[i + 1]) ? i + 1 : -1,
@@ -290,7 +293,8 @@ function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): Ranke
   if (speaker === undefined)
     countIndexed(rows, numbers.keys(), (i, stem, count) => add(documents[i], stem, count));
   else {
-    const texts = rows.map(({ content }) => saidBy(speaker, content));
+    const said = saidIn(rows);
+    const texts = rows.map((row) => saidBy(speaker, said(row)));
     findStems(numbers.keys(), texts, (stem, i, column) =>
       add(documents[i], stem, column === 0 ? 1 : PART_WEIGHT),
     );
@@ -339,11 +343,15 @@ function countIndexed(
   }
 }
 
-/** Returns how many of some folded names occur in a chunk as they are. */
-function countLiterals({ content, tools }: ChunkRow, literals: readonly string[]): number {
-  if (literals.length === 0) return 0;
-  const text = `${content}\n${tools}`.toLowerCase();
-  return literals.filter((literal) => text.includes(literal)).length;
+/** Makes a function that counts folded names that occur in a chunk as they are. */
+function literalCounter(
+  rows: readonly ChunkRow[],
+  questions: readonly Question[],
+): (row: ChunkRow, literals: readonly string[]) => number {
+  if (questions.every(({ literals }) => literals.length === 0)) return () => 0;
+  const said = saidIn(rows);
+  const texts = new Map(rows.map((row) => [row, `${contentOf(said(row))}\n${row.tools}`.toLowerCase()]));
+  return (row, literals) => literals.filter((literal) => texts.get(row)?.includes(literal)).length;
 }
 
 function isNext(a: ChunkRow | undefined, b: ChunkRow | undefined): boolean {
@@ -356,10 +364,9 @@ function isNext(a: ChunkRow | undefined, b: ChunkRow | undefined): boolean {
   );
 }
 
-/** Returns the words of one speaker in a chunk, and the parts of names in it. */
-function saidBy(speaker: "user" | "assistant", content: string): string[] {
-  const label = speaker === "user" ? "User: " : "Assistant: ";
-  const parts = content.split(/\n(?=(?:User|Assistant): )/).filter((part) => part.startsWith(label));
-  const said = parts.map((part) => part.slice(label.length)).join("\n");
-  return [said, splitJoined(said)];
+/** Returns the words of one speaker among messages, and the parts of names in it. */
+function saidBy(speaker: "user" | "assistant", said: readonly Said[]): string[] {
+  const own = said.filter(({ who }) => who === speaker);
+  const text = own.map((row) => row.text).join("\n");
+  return [text, splitJoined(text)];
 }

@@ -1,11 +1,13 @@
 /** Reads the rows to print of a part of a session from the index: what was said and done, on which line, in which exchange. */
 
 import { formatLocal } from "../base/time.ts";
+import { contentOf } from "../index/chunk-text.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
-import { joinPieces, readDeeds, type StoredDeed, splitMessages } from "../index/stored-rows.ts";
+import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import { type ChunkRow, readChunksAfter, readExchangesBeside } from "./candidates.ts";
+import type { Done, Said } from "../transcripts/session.ts";
+import { type ChunkRow, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
 /** Redacts what was stored under older rules. */
 export type Clean = (text: string) => string;
@@ -77,28 +79,23 @@ export function messagesOf(
   chunks: readonly ChunkRow[],
   isInside: (chunk: ChunkRow) => boolean,
 ): PassageRow[] {
-  const rows: PassageRow[] = [];
-  for (const chunk of chunks) {
-    for (const message of splitMessages(chunk)) {
-      const row = { ...message, isInside: isInside(chunk) };
-      const before = rows.at(-1);
-      const joined =
-        before?.line === row.line && before.who === row.who ? joinPieces(before.text, row.text) : undefined;
-      if (!before || joined === undefined) rows.push(row);
-      else {
-        before.text = joined;
-        before.isInside ||= row.isInside;
-      }
-    }
-  }
-  return rows;
+  const said = saidIn(chunks);
+  const inside = chunks.filter(isInside).flatMap(said);
+  return joinParts(chunks.flatMap(said)).map((row) => {
+    const { line, who, text } = row;
+    return { line, who: who as Speaker, text, isInside: inside.some((piece) => isOf(piece, row)) };
+  });
+}
+
+/** Returns whether a message is another one, or a piece of it. */
+function isOf(piece: Said, { line, nth, part }: Said): boolean {
+  if (piece.line !== line || piece.nth !== nth) return false;
+  return !piece.part || !part || (piece.part.from >= part.from && piece.part.to <= part.to);
 }
 
 /** Joins chunks' text, what pieces of one message repeat only once. */
 export function joinChunks(chunks: readonly ChunkRow[]): string {
-  return messagesOf(chunks, () => true)
-    .map(({ who, text }) => `${who === "user" ? "User" : "Assistant"}: ${text}`)
-    .join("\n");
+  return contentOf(joinParts(chunks.flatMap(saidIn(chunks))));
 }
 
 /** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
@@ -130,7 +127,7 @@ export function exchangesAround(
 function shortenExchange(chunks: readonly ChunkRow[]): string {
   if (chunks.length <= AROUND_CHUNKS + 1) return joinChunks(chunks);
   const last = chunks.at(-1);
-  return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${last?.content ?? ""}`;
+  return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${last ? contentOf(saidIn([last])(last)) : ""}`;
 }
 
 const TARGET_MAX = 90;
@@ -139,7 +136,7 @@ const COMMAND_MAX = 200;
 const PLAIN_DONE: ReadonlySet<string> = new Set(["edit", "write", "read", "search"]);
 
 /** Returns the text of a deed by which it was found. */
-export function deedText({ target, input, result }: StoredDeed): string {
+export function deedText({ target, input, result }: Stored<Done>): string {
   return `${target}\n${input}\n${result}`;
 }
 
@@ -148,9 +145,9 @@ export function deedRowsOf(
   store: Store,
   { number, cwd }: SessionRow,
   { from, to }: { from: number; to: number },
-  { clean, isWanted }: { clean: Clean; isWanted: (deed: StoredDeed) => boolean },
+  { clean, isWanted }: { clean: Clean; isWanted: (deed: Stored<Done>) => boolean },
 ): (Row & Pick<PassageRow, "isOutput">)[] {
-  const deeds = readDeeds(store, number, { after: from - 1, to }).filter(isWanted);
+  const deeds = readDone(store, number, { after: from - 1, to }).filter(isWanted);
   return deeds.flatMap((deed) => {
     const { line, resultLine, kind, outcome, input, result } = deed;
     const who = "tool" as const;

@@ -3,11 +3,12 @@
 import { counted, folderName, headed, quote, quoteCode, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import { type SessionRow, toSessionRow } from "../index/index-state.ts";
-import { DEED_COLUMNS, deedFrom, readDeeds, type StoredDeed } from "../index/stored-rows.ts";
+import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { oneLineOfCode } from "../redact/redact.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
+import type { Done } from "../transcripts/session.ts";
 import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
 import {
   baseName,
@@ -65,7 +66,7 @@ interface Asked extends FailedCommand, SeenOptions {
 interface Occurrence {
   /** The keys of its error lines, in order. */
   keys: number[];
-  deed: StoredDeed;
+  deed: Stored<Done>;
   session: SessionRow;
   store: Store;
   origin: Origin;
@@ -75,14 +76,14 @@ interface Occurrence {
 interface End extends Ending {
   failed: Occurrence;
   /** What may have helped, best first. */
-  likely: StoredDeed[];
+  likely: Stored<Done>[];
   /** Whether all that speaks for it is that nothing else was done. */
   isGuess: boolean;
 }
 
 /** An end with what is said of it. */
 interface ToldEnd extends End {
-  said: { text: string; deed: StoredDeed }[];
+  said: { text: string; deed: Stored<Done> }[];
 }
 
 /** Newest runs looked at: an error with more is too common to say anything. */
@@ -155,12 +156,12 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: A
   const until = now.toISOString();
   const rows = store.db
     .prepare(
-      `SELECT ${DEED_COLUMNS}, s.number, s.id AS session_id, s.agent, s.file, s.name, s.cwd, s.project, s.parent_id,
+      `SELECT ${ROW_COLUMNS}, s.number, s.id AS session_id, s.agent, s.file, s.name, s.cwd, s.project, s.parent_id,
          s.source_gone, s.compacted_line
-       FROM deeds d JOIN sessions s ON s.number = d.session
-       WHERE d.id IN (SELECT deed FROM error_lines WHERE key IN (SELECT value FROM json_each(?)))
-         AND d.timestamp < ? AND s.id NOT IN (SELECT owner_id FROM copies WHERE session_id = ?)
-       ORDER BY d.timestamp DESC LIMIT ?`,
+       FROM rows r JOIN sessions s ON s.number = r.session
+       WHERE r.id IN (SELECT deed FROM error_lines WHERE key IN (SELECT value FROM json_each(?)))
+         AND r.at < ? AND s.id NOT IN (SELECT owner_id FROM copies WHERE session_id = ?)
+       ORDER BY r.at DESC LIMIT ?`,
     )
     .all(JSON.stringify([...lines.keys()]), until, sessionId, RUNS_MAX);
   // rows before the last compaction are no longer in sight
@@ -169,7 +170,7 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: A
   const noise = noiseIn(store, until);
   return rows.flatMap((row) => {
     const session = toSessionRow({ ...row, id: row.session_id ?? "" });
-    const deed = deedFrom(row);
+    const deed = toDone(row);
     const hasFailed = deed.outcome === "failed";
     if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];
     const { cwd, project } = session;
@@ -183,8 +184,8 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: A
 /** Returns a test for lines that runs that went well, by their own exit code, printed too. */
 function noiseIn({ db }: Store, until: string): (key: number) => boolean {
   const find = db.prepare(
-    `SELECT d.input, d.target FROM error_lines e JOIN deeds d ON d.id = e.deed
-     WHERE e.key = ? AND d.outcome = 'done' AND d.timestamp < ? LIMIT ?`,
+    `SELECT r.input, r.target FROM error_lines e JOIN rows r ON r.id = e.deed
+     WHERE e.key = ? AND r.outcome = 'done' AND r.at < ? LIMIT ?`,
   );
   const known = new Map<number, boolean>();
   return (key) => {
@@ -305,8 +306,8 @@ function endIn(
 ): End | undefined {
   const { deed, session, store } = failed;
   const until = asked.now.toISOString();
-  const later = readDeeds(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
-    ({ timestamp }) => timestamp < until,
+  const later = readDone(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
+    ({ at }) => at < until,
   );
   const find = store.db.prepare("SELECT key FROM error_lines WHERE deed = ?");
   const noise = noiseIn(store, until);
@@ -335,7 +336,7 @@ function endIn(
 const DOCUMENT = /\.(?:mdx?|rst|adoc)$/i;
 
 /** Returns whether a step is about this failure too: an edit where the earlier one was is none where this one is. */
-function isHere(step: StoredDeed, failed: StoredDeed, { command, output }: Asked): boolean {
+function isHere(step: Stored<Done>, failed: Stored<Done>, { command, output }: Asked): boolean {
   const name = baseName(step.target);
   if (!isChange(step) || `${command} ${output}`.includes(name)) return true;
   return !DOCUMENT.test(name) && !`${commandOrTarget(failed)} ${failed.result}`.includes(name);
@@ -411,7 +412,7 @@ function describe(
     : `in project ${project}, `;
   const steps = said.map(({ text, deed }) => `${text} (${from}${place(failed)}:${deed.line})`);
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
-  const age = formatAge((now.getTime() - Date.parse(newest.deed.timestamp)) / 1000);
+  const age = formatAge((now.getTime() - Date.parse(newest.deed.at)) / 1000);
   const head = `- ${quoteCode(shown(line, ERROR_CHARS))}: in ${sessions}, last ${place(newest)}:${newest.deed.line} (${age} ago); gone after: `;
   while (steps.length > 1 && head.length + steps.join(", ").length > ALL_CHARS - 60) steps.pop();
   return head + steps.join(", ");

@@ -164,7 +164,7 @@ export async function sessionTopics(
     const topics = store.db
       .prepare(
         `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
-         FROM chunks, json_each(topic_tags)
+         FROM session_chunks, json_each(topic_tags)
          WHERE value <> $none
            AND session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
          GROUP BY value ORDER BY chunks DESC, topic`,

@@ -7,14 +7,24 @@
 import { recordOf, stringOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
+import { readHeader, splitLabelled } from "../index/carry-old.ts";
+import type { Chunk } from "../index/chunk.ts";
+import { contentOf, headerText } from "../index/chunk-text.ts";
 import { markErase } from "../index/forget-rows.ts";
-import { addChunk, addDeeds, removeChunk, removeDeed } from "../index/session-rows.ts";
-import { cleanMessages } from "../index/stored-rows.ts";
+import {
+  addChunk,
+  addRows,
+  countChunks,
+  putExchange,
+  removeChunk,
+  removeEmptyExchanges,
+  removeRow,
+} from "../index/session-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
-import type { Chunk, Deed, DeedKind, DeedOutcome } from "../transcripts/session.ts";
+import type { CallKind, Done, Outcome, Row, Said } from "../transcripts/session.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
 import { holdsText } from "./outgoing.ts";
@@ -30,6 +40,8 @@ const NAME_MAX = 200; // ours have at most 80
 const TEXTS_MAX = 100;
 /** The most files of one call; a patch has some dozens. */
 const PATHS_MAX = 1000;
+/** A number greater than that of any chunk's rows: rows that come by chunk are told apart by it. */
+const CHUNK_ROWS = 1_000_000;
 const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 
 interface Cleaner {
@@ -106,46 +118,41 @@ function toSession(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cl
 type IncomingChunk = ReturnType<typeof toChunk>;
 
 /** Converts a chunk of the hub's with its deeds; one without a hash is gone there. */
-function toChunk(row: HubRow, { storedId: sessionId, updatedAt }: SharedSession, { text, line }: Cleaner) {
+function toChunk(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
   const body = recordOf(row.body);
-  const rowLines = stringOf(body.rows) ?? "";
-  const said = cleanMessages({ content: stringOf(row.content)?.slice(0, TEXT_MAX) ?? "", rowLines }, text);
+  const [index, at] = [Number(row.idx), timeOf(row.at, updatedAt)];
+  const content = stringOf(row.content)?.slice(0, TEXT_MAX) ?? "";
+  const rows = splitLabelled(content, stringOf(body.rows) ?? "", count(body.first)).map((said, i): Said => {
+    return { ...said, nth: index * CHUNK_ROWS + i, at, text: text(said.text) };
+  });
+  // a span of rows goes forward
+  rows.sort((a, b) => a.line - b.line);
   const chunk: Chunk = {
-    sessionId,
-    index: Number(row.idx),
-    at: timeOf(row.at, updatedAt),
-    firstLine: count(body.first),
-    lastLine: count(body.last),
-    entryIds: [],
-    speakers: textsIn(body.speakers).filter((speaker) => speaker === "user" || speaker === "assistant"),
-    topics: textsIn(body.topics).map(line),
+    ...{ index, at, rows, content: contentOf(rows) },
     hasDecision: body.decision === true,
     hasAction: body.action === true,
-    content: said.content,
-    rows: said.rows,
-    header: text(body.header),
+    header: { ...readHeader(text(body.header)), topics: textsIn(body.topics).map(line) },
     tools: text(body.tools),
     tokens: count(body.tokens),
   };
-  return {
-    chunk,
-    place: { timestamp: timeOf(row.at, updatedAt), exchangeLine: count(body.exchange) },
-    hash: typeof row.hash === "string" ? Buffer.from(row.hash, "hex") : undefined,
-    deeds: listIn(body.deeds, CHUNK_MAX_DEEDS).map((deed) => toDeed(deed, { text, line, updatedAt })),
-  };
+  const deeds = listIn(body.deeds, CHUNK_MAX_DEEDS).map((deed, i) => {
+    return toDeed(deed, { nth: index * CHUNK_ROWS + rows.length + i, text, line, updatedAt });
+  });
+  const hash = typeof row.hash === "string" ? Buffer.from(row.hash, "hex") : undefined;
+  return { chunk, exchangeLine: count(body.exchange), hash, deeds };
 }
 
-const KINDS: readonly DeedKind[] = ["command", "edit", "write", "read", "search", "fetch"];
-const OUTCOMES: readonly DeedOutcome[] = ["done", "failed", "rejected", "running"];
+const KINDS: readonly CallKind[] = ["command", "edit", "write", "read", "search", "fetch"];
+const OUTCOMES: readonly Outcome[] = ["done", "failed", "rejected", "running"];
 
 /** Returns a deed of the hub, checked and cleaned. */
 function toDeed(
   value: unknown,
-  { text, line: oneLine, updatedAt }: Cleaner & Pick<SharedSession, "updatedAt">,
-): Deed {
+  { nth, text, line: oneLine, updatedAt }: Cleaner & Pick<SharedSession, "updatedAt"> & Pick<Done, "nth">,
+): Done {
   const { line, resultLine, at, kind, tool, target, paths, input, outcome, result } = recordOf(value);
   return {
-    line: count(line),
+    ...{ line: count(line), nth, who: "tool" },
     resultLine: typeof resultLine === "number" ? count(resultLine) : undefined,
     at: timeOf(at, updatedAt),
     kind: KINDS.find((known) => known === kind) ?? "other",
@@ -270,7 +277,7 @@ async function fetchBatch(
     const { storedId } = shared;
     const incoming = toChunk(row, shared, clean);
     const { chunk, deeds } = incoming;
-    const isOut = exclusion.hasText(`${chunk.header}${chunk.content}\n${chunk.tools}`);
+    const isOut = exclusion.hasText(`${headerText(chunk.header)}${chunk.content}\n${chunk.tools}`);
     if (isOut || !incoming.hash) {
       if (!removeIncoming(replica, storedId, chunk.index)) return;
       markErase(replica);
@@ -278,7 +285,7 @@ async function fetchBatch(
       if (!incoming.hash) withdrawn.add(storedId);
     } else {
       const kept = deeds.filter((deed) => !holdsText(deed, exclusion.hasText));
-      putChunk(replica, { ...incoming, deeds: kept });
+      putChunk(replica, storedId, { ...incoming, deeds: kept });
     }
   };
   const left = () => batch.filter((shared) => !isOver(shared));
@@ -375,29 +382,37 @@ async function* gathered(pages: AsyncIterable<HubRow[]>, count: number): AsyncGe
 }
 
 /** Puts a chunk with its deeds, in the index's own tables, in place of the one at its index. */
-function putChunk(replica: Store, { chunk, place, hash, deeds }: IncomingChunk): void {
+function putChunk(
+  replica: Store,
+  storedId: string,
+  { chunk, exchangeLine, hash, deeds }: IncomingChunk,
+): void {
   const { db } = replica;
-  const { sessionId, index } = chunk;
-  removeIncoming(replica, sessionId, index);
-  addChunk(replica, chunk, { ...place, hash });
-  if (deeds.length === 0) return;
-  const last = Number(db.prepare("SELECT coalesce(max(id), 0) AS id FROM deeds").get()?.id);
-  const number = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number);
-  addDeeds(replica, deeds, { session: number, ...place });
-  db.prepare("INSERT INTO shared_deeds (deed, stored_id, idx) SELECT id, ?, ? FROM deeds WHERE id > ?").run(
-    ...[sessionId, index, last],
+  removeIncoming(replica, storedId, chunk.index);
+  const session = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
+  const timestamp = chunk.at ?? "";
+  const exchange = putExchange(replica, { session, line: exchangeLine, nth: 0 }, chunk.header);
+  addChunk(replica, chunk, { session, timestamp, exchange, hash });
+  const last = Number(db.prepare("SELECT coalesce(max(id), 0) AS id FROM rows").get()?.id);
+  const rows: readonly Row[] = [...chunk.rows, ...deeds];
+  addRows(replica, rows, { session, timestamp });
+  db.prepare("INSERT INTO shared_rows (row, stored_id, idx) SELECT id, ?, ? FROM rows WHERE id > ?").run(
+    ...[storedId, chunk.index, last],
   );
 }
 
 /** Removes a chunk with its deeds; returns whether it was there. */
 function removeIncoming(replica: Store, storedId: string, idx: number): boolean {
   const { db } = replica;
-  const find = db.prepare("SELECT id FROM chunks WHERE session_id = ? AND chunk_index = ?");
+  const find = db.prepare("SELECT id FROM session_chunks WHERE session_id = ? AND chunk_index = ?");
   const row = find.get(storedId, idx);
   if (!row) return false;
-  const deeds = db.prepare("SELECT deed FROM shared_deeds WHERE stored_id = ? AND idx = ?");
-  for (const { deed } of deeds.all(storedId, idx)) removeDeed(replica, Number(deed));
-  db.prepare("DELETE FROM shared_deeds WHERE stored_id = ? AND idx = ?").run(storedId, idx);
+  const rows = db.prepare(
+    "SELECT id, who FROM shared_rows JOIN rows ON id = row WHERE stored_id = ? AND idx = ?",
+  );
+  for (const { id, who } of rows.all(storedId, idx))
+    removeRow(replica, { id: Number(id), who: who as Row["who"] });
+  db.prepare("DELETE FROM shared_rows WHERE stored_id = ? AND idx = ?").run(storedId, idx);
   removeChunk(replica, Number(row.id));
   return true;
 }
@@ -421,16 +436,20 @@ export function noteSize({ db }: Store, { storedId }: SharedSession, size: numbe
 }
 
 function finishSession(
-  { db }: Store,
+  replica: Store,
   { storedId, updatedAt }: SharedSession,
   session: IncomingSession,
 ): void {
+  const { db } = replica;
   const { folder, seq, meta, observations } = session;
-  const held = db.prepare("SELECT count(*) AS n FROM chunks WHERE session_id = ?").get(storedId);
+  const number = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
+  removeEmptyExchanges(replica, number);
+  const chunks = countChunks(replica, number);
   db.prepare(
-    `INSERT OR REPLACE INTO index_state (session_id, file_path, file_hash, last_indexed, chunk_count, status, size,
-       modified) VALUES (?, ?, '', ?, ?, 'complete', 0, ?)`,
-  ).run(storedId, fileOf(storedId), new Date().toISOString(), Number(held?.n ?? 0), updatedAt);
+    `INSERT OR REPLACE INTO index_state (session_id, session, file_path, file_hash, last_indexed, chunk_count, status,
+       size, modified)
+     VALUES (?, ?, ?, '', ?, ?, 'complete', 0, ?)`,
+  ).run(storedId, number, fileOf(storedId), new Date().toISOString(), chunks, updatedAt);
   db.prepare(
     "UPDATE shared_sessions SET held_seq = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",
   ).run(seq, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);

@@ -7,8 +7,9 @@
 import { realpathSync, statSync } from "node:fs";
 import { sha256, shortHash } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
+import { contentOf, headerText } from "../index/chunk-text.ts";
 import { hostId } from "../index/index-state.ts";
-import { cleanMessages, readDeeds, type StoredDeed } from "../index/stored-rows.ts";
+import { type ChunkText, readChunkTexts, readDone, type Stored } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
@@ -18,7 +19,7 @@ import { directoryHere, folderInProject, projectDirectories, projectLookup } fro
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
-import type { Agent, Deed, DeedKind } from "../transcripts/session.ts";
+import type { Agent, CallKind, Done } from "../transcripts/session.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
 import { hubId, keyOf, ofHub, ownMachine, type SessionKey, sharedProject } from "./share-state.ts";
 
@@ -56,7 +57,7 @@ const NAME_MAX = 200; // readers take no more
 const FOLDER_MAX = 4096; // the hub takes no more
 /** The most tags of a session and topics of a chunk; readers take no more. */
 const TEXTS_MAX = 100;
-const FILE_KINDS = new Set<DeedKind>(["edit", "write", "read", "search"]);
+const FILE_KINDS = new Set<CallKind>(["edit", "write", "read", "search"]);
 
 /** Decides how a text is sent, and which are not. */
 interface Sending {
@@ -74,11 +75,25 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
     const withoutRoot = rootRemover(projectDirectories(session.cwd)[0] ?? session.cwd);
     const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText };
     const all = store.db
-      .prepare("SELECT * FROM chunks WHERE session_id = ? ORDER BY chunk_index")
-      .all(session.storedId);
-    const rows = all.filter((row) => !hasText(`${row.header}${row.content}\n${row.tools}`));
-    const deeds = deedsByChunk(readDeeds(store, session.number), rows, sending);
-    const chunks = rows.map((row) => toOutgoing(row, deeds.get(row) ?? [], sending.clean));
+      .prepare(
+        `SELECT c.*, e.line AS exchange_line FROM chunks c JOIN exchanges e ON e.id = c.exchange
+         WHERE c.session = ? ORDER BY chunk_index`,
+      )
+      .all(session.number);
+    const texts = readChunkTexts(
+      store,
+      all.map(({ id }) => Number(id)),
+    );
+    const byId = new Map(texts.map((text) => [text.id, text]));
+    const found = all.flatMap((row) => {
+      const text = byId.get(Number(row.id));
+      return text && !isOut(text, hasText) ? [{ row, text }] : [];
+    });
+    const rows = found.map(({ row }) => row);
+    const deeds = deedsByChunk(readDone(store, session.number), rows, sending);
+    const chunks = found.map(({ row, text }) =>
+      toOutgoing(row, text, { deeds: deeds.get(row) ?? [], clean: sending.clean }),
+    );
     const row = {
       agent: session.agent,
       id: session.id,
@@ -141,9 +156,17 @@ function withinBytes(text: string, max: number): string {
   return cut;
 }
 
-function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: string) => string) {
-  const content = String(row.content);
-  const said = cleanMessages({ content, rowLines: String(row.row_lines) }, clean);
+/** Returns whether a chunk holds a text that is kept out. */
+function isOut({ header, rows, tools }: ChunkText, hasText: (text: string) => boolean): boolean {
+  return hasText(`${headerText(header)}${contentOf(rows)}\n${tools}`);
+}
+
+function toOutgoing(
+  row: SqlRow,
+  text: ChunkText,
+  { deeds, clean }: { deeds: readonly SharedDeed[]; clean: (text: string) => string },
+) {
+  const said = text.rows.map((each) => ({ ...each, text: clean(each.text) }));
   const body: Omit<ChunkBody, "deeds"> = {
     speakers: JSON.parse(String(row.speakers)) as string[],
     topics: (JSON.parse(String(row.topic_tags)) as string[]).slice(0, TEXTS_MAX).map(clean),
@@ -153,7 +176,7 @@ function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: str
     last: Number(row.last_line),
     exchange: Number(row.exchange_line),
     tokens: Number(row.token_count),
-    header: withinBytes(clean(String(row.header)), TEXT_MAX_BYTES),
+    header: withinBytes(clean(headerText(text.header)), TEXT_MAX_BYTES),
     // one call a line: its tool and what it was called with
     tools: withinBytes(
       clean(String(row.tools)).replace(
@@ -162,12 +185,14 @@ function toOutgoing(row: SqlRow, deeds: readonly SharedDeed[], clean: (text: str
       ),
       TEXT_MAX_BYTES,
     ),
-    rows: said.rowLines,
+    rows: said
+      .map(({ line }, i) => `${contentOf(said.slice(0, i)).length + (i === 0 ? 0 : 1)}:${line}`)
+      .join(" "),
   };
   const room = BODY_MAX_BYTES - Buffer.byteLength(JSON.stringify(body));
   const sent = {
     at: String(row.timestamp),
-    content: withinBytes(said.content, CHUNK_MAX_BYTES),
+    content: withinBytes(contentOf(said), CHUNK_MAX_BYTES),
     body: { ...body, deeds: firstWithin(deeds.slice(0, CHUNK_MAX_DEEDS), room) } satisfies ChunkBody,
   };
   const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
@@ -185,7 +210,7 @@ function firstWithin(deeds: readonly SharedDeed[], maxBytes: number): SharedDeed
 
 /** Returns the deeds of a session by the chunk that they go with: the last one that begins before them. */
 function deedsByChunk(
-  deeds: readonly StoredDeed[],
+  deeds: readonly Stored<Done>[],
   chunks: readonly SqlRow[],
   sending: Sending,
 ): Map<SqlRow, SharedDeed[]> {
@@ -201,14 +226,14 @@ function deedsByChunk(
 
 /** Returns whether any part of a deed holds a text. */
 export function holdsText(
-  { target, paths, input, result }: Deed,
+  { target, paths, input, result }: Done,
   hasText: (text: string) => boolean,
 ): boolean {
   return [target, ...paths, input, result].some(hasText);
 }
 
-function toShared(deed: StoredDeed, { clean }: Sending) {
-  const { line, resultLine = null, timestamp, kind, outcome } = deed;
+function toShared(deed: Stored<Done>, { clean }: Sending) {
+  const { line, resultLine = null, at, kind, outcome } = deed;
   const isFile = FILE_KINDS.has(kind);
   const placed = (path: string) => withoutFolders(clean(path));
   const files = isFile ? [deed.target, ...deed.paths].filter((path) => path.startsWith("/")) : [];
@@ -217,7 +242,7 @@ function toShared(deed: StoredDeed, { clean }: Sending) {
   return {
     line,
     resultLine,
-    at: timestamp,
+    at,
     kind,
     tool: clean(deed.tool),
     target: isFile ? placed(deed.target) : clean(deed.target),

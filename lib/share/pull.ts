@@ -14,7 +14,6 @@ import { replaceFile } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
 import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
-import { storedSteps } from "../index/held-sessions.ts";
 import { oneLine } from "../redact/redact.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
@@ -24,6 +23,7 @@ import type { Hub } from "./hub.ts";
 import { countSizes, fetchSessions, type ListedSession, noteSize, toListed } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
 import { keyOf, likePatterns, ofHub } from "./share-state.ts";
+import { sharedSteps } from "./shared-sessions.ts";
 
 interface PullOptions {
   replica: Store;
@@ -350,7 +350,7 @@ export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Da
 }
 
 function newsOf(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
-  const steps = storedSteps(replica, String(row.stored_id));
+  const steps = sharedSteps(replica, String(row.stored_id));
   const recent = steps.filter(({ entry }) => (entry.at ?? "") > since).map(({ entry }) => entry);
   const said = recent.filter(({ kind }) => kind !== "tool");
   const latest = recent.reduce((last, { at = "" }) => (at > last ? at : last), "");

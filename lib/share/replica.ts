@@ -57,13 +57,13 @@ CREATE TABLE IF NOT EXISTS shared_sessions (
   observations TEXT,
   PRIMARY KEY (owner, agent, id)
 ) STRICT;
--- which chunk a deed came with
-CREATE TABLE IF NOT EXISTS shared_deeds (
-  deed INTEGER PRIMARY KEY,
+-- which chunk a row came with
+CREATE TABLE IF NOT EXISTS shared_rows (
+  row INTEGER PRIMARY KEY,
   stored_id TEXT NOT NULL,
   idx INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX IF NOT EXISTS shared_deeds_chunk ON shared_deeds(stored_id, idx);
+CREATE INDEX IF NOT EXISTS shared_rows_chunk ON shared_rows(stored_id, idx);
 -- rows of the hub that are not taken, and why
 CREATE TABLE IF NOT EXISTS shared_refused (
   number TEXT PRIMARY KEY,
@@ -146,8 +146,10 @@ export function heldSize({ db }: Store, storedId: string): number {
     `coalesce(sum(max(1, (${bytes} + ${WEIGHT_BYTES - 1}) / ${WEIGHT_BYTES})), 0)`;
   const row = db
     .prepare(
-      `SELECT ${size("length(content) + length(tools) + coalesce((SELECT sum(length(target) + length(input) + length(result) + coalesce(length(paths), 0)) FROM shared_deeds JOIN deeds ON id = deed WHERE stored_id = session_id AND idx = chunk_index), 0)")} AS size
-       FROM session_chunks WHERE session_id = ?`,
+      `SELECT ${size("bytes")} AS size FROM (
+         SELECT sum(${["text", "target", "input", "result", "paths"].map((text) => `coalesce(length(${text}), 0)`).join(" + ")})
+           + (SELECT length(tools) FROM session_chunks WHERE session_id = stored_id AND chunk_index = idx) AS bytes
+         FROM shared_rows JOIN rows ON id = row WHERE stored_id = ? GROUP BY idx)`,
     )
     .get(storedId);
   const beside = db
@@ -178,7 +180,7 @@ export function emptyShared(replica: Store, storedId: string): void {
   const { db } = replica;
   const number = db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number;
   if (number !== undefined) removeSession(replica, { number: Number(number), id: storedId });
-  db.prepare("DELETE FROM shared_deeds WHERE stored_id = ?").run(storedId);
+  db.prepare("DELETE FROM shared_rows WHERE stored_id = ?").run(storedId);
   db.prepare(
     "UPDATE shared_sessions SET held_seq = 0, meta = NULL, observations = NULL WHERE stored_id = ?",
   ).run(storedId);
@@ -203,7 +205,7 @@ function forgetSharedSessions(replica: Store, ids: ReadonlySet<string>, dryRun: 
   const found = readShared(replica).filter(
     ({ id, storedId }) => ids.has(storedId) || id.split("/").some((part) => ids.has(part)),
   );
-  const count = replica.db.prepare("SELECT count(*) AS n FROM chunks WHERE session_id = ?");
+  const count = replica.db.prepare("SELECT count(*) AS n FROM session_chunks WHERE session_id = ?");
   const chunks = found.reduce((sum, { storedId }) => sum + Number(count.get(storedId)?.n), 0);
   if (dryRun || found.length === 0) return chunks;
   replica.db.transaction(() => {

@@ -4,6 +4,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { recordOf } from "../base/json.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { overlapOf } from "../index/carry-old.ts";
 import { resolveOrIndexed, storedSteps } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
@@ -134,6 +135,19 @@ export function resolveAny(reference: string, context: ResolveContext): AnySessi
   }
 }
 
+/** Returns the steps of a session that others share; the pieces of a long message, which came one by one, are one. */
+export function sharedSteps(replica: Store, storedId: string): Step[] {
+  const steps: Step[] = [];
+  for (const step of storedSteps(replica, storedId)) {
+    const [last, { entry }] = [steps.at(-1)?.entry, step];
+    const isSame = last?.line === entry.line && last.kind === entry.kind && !entry.tool;
+    const overlap = isSame ? overlapOf(last.text, entry.text) : 0;
+    if (last && overlap > 0) last.text += entry.text.slice(overlap);
+    else steps.push(step);
+  }
+  return steps;
+}
+
 /** What a reference means: a session of this machine or another's, and lines of it. */
 export interface Place {
   session: Session;
@@ -154,7 +168,7 @@ export async function findPlace(reference: string, context: ResolveContext): Pro
   const found = await resolveOrIndexed(reference, paths, () => resolveAny(reference, context));
   if (!("shared" in found)) return { session: found.session, lines: found.lines, steps: found.indexed };
   const { shared } = found;
-  const steps = withShared(paths, (replica) => storedSteps(replica, shared.reference)) ?? [];
+  const steps = withShared(paths, (replica) => sharedSteps(replica, shared.reference)) ?? [];
   return { session: asSession(shared), lines: shared.lines, steps, shared };
 }
 

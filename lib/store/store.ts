@@ -118,6 +118,10 @@ function statsOf(index: string): Stats[] {
   return PARTS.flatMap((part) => statSync(index + part, { throwIfNoEntry: false }) ?? []);
 }
 
+/** The condition on a row `r` to be one of the messages of a chunk `c`. */
+export const SAID_IN_CHUNK = `r.session = c.session AND r.line BETWEEN c.first_line AND c.last_line AND r.who <> 'tool'
+  AND (r.line > c.first_line OR r.nth >= c.first_nth) AND (r.line < c.last_line OR r.nth <= c.last_nth)`;
+
 /**
  * The tables of an index, at the only version there is. Times are ISO-8601 UTC text. `session_embeddings` (vec0) is not
  * here: its width is configured and its module may be missing (see chunk-vectors.ts).
@@ -142,6 +146,8 @@ CREATE INDEX sessions_file ON sessions(file);
 
 CREATE TABLE index_state (
   session_id TEXT PRIMARY KEY,
+  -- number of the session
+  session INTEGER,
   file_path TEXT NOT NULL,
   file_hash TEXT NOT NULL,
   last_indexed TEXT NOT NULL,
@@ -167,42 +173,99 @@ CREATE TABLE embedders (
   UNIQUE (model, dimensions)
 ) STRICT;
 
+-- what was said and done: the words of a message, or a call with what came of it, cut to what is worth keeping
+CREATE TABLE rows (
+  id INTEGER PRIMARY KEY,
+  -- number of the session
+  session INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  -- position among what the line gives
+  nth INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  who TEXT NOT NULL CHECK (who IN ('user', 'assistant', 'tool')),
+  text TEXT,
+  result_line INTEGER,
+  kind TEXT CHECK (kind IN ('command', 'edit', 'write', 'read', 'search', 'fetch', 'other')),
+  tool TEXT,
+  target TEXT,
+  -- one a line; null where the target is the only one
+  paths TEXT,
+  -- empty where the target says it all
+  input TEXT,
+  outcome TEXT CHECK (outcome IN ('done', 'failed', 'rejected', 'running', 'unknown')),
+  result TEXT
+) STRICT;
+CREATE UNIQUE INDEX rows_place ON rows(session, line, nth);
+
+-- a user's message and what followed it, by the place of its first row; what the headers of its chunks say of it
+CREATE TABLE exchanges (
+  id INTEGER PRIMARY KEY,
+  session INTEGER NOT NULL,
+  line INTEGER NOT NULL,
+  nth INTEGER NOT NULL,
+  participants TEXT NOT NULL,
+  -- who began it, and with what words
+  speaker TEXT NOT NULL CHECK (speaker IN ('user', 'assistant')),
+  subject TEXT NOT NULL,
+  UNIQUE (session, line, nth)
+) STRICT;
+
+-- what is ranked: the messages of an exchange from one row to another, or a piece of a long one
 CREATE TABLE chunks (
   id INTEGER PRIMARY KEY,
-  session_id TEXT NOT NULL,
+  session INTEGER NOT NULL,
   chunk_index INTEGER NOT NULL,
+  exchange INTEGER NOT NULL,
   timestamp TEXT NOT NULL,
+  -- when it was said, as its header has it; no clock where the time is unknown
+  day TEXT NOT NULL,
+  clock TEXT,
   speakers TEXT NOT NULL,
   topic_tags TEXT NOT NULL,
   has_decision INTEGER NOT NULL DEFAULT 0,
   has_action INTEGER NOT NULL DEFAULT 0,
   first_line INTEGER NOT NULL,
+  first_nth INTEGER NOT NULL,
   last_line INTEGER NOT NULL,
-  -- line of the first row of the exchange it is a part of
-  exchange_line INTEGER NOT NULL,
+  last_nth INTEGER NOT NULL,
+  -- the characters of its one message that it is; null where it is whole
+  part_from INTEGER,
+  part_to INTEGER,
   content_hash BLOB NOT NULL,
   embedder INTEGER REFERENCES embedders(id),
   -- the day since 1970 on which the server refused its text
   embedding_failures INTEGER NOT NULL DEFAULT 0,
-  -- date, participants, topics and subject of the exchange, and the blank line that ends them
-  header TEXT NOT NULL,
-  content TEXT NOT NULL,
-  tools TEXT NOT NULL DEFAULT '',
-  entry_ids TEXT NOT NULL,
+  tools TEXT NOT NULL,
+  -- UTF-16 units of its header and content, by which ranking knows how long it is without reading them
+  length INTEGER NOT NULL,
   token_count INTEGER NOT NULL,
-  -- where each message of the content begins (UTF-16 units) and on which line of the transcript it is: 0:118 340:121
-  row_lines TEXT NOT NULL DEFAULT '',
-  embedding BLOB,
   created_at TEXT NOT NULL,
-  UNIQUE (session_id, chunk_index)
+  embedding BLOB,
+  UNIQUE (session, chunk_index)
 ) STRICT;
--- what is promised to others, whatever we keep it in
-CREATE VIEW session_chunks AS SELECT *, header || content AS context_content FROM chunks;
 CREATE INDEX chunks_timestamp ON chunks(timestamp);
--- the chunk that a deed belongs to is the last one that begins before it
-CREATE INDEX chunks_line ON chunks(session_id, first_line);
+-- the chunk that a call belongs to is the last one that begins before it
+CREATE INDEX chunks_line ON chunks(session, first_line);
 CREATE INDEX chunks_hash ON chunks(content_hash) WHERE embedder IS NOT NULL;
 CREATE INDEX chunks_embedder ON chunks(embedder);
+
+-- what is promised to others, whatever we keep it in
+CREATE VIEW session_chunks AS
+SELECT *, header || content AS context_content FROM (
+  SELECT c.id, s.id AS session_id, c.chunk_index, c.timestamp, c.speakers, c.topic_tags, c.has_decision, c.has_action,
+    c.first_line, c.last_line, e.line AS exchange_line, c.tools, c.token_count, c.content_hash, c.embedder,
+    c.embedding_failures, c.embedding, c.created_at,
+    '[Session from ' || c.day || coalesce(' at ' || c.clock, '') || char(93, 10) ||
+      '[Participants: ' || e.participants || char(93, 10) ||
+      '[Topics: ' || (SELECT group_concat(value, ', ') FROM json_each(c.topic_tags)) || char(93, 10) ||
+      '[Context: ' || iif(e.speaker = 'user', 'User asks: ', 'Assistant says: ') || e.subject || char(93, 10, 10)
+      AS header,
+    (SELECT group_concat(message, char(10)) FROM (
+      SELECT iif(r.who = 'user', 'User: ', 'Assistant: ') ||
+        iif(c.part_from IS NULL, r.text, substr(r.text, c.part_from + 1, c.part_to - c.part_from)) AS message
+      FROM rows r WHERE ${SAID_IN_CHUNK} ORDER BY r.line, r.nth)) AS content
+  FROM chunks c JOIN sessions s ON s.number = c.session JOIN exchanges e ON e.id = c.exchange
+);
 
 -- rowid = chunks.id; no copy of the text is kept, deletes need none
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
@@ -252,27 +315,7 @@ CREATE TABLE facts (
   value TEXT NOT NULL
 ) STRICT;
 
--- what was done: tool calls with what came of them; times and places as of the chunks
-CREATE TABLE deeds (
-  id INTEGER PRIMARY KEY,
-  -- number of the session
-  session INTEGER NOT NULL,
-  line INTEGER NOT NULL,
-  result_line INTEGER,
-  exchange_line INTEGER NOT NULL,
-  timestamp TEXT NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('command', 'edit', 'write', 'read', 'search', 'fetch', 'other')),
-  tool TEXT NOT NULL,
-  target TEXT NOT NULL,
-  -- one a line; null where the target is the only one
-  paths TEXT,
-  -- empty where the target says it all
-  input TEXT NOT NULL,
-  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'failed', 'rejected', 'running', 'unknown')),
-  result TEXT NOT NULL
-) STRICT;
-CREATE INDEX deeds_session ON deeds(session, line);
--- rowid = deeds.id; of its own, so that it is ranked by itself: code must not outrank what was said of it
+-- rowid = rows.id of a call; of its own, so that it is ranked by itself: code must not outrank what was said of it
 CREATE VIRTUAL TABLE deeds_fts USING fts5(
   target, input, result, extra,
   tokenize = 'porter unicode61', content = '', contentless_delete = 1
@@ -293,7 +336,7 @@ CREATE TABLE rewound (
 -- which commands' outputs hold an error: a hash of its line without what differs between two runs
 CREATE TABLE error_lines (
   key INTEGER NOT NULL,
-  -- deeds.id
+  -- rows.id of the call
   deed INTEGER NOT NULL,
   PRIMARY KEY (key, deed)
 ) STRICT, WITHOUT ROWID;

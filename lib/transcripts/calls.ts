@@ -1,14 +1,14 @@
 /**
  * Checks tool calls with their results: an answer counts if its call was a question to the user, our own commands are left
- * out with their output, and long results are cut to their ends. What is left becomes deeds.
+ * out with their output, and long results are cut to their ends. What is left becomes rows.
  */
 
 import { resolve } from "node:path";
 import { shortHash } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
-import type { Deed, DeedKind, DeedOutcome, Entry, ToolCall } from "./session.ts";
-import { deedKind, onlyChanges } from "./tool-call.ts";
+import type { Done, Entry, Outcome, Row, Said, ToolCall } from "./session.ts";
+import { callKind, onlyChanges } from "./tool-call.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
@@ -170,66 +170,110 @@ const TARGET_MAX = 300; // a path, or the first line of a command
 const FAILED_MAX = 600;
 const DONE_MAX = 300; // what went well says little more than that
 const PATHS_MAX = 50; // a patch of more files is a reformatting
-/** Asking the user is no deed: question and answer are in the user's own entry. */
+const NAME_MAX = 80; // of a tool: an MCP server's and its own
+/** Asking the user is nothing done: question and answer are in the user's own row. */
 const ASKING = /^(?:AskUserQuestion|request_user_input|question|questionnaire)$/;
 
-/** Returns the deeds of entries that were read with their results, in call order. */
-export function deedsIn(entries: readonly Entry[]): Deed[] {
-  const results = resultsById(entries);
-  return entries.flatMap((entry) => {
-    if (!entry.tool || ASKING.test(entry.tool.name)) return [];
-    const result = entry.callId === undefined ? undefined : results.get(entry.callId);
-    return [toDeed(entry, entry.tool, result)];
-  });
-}
-
-/** Returns the results among entries by the id of their call. */
-export function resultsById(entries: readonly Entry[]): Map<string, Entry> {
+/** Returns what was said and done, each call with its result; a result without its call is left out. */
+export function rowsOf(entries: readonly Entry[]): Row[] {
   const results = new Map<string, Entry>();
   for (const entry of entries) {
     if (entry.kind === "result" && entry.callId !== undefined) results.set(entry.callId, entry);
   }
-  return results;
+  return entries.flatMap((entry): Row[] => {
+    if (entry.kind === "result") return [];
+    if (!entry.tool) return [saidRow(entry)];
+    return [doneRow(entry, entry.tool, entry.callId === undefined ? undefined : results.get(entry.callId))];
+  });
 }
 
-function toDeed(entry: Entry, tool: ToolCall, result: Entry | undefined): Deed {
-  const kind = deedKind(tool.name, tool.action);
-  const outcome = outcomeOf(result);
-  const target = cutHead(firstLine(tool), TARGET_MAX);
-  const input = keptInput(tool, { kind, patch: result?.patch });
+// Texts are redacted when they are first read, so rows read them when they are asked.
+
+function saidRow(entry: Entry): Said {
   return {
     line: entry.line,
-    resultLine: result?.line,
+    nth: entry.nth,
     at: entry.at,
-    kind,
-    tool: cutHead(tool.name, 80),
-    target,
-    paths: tool.paths.slice(0, PATHS_MAX),
-    input: input === target ? "" : input,
-    outcome,
-    result: outcome === "rejected" ? "" : keptResult(result?.text ?? "", { kind, outcome }),
+    who: entry.kind as Said["who"],
+    get text() {
+      return entry.text;
+    },
   };
 }
 
-export function outcomeOf(result: Entry | undefined): DeedOutcome {
+function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undefined): Done {
+  return {
+    line,
+    nth,
+    at,
+    who: "tool",
+    tool: call.name,
+    kind: callKind(call.name, call.action),
+    outcome: outcomeOf(result),
+    resultLine: result?.line,
+    get target() {
+      return call.target;
+    },
+    get paths() {
+      return call.paths;
+    },
+    get input() {
+      const { input = "", target } = call;
+      return input === target ? "" : input;
+    },
+    get result() {
+      return result?.text ?? "";
+    },
+    get patch() {
+      return result?.patch;
+    },
+  };
+}
+
+export function outcomeOf(result: Entry | undefined): Outcome {
   if (!result) return "unknown";
   return result.state ?? (result.isError ? "failed" : "done");
 }
 
-/** Returns a command's first line as its target; the rest is in the input. */
-function firstLine(tool: ToolCall): string {
-  if (tool.action !== "run") return tool.target;
-  return tool.input?.trim().split("\n", 1)[0] ?? tool.target;
+/** Returns whether a call only asks the user something. */
+export function isAsking({ tool }: Pick<Done, "tool">): boolean {
+  return ASKING.test(tool);
 }
 
-function keptInput(tool: ToolCall, { kind, patch }: { kind: DeedKind; patch: string | undefined }): string {
-  const input = () => tool.input ?? tool.target;
-  if (kind === "edit") return cutHead(onlyChanges(patch ?? input()) || input(), EDIT_MAX);
-  const isWhole = kind === "write" || tool.name === "ExitPlanMode";
-  return cutHead(input(), isWhole ? EDIT_MAX : kind === "command" ? COMMAND_MAX : INPUT_MAX);
+/** Returns a call cut to what is worth keeping of it. */
+export function keptCall(row: Done): Done {
+  const { line, nth, at, who, kind, outcome, resultLine, paths } = row;
+  const target = cutHead(kind === "command" ? commandLine(row) : row.target, TARGET_MAX);
+  const input = keptInput(row);
+  return {
+    line,
+    nth,
+    at,
+    who,
+    tool: cutHead(row.tool, NAME_MAX),
+    kind,
+    target,
+    paths: paths.slice(0, PATHS_MAX),
+    input: input === target ? "" : input,
+    outcome,
+    result: outcome === "rejected" ? "" : keptResult(row.result, row),
+    resultLine,
+  };
 }
 
-function keptResult(whole: string, { kind, outcome }: Pick<Deed, "kind" | "outcome">): string {
+/** Returns a command's first line, which is kept as its target; the rest is in the input. */
+function commandLine({ input, target }: Done): string {
+  return (input || target).trim().split("\n", 1)[0] ?? target;
+}
+
+function keptInput({ tool, kind, input, target, patch }: Done): string {
+  const whole = input || target;
+  if (kind === "edit") return cutHead(onlyChanges(patch ?? whole) || whole, EDIT_MAX);
+  const isWhole = kind === "write" || tool === "ExitPlanMode";
+  return cutHead(whole, isWhole ? EDIT_MAX : kind === "command" ? COMMAND_MAX : INPUT_MAX);
+}
+
+function keptResult(whole: string, { kind, outcome }: Pick<Done, "kind" | "outcome">): string {
   const text = whole.trim();
   const hasFailed = outcome === "failed";
   if (text.length <= (hasFailed ? 2 * FAILED_MAX : DONE_MAX)) return text;

@@ -5,11 +5,7 @@ import { headed } from "../base/text.ts";
 import type { Agent, Entry, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
-interface Place {
-  line: number;
-  offset: number;
-  end: number;
-}
+type Place = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
 /** What the first rows of a transcript say of the whole. */
 export interface Head {
@@ -105,10 +101,11 @@ export function readRow(format: Format, record: JsonRecord, place: Place, option
   try {
     const read: RawEntry[] = [];
     const { line, offset, end } = place;
+    let { nth } = place;
     // One by one, without a copy more than needed: this runs for every row there is.
     for (const entry of format.entries(record, options)) {
       if (isContent(entry))
-        read.push({ line, offset, end, id: rowId(record), at: rowTime(record), ...entry });
+        read.push({ line, nth: nth++, offset, end, id: rowId(record), at: rowTime(record), ...entry });
     }
     return read;
   } catch (error) {

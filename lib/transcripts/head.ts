@@ -87,7 +87,7 @@ export function outermostEntries(file: string): RawEntry[] {
       for (const { records, damaged, offset, end, terminated } of rows) {
         if (!terminated && damaged) continue; // half written
         for (const record of records) {
-          const [entry] = readRow(format, record, { line: 0, offset, end }, { head, results: false });
+          const [entry] = readRow(format, record, { line: 0, nth: 0, offset, end }, { head, results: false });
           if (entry) return [entry];
         }
       }
@@ -166,7 +166,7 @@ export function validateSessionFile(file: string): Validation {
       if (damaged && records.length === 0) seen.damaged++;
       seen.records += records.length;
       for (const record of records) {
-        const place = { line: seen.lines, offset: line.offset, end: line.end };
+        const place = { line: seen.lines, nth: 0, offset: line.offset, end: line.end };
         const entries = readRow(format, record, place, settings);
         const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant");
         const problems = head?.agent === "plain" ? plainProblems(record) : rowProblems(record, said);

@@ -57,12 +57,13 @@ export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry |
 /** Returns an entry whose texts are redacted when they are first read. */
 function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
   // Named one by one: what a format adds to a raw entry is not redacted.
-  const { line, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
+  const { line, nth, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
   let changes: string | undefined;
   const entry: Entry = {
     line,
+    nth,
     offset,
     end,
     id,

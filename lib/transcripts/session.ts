@@ -45,36 +45,57 @@ export interface ToolCall {
   input?: string | undefined;
 }
 
-export type DeedKind = "command" | "edit" | "write" | "read" | "search" | "fetch" | "other";
-
-/** `unknown`: the transcript holds no result. */
-export type DeedOutcome = "done" | "failed" | "rejected" | "running" | "unknown";
-
-/** A tool call with what came of it, cut to what is worth keeping. */
-export interface Deed {
-  /** Line of the call. */
+/** Where a row stands in its transcript. */
+interface Place {
   line: number;
-  resultLine?: number | undefined;
+  /** Position among what its line gives: text and tool calls of one message may share a line. */
+  nth: number;
   at?: string | undefined;
-  kind: DeedKind;
-  /** Name of the tool. */
-  tool: string;
-  /** What it was done to, on one line: a path, a command, a query. */
-  target: string;
-  paths: string[];
-  /** The command, the changed lines, the head of a written file, the arguments; empty when the target says it all. */
-  input: string;
-  outcome: DeedOutcome;
-  /** The end of what came back; its beginning, too, if it failed. */
-  result: string;
+  /** The characters of a long message that it is. @default all */
+  part?: { from: number; to: number } | undefined;
 }
 
+/** Something that was said. */
+export interface Said extends Place {
+  who: "user" | "assistant" | "summary";
+  text: string;
+}
+
+export type CallKind = "command" | "edit" | "write" | "read" | "search" | "fetch" | "other";
+
+/** `unknown`: the transcript holds no result. */
+export type Outcome = "done" | "failed" | "rejected" | "running" | "unknown";
+
+/** A tool call with what came of it. */
+export interface Done extends Place {
+  who: "tool";
+  /** Name of the tool. */
+  tool: string;
+  kind: CallKind;
+  /** What it was done to, on one line: a path, a command, a query. */
+  target: string;
+  paths: readonly string[];
+  /** The command, the diff, the written file, the arguments; empty when the target says it all. */
+  input: string;
+  outcome: Outcome;
+  /** What came back. */
+  result: string;
+  resultLine?: number | undefined;
+  /** The unified diff that the host kept of an edit. */
+  patch?: string | undefined;
+}
+
+/** The one form of what was said and done. */
+export type Row = Said | Done;
+
 /**
- * One thing said or done. A transcript row gives none, one or several (text and tool calls of one message share the
- * row's line). `result` entries are produced only when asked for.
+ * What a transcript line gives: nothing, or one entry or several; `rowsOf` makes rows of them, each call with its result.
+ * `result` entries are produced only when asked for.
  */
 export interface Entry {
   line: number;
+  /** Position among the entries of its line. */
+  nth: number;
   offset: number;
   end: number;
   /** The host's id of the row or message; the same in every copy of it (forks). */
@@ -106,29 +127,4 @@ export interface Cursor {
   offset: number;
   /** Lines before it. */
   line: number;
-}
-
-/** A piece of an exchange, small enough to find and to quote. */
-export interface Chunk {
-  sessionId: string;
-  /** Position in the session, from 0. */
-  index: number;
-  at?: string | undefined;
-  firstLine: number;
-  lastLine: number;
-  /** Ids of the rows it was made of, to detect copies. */
-  entryIds: string[];
-  speakers: ("user" | "assistant")[];
-  topics: string[];
-  hasDecision: boolean;
-  hasAction: boolean;
-  /** `User: …` / `Assistant: …` lines. */
-  content: string;
-  /** Where each message begins in the content, and the line of its transcript row. */
-  rows: { start: number; line: number }[];
-  /** What the content is read with: its date, who talks, topics and subject, each on a line, and a blank line. */
-  header: string;
-  /** One line per tool call: searchable, never shown. */
-  tools: string;
-  tokens: number;
 }

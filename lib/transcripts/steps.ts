@@ -5,9 +5,9 @@ import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { outcomeOf, resultsById } from "./calls.ts";
+import { outcomeOf } from "./calls.ts";
 import type { Entry } from "./session.ts";
-import { countChanges, deedKind } from "./tool-call.ts";
+import { callKind, countChanges } from "./tool-call.ts";
 
 /** One thing said or done. */
 export interface Step {
@@ -38,7 +38,9 @@ export const EVERY_STEP: StepFilter = { words: [], tools: true, insideTools: fal
 
 /** Pairs calls with their results. A result without its call is left out. */
 export function stepsOf(entries: readonly Entry[]): Step[] {
-  const results = resultsById(entries);
+  const results = new Map<string, Entry>();
+  for (const entry of entries)
+    if (entry.kind === "result" && entry.callId !== undefined) results.set(entry.callId, entry);
   return entries
     .filter(({ kind }) => kind !== "result")
     .map((entry) => {
@@ -112,14 +114,14 @@ function readChange({
 }): string {
   if (result?.patch !== undefined) return result.patch;
   const input = tool.input ?? "";
-  if (deedKind(tool.name, tool.action) !== "write") return input;
+  if (callKind(tool.name, tool.action) !== "write") return input;
   return input === "" ? "" : input.replace(/\n$/, "").replace(/^/gm, "+");
 }
 
 /** Returns a call's input and result as text, "" when there is none. */
 export function insideOf({ entry: { tool }, result }: Step): { input: string; result: string } {
   if (!tool) return { input: "", result: "" };
-  const kind = deedKind(tool.name, tool.action);
+  const kind = callKind(tool.name, tool.action);
   const isFailed = result?.isError === true;
   const text = result?.text.trim() ?? "";
   const input = (kind === "edit" ? result?.patch : undefined) ?? tool.input ?? "";

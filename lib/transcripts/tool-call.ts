@@ -1,7 +1,7 @@
 /** Reads what a tool call does and to what, and its whole input as text: a command, a diff, a written file, the arguments. */
 
 import { arrayOf, isRecord, type JsonRecord, jsonOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import type { DeedKind, ToolAction, ToolCall } from "./session.ts";
+import type { CallKind, ToolAction, ToolCall } from "./session.ts";
 
 const PATH_ARGUMENTS = ["file_path", "filePath", "absolute_path", "path", "notebook_path"];
 /** For a search, what is looked for comes before where. */
@@ -78,7 +78,7 @@ const AFTER = ["new_string", "newText", "new_str", "new_source", "newString"];
 const CONTENT = ["content", "file_text", "contents"];
 
 /** Returns the kind of a call. */
-export function deedKind(name: string, action: ToolAction): DeedKind {
+export function callKind(name: string, action: ToolAction): CallKind {
   if (action === "run") return "command";
   if (action === "edit" && WRITES.test(name)) return "write";
   if (FETCHES.test(name)) return "fetch";

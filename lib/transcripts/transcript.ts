@@ -68,10 +68,12 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     for (const row of rowsForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
       if (!terminated && (unterminated === "wait" || damaged)) return;
-      const place = { line: progress.line + 1, offset: row.offset, end };
+      const place = { line: progress.line + 1, nth: 0, offset: row.offset, end };
       for (const record of records) {
         onRecord?.(record);
-        for (const raw of readRow(format, record, place, settings)) {
+        const found = readRow(format, record, place, settings);
+        place.nth += found.length;
+        for (const raw of found) {
           if (written?.has(stateKey(raw))) continue;
           const entry = checked(raw);
           const clean = entry && shown(entry);
@@ -123,7 +125,7 @@ function entriesBefore(file: string, { head, offset }: Before, lines: number): R
       .take(lines)
       .flatMap(({ records, offset, end }) =>
         records.flatMap((record) =>
-          readRow(format, record, { line: 0, offset, end }, { head, results: false }),
+          readRow(format, record, { line: 0, nth: 0, offset, end }, { head, results: false }),
         ),
       )
       .toArray(),
@@ -158,10 +160,12 @@ export function* readBackward(
       const { records, damaged, terminated, offset, end } = row;
       if (damaged && terminated) skipped++;
       if (damaged && !terminated) continue;
-      const place = { line: 0, offset, end };
-      const found = records.flatMap((record) =>
-        readRow(format, record, place, { head, results: results !== false }),
-      );
+      const place = { line: 0, nth: 0, offset, end };
+      const found = records.flatMap((record) => {
+        const raws = readRow(format, record, place, { head, results: results !== false });
+        place.nth += raws.length;
+        return raws;
+      });
       pending.push(...found.reverse());
       if (areOpen(found)) continue;
       if (rules.hasPatterns && !found.some(({ kind }) => kind === "user")) continue;

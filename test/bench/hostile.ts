@@ -1,7 +1,8 @@
 /** Hostile texts through what every text passes: ten times the text must not cost much more than ten times the time. */
 
 import { join } from "node:path";
-import { chunkExchange, fullTextColumns } from "../../lib/index/chunk.ts";
+import { chunkExchange, searchableRows } from "../../lib/index/chunk.ts";
+import { fullTextColumns } from "../../lib/index/chunk-text.ts";
 import { conversationText } from "../../lib/naming/conversation.ts";
 import { summarizeByRule } from "../../lib/naming/meta-words.ts";
 import { sanitizeSlug } from "../../lib/naming/note.ts";
@@ -10,6 +11,7 @@ import { oneLine, redact } from "../../lib/redact/redact.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
 import { findReferences } from "../../lib/sessions/references.ts";
 import { openStore } from "../../lib/store/store.ts";
+import { rowsOf } from "../../lib/transcripts/calls.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
 import { conversation, observing } from "../support/conversation.ts";
 import { readEntries } from "../support/entries.ts";
@@ -37,7 +39,7 @@ export async function rows(): Promise<BenchRow[]> {
     redact: (text) => oneLine(redact(text), 80),
     read: (text) =>
       [...readEntries(write(join(home.root, "a.jsonl"), lineOf(text)))].map((entry) => entry.text),
-    chunk: (text) => chunkExchange(talk(text), CHUNKS).map(fullTextColumns),
+    chunk: (text) => chunkExchange(searchableRows(rowsOf(talk(text))), CHUNKS).map(fullTextColumns),
     summarise: (text) => summarizeByRule(talk(text), { project: "shop", date: "2026-02-03" }),
     observe: (text) => observe(observing(talk(text))),
     converse: (text) => conversationText(talk(text), { maxBytes: 48_000 }),

@@ -58,9 +58,9 @@ function replayIn(store: Store): Failure[] {
   const told = new Map<string, Set<number>>();
   const rows = store.db
     .prepare(
-      `SELECT d.line, d.timestamp, coalesce(nullif(d.input, ''), d.target) AS command, d.result, s.id, s.cwd
-       FROM deeds d JOIN sessions s ON s.number = d.session
-       WHERE d.kind = 'command' AND d.outcome = 'failed' AND s.parent_id IS NULL ORDER BY d.timestamp`,
+      `SELECT r.line, r.at AS timestamp, coalesce(nullif(r.input, ''), r.target) AS command, r.result, s.id, s.cwd
+       FROM rows r JOIN sessions s ON s.number = r.session
+       WHERE r.kind = 'command' AND r.outcome = 'failed' AND s.parent_id IS NULL ORDER BY r.at`,
     )
     .all();
   return rows.map(({ line, timestamp, command, result, id, cwd }) => {

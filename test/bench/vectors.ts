@@ -91,19 +91,22 @@ function fillStore(path: string, vectors: readonly Float32Array[]): Store {
   const { db } = store;
   const embedder = useEmbedder(store, EMBEDDING);
   const insert = db.prepare(
-    `INSERT INTO chunks (id, session_id, chunk_index, timestamp, speakers, topic_tags, first_line, last_line,
-       exchange_line, content_hash, embedder, header, content, entry_ids, token_count, embedding, created_at)
-     VALUES (?, 's', ?, '2026-02-03T14:30:00.000Z', '[]', '[]', 1, 1, 1, x'00', ?, ?, ?, '[]', 1, ?, '')`,
+    `INSERT INTO chunks (id, session, chunk_index, exchange, timestamp, day, speakers, topic_tags, first_line,
+       first_nth, last_line, last_nth, content_hash, embedder, tools, length, token_count, embedding, created_at)
+     VALUES (?, 1, ?, 1, '2026-02-03T14:30:00.000Z', '', '[]', '[]', 1, 0, 1, 0, x'00', ?, ?, 1, 1, ?, '')`,
   );
   const bits = db.prepare(
     "INSERT INTO session_embeddings (chunk_id, embedding) VALUES (?, vec_quantize_binary(?))",
   );
   const text = "words of a chunk ".repeat(60);
   inBatches(db, vectors, (vector, i) => {
-    insert.run(i + 1, i, embedder, text, text, vectorBytes(vector));
+    insert.run(i + 1, i, embedder, text, vectorBytes(vector));
     bits.run(i + 1, vectorBytes(vector));
   });
   db.exec("INSERT INTO sessions (number, id, agent, file, updated_at) VALUES (1, 's', 'plain', '/s', '')");
+  db.exec(
+    "INSERT INTO exchanges (session, line, nth, participants, speaker, subject) VALUES (1, 1, 0, '', 'user', '')",
+  );
   return store;
 }
 

@@ -41,7 +41,7 @@ export function conversation(turns: readonly Turn[], { from = 2 } = {}): Entry[]
 /** One entry on a line; its time follows from the line. */
 export function entry(line: number, fields: Partial<Entry> & Pick<Entry, "kind" | "text">): Entry {
   const at = new Date(Date.UTC(2026, 1, 12, 10, line)).toISOString();
-  return { line, offset: line * 100, end: line * 100 + 99, id: `row${line}`, at, ...fields };
+  return { line, nth: 0, offset: line * 100, end: line * 100 + 99, id: `row${line}`, at, ...fields };
 }
 
 function toolEntry(

@@ -96,7 +96,7 @@ export function contentOf(store: Store): unknown {
   return {
     chunks: all(
       `SELECT session_id, chunk_index, timestamp, speakers, topic_tags, has_decision, has_action, first_line, last_line,
-         exchange_line, hex(content_hash), content, context_content, tools, entry_ids, row_lines, token_count,
+         exchange_line, hex(content_hash), content, context_content, tools, token_count,
          hex(embedding) AS embedding, embedding_failures
        FROM session_chunks ORDER BY session_id, chunk_index`,
     ),
@@ -109,11 +109,15 @@ export function contentOf(store: Store): unknown {
     ),
     words: all("SELECT term, doc, cnt FROM chunks_vocab ORDER BY term"),
     fullText: Number(store.db.prepare("SELECT count(*) AS n FROM chunks_fts").get()?.n),
-    rows: all("SELECT key, id, line FROM row_keys JOIN sessions ON number = session ORDER BY key"),
+    keys: all("SELECT key, id, line FROM row_keys JOIN sessions ON number = session ORDER BY key"),
     copies: all("SELECT * FROM copies ORDER BY 1, 2"),
-    deeds: all(
-      `SELECT s.id, line, result_line, exchange_line, timestamp, kind, tool, target, paths, input, outcome, result
-       FROM deeds JOIN sessions s ON number = session ORDER BY s.id, line, deeds.id`,
+    rows: all(
+      `SELECT s.id, line, nth, at, who, text, result_line, kind, tool, target, paths, input, outcome, result
+       FROM rows JOIN sessions s ON number = session ORDER BY s.id, line, nth`,
+    ),
+    exchanges: all(
+      `SELECT s.id, line, nth, participants, speaker, subject
+       FROM exchanges JOIN sessions s ON number = session ORDER BY s.id, line, nth`,
     ),
     rewound: all(
       "SELECT id, first_line, last_line FROM rewound JOIN sessions ON number = session ORDER BY 1, 2",

@@ -1,0 +1,52 @@
+/** How a chunk's text is written: a situational header, then what was said, each message after its speaker's label. */
+
+import { splitJoined } from "../language/words.ts";
+import type { Said } from "../transcripts/session.ts";
+
+/** What a chunk is read with: when it was said, by whom, on what, and in which exchange. */
+export interface Header {
+  /** `February 5, 2026` */
+  day: string;
+  /** `10:30 AM Melbourne time`; undefined where the time is unknown. */
+  clock: string | undefined;
+  /** `User and Assistant` */
+  participants: string;
+  topics: readonly string[];
+  /** Who began the exchange, and with what words. */
+  speaker: Said["who"];
+  subject: string;
+}
+
+/** Returns the header's lines and the blank one that ends it. */
+export function headerText({ day, clock, participants, topics, ...exchange }: Header): string {
+  return (
+    `[Session from ${clock === undefined ? day : `${day} at ${clock}`}]\n[Participants: ${participants}]\n` +
+    `[Topics: ${topics.join(", ")}]\n[Context: ${subjectLine(exchange)}]\n\n`
+  );
+}
+
+/** Returns what an exchange is about in one line. */
+export function subjectLine({ speaker, subject }: Pick<Header, "speaker" | "subject">): string {
+  return `${speaker === "user" ? "User asks" : "Assistant says"}: ${subject}`;
+}
+
+/** Returns the text of messages as a chunk has it. */
+export function contentOf(rows: readonly Pick<Said, "who" | "text">[]): string {
+  return rows.map(({ who, text }) => `${who === "user" ? "User" : "Assistant"}: ${text}`).join("\n");
+}
+
+/**
+ * Returns a chunk's full-text columns. The header is there without its labels, names and clock, which are the same
+ * everywhere; `extra` holds what the tokenizer would miss: parts of joined words.
+ */
+export function fullTextColumns({
+  content,
+  header: { day, topics, subject },
+  tools,
+}: {
+  content: string;
+  header: Header;
+  tools: string;
+}): [content: string, header: string, tools: string, extra: string] {
+  return [content, `${day}\n${topics.join(", ")}\n${subject}`, tools, splitJoined(content, tools)];
+}
