@@ -33,7 +33,7 @@ import { observeSettings } from "../lib/observe/ledger.ts";
 import { isCompactionDue } from "../lib/observe/render-observations.ts";
 import { readIndexSize } from "../lib/search/corpus.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
-import { metaDirectory } from "../lib/sessions/meta.ts";
+import { metaFolders } from "../lib/sessions/meta.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
 import { isAsWritten, isInState, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { withExistingStore } from "../lib/store/store.ts";
@@ -315,12 +315,12 @@ interface Written {
 }
 
 function writtenElsewhere(paths: PathsWithRules): Written {
-  const metas = metaDirectory(paths, "pi");
+  const metas = metaFolders(paths).map((folder) => realPathOf(folder) ?? folder);
   const written: Written = { own: [], changed: [], exported: [] };
   for (const { path, sessionId } of writtenFiles(paths)) {
     if (!existsSync(path) || isInState(path, paths)) continue;
     const isPage = basename(path) === "SKILL.md" && sessionId === "";
-    const isInstalled = isPage || dirname(path) === (realPathOf(metas) ?? metas);
+    const isInstalled = isPage || metas.includes(dirname(path));
     const kind = isAsWritten(paths, path) ? "own" : "changed";
     written[isInstalled ? kind : "exported"].push(path);
   }

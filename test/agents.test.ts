@@ -3,6 +3,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { HOSTS } from "../lib/transcripts/hosts.ts";
 import { ROOT } from "./support/run.ts";
 
 const PAGE = join(ROOT, "AGENTS.md");
@@ -41,6 +42,26 @@ test("every folder of lib/ is a room with an import rule and a README.md of one 
     .map(({ name }) => name);
   expect(rooms().toSorted()).toEqual(folders.toSorted());
   for (const room of folders) expect(existsSync(join(ROOT, "lib", room, "README.md"))).toBe(true);
+});
+
+/** Agents named by a word that is one of ours too: only a text that is the name alone tells. */
+const COMMON = new Set(["cursor", "plain"]);
+/** The rooms that may name an agent, and the one that knows what people call theirs. */
+const NAMING = new Set(["transcripts", "config", "model", "language"]);
+
+test("outside the rooms that know hosts no file of lib/ names one", () => {
+  const names = HOSTS.flatMap(({ agent }) => {
+    const word = `(?<![A-Za-z])(?:${agent}(?![a-z])|${agent.toUpperCase()}(?![A-Za-z]))|${agent[0]?.toUpperCase()}${agent.slice(1)}(?![a-z])`;
+    return COMMON.has(agent) ? [`["'\`]${agent}["'\`]`] : [word];
+  });
+  const name = new RegExp(names.join("|"));
+  const files = readdirSync(join(ROOT, "lib"), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !NAMING.has(file.split("/")[0] ?? ""))
+    .flatMap((file) => {
+      const lines = readFileSync(join(ROOT, "lib", file), "utf8").split("\n");
+      return lines.flatMap((line, i) => (name.test(line) ? [`${file}:${i + 1} ${line.trim()}`] : []));
+    });
+  expect(files).toEqual([]);
 });
 
 /** Every rule of a room in biome.json must name all the rooms after it, or the order is not held. */

@@ -293,7 +293,7 @@ function copiesIn(
     isOver,
   }: { sources: Sources; isSource: (file: string) => boolean; isOver: () => boolean },
 ): (entry: Entry) => boolean {
-  // pi dates a fork's header and copies older entries below it.
+  // A fork's header may have its own time, and older entries copied below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
   const isNew = ({ at }: Entry) => after === undefined || at === undefined || at >= after;
   const from = { offset, line: 0 };

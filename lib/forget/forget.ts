@@ -28,7 +28,7 @@ import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers, ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { forgetReports } from "../report/html.ts";
-import { metaDirectory } from "../sessions/meta.ts";
+import { metaFolders } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
@@ -328,7 +328,7 @@ async function removeOnce(forgetting: Forgetting, options: Options): Promise<boo
   forgetWritten(forgetting, { paths, dryRun: false });
   forgetPublished(forgetting, { paths, dryRun: false });
   eraseFreedState(paths);
-  for (const folder of [paths.home, metaDirectory(paths, "pi")]) removeLeftovers(folder);
+  for (const folder of [paths.home, ...metaFolders(paths)]) removeLeftovers(folder);
   for (const file of setAsideIn(paths)) for (const part of PARTS) remove(file + part);
   const erased = await withIndexLock(paths, () => inIndexes(paths, (store) => forgetRows(forgetting, store)));
   return erased.every(Boolean);

@@ -29,8 +29,8 @@ import { refusedSessions } from "../share/replica.ts";
 import { shareStatus } from "../share/share.ts";
 import { readRefused } from "../share/share-state.ts";
 import { withExistingState } from "../store/state.ts";
-import { hostName } from "../transcripts/hosts.ts";
-import type { Session } from "../transcripts/session.ts";
+import { HOSTS, type Host, observingHost } from "../transcripts/hosts.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
 import { type Add, addError, checkIndex, type Finding, type IndexMetrics } from "./index-health.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
@@ -116,28 +116,32 @@ function checkVolute(cwd: string, paths: Paths, add: Add): void {
   add("info", what, `add ${JSON.stringify(folder)} to volute in config.json if it is yours`);
 }
 
-/** The name of a session of Gemini CLI, without the time in it. */
-const GEMINI_NAME = /^session-.+-([0-9a-f]{8})\.jsonl$/;
-
-/** Names the sessions of Gemini CLI that it deletes at its next start: those with a second file, as a resume makes it. */
+/** Names the sessions whose host does something to those with several files, as a resume makes them. */
 function checkResumed(paths: Paths, add: Add): void {
-  const places = findTranscripts(paths, { agent: "gemini" }).flatMap(({ file }) => {
-    const id = GEMINI_NAME.exec(basename(file))?.[1];
-    return id === undefined ? [] : [join(dirname(file), `session-*-${id}.jsonl`)];
-  });
-  const resumed = places.filter((place, i) => places.indexOf(place) !== i);
-  for (const place of new Set(resumed)) {
-    const what = "Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project";
-    add("warning", `${what}: ${redact(place)}`, "copy these files to another folder before");
+  for (const { agent, severalFiles } of HOSTS) {
+    if (!severalFiles) continue;
+    const { names, shown, what, remedy } = severalFiles;
+    const places = findTranscripts(paths, { agent }).flatMap(({ file }) => {
+      const name = basename(file);
+      return names.test(name) ? [join(dirname(file), name.replace(names, shown))] : [];
+    });
+    const resumed = places.filter((place, i) => places.indexOf(place) !== i);
+    for (const place of new Set(resumed)) add("warning", `${what}: ${redact(place)}`, remedy);
   }
 }
 
-/** Names sessions of Codex that are compressed, where nothing here can unpack them. */
+/** Names sessions that their host has compressed, where nothing here can unpack them. */
 function checkCompressed(sessions: readonly Session[], add: Add): void {
   if (canUnpack()) return;
-  const compressed = sessions.filter(({ agent, file }) => agent === "codex" && !statOf(file)).length;
-  if (compressed > 0)
-    add("warning", `${counted(compressed, "compressed session")} of Codex cannot be read here`, UNPACKING);
+  for (const { agent, name } of HOSTS.filter((host) => host.compresses)) {
+    const compressed = sessions.filter((session) => session.agent === agent && !statOf(session.file)).length;
+    if (compressed > 0)
+      add(
+        "warning",
+        `${counted(compressed, "compressed session")} of ${name} cannot be read here`,
+        UNPACKING,
+      );
+  }
 }
 
 /** Names the meta files that were damaged: another program or a hand wrote there. */
@@ -170,10 +174,10 @@ export function describeReceivers({
     ...(llm
       ? [`conversation to ${llm.command ? `the program ${llm.command[0]}` : readHost(llm.baseUrl)}`]
       : []),
-    ...modelKeys.map((key) => `conversation to ${piModel(key)}`),
-    ...(isDirectory(paths.pi) && (findProgram("pi", trustedPath({ env, cwd })) || installedAt("pi", paths))
-      ? observers(settings)
-      : []),
+    ...modelKeys.map((key) => `conversation to ${modelThrough(observingHost(), key)}`),
+    ...HOSTS.filter((host) => host.observesItself && isHere(host, { paths, env, cwd })).flatMap((host) =>
+      observers(host, settings),
+    ),
     ...(share && Object.keys(share.projects).length > 0
       ? [`shared sessions to ${nameHub(env[share.urlEnv], share.urlEnv)}`]
       : []),
@@ -181,15 +185,26 @@ export function describeReceivers({
   return receivers.length > 0 ? receivers.join(", ") : "nothing";
 }
 
-/** In pi observing needs no setting: the session's own model receives the conversation anyway. */
-function observers({ observe }: Settings): string[] {
-  if (!observe.auto || observe.model === "none") return [];
-  const limit = `at most $${observe.dailyBudgetUsd.toFixed(2)} a day`;
-  return [`conversation to ${piModel(observe.model)} for observing (${limit})`];
+function isHere(
+  host: Host,
+  { paths, env, cwd }: Pick<Config, "env" | "cwd"> & { paths: Pick<Paths, "expand"> },
+): boolean {
+  if (!isDirectory(paths.expand(host.home))) return false;
+  return (
+    findProgram(host.program, trustedPath({ env, cwd })) !== undefined ||
+    installedAt(host, paths) !== undefined
+  );
 }
 
-function piModel(key: string): string {
-  return key === "active" ? "pi's active model" : `${key} through pi`;
+/** There observing needs no setting: the session's own model receives the conversation anyway. */
+function observers(host: Host, { observe }: Settings): string[] {
+  if (!observe.auto || observe.model === "none") return [];
+  const limit = `at most $${observe.dailyBudgetUsd.toFixed(2)} a day`;
+  return [`conversation to ${modelThrough(host.name, observe.model)} for observing (${limit})`];
+}
+
+function modelThrough(host: string | undefined, key: string): string {
+  return key === "active" ? `${host}'s active model` : `${key} through ${host}`;
 }
 
 function nameHub(url: string | undefined, variable: string): string {
@@ -240,13 +255,11 @@ function readStatus(config: Parameters<typeof shareStatus>[0]): ReturnType<typeo
 /** A week off is no reason for concern. */
 const SILENT_DAYS = 7;
 
-type HostFolders = Pick<Paths, "claude" | "pi" | "codex">;
-
 interface HookCheck {
   log: HookLog;
   /** Newest first. */
   sessions: readonly Session[];
-  paths: HostFolders & Pick<Paths, "transcripts">;
+  paths: Pick<Paths, "expand" | "transcripts">;
   env: Environment;
   cwd: string;
   now: Date;
@@ -263,34 +276,33 @@ function checkHooks(check: HookCheck, add: Add): void {
   if (check.env.SESSION_MEMORY_DISABLE === "1")
     add("info", "hooks are switched off by SESSION_MEMORY_DISABLE", "unset it to switch them on");
   // Transcripts given by path say nothing about the hosts on this machine.
-  else if (check.paths.transcripts.length === 0) for (const host of HOOKED) checkHost(host, check, add);
+  else if (check.paths.transcripts.length === 0) for (const host of HOOKED) checkHookedHost(host, check, add);
 }
 
-function checkHost(host: HookedHost, { log, sessions, paths, env, cwd, now }: HookCheck, add: Add): void {
-  const newest = sessions.find(({ agent, machine }) => agent === host && machine === undefined)?.updatedAt;
+function checkHookedHost(host: Host, { log, sessions, paths, env, cwd, now }: HookCheck, add: Add): void {
+  const { agent, name, program, hooks } = host;
+  const newest = sessions.find(
+    (session) => session.agent === agent && session.machine === undefined,
+  )?.updatedAt;
   if (newest === undefined) return;
-  const last = log.lastBy.get(host);
+  const last = log.lastBy.get(agent);
   const silence = last === undefined ? 0 : Math.min(Date.parse(newest), now.getTime()) - Date.parse(last);
   if (last !== undefined && silence <= SILENT_DAYS * DAY_MS) return;
   const since = last === undefined ? "yet" : `since ${last.slice(0, 10)}, though there are newer sessions`;
   const installed = installedAt(host, paths);
   // Fine if the program is not on the PATH, or if its sessions are older than our installation.
   const isFine =
-    installed === undefined ? !findProgram(host, trustedPath({ env, cwd })) : newest <= installed;
-  const trust =
-    host === "codex" ? "trust the hooks of session-memory with /hooks" : "check that it is enabled";
-  const remedy = installed ? `restart ${host}, and ${trust}` : "run session-memory setup, then take a turn";
+    installed === undefined ? !findProgram(program, trustedPath({ env, cwd })) : newest <= installed;
+  const remedy = installed
+    ? `restart ${agent}, and ${hooks?.remedy}`
+    : "run session-memory setup, then take a turn";
   const level = isFine && last === undefined ? "info" : "warning";
-  add(level, `no hook has run in ${hostName(host)} ${since}`, remedy);
+  add(level, `no hook has run in ${name} ${since}`, remedy);
 }
 
 /** Returns when a host last recorded its installed plugins; undefined where that record does not name us. */
-function installedAt(host: HookedHost, { claude, pi, codex }: HostFolders): string | undefined {
-  const record = {
-    claude: join(claude, "plugins", "installed_plugins.json"),
-    pi: join(pi, "settings.json"),
-    codex: join(codex, "config.toml"),
-  }[host];
+function installedAt({ home, hooks }: Host, { expand }: Pick<Paths, "expand">): string | undefined {
+  const record = join(expand(home), hooks?.installedIn ?? "");
   const stat = statOf(record);
   return stat && readText(record).includes("session-memory") ? changedAt(stat) : undefined;
 }
@@ -305,8 +317,7 @@ function checkRuntime(runtime: Runtime | undefined, add: Add): void {
 }
 
 /** The hosts that call our hooks. */
-const HOOKED = ["claude", "pi", "codex"] as const;
-type HookedHost = (typeof HOOKED)[number];
+const HOOKED = HOSTS.filter(({ hooks }) => hooks !== undefined);
 
 interface HookRuns {
   event: string;
@@ -320,7 +331,7 @@ interface HookLog {
   /** The event that ran last first. */
   runs: HookRuns[];
   /** When each host last ran a hook. */
-  lastBy: ReadonlyMap<HookedHost, string>;
+  lastBy: ReadonlyMap<Agent, string>;
 }
 
 /** Events written only by a hook or by a process that a hook started: a script run by hand proves nothing. */
@@ -331,7 +342,7 @@ const ERROR_CHARS = 300;
 /** Reads the log and the one before it. */
 function readHookLog(log: string, sessions: readonly Session[], now: Date): HookLog {
   const runs = new Map<string, HookRuns>();
-  const lastBy = new Map<HookedHost, string>();
+  const lastBy = new Map<Agent, string>();
   const agents = new Map(sessions.map(({ id, agent }) => [id, agent]));
   for (const text of [readIfExists(`${log}.1`), readIfExists(log)]) {
     for (const line of text?.split("\n") ?? []) {
@@ -349,10 +360,11 @@ function readHookLog(log: string, sessions: readonly Session[], now: Date): Hook
 }
 
 /** Returns the hosts that may have run a hook: all of them when the line names none. */
-function findHosts(event: string, agent: string | undefined): readonly HookedHost[] {
-  if (event.startsWith("hook.pi.")) return ["pi"];
-  const host = HOOKED.find((name) => name === agent);
-  return host ? [host] : HOOKED;
+function findHosts(event: string, agent: string | undefined): readonly Agent[] {
+  const agents = HOOKED.map((host) => host.agent);
+  const host =
+    agents.find((each) => event.startsWith(`hook.${each}.`)) ?? agents.find((each) => each === agent);
+  return host ? [host] : agents;
 }
 
 function addRun(

@@ -14,6 +14,7 @@ import { type IndexedSession, readIndexedSessions } from "../index/index-state.t
 import { countRedactions, redact } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
+import { HOSTS, type Host } from "../transcripts/hosts.ts";
 import type { Session } from "../transcripts/session.ts";
 
 /** The result of a check, with its remedy. */
@@ -84,7 +85,8 @@ export function checkIndex(
     add("warning", `${counted(metrics.failedChunks, "chunk")} could not be embedded`, remedy);
   }
   checkSources([...known.values()], add);
-  checkRetention(deletedWithin(RETENTION_DAYS, { sessions, paths, now }), { known, paths, add });
+  if (paths.transcripts.length === 0)
+    for (const host of HOSTS) checkRetention(host, { sessions, known, paths, now, add });
   return { metrics, behind };
 }
 
@@ -141,40 +143,35 @@ function checkSources(states: readonly IndexedSession[], add: Add): void {
   }
 }
 
+/** Names the transcripts that a host will delete within a week. */
 function checkRetention(
-  doomed: readonly Session[],
-  { known, paths, add }: { known: Known; paths: Paths; add: Add },
+  { agent, name, home, retention }: Host,
+  { sessions, known, paths, now, add }: Omit<IndexCheck, "settings"> & { known: Known; add: Add },
 ): void {
+  if (!retention) return;
+  const { key } = retention;
+  const settings = join(paths.expand(home), retention.settings);
+  const days = readDays(settings, retention);
+  const last = now.getTime() - (days - RETENTION_DAYS) * DAY_MS;
+  const doomed = sessions.filter(
+    (session) => session.agent === agent && Date.parse(session.modifiedAt) < last,
+  );
   if (doomed.length === 0) return;
   const unsafe = doomed.filter((session) => {
     const state = known.get(session.id);
     return !state || !isReadToEnd(state, session);
   }).length;
-  const days = claudeCleanupDays(paths);
-  const what = `Claude Code deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (cleanupPeriodDays ${days}), ${unsafe} of them not indexed`;
-  const raise = `raise cleanupPeriodDays in ${paths.claude}/settings.json to keep the files`;
+  const what = `${name} deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (${key} ${days}), ${unsafe} of them not indexed`;
+  const raise = `raise ${key} in ${settings} to keep the files`;
   if (unsafe > 0) add("warning", what, `${EMBED}, and ${raise}`);
   else add("info", what, raise);
 }
 
-/** Claude Code's own default. */
-const CLEANUP_DAYS = 30;
-
-/** After how many days without a change Claude Code deletes a transcript, by its user's settings. */
-function claudeCleanupDays({ claude }: Paths): number {
-  const settings = readJson(join(claude, "settings.json"));
-  const days = isRecord(settings) ? settings.cleanupPeriodDays : undefined;
-  return typeof days === "number" && days >= 0 ? days : CLEANUP_DAYS;
-}
-
-/** Returns the sessions whose transcript will be deleted within `days`. Only Claude Code deletes any. */
-function deletedWithin(
-  days: number,
-  { sessions, paths, now }: { sessions: readonly Session[]; paths: Paths; now: Date },
-): Session[] {
-  if (paths.transcripts.length > 0) return [];
-  const last = now.getTime() - (claudeCleanupDays(paths) - days) * DAY_MS;
-  return sessions.filter(({ agent, modifiedAt }) => agent === "claude" && Date.parse(modifiedAt) < last);
+/** Reads after how many days without a change a host deletes a transcript. */
+function readDays(file: string, { key, days }: NonNullable<Host["retention"]>): number {
+  const settings = readJson(file);
+  const own = isRecord(settings) ? settings[key] : undefined;
+  return typeof own === "number" && own >= 0 ? own : days;
 }
 
 /** What is measured of the index; these are the figures before there is one. */

@@ -15,7 +15,7 @@ import type { Session } from "../transcripts/session.ts";
 import type { Citation, Confidence } from "./conversation.ts";
 
 const HEADER = headed("Session References");
-/** Claude Code hands over 10,000 characters at most, and the activity of other sessions comes before these. */
+/** The least that a host hands over is 10,000 characters, and the activity of other sessions comes before these. */
 const BLOCK_MAX_CHARS = 9000;
 const NAME_CHARS = 100;
 const DESCRIPTION_CHARS = 300;

@@ -147,16 +147,16 @@ async function makeMeta(
 }
 
 /**
- * Reads the meta of the session that this one goes on with, which is named first where it has none: in pi a new session may
+ * Reads the meta of the session that this one goes on with, which is named first where it has none: a new session may
  * name its parent and hold none of its rows, so nothing else says what was said there.
  */
 async function readOrigin(
-  { agent, file, machine }: Session,
+  { file, machine }: Session,
   entries: readonly Entry[],
   { paths, settings, dryRun, rules }: MetaOptions & { rules: Rules },
 ): Promise<Summary | undefined> {
   // Another machine's path is a name here.
-  if (agent !== "pi" || machine !== undefined) return undefined;
+  if (machine !== undefined) return undefined;
   const { forkedFrom = "", startedAt } = readHead(file) ?? {};
   const first = entries.find(({ at }) => at)?.at;
   const holdsItsRows = first !== undefined && startedAt !== undefined && first < startedAt;

@@ -1,5 +1,5 @@
 /**
- * Stores observation ledgers: a file per session in our state folder, and for pi the session's own custom entries.
+ * Stores observation ledgers: a file per session in our state folder, and the entries of ours that a session itself holds.
  *
  * A file is only ever appended to, whole lines under a lock; a line torn by a crash is closed by the next append and
  * skipped by every reader. Records are checked shape by shape when read, since anyone can write to a file, and moved to
@@ -23,13 +23,14 @@ import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactor } from "../redact/redact.ts";
 import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
+import type { Format } from "../transcripts/format.ts";
+import { formatOf } from "../transcripts/head.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
-import { customEntry, format as pi } from "../transcripts/pi.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationTree } from "../transcripts/tree.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 
-/** The type of the custom entries that hold a ledger's records in a pi session. */
+/** The type of the entries that hold a ledger's records in a session whose host keeps entries of extensions. */
 export const LEDGER_ENTRY_TYPE = "session-memory:observations";
 
 /** Returns the ledger file of a session. Ids are the host's, so what could leave the folder is spelled out. */
@@ -69,7 +70,7 @@ export function appendLedgerFile(file: string, record: LedgerRecord): void {
 }
 
 /**
- * The ledger of a session: its file's records, for pi after those that the session itself holds on its active branch.
+ * The ledger of a session: its file's records, after those that the session itself holds on its active branch.
  * What the file says of lines that the session's own records cover already counts once.
  */
 export function readLedger(
@@ -81,8 +82,9 @@ export function readLedger(
   }: { paths: Pick<Paths, "observations">; entries: readonly Entry[]; leafId?: string | undefined },
 ): { ledger: Ledger; skipped: number } {
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id));
-  if (session.agent !== "pi") return { ledger: records, skipped };
-  const own = ledgerFromData(customEntriesOf(session.file, leafId), entries);
+  const format = formatOf(session.agent);
+  if (!format.kept) return { ledger: records, skipped };
+  const own = ledgerFromData(readKept(session.file, { format, at: leafId }), entries);
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
   // After starting over, the session's own records are dropped too, so nothing occurs twice.
   const restart = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
@@ -93,20 +95,20 @@ export function readLedger(
   return { ledger: [...own, ...further], skipped };
 }
 
-/** Returns a ledger from the data of a pi session's custom entries, in branch order; other data is passed over. */
+/** Returns a ledger from the data of the entries that a session holds, in branch order; other data is passed over. */
 export function ledgerFromData(data: readonly unknown[], entries: readonly Entry[]): Ledger {
   const records = data.flatMap((item) => parseLedgerRecord(item) ?? []);
   return relocateLedger(records, entries);
 }
 
-function customEntriesOf(file: string, at: string | undefined): unknown[] {
+function readKept(file: string, { format, at }: { format: Format; at: string | undefined }): unknown[] {
   const found: { id: string; data: unknown }[] = [];
-  const tree = conversationTree(pi);
+  const tree = conversationTree(format);
   withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor)) {
       for (const record of bytes ? parseLine(bytes).records : []) {
         const id = tree.add(record);
-        const data = id === undefined ? undefined : customEntry(record, LEDGER_ENTRY_TYPE);
+        const data = id === undefined ? undefined : format.kept?.(record, LEDGER_ENTRY_TYPE);
         if (id !== undefined && data !== undefined) found.push({ id, data });
       }
     }

@@ -233,7 +233,7 @@ export function readSessionMemory(
   const rules = readRules({ ...settings, exclude: currentExclude(paths, settings.exclude) });
   const entries = readConversation(session, { leafId, rules });
   const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
-  // pi's own file still holds what config.json excludes: it is left out here.
+  // The session's own file still holds what config.json excludes: it is left out here.
   const shown = rules.hasPatterns
     ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
     : stored;

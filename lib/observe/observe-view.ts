@@ -8,6 +8,7 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
 import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
 import { assertNotExcluded, describeSession } from "../sessions/sessions.ts";
+import { observingHost } from "../transcripts/hosts.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { ledgerStem, readBackoff } from "./ledger.ts";
 import {
@@ -84,7 +85,9 @@ export function statusText(status: ObservationStatus): string {
   const { mode, auto, observerTokens, reflectorTokens, retainTokens, stepTokens } = settings;
   const { red, yellow, green, open } = observations;
   const compact =
-    settings.early === "no" ? "when pi does" : `at ${observerTokens} + ${retainTokens} retained`;
+    settings.early === "no"
+      ? `when ${observingHost()} does`
+      : `at ${observerTokens} + ${retainTokens} retained`;
   return [
     `mode          ${mode}, automatic ${auto ? "on" : "off"}, observer ${observer}`,
     `conversation  ${raw.messages} messages, ${raw.tokens} tokens`,

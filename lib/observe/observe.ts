@@ -43,7 +43,7 @@ export interface ObserveContext {
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
-  /** True to record row ids, for a ledger inside a transcript that can be forked (pi). @default {false} */
+  /** True to record row ids, for a ledger inside a transcript that can be forked. @default {false} */
   rowIds?: boolean | undefined;
 }
 
@@ -233,7 +233,7 @@ function touchedFiles(entries: readonly Entry[], clean: (text: string) => string
   return { read: paths("read"), modified: paths("edit") };
 }
 
-/** Characters kept of a tool result, as in pi's own summaries. */
+/** The most characters kept of a tool result, as hosts do in their own summaries. */
 const RESULT_CHARS = 2000;
 /** One line of a tool call. */
 const TOOL_CHARS = 300;

@@ -3,20 +3,18 @@
  * and reads a transcript as flat text.
  */
 
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { entriesOf, namesIn, statUnpacked } from "../base/files.ts";
-import type { JsonRecord } from "../base/json.ts";
+import { entriesOf, statUnpacked } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { folderName, onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { isoTime, textOf } from "../transcripts/format.ts";
-import { readHead } from "../transcripts/head.ts";
-import { HOSTS, resumeNote } from "../transcripts/hosts.ts";
-import { linesForward, parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
+import { textOf } from "../transcripts/format.ts";
+import { formatOf, readHead } from "../transcripts/head.ts";
+import { findHost, resumeNote } from "../transcripts/hosts.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -212,72 +210,15 @@ export function resumeCommand({
   const isElsewhere = parentId !== undefined || machine !== undefined;
   // A host would take such an id for an option.
   if (isElsewhere || id.startsWith("-")) return undefined;
-  const host = HOSTS.find((each) => each.agent === agent);
-  return host?.resume.replace("<id>", () => quoted(id)).replace("<file>", () => quoted(file));
+  return findHost(agent)
+    ?.resume.replace("<id>", () => quoted(id))
+    .replace("<file>", () => quoted(file));
 }
-
-const HEAD_BYTES = 64 * 1024; // promised: the first and last 64 KiB
-/** What somebody said first is among the first few rows. */
-const FIRST_BYTES = 16 * 1024;
-/** Larger folders are not searched for the origin of a fork. */
-const SIBLINGS_MAX = 500;
 
 /** Returns the transcript of the session that this one came from; undefined when none is known. */
 export function parentFile(session: Session): string | undefined {
   const head = readHead(session.file);
-  if (!head) return undefined;
-  if (session.agent === "pi") return head.forkedFrom;
-  if (session.agent !== "claude") return undefined;
-  const parentId = session.parentId ?? head.parentId;
-  if (parentId !== undefined && parentId !== session.id)
-    return besideOrAbove(session.file, `${parentId}.jsonl`);
-  return forkOrigin(session, head.startedAt);
-}
-
-/** A subagent's file lies two folders below its parent's, or beside it in older versions. */
-function besideOrAbove(file: string, name: string): string | undefined {
-  let folder = dirname(file);
-  for (let up = 0; up < 5; up++, folder = dirname(folder)) {
-    if (namesIn(folder).includes(name)) return join(folder, name);
-  }
-  return undefined;
-}
-
-/** Claude Code copies a fork's rows with their ids and begins the new file later: the older holder of the first is the origin. */
-function forkOrigin({ file }: Session, startedAt: string | undefined): string | undefined {
-  const { uuid, timestamp } = firstRow(file);
-  if (typeof uuid !== "string" || startedAt === undefined || (isoTime(timestamp) ?? "~") >= startedAt)
-    return undefined;
-  const names = namesIn(dirname(file)).filter((name) => name.endsWith(".jsonl"));
-  if (names.length > SIBLINGS_MAX) return undefined;
-  let origin: { file: string; startedAt: string } | undefined;
-  for (const name of names) {
-    const other = join(dirname(file), name);
-    if (other === file || !headHolds(other, `"uuid":"${uuid}"`)) continue;
-    const began = readHead(other)?.startedAt;
-    if (began !== undefined && began < startedAt && began < (origin?.startedAt ?? "~"))
-      origin = { file: other, startedAt: began };
-  }
-  return origin?.file;
-}
-
-/** Returns the first row that somebody said: a client's own may come before those that it copied. */
-function firstRow(file: string): JsonRecord {
-  return withFile(file, (descriptor) => {
-    for (const { bytes } of linesForward(descriptor, { block: FIRST_BYTES })) {
-      const row = parseLine(bytes).records.find(({ type }) => type === "user" || type === "assistant");
-      if (row) return row;
-    }
-    return {};
-  });
-}
-
-function headHolds(file: string, text: string): boolean {
-  try {
-    return withFile(file, (descriptor) => readFully(descriptor, 0, HEAD_BYTES).includes(text));
-  } catch {
-    return false; // gone since it was listed, or not ours to read
-  }
+  return head && (head.forkedFrom ?? formatOf(session.agent).origin?.(session, readHead));
 }
 
 /** A transcript as flat text, with the line of each message. */

@@ -4,15 +4,15 @@
  * The prompt hook and the search read these files, so neither a schema library nor a transcript's format is loaded.
  */
 
-import { basename, join, sep } from "node:path";
+import { basename, dirname, join, sep } from "node:path";
 import { describeError } from "../base/errors.ts";
 import { bytesOf, createFile, fileStem, namesIn, readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, recordOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
+import { copiesFolder, findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
-import { codexId, PI_NAME } from "./places.ts";
+import { findNaming } from "./places.ts";
 
 /** Increases with every change of the shape. */
 export const META_SCHEMA_VERSION = 1;
@@ -46,17 +46,30 @@ interface ReadMeta {
   problem: string | undefined;
 }
 
-/** Returns a session's meta file: beside pi's sessions for pi, else in our state folder. */
-export function metaFile(
-  paths: Pick<PathsWithRules, "pi" | "meta">,
-  session: Pick<Session, "id" | "agent">,
-): string {
-  return join(metaDirectory(paths, session.agent), `${fileStem(session.id)}${META_SUFFIX}`);
+type MetaPaths = Pick<PathsWithRules, "expand" | "meta">;
+
+/** Returns a session's meta file: where its host's table has them, else in our state folder. */
+export function metaFile(paths: MetaPaths, session: Pick<Session, "id" | "agent">): string {
+  return join(metaFolder(paths, findHost(session.agent)), `${fileStem(session.id)}${META_SUFFIX}`);
 }
 
-/** Returns the folder with the meta files of an agent's sessions. */
-export function metaDirectory(paths: Pick<PathsWithRules, "pi" | "meta">, agent: Session["agent"]): string {
-  return agent === "pi" ? join(paths.pi, "sessions-meta") : paths.meta;
+function metaFolder({ expand, meta }: MetaPaths, host: Host | undefined): string {
+  return host?.metas === undefined ? meta : join(expand(host.home), host.metas);
+}
+
+/** Returns the folders with meta files: ours first. */
+export function metaFolders(paths: MetaPaths): string[] {
+  return [...new Set([paths.meta, ...HOSTS.map((host) => metaFolder(paths, host))])];
+}
+
+/** Returns where meta files about a session may be. */
+export function metaFilesAbout(id: string, paths: MetaPaths): string[] {
+  return metaFolders(paths).map((folder) => join(folder, `${fileStem(id)}${META_SUFFIX}`));
+}
+
+/** Returns whether a meta file lies outside our state folder. */
+export function isAbroad(file: string, { meta }: Pick<PathsWithRules, "meta">): boolean {
+  return dirname(file) !== meta;
 }
 
 /** Reads a meta file. A corrupt one counts as missing, with the reason. */
@@ -115,17 +128,17 @@ const TEXT_FIELDS = [
 
 /** Returns the agent by a transcript's place and name, for files that are gone. */
 export function agentByPlace(file: string, paths: PathsWithRules): Agent {
-  if (codexId(file) !== undefined) return "codex";
-  if (PI_NAME.test(basename(file)) || file.startsWith(paths.openclaw)) return "pi";
-  const host = HOSTS.find(({ agent, home, database }) =>
-    file.startsWith(`${database === undefined ? paths.expand(home) : copiesFolder(paths, agent)}${sep}`),
-  );
+  const folders = ({ agent, home, transcripts = [], database }: Host) => [
+    database === undefined ? paths.expand(home) : copiesFolder(paths, agent),
+    ...transcripts.flatMap((place) => (typeof place === "object" && place.under?.(paths)) || []),
+  ];
+  const isBelow = (folder: string) => file.startsWith(`${folder}${sep}`);
+  const host = findNaming(file) ?? HOSTS.find((each) => folders(each).some(isBelow));
   return host?.agent ?? "plain";
 }
 
 export function metaFiles(paths: PathsWithRules): string[] {
-  const folders = [...new Set([paths.meta, metaDirectory(paths, "pi")])];
-  return folders.flatMap((folder) =>
+  return metaFolders(paths).flatMap((folder) =>
     namesIn(folder)
       .filter((name) => name.endsWith(META_SUFFIX))
       .map((name) => join(folder, name)),

@@ -6,13 +6,13 @@
  */
 
 import type { Dirent } from "node:fs";
-import { basename, join, resolve, sep } from "node:path";
-import { entriesOf, isConflictCopy, isFile, isPlainFile, PACKED, statOf } from "../base/files.ts";
+import { basename, join, sep } from "node:path";
+import { entriesOf, isConflictCopy, isFile, PACKED, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { copiesFolder, HOSTS, type Host } from "../transcripts/hosts.ts";
+import { beginFolder, copiesFolder, HOSTS, type Host, type Place, UUID_NAME } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
 import { projectDirectories } from "./project.ts";
-import { type VoluteSessions, voluteSessions } from "./volute.ts";
+import { voluteSessions } from "./volute.ts";
 
 /** A file that is a transcript by its place and name. */
 export interface TranscriptFile {
@@ -32,15 +32,10 @@ export interface TranscriptFile {
 }
 
 /** Sessions still in use were started within so many days. */
-const CODEX_RECENT_DAYS = 31;
-/** Claude Code truncates folder names here. */
-const CLAUDE_FOLDER_MAX = 200;
+const RECENT_DAYS = 31;
 /** Deeper folders have no transcripts. */
 const DEPTH_MAX = 16;
 const SUFFIX = ".jsonl";
-export const PI_NAME = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/;
-const CODEX_NAME = /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/;
-const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
 
 interface FindOptions {
   agent?: Agent | undefined;
@@ -70,33 +65,34 @@ export function findTranscripts(paths: Paths, options: FindOptions = {}): Transc
   const synced = paths.synced.length > 0 ? syncedTranscripts(paths, places) : [];
   return [
     ...synced.filter((found) => found.agent === undefined || isWanted(found.agent)),
-    ...(isWanted("claude") ? findClaude(paths, { places, volute }) : []),
-    ...(isWanted("pi") ? piTranscripts(paths, places, volute) : []),
-    ...(isWanted("codex") ? codexTranscripts(paths, places) : []),
-    ...HOSTS.flatMap((host) => (isWanted(host.agent) ? hostTranscripts(host, paths, places) : [])),
+    ...HOSTS.filter((host) => isWanted(host.agent)).flatMap((host) => {
+      const found = hostTranscripts(host, paths, places);
+      const own = volute.transcripts.filter((transcript) => transcript.agent === host.agent);
+      if (own.length > 0) found.unshift(...own.map((each) => ({ ...each, id: idInName(host, each.file) })));
+      if (host.volute !== "names" || volute.names.size + volute.ephemeral.size === 0) return found;
+      const elsewhere = directories && (() => hostTranscripts(host, paths, { directories: undefined }));
+      return withVoluteNames(found, { ...volute, elsewhere });
+    }),
   ];
 }
 
-function findClaude(
-  paths: Paths,
-  { places, volute }: { places: PlaceOptions; volute: VoluteSessions },
+/** Returns the transcripts with the names of a mind; a mind's sessions belong to it wherever they work. */
+function withVoluteNames(
+  found: readonly TranscriptFile[],
+  {
+    names,
+    ephemeral,
+    elsewhere = () => [],
+  }: { names: Map<string, string>; ephemeral: Set<string>; elsewhere?: (() => TranscriptFile[]) | undefined },
 ): TranscriptFile[] {
-  const found = claudeTranscripts(paths, places);
-  const { names, ephemeral } = volute;
-  if (names.size + ephemeral.size === 0) return found;
-  const unseen = new Set(names.keys());
-  for (const transcript of found) {
+  const isThere = new Set(found.map(({ id }) => id));
+  const unseen = new Set(names.keys().filter((id) => !isThere.has(id)));
+  const further = unseen.size === 0 ? [] : elsewhere().filter(({ id = "" }) => unseen.has(id));
+  return [...found, ...further].map((transcript) => {
     const { id = "" } = transcript;
-    unseen.delete(id);
-    if (names.has(id)) transcript.name = names.get(id);
-    else if (ephemeral.has(id)) transcript.ephemeral = true;
-  }
-  // A mind's sessions belong to it wherever they work.
-  for (const id of places.directories ? unseen : []) {
-    for (const elsewhere of findClaudeTranscripts(paths, id))
-      found.push({ ...elsewhere, name: names.get(id) });
-  }
-  return found;
+    if (names.has(id)) return { ...transcript, name: names.get(id) };
+    return ephemeral.has(id) ? { ...transcript, ephemeral: true } : transcript;
+  });
 }
 
 /** Returns the given directory too: hosts differ in resolving symlinks. */
@@ -104,170 +100,131 @@ export function listDirectories(directory: string): string[] {
   return [...new Set([directory, ...projectDirectories(directory)])];
 }
 
-/** Returns Claude Code's folder name for a directory. Several directories may share one. */
-export function encodeClaudeCwd(directory: string): string {
-  const name = directory.replace(/[^a-zA-Z0-9]/g, "-");
-  if (name.length <= CLAUDE_FOLDER_MAX) return name;
-  let hash = 0;
-  for (let i = 0; i < directory.length; i++) hash = ((hash << 5) - hash + directory.charCodeAt(i)) | 0;
-  return `${name.slice(0, CLAUDE_FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
-}
-
-/**
- * Lists Claude Code's transcripts: `projects/<folder>/<id>.jsonl`, and subagents in `<id>/subagents/` or, in old versions,
- * beside it.
- */
-function claudeTranscripts(paths: Paths, options: PlaceOptions): TranscriptFile[] {
-  const found: TranscriptFile[] = [];
-  const root = join(paths.claude, "projects");
-  for (const folder of foldersIn(root, options.directories && matchClaudeFolder(options.directories))) {
-    const place = join(root, folder);
-    const entries = entriesOf(place);
-    for (const entry of entries) {
-      if (isTranscript(entry)) {
-        const id = entry.name.slice(0, -SUFFIX.length);
-        const file = `${place}${sep}${entry.name}`;
-        if (!isClaudeSubagent(id)) found.push({ file, agent: "claude", id });
-        else if (options.subagents && !isCompactionLog(id)) {
-          found.push({ file, agent: "claude", id, subagent: true });
-        }
-      } else if (options.subagents && entry.isDirectory()) {
-        found.push(...claudeSubagents(join(place, entry.name, "subagents"), entry.name));
-      }
-    }
-  }
-  return found;
-}
-
-function claudeSubagents(folder: string, parentId: string): TranscriptFile[] {
-  const found: TranscriptFile[] = [];
-  for (const file of transcriptsUnder(folder)) {
-    const id = basename(file, SUFFIX);
-    if (!isClaudeSubagent(id) || isCompactionLog(id)) continue;
-    found.push({ file, agent: "claude", id, subagent: true, parentId });
-  }
-  return found;
-}
-
-/** Returns the transcripts of one Claude Code session in any folder, if the id is a plain word. */
-function findClaudeTranscripts(paths: Paths, id: string): TranscriptFile[] {
-  if (!/^[A-Za-z0-9-]+$/.test(id)) return [];
-  const root = join(paths.claude, "projects");
-  const files = foldersIn(root).map((folder) => join(root, folder, `${id}${SUFFIX}`));
-  return files.filter(isPlainFile).map((file) => ({ file, agent: "claude", id }));
-}
-
-/** Returns whether a Claude Code file stem is a subagent's. */
-export function isClaudeSubagent(id: string): boolean {
-  return id.startsWith("agent-");
-}
-
-/** Returns whether a Claude Code file stem is that of the summariser's own log: it repeats the session it summarises. */
-function isCompactionLog(id: string): boolean {
-  return id.startsWith("agent-acompact-");
-}
-
-/**
- * Lists pi's transcripts: `sessions/--<folder>--/<time>_<id>.jsonl`, flat files where the user moved them to, those in a
- * Volute folder, and OpenClaw's, which are in pi's format.
- */
-function piTranscripts(
-  paths: Paths,
-  { directories }: PlaceOptions,
-  volute: VoluteSessions,
-): TranscriptFile[] {
-  const root = join(paths.pi, "sessions");
-  const isWanted = directories === undefined ? () => true : matchPiFolder(directories);
-  const files: string[] = [];
-  for (const entry of entriesOf(root)) {
-    if (isTranscript(entry)) files.push(join(root, entry.name));
-    else if (entry.isDirectory() && isWanted(entry.name)) addTranscripts(join(root, entry.name), files);
-  }
-  if (paths.piSessions && paths.piSessions !== root) addTranscripts(paths.piSessions, files);
-  const agents = join(paths.openclaw, "agents");
-  const openclaw = foldersIn(agents).flatMap((agent) => {
-    const folder = join(agents, agent, "sessions");
-    const names = entriesOf(folder)
-      .filter(isTranscript)
-      .map(({ name }) => name);
-    return names.map((name) => ({ file: join(folder, name), agent: "pi", id: UUID_NAME.exec(name)?.[1] }));
-  });
-  const named = volute.transcripts.map(({ file, name }) => ({ ...piTranscript(file), name }));
-  return [...named, ...files.map(piTranscript), ...openclaw];
-}
-
-/** Returns a file among pi's transcripts. Extensions put other files there: where the name is not pi's own, the content decides. */
-function piTranscript(file: string): TranscriptFile {
-  return { file, agent: "pi", id: PI_NAME.exec(basename(file))?.[1] };
-}
-
-/** Lists Codex's transcripts: `sessions/YYYY/MM/DD/rollout-<time>-<id>.jsonl`, and `archived_sessions`. */
-function codexTranscripts(paths: Paths, { recent }: PlaceOptions): TranscriptFile[] {
-  const folders = recent
-    ? recentDays(paths)
-    : [join(paths.codex, "sessions"), join(paths.codex, "archived_sessions")];
-  const found: TranscriptFile[] = [];
-  for (const folder of folders) {
-    for (const file of transcriptsUnder(folder)) {
-      const id = codexId(file);
-      if (id !== undefined) found.push({ file, agent: "codex", id });
-    }
-  }
-  return found;
-}
-
 const COPIES = ["<id>.jsonl", "<parent>/<id>.jsonl"];
 
 /** Lists the transcripts of a host by the places in its line of the table. */
 function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): TranscriptFile[] {
-  const { agent, home, transcripts = [], database } = host;
-  const [root, places] =
-    database === undefined ? [paths.expand(home), transcripts] : [copiesFolder(paths, agent), COPIES];
-  return places
-    .filter((place) => options.subagents || !place.includes("<parent>"))
-    .flatMap((place) => matching(root, place.split("/"), options))
-    .map((found) => ({ ...found, agent }));
+  const { agent, home, database, transcripts = [] } = host;
+  const given = transcripts.map((place) => (typeof place === "string" ? { path: place } : place));
+  const copies = database ? COPIES.map((path) => ({ path, under: () => copiesFolder(paths, agent) })) : [];
+  const beginnings = options.directories?.map((directory) => beginFolder(host, directory));
+  const found: TranscriptFile[] = [];
+  const list = listOnce();
+  for (const place of [...given, ...copies] as Place[]) {
+    if (!options.subagents && /<(?:parent|subagent)>/.test(place.path)) continue;
+    if (options.recent && place.isOver) continue;
+    const root = place.under ? place.under(paths) : paths.expand(home);
+    const segments = place.path.split("/");
+    const file = readName(segments.pop() ?? "", { host, place });
+    if (root !== undefined) walk(root, segments, { file, list, beginnings, options, found });
+  }
+  return found;
 }
 
-type Matched = Pick<TranscriptFile, "file" | "id" | "parentId" | "subagent">;
+/** Lists folders, each once: several places of a host may share one. */
+function listOnce(): Walk["list"] {
+  const known = new Map<string, Dirent[]>();
+  return (folder) => {
+    const entries = known.get(folder) ?? entriesOf(folder);
+    known.set(folder, entries);
+    return entries;
+  };
+}
 
-function matching(
-  folder: string,
-  [segment = "", ...rest]: readonly string[],
-  options: PlaceOptions,
-  known: Omit<Matched, "file"> = {},
-): Matched[] {
-  const go = (name: string, found: Omit<Matched, "file">) =>
-    rest.length > 0
-      ? matching(join(folder, name), rest, options, found)
-      : [{ file: join(folder, name), ...found }];
+/** What the path of a transcript says of its session. */
+type Told = Omit<TranscriptFile, "file">;
+
+interface Walk {
+  /** Reads what a file's name says; undefined for one that does not fit. */
+  file: (name: string) => Told | undefined;
+  list: (folder: string) => Dirent[];
+  /** How folders of the wanted directories begin. @default all are wanted */
+  beginnings: readonly string[] | undefined;
+  options: PlaceOptions;
+  found: TranscriptFile[];
+}
+
+function walk(folder: string, [segment, ...rest]: readonly string[], to: Walk, told: Told = {}): void {
+  if (segment === undefined) addFiles(folder, to, told);
+  else if (segment === "**") addFiles(folder, to, told, true);
+  else if (segment === "<day>") {
+    const days = to.options.recent ? recentDays(folder) : [folder];
+    for (const day of days) walk(day, rest, to, told);
+  } else if (segment === "*" || segment.startsWith("<")) {
+    const isWanted = segment === "<cwd>" && to.beginnings ? beginsAsOneOf(to.beginnings) : undefined;
+    for (const entry of to.list(folder)) {
+      const { name } = entry;
+      if (!entry.isDirectory() || isWanted?.(name) === false) continue;
+      const known =
+        segment === "<id>"
+          ? { ...told, id: name }
+          : segment === "<parent>"
+            ? { ...told, parentId: name, subagent: true }
+            : told;
+      walk(join(folder, name), rest, to, known);
+    }
+  } else walk(join(folder, segment), rest, to, told);
+}
+
+function addFiles(folder: string, { file, list, found }: Walk, told: Told, isDeep = false): void {
+  const add = (path: string, name: string) => {
+    const known = file(name);
+    if (known) found.push({ file: path, ...told, ...known });
+  };
+  if (isDeep) for (const path of transcriptsUnder(folder)) add(path, basename(path));
+  else
+    for (const entry of list(folder))
+      if (isTranscript(entry)) add(`${folder}${sep}${entry.name}`, entry.name);
+}
+
+/** Returns a reading of the names of files at a place. */
+function readName(segment: string, { host, place }: { host: Host; place: Place }): Walk["file"] {
+  const { agent, names, logs } = { ...host, ...place };
   const [before = "", placeholder, after = ""] = segment.split(/(\*|<\w+>)/);
-  if (placeholder === undefined)
-    return rest.length > 0 || isPlainFile(join(folder, segment)) ? go(segment, known) : [];
-  const isWanted =
-    placeholder === "<cwd>" && options.directories ? matchClaudeFolder(options.directories) : () => true;
-  return entriesOf(folder).flatMap((entry) => {
-    const { name } = entry;
-    const isKind = rest.length > 0 ? entry.isDirectory() : isTranscript(entry);
-    if (!isKind || !name.startsWith(before) || !name.endsWith(after) || !isWanted(name)) return [];
-    const value = name.slice(before.length, name.length - after.length);
-    if (placeholder === "<id>") return go(name, { ...known, id: value });
-    return go(name, placeholder === "<parent>" ? { ...known, parentId: value, subagent: true } : known);
-  });
+  return (name) => {
+    if (!name.startsWith(before) || !name.endsWith(after)) return undefined;
+    if (placeholder === undefined) return name === segment ? { agent } : undefined;
+    const id = names?.exec(name)?.[1];
+    if (placeholder === "*") return { agent, id };
+    if (placeholder === "<name>") return id === undefined ? undefined : { agent, id };
+    const stem = name.slice(before.length, name.length - after.length);
+    if (placeholder === "<id>") return isSubagentOf(host, stem) ? undefined : { agent, id: stem };
+    const isLog = logs !== undefined && stem.startsWith(logs);
+    return isSubagentOf(host, stem) && !isLog ? { agent, id: stem, subagent: true } : undefined;
+  };
 }
 
-/** Returns the id in a rollout's file name. */
-export function codexId(file: string): string | undefined {
-  return CODEX_NAME.exec(basename(file))?.[1];
+/** Returns the id in the name of a transcript where its host writes it there. */
+export function idInName({ names }: Pick<Host, "names">, file: string): string | undefined {
+  return names?.exec(basename(file))?.[1];
 }
 
-/** Codex sorts by day alone, so a caller in a hurry lists the last days only. */
-function recentDays(paths: Paths): string[] {
+/** Returns the host that alone gives files such names. */
+export function findNaming(file: string): Host | undefined {
+  const name = basename(file);
+  return HOSTS.find(({ names }) => names?.test(name));
+}
+
+/** Returns whether an id is like those that a host gives subagents. */
+export function isSubagentOf({ subagents }: Host, id: string): boolean {
+  return subagents !== undefined && id.startsWith(subagents);
+}
+
+/** Returns whether a host gives such ids to subagents alone. */
+export function isSubagentId(id: string): boolean {
+  return HOSTS.some((host) => isSubagentOf(host, id));
+}
+
+function isLog(name: string): boolean {
+  return HOSTS.some(({ logs }) => logs !== undefined && name.startsWith(logs));
+}
+
+/** A host that sorts by day is asked for the last days only by a caller in a hurry. */
+function recentDays(root: string): string[] {
   const days: string[] = [];
-  const root = join(paths.codex, "sessions");
   if (!statOf(root)) return days;
   // The folder's day is the local one, so tomorrow's may be there already by UTC.
-  for (let ago = -1; ago <= CODEX_RECENT_DAYS; ago++) {
+  for (let ago = -1; ago <= RECENT_DAYS; ago++) {
     const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
     days.push(join(root, ...day.split("-")));
   }
@@ -279,7 +236,7 @@ function givenTranscripts(places: readonly string[]): TranscriptFile[] {
   const files = new Set<string>();
   for (const place of places) {
     if (isFile(place)) files.add(place);
-    else for (const file of transcriptsUnder(place)) if (!isCompactionLog(basename(file))) files.add(file);
+    else for (const file of transcriptsUnder(place)) if (!isLog(basename(file))) files.add(file);
   }
   return [...files].map((file) => ({ file }));
 }
@@ -302,18 +259,21 @@ export function findMachine(file: string, { synced }: Pick<Paths, "synced">): st
 }
 
 function transcriptFile(file: string): TranscriptFile {
-  const name = basename(file);
-  const codex = codexId(file);
-  if (codex !== undefined) return { file, agent: "codex", id: codex };
-  if (PI_NAME.test(name)) return piTranscript(file);
-  const id = name.slice(0, -SUFFIX.length);
+  const naming = findNaming(file);
+  if (naming) return { file, agent: naming.agent, id: idInName(naming, file) };
+  const id = basename(file, SUFFIX);
   const [above, folder] = file.split(sep).slice(-3);
-  if (isClaudeSubagent(id)) {
+  const starting = HOSTS.find((host) => isSubagentOf(host, id));
+  if (starting) {
     const parentId = folder === "subagents" ? above : undefined;
-    return { file, agent: "claude", id, subagent: true, parentId };
+    return { file, agent: starting.agent, id, subagent: true, parentId };
   }
-  const isClaude = UUID_NAME.test(name) && above === "projects";
-  return isClaude ? { file, agent: "claude", id } : { file };
+  if (!UUID_NAME.test(basename(file))) return { file };
+  const place = `${above}/<cwd>/<id>${SUFFIX}`;
+  const host = HOSTS.find(({ transcripts = [] }) =>
+    transcripts.some((each) => typeof each === "object" && each.path === place),
+  );
+  return host ? { file, agent: host.agent, id } : { file };
 }
 
 /** What a sync tool keeps for itself: old versions, deleted files. */
@@ -344,29 +304,15 @@ function isTranscript(entry: Dirent): boolean {
   return entry.name.endsWith(SUFFIX) && entry.isFile() && !isConflictCopy(entry.name);
 }
 
-/** Returns the name that a compressed rollout had before, under which it is known; undefined for any other file. */
+/** Returns the name that a compressed transcript had before, under which it is known; undefined for any other file. */
 function rowsName(entry: Dirent): string | undefined {
   const name = entry.name.slice(0, -PACKED.length);
-  return entry.isFile() && CODEX_NAME.test(name) && !isConflictCopy(name) ? name : undefined;
-}
-
-function foldersIn(root: string, isWanted: (name: string) => boolean = () => true): string[] {
-  return entriesOf(root)
-    .filter((entry) => entry.isDirectory() && isWanted(entry.name))
-    .map((entry) => entry.name);
+  const isOwn = entry.isFile() && findNaming(name)?.compresses === true;
+  return isOwn && !isConflictCopy(name) ? name : undefined;
 }
 
 /** A directory's folder and those below it share a prefix; so may others, so the content decides. */
-function matchClaudeFolder(directories: readonly string[]): (name: string) => boolean {
-  const beginnings = directories.map((directory) => directory.replace(/[^a-zA-Z0-9]/g, "-"));
-  return (name) =>
-    beginnings.some((beginning) => isAtOrBelow(name, beginning.slice(0, CLAUDE_FOLDER_MAX), "-"));
-}
-
-function matchPiFolder(directories: readonly string[]): (name: string) => boolean {
-  // `--<directory>--`; several directories may share one
-  const dashed = (path: string) => path.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-");
-  const beginnings = directories.map((directory) => `--${dashed(resolve(directory))}`);
+function beginsAsOneOf(beginnings: readonly string[]): (name: string) => boolean {
   return (name) => beginnings.some((beginning) => isAtOrBelow(name, beginning, "-"));
 }
 

@@ -25,7 +25,7 @@ import {
 } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
-import { readHead } from "../transcripts/head.ts";
+import { formatOf, readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import {
@@ -33,15 +33,17 @@ import {
   cleanName,
   copyDamaged,
   damagedMetas,
+  isAbroad,
   metaFile,
   metaFiles,
+  metaFilesAbout,
   readMeta,
   type SessionMeta,
   writeMeta,
 } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { projectKey } from "./project.ts";
-import { claudeTitleFile, hostTitle } from "./titles.ts";
+import { hostTitle } from "./titles.ts";
 
 export interface SessionRecord {
   agent: Agent;
@@ -256,8 +258,7 @@ export function exportMeta(
 ): void {
   const path = metaFile(paths, session);
   const content = writeMeta(path, meta);
-  // pi's lie outside the state folder
-  if (session.agent === "pi") recordWritten(paths, { path, content, sessionId: session.id });
+  if (isAbroad(path, paths)) recordWritten(paths, { path, content, sessionId: session.id });
 }
 
 /** Keeps how far the meta knows the transcript, unless it is another one; of an edited one the name stays. */
@@ -297,7 +298,8 @@ function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionM
 
 /** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */
 function titleState({ agent, file }: Identity, { version }: Reader): string {
-  const beside = agent === "claude" ? fileState(claudeTitleFile(file)) : "";
+  const kept = formatOf(agent).titleFile?.(file);
+  const beside = kept === undefined ? "" : fileState(kept);
   return `${fileState(file)} ${beside} ${version}`;
 }
 
@@ -384,11 +386,7 @@ export function hasMeta(id: string, paths: PathsWithRules): boolean {
 }
 
 function metasAbout(ids: ReadonlySet<string>, paths: PathsWithRules): string[] {
-  const agents = ["claude", "pi"] as const;
-  const files = [...ids].flatMap((id) => [
-    ...agents.map((agent) => metaFile(paths, { id, agent })),
-    ...damagedMetas(paths, id),
-  ]);
+  const files = [...ids].flatMap((id) => [...metaFilesAbout(id, paths), ...damagedMetas(paths, id)]);
   return [...new Set(files)].filter((file) => existsSync(file));
 }
 

@@ -14,7 +14,7 @@ import { oneLine, redact } from "../redact/redact.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
-import { findTranscripts } from "./places.ts";
+import { findTranscripts, isSubagentId } from "./places.ts";
 import { type NamedSession, namedSessions, nameOf, recordKey } from "./record.ts";
 import {
   asPath,
@@ -134,7 +134,7 @@ interface Known {
 /** Finds a named session, searching in order of cost: file names, then names. */
 function named(reference: string, { paths, cwd, subagents = false, exact }: ResolveContext): Session {
   const { wanted, machine } = splitMachine(reference, paths.synced);
-  const found = findTranscripts(paths, { cwd, subagents: subagents || wanted.startsWith("agent-") }).filter(
+  const found = findTranscripts(paths, { cwd, subagents: subagents || isSubagentId(wanted) }).filter(
     (file) => machine === undefined || file.machine === machine,
   );
   const withSameId = withId(wanted, found);

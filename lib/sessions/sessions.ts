@@ -7,20 +7,13 @@ import { changedAt, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import { countRedactions } from "../redact/redact.ts";
-import { parentInCodex } from "../transcripts/codex.ts";
 import type { Head } from "../transcripts/format.ts";
-import { outermostEntries, readHead } from "../transcripts/head.ts";
+import { formatOf, outermostEntries, readHead } from "../transcripts/head.ts";
+import { findHost } from "../transcripts/hosts.ts";
 import { type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readName } from "./meta.ts";
-import {
-  codexId,
-  encodeClaudeCwd,
-  findTranscripts,
-  isClaudeSubagent,
-  listDirectories,
-  type TranscriptFile,
-} from "./places.ts";
+import { findTranscripts, idInName, isSubagentOf, listDirectories, type TranscriptFile } from "./places.ts";
 import { projectKey, projectLookup, sessionProject } from "./project.ts";
 import { recordKey, withNames } from "./record.ts";
 import { hostTitle, lastDirectory, lastTime } from "./titles.ts";
@@ -106,8 +99,9 @@ export function sessionAt(file: string, paths?: PathsWithRules): Session | undef
 export function unlistedTranscripts(paths: PathsWithRules, listed: readonly Session[]): Session[] {
   const files = new Set(listed.map(({ file }) => file));
   // Where names give agent and id, every file is listed already.
-  const agent = paths.transcripts.length > 0 ? undefined : "pi";
-  return findTranscripts(paths, { agent, subagents: true }).flatMap((found) => {
+  const isGiven = paths.transcripts.length > 0;
+  return findTranscripts(paths, { subagents: true }).flatMap((found) => {
+    if (!isGiven && !findHost(found.agent)?.hasOtherFiles) return [];
     if (files.has(found.file) || found.ephemeral || identifySession(found)) return [];
     const stat = statUnpacked(found.file);
     if (!stat?.isFile() || stat.size === 0) return [];
@@ -157,7 +151,7 @@ export function projectTest(directory: string, cwd: string): (session: Session) 
     const project = sessionProject(place, lookup);
     return project !== undefined && (project === key || project === origin);
   };
-  const folders = new Set(listDirectories(directory).map(encodeClaudeCwd));
+  const directories = listDirectories(directory);
   // Sessions of an untrusted folder are never asked about.
   const volute = voluteSessions(cwd);
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
@@ -166,7 +160,9 @@ export function projectTest(directory: string, cwd: string): (session: Session) 
     // A mind's sessions belong to it wherever they work.
     if (volute.names.has(id) || ofMind.has(file) || isHere(sessionPlace(session))) return true;
     // A session that moved here while it ran begins with rows of another directory.
-    if (agent !== "claude" || !folders.has(basename(dirname(file)))) return false;
+    const folder = basename(dirname(file));
+    const { folderName } = findHost(agent) ?? {};
+    if (!folderName || !directories.some((each) => folderName(each) === folder)) return false;
     return isHere({ cwd: lastDirectory(file), machine });
   };
 }
@@ -189,8 +185,7 @@ export function identifySession(found: TranscriptFile): Session | undefined {
   if (agent === undefined || id === undefined || (found.subagent && known.parentId === undefined))
     return undefined;
   const modifiedAt = changedAt(stat);
-  const parentId =
-    found.parentId ?? known.parentId ?? (agent === "codex" ? codexParent(file, id) : undefined);
+  const parentId = found.parentId ?? known.parentId ?? readParent({ agent, id, file });
   return { id, agent, file, name, parentId, machine, updatedAt: modifiedAt, modifiedAt, size: stat.size };
 }
 
@@ -198,7 +193,7 @@ function isIdentified({ agent, id, subagent, parentId }: TranscriptFile): boolea
   return agent !== undefined && id !== undefined && (!subagent || parentId !== undefined);
 }
 
-/** Reads what only the content says: the agent, pi's id, the parent of a subagent beside its parent's file. */
+/** Reads what only the content says: the agent, an id that the name lacks, the parent of a subagent beside its parent's file. */
 function identify(found: TranscriptFile): TranscriptFile | undefined {
   const head = tryHead(found.file);
   if (!head || (found.agent !== undefined && head.agent !== found.agent)) return undefined;
@@ -208,21 +203,22 @@ function identify(found: TranscriptFile): TranscriptFile | undefined {
 
 function findId(file: string, head: Head): string | undefined {
   const stem = basename(file, ".jsonl");
-  if (head.agent === "codex") return codexId(file) ?? stem;
-  if (head.agent === "claude" || head.agent === "plain") return stem;
+  const host = findHost(head.agent);
+  if (!host || host.isNamedById) return (host && idInName(host, file)) ?? stem;
   return head.id !== undefined && PLAIN_ID.test(head.id) ? head.id : undefined;
 }
 
-/** Returns a subagent's parent session. In old versions main transcripts of Claude Code have sidechain rows too. */
+/** Returns a subagent's parent session. A main transcript may have rows of subagents too, where ids tell these. */
 function findParentId(id: string | undefined, head: Head | undefined): string | undefined {
-  if (!head || !id || (head.agent === "claude" && !isClaudeSubagent(id))) return undefined;
+  const host = findHost(head?.agent);
+  if (!head || !id || (host?.subagents !== undefined && !isSubagentOf(host, id))) return undefined;
   return head.parentId === id ? undefined : head.parentId;
 }
 
-/** Returns the parent of a session of Codex, whose subagents lie among the others under names like theirs. */
-function codexParent(file: string, id: string): string | undefined {
+/** Returns the parent of a session whose host keeps subagents among the others, under names like theirs. */
+function readParent({ agent, id, file }: Pick<Session, "agent" | "id" | "file">): string | undefined {
   try {
-    const parentId = parentInCodex(file);
+    const parentId = formatOf(agent).parentOf?.(file);
     return parentId === id ? undefined : parentId;
   } catch {
     return undefined; // gone since it was listed, or not ours to read
@@ -248,7 +244,7 @@ export function newestCopies(sessions: readonly Session[]): Session[] {
   for (const session of sessions.toSorted((a, b) => byTime(a, b) || compareText(a.file, b.file))) {
     const key = recordKey(session);
     const newer = kept.get(key) ?? session;
-    // Gemini CLI begins a second file of a session that it resumes, and goes on in the first.
+    // A host may begin a second file of a session that it resumes, and go on in the first.
     const isEmpty = newer !== session && !hasConversation(newer) && hasConversation(session);
     const better = isEmpty || isLonger(session, newer) ? session : newer;
     // Either copy may have the name.

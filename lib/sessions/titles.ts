@@ -1,8 +1,5 @@
 /** Reads from both ends of a transcript its host's title, its last directory and the time of its last row. */
 
-import { lstatSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { readJson } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import { isoTime } from "../transcripts/format.ts";
@@ -13,8 +10,6 @@ import { cleanName } from "./meta.ts";
 
 const END_BYTES = 64 * 1024; // promised: the first and last 64 KiB
 const NEWLINE = 10; // \n
-/** Sessions have a few at most, and each costs a search through all that was read. */
-const SUMMARIES_MAX = 32;
 
 /** Returns the host's title of a session; undefined when it has none. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {
@@ -31,25 +26,24 @@ interface Titles {
 /** Reads the titles of a session from the ends of its transcript. */
 export function readTitles({ agent, file, size }: Pick<Session, "agent" | "file" | "size">): Titles {
   try {
-    if (agent === "claude") {
-      const parts = readEnds(file, size);
-      const given = keptTitle(claudeTitleFile(file)) ?? lastTitle(parts, "custom-title", "customTitle");
-      const title = lastTitle(parts, "agent-name", "agentName") ?? lastTitle(parts, "ai-title", "aiTitle");
-      return { given, title: given ?? title ?? ownSummary(parts) };
-    }
-    const find = formatOf(agent).title;
-    if (!find) return {};
+    const { title: findTitle, madeTitles } = formatOf(agent);
+    if (!findTitle) return {};
     const parts = readEnds(file, size);
-    const title = cleanName(find(file, (text) => rowsWithText(parts, text)));
-    return { title, given: title };
+    const rowsWith = (text: string) => rowsWithText(parts, text);
+    const found = findTitle(file, rowsWith);
+    const given = typeof found === "string" ? cleanName(found) : firstName(found ?? []);
+    return { given, title: given ?? firstName(madeTitles?.(rowsWith) ?? []) };
   } catch {
     return {}; // gone since it was listed, or not ours to read
   }
 }
 
-/** Returns the file in which Claude Code keeps a title set by the user. */
-export function claudeTitleFile(transcript: string): string {
-  return join(transcript.replace(/\.jsonl$/, ""), "custom-title.json");
+function firstName(titles: Iterable<string | undefined>): string | undefined {
+  for (const title of titles) {
+    const name = cleanName(title);
+    if (name !== undefined) return name;
+  }
+  return undefined;
 }
 
 /** Returns the directory in a session's last rows. */
@@ -94,30 +88,6 @@ function timeIn(tail: Buffer): string | undefined {
   // The end of a longer row: inside a text the quotes would be escaped.
   const cut = tail.subarray(0, Math.max(0, tail.indexOf(NEWLINE))).toString("latin1");
   return pastTime(isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]));
-}
-
-function lastTitle(parts: readonly Buffer[], type: string, key: string): string | undefined {
-  for (const row of rowsWithText(parts, `"${type}"`)) if (row.type === type) return cleanName(row[key]);
-  return undefined;
-}
-
-/** Claude Code before 2.0 wrote summaries of other sessions too: one counts when the row it describes is in this file. */
-function ownSummary(parts: readonly Buffer[]): string | undefined {
-  let tried = 0;
-  for (const { type, leafUuid, summary } of rowsWithText(parts, '"summary"')) {
-    const leaf = type === "summary" ? stringOf(leafUuid) : undefined;
-    if (leaf === undefined) continue;
-    if (++tried > SUMMARIES_MAX) return undefined;
-    for (const { uuid } of rowsWithText(parts, `"${leaf}"`)) if (uuid === leaf) return cleanName(summary);
-  }
-  return undefined;
-}
-
-/** Reads no link, which could lead to another session's title, and no pipe, which would wait for a writer. */
-function keptTitle(file: string): string | undefined {
-  const isOwn = lstatSync(dirname(file), { throwIfNoEntry: false })?.isDirectory() === true;
-  if (!isOwn || lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
-  return cleanName(recordOf(readJson(file)).customTitle);
 }
 
 /** Reads a small file whole, else its complete first and last lines. */

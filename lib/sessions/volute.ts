@@ -12,14 +12,16 @@ import {
 } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
+import { HOSTS } from "../transcripts/hosts.ts";
+import type { Agent } from "../transcripts/session.ts";
 
 export interface VoluteSessions {
-  /** Names of Claude Code sessions by their id. */
+  /** Names of sessions in a host's own places, by their id. */
   names: Map<string, string>;
   /** Ids of temporary sessions. */
   ephemeral: Set<string>;
-  /** The mind's pi sessions in its own folder. */
-  transcripts: { file: string; name: string }[];
+  /** The mind's sessions in its own folder. */
+  transcripts: { agent: Agent; file: string; name: string }[];
 }
 
 /**
@@ -59,10 +61,14 @@ function isTaken(folder: string, taken: Paths["volute"]): boolean {
 }
 
 function ownTranscripts(folder: string): VoluteSessions["transcripts"] {
-  return entriesOf(join(folder, "pi-sessions")).flatMap((entry) => {
-    if (!entry.isDirectory() || isEphemeral(entry.name)) return [];
-    const file = newestTranscript(join(folder, "pi-sessions", entry.name));
-    return file === undefined ? [] : [{ file, name: entry.name }];
+  return HOSTS.flatMap(({ agent, volute }) => {
+    if (typeof volute !== "object") return [];
+    const place = join(folder, volute.folder);
+    return entriesOf(place).flatMap((entry) => {
+      if (!entry.isDirectory() || isEphemeral(entry.name)) return [];
+      const file = newestTranscript(join(place, entry.name));
+      return file === undefined ? [] : [{ agent, file, name: entry.name }];
+    });
   });
 }
 

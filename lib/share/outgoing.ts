@@ -14,10 +14,11 @@ import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
-import { encodeClaudeCwd, findMachine } from "../sessions/places.ts";
+import { findMachine } from "../sessions/places.ts";
 import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { folderNames } from "../transcripts/hosts.ts";
 import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
 import type { Agent, CallKind, Done } from "../transcripts/session.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
@@ -374,7 +375,7 @@ const USUAL = [
 /** Makes a function that puts `~` in place of home folders: the user's own, wherever it is, and usual ones. */
 function homeRemover(home: string): (text: string) => string {
   const own = [...new Set([home, realPath(home)])].filter((path) => path.length > 1);
-  const names = own.flatMap((path) => [escaped(path), escaped(encodeClaudeCwd(path))]);
+  const names = own.flatMap((path) => [path, ...folderNames(path)].map(escaped));
   const pattern = new RegExp([...names.map((name) => `${name}(?![\\w])`), ...USUAL].join("|"), "g");
   return (text) => text.replace(pattern, "~");
 }

@@ -100,7 +100,7 @@ CREATE TABLE spend (
   input_tokens REAL NOT NULL,
   output_tokens REAL NOT NULL,
   usd REAL NOT NULL CHECK (usd >= 0),
-  -- whose cap a call counts against, where that is not the general one: pi's observer has its own
+  -- whose cap a call counts against, where that is not the general one: an observer may have its own
   purse TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX spend_day ON spend(day);

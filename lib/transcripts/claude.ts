@@ -1,5 +1,8 @@
 /** Claude Code's transcripts: one row per content block, a tree by `parentUuid`, and much that is not conversation. */
 
+import { lstatSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { namesIn, readJson } from "../base/files.ts";
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf, stringsOf } from "../base/json.ts";
 import {
   type Answer,
@@ -9,11 +12,14 @@ import {
   isoTime,
   isTextBlock,
   optionLabels,
+  type ReadHead,
   type RowEntry,
+  type RowsWith,
   sumTokens,
   textOf,
   treeNode,
 } from "./format.ts";
+import { linesForward, parseLine, readFully, withFile } from "./jsonl.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 
@@ -73,7 +79,60 @@ export const format: Format = {
     node: (record) => treeNode(record, record.type === "user" && typedText(record) !== ""),
     leaf: (record) => (record.type === "last-prompt" ? stringOf(record.leafUuid) : undefined),
   },
+
+  *title(file, rowsWith) {
+    yield keptTitle(titleFile(file));
+    yield lastTitle(rowsWith, "custom-title", "customTitle");
+  },
+
+  *madeTitles(rowsWith) {
+    yield lastTitle(rowsWith, "agent-name", "agentName");
+    yield lastTitle(rowsWith, "ai-title", "aiTitle");
+    yield ownSummary(rowsWith);
+  },
+
+  titleFile,
+  isHeadComplete: () => true,
+
+  origin({ id, file, parentId: known }, readHead) {
+    const head = readHead(file);
+    const parentId = known ?? head?.parentId;
+    if (parentId !== undefined && parentId !== id) return besideOrAbove(file, `${parentId}.jsonl`);
+    return forkOrigin(file, readHead);
+  },
 };
+
+/** Returns the file in which Claude Code keeps a title set by the user. */
+function titleFile(transcript: string): string {
+  return join(transcript.replace(/\.jsonl$/, ""), "custom-title.json");
+}
+
+/** Reads no link, which could lead to another session's title, and no pipe, which would wait for a writer. */
+function keptTitle(file: string): string | undefined {
+  const isOwn = lstatSync(dirname(file), { throwIfNoEntry: false })?.isDirectory() === true;
+  if (!isOwn || lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
+  return stringOf(recordOf(readJson(file)).customTitle);
+}
+
+function lastTitle(rowsWith: RowsWith, type: string, key: string): string | undefined {
+  for (const row of rowsWith(`"${type}"`)) if (row.type === type) return stringOf(row[key]);
+  return undefined;
+}
+
+/** Sessions have a few at most, and each costs a search through all that was read. */
+const SUMMARIES_MAX = 32;
+
+/** Claude Code before 2.0 wrote summaries of other sessions too: one counts when the row it describes is in this file. */
+function ownSummary(rowsWith: RowsWith): string | undefined {
+  let tried = 0;
+  for (const { type, leafUuid, summary } of rowsWith('"summary"')) {
+    const leaf = type === "summary" ? stringOf(leafUuid) : undefined;
+    if (leaf === undefined) continue;
+    if (++tried > SUMMARIES_MAX) return undefined;
+    for (const { uuid } of rowsWith(`"${leaf}"`)) if (uuid === leaf) return stringOf(summary);
+  }
+  return undefined;
+}
 
 function userEntries(record: JsonRecord, results: boolean): RowEntry[] {
   const { content } = recordOf(record.message);
@@ -166,4 +225,57 @@ function typedPart(text: string): string {
   const typed = bare === text ? text : bare.trim();
   // The client warms a subagent up with this one word.
   return typed.trim() === "" || typed === "Warmup" ? "" : typed;
+}
+
+const HEAD_BYTES = 64 * 1024; // promised: the first and last 64 KiB
+/** What somebody said first is among the first few rows. */
+const FIRST_BYTES = 16 * 1024;
+/** Larger folders are not searched for the origin of a fork. */
+const SIBLINGS_MAX = 500;
+
+/** A subagent's file lies two folders below its parent's, or beside it in older versions. */
+function besideOrAbove(file: string, name: string): string | undefined {
+  let folder = dirname(file);
+  for (let up = 0; up < 5; up++, folder = dirname(folder)) {
+    if (namesIn(folder).includes(name)) return join(folder, name);
+  }
+  return undefined;
+}
+
+/** Claude Code copies a fork's rows with their ids and begins the new file later: the older holder of the first is the origin. */
+function forkOrigin(file: string, readHead: ReadHead): string | undefined {
+  const startedAt = readHead(file)?.startedAt;
+  const { uuid, timestamp } = firstRow(file);
+  if (typeof uuid !== "string" || startedAt === undefined || (isoTime(timestamp) ?? "~") >= startedAt)
+    return undefined;
+  const names = namesIn(dirname(file)).filter((name) => name.endsWith(".jsonl"));
+  if (names.length > SIBLINGS_MAX) return undefined;
+  let origin: { file: string; startedAt: string } | undefined;
+  for (const name of names) {
+    const other = join(dirname(file), name);
+    if (other === file || !headHolds(other, `"uuid":"${uuid}"`)) continue;
+    const began = readHead(other)?.startedAt;
+    if (began !== undefined && began < startedAt && began < (origin?.startedAt ?? "~"))
+      origin = { file: other, startedAt: began };
+  }
+  return origin?.file;
+}
+
+/** Returns the first row that somebody said: a client's own may come before those that it copied. */
+function firstRow(file: string): JsonRecord {
+  return withFile(file, (descriptor) => {
+    for (const { bytes } of linesForward(descriptor, { block: FIRST_BYTES })) {
+      const row = parseLine(bytes).records.find(({ type }) => type === "user" || type === "assistant");
+      if (row) return row;
+    }
+    return {};
+  });
+}
+
+function headHolds(file: string, text: string): boolean {
+  try {
+    return withFile(file, (descriptor) => readFully(descriptor, 0, HEAD_BYTES).includes(text));
+  } catch {
+    return false; // gone since it was listed, or not ours to read
+  }
 }

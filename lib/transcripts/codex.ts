@@ -56,6 +56,9 @@ export const format: Format = {
     const typed = record.type === "event_msg" && head.typedEvents ? typedEvent(payload) : undefined;
     return typed === undefined ? [] : [{ kind: "user", text: typed }];
   },
+
+  isHeadComplete: ({ id, typedEvents }) => id !== undefined && typedEvents === true,
+  parentOf: parentInCodex,
 };
 
 /** Returns what a person typed where an event says so; undefined for any other event. */
@@ -186,7 +189,7 @@ function withoutPreamble(text: string): { text: string; exitCode: number; isRunn
 const META_BYTES = 1024;
 
 /** Returns the session that a rollout's session works for, read from the first row's beginning: a listing asks it of every rollout. */
-export function parentInCodex(file: string): string | undefined {
+function parentInCodex(file: string): string | undefined {
   const begin = withFile(file, (descriptor) => readFully(descriptor, 0, META_BYTES).toString("utf8"));
   const [ids = ""] = begin.split('"cwd":', 1);
   return /"type":"session_meta"[^\n]*"parent_thread_id":"([^"\n]+)"/.exec(ids)?.[1];

@@ -2,7 +2,7 @@
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { headed } from "../base/text.ts";
-import type { Agent, Entry, ToolCall } from "./session.ts";
+import type { Agent, Entry, Session, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
 type Place = Pick<Entry, "line" | "nth" | "offset" | "end">;
@@ -65,11 +65,27 @@ export interface Format {
   entries(record: JsonRecord, options: EntryOptions): RowEntry[];
   /** The message that a record is a state of, where hosts write several: the last one counts. */
   messageOf?(record: JsonRecord): string | undefined;
-  /** The host's title of a session. `rowsWith`: the last rows of both ends that hold a text, the last first. */
-  title?(file: string, rowsWith: (text: string) => Iterable<JsonRecord>): string | undefined;
+  /** The title of a session that its user may have set: of several the first that holds a word. */
+  title?(file: string, rowsWith: RowsWith): string | undefined | Iterable<string | undefined>;
+  /** The titles that the host made up, in use where the user set none. */
+  madeTitles?(rowsWith: RowsWith): Iterable<string | undefined>;
+  /** The file beside a transcript that may hold its title too. */
+  titleFile?(file: string): string;
+  /** Whether no later row adds to a head with a directory and a time. @default once it has an id */
+  isHeadComplete?(head: Head): boolean;
+  /** The session that this one works for, where a listing can ask that of every file. */
+  parentOf?(file: string): string | undefined;
+  /** The transcript of the session that this one came from, where its head does not name it. */
+  origin?(session: Pick<Session, "id" | "file" | "parentId">, readHead: ReadHead): string | undefined;
+  /** The data that an extension keeps in a record under its own type. */
+  kept?(record: JsonRecord, type: string): unknown;
   /** How rows hang together, where a conversation can go on from one that is not its last. */
   tree?: Tree;
 }
+
+/** The last rows of both ends of a transcript that hold a text, the last first. */
+export type RowsWith = (text: string) => Iterable<JsonRecord>;
+export type ReadHead = (file: string) => Head | undefined;
 
 interface Tree {
   /** Which rows count: those on the way to the last one, or all but those that hang off a prompt that was edited away. */

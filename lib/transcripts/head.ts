@@ -105,10 +105,9 @@ function headFrom(format: Format, records: readonly JsonRecord[]): Head {
 }
 
 /** Returns whether later rows cannot add anything. */
-function isComplete({ agent, id, cwd, startedAt, typedEvents }: Head): boolean {
-  if (cwd === undefined || startedAt === undefined) return false;
-  if (agent === "codex") return id !== undefined && typedEvents === true;
-  return agent === "claude" || (agent !== "plain" && id !== undefined);
+function isComplete(head: Head): boolean {
+  if (head.cwd === undefined || head.startedAt === undefined) return false;
+  return formatOf(head.agent).isHeadComplete?.(head) ?? head.id !== undefined;
 }
 
 /** Returns an agent's format. */

@@ -1,12 +1,12 @@
 /**
  * The table of hosts whose sessions are read. A new host is an element here, and a file beside this one that converts its rows
- * to entries.
+ * to entries. Outside this folder nothing knows a host by its name.
  *
  * Loaded by the prompt hook, which finds transcripts by it, so it loads a format only when one is read.
  */
 
 import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { namesIn } from "../base/files.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { HostDatabase } from "./database.ts";
@@ -21,11 +21,36 @@ export interface Host {
   program: string;
   /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
   home: string;
-  /**
-   * Its transcripts there, and those of subagents: `<id>` is the session's, `<parent>` its parent's, `<cwd>` its directory as
-   * Claude Code encodes it, `*` any name. @default lib/sessions/places.ts knows
-   */
-  transcripts?: readonly string[];
+  /** Its transcripts, and those of subagents. @default the copies that are made of its database */
+  transcripts?: readonly (Place | string)[];
+  /** File names that no other host gives, the session's id in the first group. */
+  names?: RegExp;
+  /** Whether the id is in the file's name alone. @default {false}, its rows have it */
+  isNamedById?: true;
+  /** Whether extensions put other files into its folders, so that a file may be no transcript. @default {false} */
+  hasOtherFiles?: true;
+  /** Whether it compresses sessions that are over. @default {false} */
+  compresses?: true;
+  /** How the ids of subagents begin. @default as any other */
+  subagents?: string;
+  /** How the names of files begin that repeat a session and are none. */
+  logs?: string;
+  /** How a directory begins the name of the folder of its sessions. @default as in Claude Code */
+  folderBegin?: (directory: string) => string;
+  /** Returns the name of the folder of a directory's sessions, where those stay that move on to another directory. */
+  folderName?: (directory: string) => string;
+  /** The folder for its transcripts in a `.volute` folder; `names`: that folder names sessions in the host's own. */
+  volute?: { folder: string } | "names";
+  /** The folder below `home` that the meta files of its sessions are in. @default ours */
+  metas?: string;
+  /** The file below `home` that names us where our hooks are installed, and what else they may wait for. */
+  hooks?: { installedIn: string; remedy: string };
+  /** Whether the model of a session observes it, without any setting. @default {false} */
+  observesItself?: true;
+  /** The setting that says after how many days without a change it deletes a transcript, and its own default. */
+  retention?: { settings: string; key: string; days: number };
+  /** What befalls sessions with several files, which have the first group of their names in common. */
+  severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
   /** Its databases there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
   database?: { file: string; load: () => Promise<{ database: HostDatabase }> };
   /** The command that resumes a session, with `<id>` or `<file>`. */
@@ -37,12 +62,68 @@ export interface Host {
   load: () => Promise<{ format: Format }>;
 }
 
+/**
+ * Transcripts by their path below the host's `home`: `<id>` is the session's, `<parent>` its parent's, `<cwd>` begins as its
+ * directory does, `<subagent>` is an id like those of subagents, `<name>` one of the host's `names`, `<day>` three folders or,
+ * for a caller in a hurry, those of the last month; `*` is any name, `**` any number of folders.
+ */
+export interface Place {
+  path: string;
+  /** The folder that it is below, if that is not the host's home; undefined where the user has none. */
+  under?: (paths: Paths) => string | undefined;
+  /** File names with an id in the first group. @default the host's */
+  names?: RegExp;
+  /** Whether sessions there are over, so that a caller in a hurry passes over them. @default {false} */
+  isOver?: true;
+}
+
+/** Claude Code truncates folder names here. */
+const CLAUDE_FOLDER_MAX = 200;
+
+/** Returns Claude Code's folder name for a directory. Several directories may share one. */
+export function encodeClaudeCwd(directory: string): string {
+  const name = dashed(directory);
+  if (name.length <= CLAUDE_FOLDER_MAX) return name;
+  let hash = 0;
+  for (let i = 0; i < directory.length; i++) hash = ((hash << 5) - hash + directory.charCodeAt(i)) | 0;
+  return `${name.slice(0, CLAUDE_FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
+}
+
+/** Returns what hosts call the folders of a directory's sessions. */
+export function folderNames(directory: string): string[] {
+  return HOSTS.flatMap(({ folderName }) => folderName?.(directory) ?? []);
+}
+
+/** Returns how the names of the folders of a directory and those below it begin. */
+export function beginFolder({ folderBegin }: Host, directory: string): string {
+  return folderBegin?.(directory) ?? dashed(directory).slice(0, CLAUDE_FOLDER_MAX);
+}
+
+function dashed(directory: string): string {
+  return directory.replace(/[^a-zA-Z0-9]/g, "-");
+}
+
+export const UUID_NAME = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$/;
+
 export const HOSTS: readonly Host[] = [
   {
     agent: "claude",
     name: "Claude Code",
     program: "claude",
     home: "($CLAUDE_CONFIG_DIR|~/.claude)",
+    transcripts: [
+      { path: "projects/<cwd>/<id>.jsonl" },
+      // Old versions put subagents beside their parents.
+      { path: "projects/<cwd>/<subagent>.jsonl" },
+      { path: "projects/<cwd>/<parent>/subagents/**/<subagent>.jsonl" },
+    ],
+    isNamedById: true,
+    subagents: "agent-",
+    logs: "agent-acompact-",
+    folderName: encodeClaudeCwd,
+    volute: "names",
+    retention: { settings: "settings.json", key: "cleanupPeriodDays", days: 30 },
+    hooks: { installedIn: "plugins/installed_plugins.json", remedy: "check that it is enabled" },
     resume: "claude --resume <id>",
     load: () => import("./claude.ts"),
   },
@@ -51,6 +132,26 @@ export const HOSTS: readonly Host[] = [
     name: "pi",
     program: "pi",
     home: "($PI_CODING_AGENT_DIR|~/.pi/agent)",
+    transcripts: [
+      { path: "sessions/*.jsonl" },
+      { path: "sessions/<cwd>/**/*.jsonl" },
+      {
+        path: "**/*.jsonl",
+        under: ({ pi, piSessions }) => (piSessions === join(pi, "sessions") ? undefined : piSessions),
+      },
+      // OpenClaw wrote pi's format before it had a database.
+      { path: "agents/*/sessions/*.jsonl", under: ({ openclaw }) => openclaw, names: UUID_NAME },
+    ],
+    names: /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d+Z_(.+)\.jsonl$/,
+    hasOtherFiles: true,
+    folderBegin: (directory) =>
+      `--${resolve(directory)
+        .replace(/^[/\\]/, "")
+        .replace(/[/\\:]/g, "-")}`,
+    volute: { folder: "pi-sessions" },
+    metas: "sessions-meta",
+    hooks: { installedIn: "settings.json", remedy: "check that it is enabled" },
+    observesItself: true,
     resume: "pi --session <file>",
     load: () => import("./pi.ts"),
   },
@@ -59,6 +160,14 @@ export const HOSTS: readonly Host[] = [
     name: "Codex",
     program: "codex",
     home: "($CODEX_HOME|~/.codex)",
+    transcripts: [
+      { path: "sessions/<day>/**/<name>" },
+      { path: "archived_sessions/**/<name>", isOver: true },
+    ],
+    names: /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/,
+    isNamedById: true,
+    compresses: true,
+    hooks: { installedIn: "config.toml", remedy: "trust the hooks of session-memory with /hooks" },
     resume: "codex resume <id>",
     load: () => import("./codex.ts"),
   },
@@ -90,6 +199,12 @@ export const HOSTS: readonly Host[] = [
     transcripts: ["tmp/*/chats/session-*.jsonl", "tmp/*/chats/<parent>/<id>.jsonl"],
     resume: "gemini --resume <id>",
     resumeNote: "Gemini CLI 0.61 deletes a resumed session at its next start: copy its transcript first",
+    severalFiles: {
+      names: /^session-.+-([0-9a-f]{8})\.jsonl$/,
+      shown: "session-*-$1.jsonl",
+      what: "Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project",
+      remedy: "copy these files to another folder before",
+    },
     skills: "($GEMINI_CLI_HOME|~)/.gemini/skills",
     load: () => import("./gemini.ts"),
   },
@@ -114,17 +229,27 @@ export const HOSTS: readonly Host[] = [
   },
 ];
 
+/** Returns a host by its name in `--agent`; undefined for `plain`, which is none. */
+export function findHost(agent: string | undefined): Host | undefined {
+  return HOSTS.find((host) => host.agent === agent);
+}
+
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */
 export const AGENTS: readonly string[] = [...HOSTS.map(({ agent }) => agent), "plain"];
 
 /** Returns what to know before a session of a host is resumed. */
 export function resumeNote(agent: string): string | undefined {
-  return HOSTS.find((host) => host.agent === agent)?.resumeNote;
+  return findHost(agent)?.resumeNote;
 }
 
 /** Returns what people call the host of a session. */
 export function hostName(agent: string): string {
-  return HOSTS.find((host) => host.agent === agent)?.name ?? agent;
+  return findHost(agent)?.name ?? agent;
+}
+
+/** Returns what people call the host in which a session's own model observes it, and answers questions and names it. */
+export function observingHost(): string | undefined {
+  return HOSTS.find(({ observesItself }) => observesItself)?.name;
 }
 
 /** Loads the format of a host of which copies are read. */

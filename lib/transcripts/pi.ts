@@ -54,6 +54,8 @@ export const format: Format = {
       if (type === "session_info") return stringOf(name);
     return undefined;
   },
+
+  kept: (record, type) => (record.type === "custom" && record.customType === type ? record.data : undefined),
 };
 
 function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {
@@ -124,9 +126,4 @@ function withoutSkillPage(text: string): string {
   const page = /^<skill name="?([^"\s>]+)"?[^>]*>[\s\S]*<\/skill>\s*/.exec(text);
   if (!page) return text;
   return `/skill:${page[1]} ${text.slice(page[0].length)}`.trim();
-}
-
-/** Returns the data of an extension's custom entry of one type; undefined for any other record. */
-export function customEntry(record: JsonRecord, customType: string): unknown {
-  return record.type === "custom" && record.customType === customType ? record.data : undefined;
 }
