@@ -27,7 +27,12 @@ import {
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { readRecord } from "../lib/sessions/record.ts";
 import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
-import { type Candidate, type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
+import {
+  type Candidate,
+  type ResolveContext,
+  resolvePlace,
+  resolveSession,
+} from "../lib/sessions/resolve.ts";
 import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
 import type { FoundShared, Place } from "../lib/share/shared-sessions.ts";
@@ -165,11 +170,11 @@ async function resolve(
 ): Promise<Found> {
   const context = { ...options, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
-  const { asSession, metaOfShared, resolveAny } = await import("../lib/share/shared-sessions.ts");
-  const found = resolveAny(name, context);
-  if (!("shared" in found)) return { session: found.session };
-  const { shared } = found;
-  return { session: asSession(shared), shared, meta: metaOfShared(shared) };
+  const { metaOfShared, readShared, sharedHeld } = await import("../lib/share/shared-sessions.ts");
+  const { session, held } = resolvePlace(name, { ...context, held: () => sharedHeld(options.paths) });
+  if (!held) return { session };
+  const shared = readShared(held, options.paths);
+  return { session, shared, meta: metaOfShared(shared) };
 }
 
 /** Names only sessions that may really be meant. */

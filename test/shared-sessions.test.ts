@@ -1,6 +1,7 @@
 /** Others' sessions where one's own are used: found, read, referred to, and told of. */
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { rmSync } from "node:fs";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
@@ -90,6 +91,19 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     ["its name", "Double-Refunds"],
   ])("is read by %s", async (_, reference) => {
     expect(plain(await read(reference))).toEqual(WHOLE);
+  });
+
+  test("is meant by its name before an own session that only mentions it", async () => {
+    const own = { sessionId: uuid(40), cwd: bob.project };
+    const title = { type: "custom-title", customTitle: "double refunds once more", sessionId: own.sessionId };
+    const file = writeClaude(bob, {
+      id: own.sessionId,
+      rows: [claudeUser({ ...own, text: "look at it again" }), title],
+    });
+    expect(await read("refunds once")).toContain("look at it again");
+    expect(plain(await read("double refunds"))).toEqual(WHOLE);
+    expect(await bob.ok("session-reference", '@@"double refunds"')).toContain("Refunds were booked twice");
+    rmSync(file);
   });
 
   test("is read by lines, as search names them, by words, and with what its tools gave", async () => {

@@ -23,7 +23,7 @@ import {
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import { countRows, eraseFreed, forgetRows, isEraseDue, type RowsFound } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
-import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { asHeld, type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers, ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
@@ -40,8 +40,8 @@ import {
   sessionProject,
 } from "../sessions/project.ts";
 import { forgetMetas, hasMeta } from "../sessions/record.ts";
-import { namedExactly, PREFIX_MIN } from "../sessions/references.ts";
-import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
+import { isBeginning } from "../sessions/references.ts";
+import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { forgetShared } from "../share/replica.ts";
 import { forgetPublished, readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
@@ -86,19 +86,11 @@ export function namedTargets(references: readonly string[], options: TargetOptio
 
 function namedTarget(reference: string, options: TargetOptions): Target {
   const { paths, held } = options;
-  const exactly = { subagents: true, exact: true, sessionOnly: true };
+  const exactly = { subagents: true, exact: true, sessionOnly: true, held: () => held.map(asHeld) };
   try {
-    return toTarget(resolveSession(reference, { ...options, ...exactly }));
+    return toTarget(resolvePlace(reference, { ...options, ...exactly }).session);
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
-    const known = namedExactly(reference, held);
-    if (known.length === 1 && known[0]) return toTarget(known[0]);
-    if (known.length > 1) {
-      const ids = known.map(({ id }) => id).slice(0, 5);
-      const what = `Cannot tell which session "${oneLine(redact(reference), 60)}" is: it fits ${known.length}`;
-      const hint = `use an id: ${ids.join(", ")}`;
-      throw new SessionMemoryError("AMBIGUOUS", what, { details: { candidates: ids }, hint });
-    }
     // Our files are named by id.
     if (isHeldById(reference, paths)) return { id: reference };
     throw error;
@@ -384,7 +376,7 @@ export async function undoExclusion(
   const isChosen = (key: ExcludeKey, entry: string) =>
     entry === what ||
     (key === "projects" && entry === project) ||
-    (key === "sessions" && what.length >= PREFIX_MIN && entry.startsWith(what));
+    (key === "sessions" && isBeginning(what) && entry.startsWith(what));
   const { exclude } = readHookSettings(paths) ?? defaultSettings();
   const chosen = (key: ExcludeKey) => exclude[key].filter((entry) => isChosen(key, entry));
   const found = { sessions: chosen("sessions"), projects: chosen("projects"), patterns: chosen("patterns") };

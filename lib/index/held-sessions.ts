@@ -3,16 +3,14 @@
  * tool call.
  */
 
-import { SessionMemoryError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import type { LineRange } from "../sessions/references.ts";
+import type { Held } from "../sessions/resolve.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, LineSpan, Row, Session, ToolAction } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
-import { ensureIndex } from "./freshness.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
 import { readRows } from "./stored-rows.ts";
 
@@ -81,49 +79,16 @@ export function readIndexedSteps(id: string, paths: PathsWithRules): Step[] | un
   return steps.filter(({ entry }) => !hasEntry(entry));
 }
 
-interface IndexedPlace {
-  session: Session;
-  lines: LineRange | undefined;
-  /** The session as the index has it; undefined when its transcript exists or the index has nothing. */
-  indexed?: Step[] | undefined;
+/** Returns the sessions of an index as references know them; only those without a transcript, where these alone are wanted. */
+export function heldIn(store: Store, { gone }: { gone: boolean }): Held[] {
+  const all = heldSessions(store);
+  return (gone ? all.filter(({ file }) => !statUnpacked(file)) : all).map(asHeld);
 }
 
-/**
- * Resolves a reference, with the indexed steps of a session whose transcript is gone; falls back to a
- * session that only the index knows.
- *
- * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
- */
-export async function resolveOrIndexed<T extends object>(
-  reference: string,
-  paths: PathsWithRules,
-  resolve: () => T | Omit<IndexedPlace, "indexed">,
-): Promise<T | IndexedPlace> {
-  try {
-    const found = resolve();
-    if (!("session" in found) || statUnpacked(found.session.file)) return found;
-    await ensureIndex(paths.database, paths.rules);
-    return { ...found, indexed: readIndexedSteps(found.session.id, paths) };
-  } catch (error) {
-    const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
-    if (!isUnknown || error.details.isExcluded) throw error;
-    await ensureIndex(paths.database, paths.rules);
-    // a search reads stored messages too, and resolves nothing
-    const [{ namedExactly, placeIn }, { assertNotExcluded }] = await Promise.all([
-      import("../sessions/references.ts"),
-      import("../sessions/sessions.ts"),
-    ]);
-    const { session: named, lines } = placeIn(reference) ?? { session: reference, lines: undefined };
-    const gone = withExistingStore(paths.database, heldSessions)?.filter(({ file }) => !statUnpacked(file));
-    const [held, ...others] = namedExactly(named, gone ?? []);
-    if (!held || others.length > 0) throw error;
-    const { id, agent, file, name, cwd, parentId, updatedAt } = held;
-    const session = { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
-    assertNotExcluded(session, paths);
-    const indexed = readIndexedSteps(id, paths);
-    if (!indexed) throw error;
-    return { session, lines, indexed };
-  }
+/** Returns a session of an index as references know it. */
+export function asHeld({ id, storedId, agent, file, name, cwd, parentId, updatedAt }: HeldSession): Held {
+  const session = { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
+  return { session, storedId, ids: [id, storedId], file, names: name === undefined ? [] : [name] };
 }
 
 export interface KnownLines {

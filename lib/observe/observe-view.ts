@@ -3,11 +3,10 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt, namesIn, statUnpacked } from "../base/files.ts";
+import { changedAt, namesIn } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
-import { type ResolveContext, resolveSession } from "../sessions/resolve.ts";
-import { assertNotExcluded, describeSession } from "../sessions/sessions.ts";
+import type { Held } from "../sessions/resolve.ts";
 import { observingHost } from "../transcripts/hosts.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { ledgerStem, readBackoff } from "./ledger.ts";
@@ -167,34 +166,15 @@ function entryLine({ line, at, kind, text }: Entry, { timezone, participants, re
   return `${line}:${time} ${{ ...SPEAKERS, ...participants }[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
 }
 
-/**
- * Returns the session that a reference means; its `file` is empty where only its ledger is left.
- *
- * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`, with `details.candidates`.
- */
-export function observedSession(reference: string, context: ResolveContext): Session {
-  try {
-    const session = describeSession(resolveSession(reference, context), context.paths);
-    return statUnpacked(session.file) ? session : { ...session, file: "" };
-  } catch (error) {
-    const isUnknown =
-      error instanceof SessionMemoryError && error.type === "NOT_FOUND" && !error.details.isExcluded;
-    const left = isUnknown ? ledgerSession(context.paths, reference) : undefined;
-    if (!left) throw error;
-    return left;
-  }
-}
-
-/** Finds a session by its ledger: by id, or a prefix of four characters or more; shorter ones may be words. */
-function ledgerSession(paths: PathsWithRules, reference: string): Session | undefined {
-  if (reference.length < 4) return undefined;
-  const stems = namesIn(paths.observations).flatMap((name) => /^(.+)\.jsonl$/.exec(name)?.[1] ?? []);
-  const wanted = ledgerStem(reference);
-  const [first, ...others] = stems.filter((stem) => stem.startsWith(wanted));
-  const stem = stems.includes(wanted) ? wanted : first;
-  if (stem === undefined || (stem !== wanted && others.length > 0)) return undefined;
-  const modifiedAt = changedAt(statSync(join(paths.observations, `${stem}.jsonl`)));
-  const session: Session = { id: stem, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
-  assertNotExcluded(session, paths);
-  return session;
+/** Returns the sessions that have a ledger as references know them: of some no transcript is left. */
+export function ledgersHeld({ observations }: Pick<PathsWithRules, "observations">, wanted: string): Held[] {
+  const stem = ledgerStem(wanted);
+  return namesIn(observations).flatMap((name) => {
+    const id = /^(.+)\.jsonl$/.exec(name)?.[1];
+    // A file's name spells out what an id could leave the folder by.
+    if (id === undefined || !id.startsWith(stem)) return [];
+    const modifiedAt = changedAt(statSync(join(observations, name)));
+    const session: Session = { id, agent: "plain", file: "", updatedAt: modifiedAt, modifiedAt, size: 0 };
+    return [{ session, storedId: id, ids: [wanted + id.slice(stem.length)], names: [] }];
+  });
 }

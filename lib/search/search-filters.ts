@@ -6,7 +6,7 @@ import { folderName } from "../base/text.ts";
 import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
-import { SHARED_FILE, type Store, sharedBy } from "../store/store.ts";
+import { type Store, sharedBy } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
@@ -92,34 +92,18 @@ async function sessionId(
 ): Promise<string> {
   if (readSessionRows(store, [reference]).size > 0) return reference;
   // most searches name no session
-  const { resolveSession } = await import("../sessions/resolve.ts");
+  const [{ resolvePlace }, { heldIn }] = await Promise.all([
+    import("../sessions/resolve.ts"),
+    import("../index/held-sessions.ts"),
+  ]);
   const { paths, currentSession: current } = config;
-  try {
-    const { id, file } = resolveSession(reference, {
-      paths,
-      cwd: process.cwd(),
-      current,
-      subagents: true,
-      remark,
-    });
-    return idOfFile(store, file) ?? id;
-  } catch (error) {
-    const known = listOf({ store, shared }).flatMap((each) => findSession(each, reference));
-    if (known.length === 1) return known[0] as string;
-    throw error;
-  }
-}
-
-/** Finds the sessions whose transcript is gone, or another's, by their id, the host's id or its start, or the name. */
-function findSession(store: Store, reference: string): string[] {
-  return store.db
-    .prepare(
-      `SELECT id FROM sessions WHERE (source_gone = 1 OR file LIKE $shared)
-         AND (lower(name) = lower($reference)
-           OR (length($reference) >= 4 AND (instr(id, $reference) = 1 OR instr(id, ':' || $reference) > 0)))`,
-    )
-    .all({ reference, shared: `${SHARED_FILE}%` })
-    .map(({ id }) => String(id));
+  const { session, held } = resolvePlace(reference, {
+    ...{ paths, current, remark },
+    cwd: process.cwd(),
+    subagents: true,
+    held: () => [...heldIn(store, { gone: true }), ...(shared ? heldIn(shared, { gone: true }) : [])],
+  });
+  return held?.storedId ?? idOfFile(store, session.file) ?? session.id;
 }
 
 /** Returns the id under which the index has a session, by its transcript; undefined when it has none of it. */

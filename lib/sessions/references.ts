@@ -8,7 +8,6 @@
 import { join, resolve } from "node:path";
 import { editDistance } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import type { Session } from "../transcripts/session.ts";
 
 /** One mention of a session. */
 export interface Reference {
@@ -131,19 +130,44 @@ interface Named {
 /** Shorter beginnings of ids are too likely to be words. */
 export const PREFIX_MIN = 4;
 
-/** Returns those that a reference names exactly, each once: by id or path, else by the beginning of the id, else by name. */
-export function namedExactly<T extends Pick<Session, "id" | "file" | "name">>(
-  reference: string,
-  all: readonly T[],
-): T[] {
+/** A session as references know it. */
+export interface Referable {
+  /** Its id, and others that it is known by. */
+  ids: readonly string[];
+  /** Where its transcript was. */
+  file?: string;
+  names: readonly string[];
+}
+
+/** Returns whether a reference is long enough to be the beginning of an id, without the owner and machine of a shared one. */
+export function isBeginning(reference: string): boolean {
+  return reference.replace(/^[^@\s]+@[^:@\s]+:/, "").length >= PREFIX_MIN;
+}
+
+/**
+ * Returns those that a reference means, by the surest way in which any is meant: by an id, by the beginning of one alone, by
+ * name, by the beginning of several.
+ */
+export function findMeant<T extends Referable>(reference: string, all: readonly T[]): T[] {
+  const same = all.filter(({ ids, file }) => ids.includes(reference) || file === reference);
+  if (same.length > 0) return same;
+  const begun = findBegun(reference, all);
+  if (begun.length === 1) return begun;
+  const named = findNamed(reference, all);
+  return named.length > 0 ? named : begun;
+}
+
+/** Returns those of which an id begins as a reference does. */
+export function findBegun<T extends Referable>(reference: string, all: readonly T[]): T[] {
   const wanted = reference.toLowerCase();
-  const tests: ((session: T) => boolean)[] = [
-    ({ id, file }) => id.toLowerCase() === wanted || file === reference,
-    ({ id }) => wanted.length >= PREFIX_MIN && id.toLowerCase().startsWith(wanted),
-    ({ name }) => name !== undefined && foldName(name) === foldName(reference),
-  ];
-  const found = tests.map((isNamed) => all.filter(isNamed)).find(({ length }) => length > 0) ?? [];
-  return [...new Map(found.map((session) => [session.id, session])).values()];
+  if (!isBeginning(reference)) return [];
+  return all.filter(({ ids }) => ids.some((id) => id.toLowerCase().startsWith(wanted)));
+}
+
+/** Returns those that have a reference for a name. */
+export function findNamed<T extends Pick<Referable, "names">>(reference: string, all: readonly T[]): T[] {
+  const folded = foldName(reference);
+  return all.filter(({ names }) => names.some((name) => foldName(name) === folded));
 }
 
 /** Folds a name for comparison: case, `-`, `_` and character width do not matter. */

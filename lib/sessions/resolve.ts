@@ -18,12 +18,14 @@ import { findTranscripts, isSubagentId } from "./places.ts";
 import { type NamedSession, namedSessions, nameOf, recordKey } from "./record.ts";
 import {
   asPath,
-  foldName,
+  findBegun,
+  findMeant,
+  findNamed,
   type LineRange,
   likeName,
   nearest,
-  PREFIX_MIN,
   placeIn,
+  type Referable,
   splitMachine,
 } from "./references.ts";
 import {
@@ -50,6 +52,8 @@ export interface ResolveContext {
   exact?: boolean | undefined;
   /** Whether a place in a session is wrong usage. @default {false} */
   sessionOnly?: boolean | undefined;
+  /** Sessions that only stores of ours hold: those are asked once no transcript is exactly meant. @default none */
+  held?: ((wanted: string) => readonly Held[]) | undefined;
   /** Receives a remark on what a reference came to mean. */
   remark?: ((text: string) => void) | undefined;
 }
@@ -57,11 +61,24 @@ export interface ResolveContext {
 const NEAREST_SHOWN = 3; // promised: the nearest 3
 const CANDIDATES_SHOWN = 5; // promised: at most 5
 
+/** A session that a store of ours holds. */
+export interface Held extends Referable {
+  session: Session;
+  /** The store's own id of it. */
+  storedId: string;
+  /** Whether another person shares it. @default {false} */
+  isShared?: true;
+}
+
 /** A session and, if the reference names them, lines of its transcript. */
 interface ResolvedPlace {
   session: Session;
   lines: LineRange | undefined;
+  /** What holds it, where no transcript here does. */
+  held?: Held | undefined;
 }
+
+type Resolved = Omit<ResolvedPlace, "lines">;
 
 /**
  * Returns the session that a reference means, described. A place in a session means the session.
@@ -85,11 +102,11 @@ export function resolvePlace(reference: string, context: ResolveContext): Resolv
   // No name or path of ours can match this.
   if (wanted === "" || /\p{Cc}/u.test(wanted)) throw notFound(wanted);
   const place = placeIn(wanted);
-  if (!place) return { session: resolveWhole(wanted, context), lines: undefined };
-  const session = sessionNamed(wanted, { ...context, exact: true });
-  if (session) return { session, lines: undefined };
+  if (!place) return { ...resolveWhole(wanted, context), lines: undefined };
+  const whole = tryWhole(wanted, { ...context, exact: true });
+  if (whole) return { ...whole, lines: undefined };
   if (context.sessionOnly) throw noPlace(wanted, place.session);
-  return { session: resolveWhole(place.session, context), lines: place.lines };
+  return { ...resolveWhole(place.session, context), lines: place.lines };
 }
 
 /** Returns the session with the newest last row, other than the current one: of this project, else of all. */
@@ -105,17 +122,18 @@ function last({ paths, cwd, current, remark }: ResolveContext): Session {
   return session;
 }
 
-function resolveWhole(wanted: string, context: ResolveContext): Session {
-  const path = asPath(wanted, context.cwd);
+function resolveWhole(wanted: string, context: ResolveContext): Resolved {
+  const { paths, cwd } = context;
+  const path = asPath(wanted, cwd);
   const there = path === undefined ? undefined : sessionAt(path);
-  if (there) assertNotExcluded(there, context.paths);
+  if (there) assertNotExcluded(there, paths);
   const session = there ?? (wanted === "last" ? last(context) : named(wanted, context));
-  return describeSession(session, context.paths);
+  return "session" in session ? session : { session: describeSession(session, paths) };
 }
 
-function sessionNamed(name: string, context: ResolveContext): Session | undefined {
+function tryWhole(wanted: string, context: ResolveContext): Resolved | undefined {
   try {
-    return resolveWhole(name, context);
+    return resolveWhole(wanted, context);
   } catch (error) {
     if (error instanceof SessionMemoryError && error.type === "NOT_FOUND") return undefined;
     throw error;
@@ -123,7 +141,7 @@ function sessionNamed(name: string, context: ResolveContext): Session | undefine
 }
 
 /** A session that a reference may mean. */
-interface Known {
+interface Known extends Referable {
   agent: Agent;
   id: string;
   /** Its transcript and the copies of it, of which another may be newer; none where only a meta file is left. */
@@ -131,8 +149,9 @@ interface Known {
   names: string[];
 }
 
-/** Finds a named session, searching in order of cost: file names, then names. */
-function named(reference: string, { paths, cwd, subagents = false, exact }: ResolveContext): Session {
+/** Finds a named session, searching in order of cost: file names, then names, then what our stores hold. */
+function named(reference: string, context: ResolveContext): Session | (Resolved & { held: Held }) {
+  const { paths, cwd, subagents = false, exact } = context;
   const { wanted, machine } = splitMachine(reference, paths.synced);
   const found = findTranscripts(paths, { cwd, subagents: subagents || isSubagentId(wanted) }).filter(
     (file) => machine === undefined || file.machine === machine,
@@ -154,10 +173,11 @@ function named(reference: string, { paths, cwd, subagents = false, exact }: Reso
   const known = isGiven ? all.filter(({ files }) => files.length > 0) : all;
   const begins = readKnown(withBeginning(wanted, known), paths);
   if (begins.length === 1) return one(wanted, begins, paths);
-  const folded = foldName(wanted);
-  const same = known.filter(({ names }) => names.some((name) => foldName(name) === folded));
+  const same = findNamed(wanted, known);
   if (same.length > 0) return one(wanted, readKnown(same, paths), paths);
   if (begins.length > 0) return one(wanted, begins, paths);
+  const held = oneHeld(reference, context);
+  if (held) return held;
   const like = readKnown(likeName(wanted, known), paths);
   if (like.length > 0 && exact) throw notFound(wanted, { near: like.slice(0, CANDIDATES_SHOWN), paths });
   if (like.length > 0) return one(wanted, like, paths);
@@ -195,7 +215,7 @@ function byId(files: readonly TranscriptFile[]): Map<string, Known> {
   for (const file of files) {
     const { agent = "", id = "", name } = file;
     const key = recordKey({ agent, id });
-    const session = known.get(key) ?? { agent, id, files: [], names: [] };
+    const session = known.get(key) ?? newKnown({ agent, id });
     session.files.push(file);
     if (name !== undefined) session.names.push(name);
     known.set(key, session);
@@ -203,17 +223,30 @@ function byId(files: readonly TranscriptFile[]): Map<string, Known> {
   return known;
 }
 
+function newKnown({ agent, id }: Pick<Session, "agent" | "id">): Known {
+  return { agent, id, ids: [id], files: [], names: [] };
+}
+
 function withBeginning(wanted: string, known: readonly Known[]): Known[] {
-  const prefix = wanted.toLowerCase();
-  const exact = known.filter(({ id }) => id === wanted);
-  if (exact.length > 0 || wanted.length < PREFIX_MIN) return exact;
-  return known.filter(({ id }) => id.toLowerCase().startsWith(prefix));
+  const same = known.filter(({ id }) => id === wanted);
+  return same.length > 0 ? same : findBegun(wanted, known);
+}
+
+/** Returns the only session of our stores that is meant. */
+function oneHeld(wanted: string, { held, paths }: ResolveContext): (Resolved & { held: Held }) | undefined {
+  const all = findMeant(wanted, held?.(wanted) ?? []);
+  const found = [...new Map(all.map((each) => [each.session.id, each])).values()];
+  if (found.length === 0) return undefined;
+  const sessions = found.map(({ session }) => session);
+  const session = one(wanted, sessions, paths);
+  const holding = found.find((each) => each.session === session);
+  return holding && { session, held: holding };
 }
 
 /** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
 function withNames(there: ReadonlyMap<string, Known>, named: readonly NamedSession[]): Known[] {
   return named.map(({ agent, id, title, name }) => {
-    const known = there.get(recordKey({ agent, id })) ?? { agent, id, files: [], names: [] };
+    const known = there.get(recordKey({ agent, id })) ?? newKnown({ agent, id });
     return { ...known, names: [...known.names, ...[name, title].filter((each) => each !== undefined)] };
   });
 }
@@ -294,7 +327,7 @@ function noPlace(wanted: string, session: string): SessionMemoryError {
 }
 
 /** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
-function notFound(
+export function notFound(
   wanted: string,
   found?: { near: readonly Session[]; paths: PathsWithRules } | { reason: string },
 ): SessionMemoryError {

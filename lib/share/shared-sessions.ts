@@ -1,17 +1,18 @@
 /** Finds and reads others' sessions in the replica: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
 import { SessionMemoryError } from "../base/errors.ts";
+import { statUnpacked } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
-import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { overlapOf } from "../index/carry-old.ts";
-import { resolveOrIndexed, storedSteps } from "../index/held-sessions.ts";
+import { ensureIndex } from "../index/freshness.ts";
+import { heldIn, readIndexedSteps, storedSteps } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
-import { foldName, type LineRange, linesIn } from "../sessions/references.ts";
-import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
-import { hasReplica, type Store, withShared } from "../store/store.ts";
-import { type Exclusion, readRules } from "../transcripts/rules.ts";
+import type { LineRange } from "../sessions/references.ts";
+import { type Held, notFound, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
+import { type Store, withExistingStore, withShared } from "../store/store.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import type { Step } from "../transcripts/steps.ts";
 
@@ -32,69 +33,28 @@ export interface FoundShared {
   summary: string;
   tags: string[];
   observations: string | undefined;
-  /** The lines of it that the reference names. @default all */
-  lines?: LineRange | undefined;
 }
 
-const PREFIX_MIN = 4; // as of own sessions
-const CANDIDATES_SHOWN = 5; // as of own sessions
-
-/**
- * The one shared session that a reference means, with the lines that it names; undefined for none.
- *
- * @throws {SessionMemoryError} `AMBIGUOUS` when it fits several.
- */
-function findShared(
-  reference: string,
-  paths: Pick<PathsWithRules, "shared" | "rules">,
-): FoundShared | undefined {
-  const wanted = reference
-    .trim()
-    .replace(/^@@/, "")
-    .replace(/^"(.*)"$/, "$1");
-  return withShared(paths, (replica) => {
-    const exclusion = readRules(paths.rules);
-    const whole = one(wanted, { replica, exclusion });
-    if (whole) return whole;
-    const [, session, after = ""] = /^([\s\S]+):([\d-]+)$/.exec(wanted) ?? [];
-    const lines = linesIn(after);
-    const found = session === undefined || !lines ? undefined : one(session, { replica, exclusion });
-    return found && { ...found, lines };
+/** Returns the sessions that others share as references know them, without those excluded since the last pull. */
+export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
+  const { hasSession } = readRules(rules);
+  const all = withShared({ shared }, (replica) => select(replica, "true")) ?? [];
+  return all.flatMap((found) => {
+    const { reference, id, name, project } = found;
+    if (hasSession({ id, name, project }) || hasSession({ id: reference })) return [];
+    const names = name === undefined ? [] : [name];
+    return [{ session: asSession(found), storedId: reference, ids: [reference, id], names, isShared: true }];
   });
 }
 
-function one(
-  wanted: string,
-  { replica, exclusion }: { replica: Store; exclusion: Exclusion },
-): FoundShared | undefined {
-  // sessions excluded since the last pull are still there
-  const found = candidates(wanted, replica).filter(
-    ({ id, reference, name, project }) =>
-      !exclusion.hasSession({ id, name, project }) && !exclusion.hasSession({ id: reference }),
-  );
-  if (found.length <= 1) return found[0];
-  const shown = found.slice(0, CANDIDATES_SHOWN).map(({ reference, name, updatedAt }) => {
-    const age = formatAge(Math.max(0, Math.round((Date.now() - Date.parse(updatedAt)) / 1000)));
-    return `${reference}${name === undefined ? "" : ` "${oneLine(redact(name), 60)}"`} (${age} ago)`;
-  });
+/** Returns what another person's machine says of a session of theirs. */
+export function readShared({ storedId }: Held, paths: Pick<PathsWithRules, "shared">): FoundShared {
+  const [found] = withShared(paths, (replica) => select(replica, "h.stored_id = ?1", storedId)) ?? [];
+  if (found) return found;
   throw new SessionMemoryError(
-    "AMBIGUOUS",
-    `Cannot tell which shared session "${oneLine(redact(wanted), 60)}" is: it fits ${found.length}`,
-    { hint: `use an id: ${shown.join(", ")}` },
+    "NOT_FOUND",
+    `Cannot read session "${oneLine(redact(storedId), 60)}" any more`,
   );
-}
-
-/** Finds the sessions by the surest match: the whole reference, its start, the id or its start, the name. */
-function candidates(wanted: string, replica: Store): FoundShared[] {
-  const exact = select(replica, "h.stored_id = ?1 OR h.id = ?1", wanted);
-  if (exact.length > 0) return exact;
-  const [, after = wanted] = /^[^@\s]+@[^:@\s]+:(.+)$/.exec(wanted) ?? [];
-  const start = `${wanted.replace(/[\\%_]/g, (character) => `\\${character}`)}%`;
-  const begun = "h.stored_id LIKE ?1 ESCAPE '\\' OR h.id LIKE ?1 ESCAPE '\\'";
-  const found = after.length < PREFIX_MIN ? [] : select(replica, begun, start);
-  const folded = foldName(wanted);
-  if (found.length > 0 || folded === "") return found;
-  return select(replica, "s.name IS NOT NULL").filter(({ name = "" }) => foldName(name) === folded);
 }
 
 function select({ db }: Store, where: string, ...values: string[]): FoundShared[] {
@@ -108,31 +68,6 @@ function select({ db }: Store, where: string, ...values: string[]): FoundShared[
     const known = Object.entries(row).map(([name, value]) => [name, value ?? undefined]);
     return { ...Object.fromEntries(known), ...made };
   });
-}
-
-/** What a reference means: a transcript of this machine, or a session that others share. */
-type AnySession = ReturnType<typeof resolvePlace> | { shared: FoundShared };
-
-/**
- * Resolves a reference among this machine's sessions, then among others'; `<owner>@<machine>:…` among others' first.
- *
- * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
- */
-export function resolveAny(reference: string, context: ResolveContext): AnySession {
-  const { paths } = context;
-  if (!hasReplica(paths)) return resolvePlace(reference, context);
-  const named = /^(?:@@)?"?[^@\s]+@[^:@\s]+:/.test(reference.trim())
-    ? findShared(reference, paths)
-    : undefined;
-  if (named) return { shared: named };
-  try {
-    return resolvePlace(reference, context);
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
-    const shared = findShared(reference, paths);
-    if (shared) return { shared };
-    throw error;
-  }
 }
 
 /** Returns the steps of a session that others share; the pieces of a long message, which came one by one, are one. */
@@ -165,11 +100,38 @@ export interface Place {
  */
 export async function findPlace(reference: string, context: ResolveContext): Promise<Place> {
   const { paths } = context;
-  const found = await resolveOrIndexed(reference, paths, () => resolveAny(reference, context));
-  if (!("shared" in found)) return { session: found.session, lines: found.lines, steps: found.indexed };
-  const { shared } = found;
-  const steps = withShared(paths, (replica) => sharedSteps(replica, shared.reference)) ?? [];
-  return { session: asSession(shared), lines: shared.lines, steps, shared };
+  const { session, lines, held } = await resolveStored(reference, context);
+  if (held?.isShared) {
+    const shared = readShared(held, paths);
+    return {
+      session,
+      lines,
+      steps: withShared(paths, (replica) => sharedSteps(replica, held.storedId)) ?? [],
+      shared,
+    };
+  }
+  if (!held && statUnpacked(session.file)) return { session, lines };
+  await ensureIndex(paths.database, paths.rules);
+  const steps = readIndexedSteps(session.id, paths);
+  if (held && !steps) throw notFound(reference);
+  return { session, lines, steps };
+}
+
+/** Resolves a reference among transcripts, then among what the index alone holds and what others share. */
+async function resolveStored(
+  reference: string,
+  context: ResolveContext,
+): Promise<ReturnType<typeof resolvePlace>> {
+  const { paths } = context;
+  try {
+    return resolvePlace(reference, { ...context, exact: true });
+  } catch (error) {
+    const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
+    if (!isUnknown || error.details.isExcluded) throw error;
+  }
+  await ensureIndex(paths.database, paths.rules);
+  const gone = () => withExistingStore(paths.database, (store) => heldIn(store, { gone: true })) ?? [];
+  return resolvePlace(reference, { ...context, held: () => [...gone(), ...sharedHeld(paths)] });
 }
 
 /**
@@ -181,15 +143,13 @@ export async function findObserved(
   reference: string,
   context: ResolveContext,
 ): Promise<{ session: Session } | { shared: FoundShared }> {
-  const { observedSession } = await import("../observe/observe-view.ts");
-  if (!hasReplica(context.paths)) return { session: observedSession(reference, context) };
-  try {
-    const found = resolveAny(reference, context);
-    if ("shared" in found) return found;
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
-  }
-  return { session: observedSession(reference, context) };
+  const { paths } = context;
+  const { ledgersHeld } = await import("../observe/observe-view.ts");
+  const held = (wanted: string) => [...sharedHeld(paths), ...ledgersHeld(paths, wanted)];
+  const found = resolvePlace(reference, { ...context, held });
+  if (found.held?.isShared) return { shared: readShared(found.held, paths) };
+  const { session } = found;
+  return { session: statUnpacked(session.file) ? session : { ...session, file: "" } };
 }
 
 /** Returns a shared session in the shape of one whose transcript is here. */
