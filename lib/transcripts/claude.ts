@@ -3,7 +3,15 @@
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { namesIn, readJson } from "../base/files.ts";
-import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf, stringsOf } from "../base/json.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  parseRecord,
+  recordOf,
+  stringOf,
+  stringsOf,
+} from "../base/json.ts";
 import {
   type Answer,
   answerText,
@@ -25,8 +33,6 @@ import { patchText } from "./tool-call.ts";
 
 /** Beginnings of user texts that the client wrote itself. */
 const NOT_TYPED = [
-  "<command-name>",
-  "<command-message>",
   "<local-command-",
   "<bash-input>",
   "<bash-stdout>",
@@ -66,6 +72,7 @@ export const format: Format = {
 
   entries(record, { results }) {
     if (record.type === "user") return userEntries(record, results);
+    if (record.type === "queue-operation") return queuedEntries(record);
     if (record.type !== "assistant") return [];
     const { content, usage } = recordOf(record.message);
     return assistantEntries(content, results, {
@@ -203,6 +210,34 @@ function answersIn(questions: readonly unknown[], answers: JsonRecord): Answer[]
   });
 }
 
+/** The most rows that are asked what became of a queued message, and of those behind the one that took it off the queue. */
+const AHEAD = { rows: 2000, rowsTaken: 50 };
+/** Queued beside the user's words: commands, and what the client tells the agent. */
+const NOT_WORDS = /^\s*(?:<[a-z]|\/[\w:.-]+(?:\s|$))/i;
+
+/** Returns what the user typed while the agent worked: up to 2.1.49 no other row holds it. */
+function queuedEntries({ operation, content }: JsonRecord): RowEntry[] {
+  if (operation !== "enqueue" || typeof content !== "string") return [];
+  if (NOT_WORDS.test(content) || parseRecord(content) !== undefined) return [];
+  return [{ kind: "user", text: typedPart(content), counts: (later) => isTakenUp(content, later) }];
+}
+
+/** Returns whether a queued message was taken off the queue, and no row of the user's repeats it. */
+function isTakenUp(queued: string, later: Iterable<JsonRecord>): boolean {
+  const text = `\n${queued.trim()}\n`;
+  let rows = 0;
+  let taken: number | undefined;
+  for (const record of later) {
+    if (++rows > AHEAD.rows || rows - (taken ?? rows) > AHEAD.rowsTaken) break;
+    const { type, operation, content = queued } = record;
+    if (type === "user" && `\n${typedText(record).trim()}\n`.includes(text)) return false;
+    if (type !== "queue-operation" || taken !== undefined) continue;
+    if (operation === "popAll") return false; // back to where it was typed
+    if (operation === "remove" && content === queued) taken = rows;
+  }
+  return taken !== undefined;
+}
+
 /** Returns what a person typed in a user row, or "" for rows the client wrote. */
 function typedText(record: JsonRecord): string {
   if (record.isMeta === true || record.isCompactSummary === true) return "";
@@ -212,14 +247,37 @@ function typedText(record: JsonRecord): string {
   for (const block of arrayOf(content)) {
     if (!isRecord(block)) continue;
     if (block.type === "tool_result") return "";
-    const part = isTextBlock(block) && typeof block.text === "string" ? typedPart(block.text) : "";
+    if (!isTextBlock(block) || typeof block.text !== "string") continue;
+    if (COMMAND.test(block.text)) return typedCommand(block.text); // what it expands to may follow
+    const part = typedPart(block.text);
     if (part !== "") parts.push(part);
   }
   return parts.join("\n");
 }
 
+/** A slash command: of one that the client runs itself its name comes first, of one that is a prompt its message. */
+const COMMAND = /^\s*<command-(name|message)>/;
+/** Commands of the host that take words which are not for the agent. */
+const HOST_COMMANDS = new Set(
+  (
+    "add-dir agents branch cd clear color compact config context copy cost effort export fast fork help hooks ide " +
+    "keybindings login logout mcp memory model output-style permissions plugin plugins privacy-settings release-notes " +
+    "reload-plugins rename resume rewind sandbox skills stats status statusline tag tasks terminal-setup theme tui usage " +
+    "vim voice"
+  ).split(" "),
+);
+
+/** Returns the words behind a slash command, after its name without a plugin's; "" without words, and for the host's own. */
+function typedCommand(text: string): string {
+  const name = /<command-name>\/?([^<]*)<\/command-name>/.exec(text)?.[1] ?? "";
+  const words = /<command-args>([\s\S]*)<\/command-args>/.exec(text)?.[1]?.trim() ?? "";
+  const isHosts = COMMAND.exec(text)?.[1] === "name" && HOST_COMMANDS.has(name);
+  return words === "" || isHosts ? "" : `/${name.split(":").at(-1)} ${words}`;
+}
+
 function typedPart(text: string): string {
   const start = text.trimStart();
+  if (start.startsWith("<command-") && COMMAND.test(start)) return typedCommand(start);
   if (/^[<[CB]/.test(start) && NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";
   const bare = text.includes("<") ? text.replace(PUT_IN, "") : text;
   const typed = bare === text ? text : bare.trim();

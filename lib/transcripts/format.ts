@@ -32,6 +32,8 @@ export type Results = boolean | "ends";
 interface EntryOptions {
   head: Head;
   results: boolean;
+  /** The records after a byte offset, as far as they are asked for. */
+  later: (offset: number) => Iterable<JsonRecord>;
 }
 
 /** A row's identity and parent in the conversation tree. */
@@ -50,6 +52,8 @@ export interface RawEntry extends Entry {
   workdir?: string | undefined;
   /** On `user` entries that answer a tool: the user's text given the call, or "" when it is none. */
   settle?: ((call: ToolCall) => string) | undefined;
+  /** On entries that count only by what the rows behind them say: whether they do. */
+  counts?: ((later: Iterable<JsonRecord>) => boolean) | undefined;
 }
 
 /** An entry as a format reads it from a record: `readRow` adds the place, and the record's id and time. */
@@ -62,7 +66,7 @@ export interface Format {
   /** Adds what a record says of the whole session. */
   readHead(record: JsonRecord, head: Head): void;
   /** The entries of a record, in their order; those without words do not count. */
-  entries(record: JsonRecord, options: EntryOptions): RowEntry[];
+  entries(record: JsonRecord, options: Omit<EntryOptions, "later">): RowEntry[];
   /** The message that a record is a state of, where hosts write several: the last one counts. */
   messageOf?(record: JsonRecord): string | undefined;
   /** The title of a session that its user may have set: of several the first that holds a word. */
@@ -120,7 +124,7 @@ export function readRow(format: Format, record: JsonRecord, place: Place, option
     let { nth } = place;
     // One by one, without a copy more than needed: this runs for every row there is.
     for (const entry of format.entries(record, options)) {
-      if (isContent(entry))
+      if (isContent(entry) && entry.counts?.(options.later(end)) !== false)
         read.push({ line, nth: nth++, offset, end, id: rowId(record), at: rowTime(record), ...entry });
     }
     return read;

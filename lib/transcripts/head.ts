@@ -12,6 +12,7 @@ import {
   linesForward,
   type ParsedLine,
   parseLine,
+  recordsAfter,
   rowsBackward,
   rowsForward,
   withFile,
@@ -83,11 +84,12 @@ export function outermostEntries(file: string): RawEntry[] {
     const head = headIn(descriptor, size);
     if (!head) return [];
     const format = formatOf(head.agent);
+    const settings = { head, results: false, later: recordsAfter(descriptor) };
     const firstEntry = (rows: Iterable<ParsedLine>) => {
       for (const { records, damaged, offset, end, terminated } of rows) {
         if (!terminated && damaged) continue; // half written
         for (const record of records) {
-          const [entry] = readRow(format, record, { line: 0, nth: 0, offset, end }, { head, results: false });
+          const [entry] = readRow(format, record, { line: 0, nth: 0, offset, end }, settings);
           if (entry) return [entry];
         }
       }
@@ -147,8 +149,9 @@ export function validateSessionFile(file: string): Validation {
   }
   const seen = { lines: 0, records: 0, damaged: 0, notText: 0, messages: 0 };
   const format = formatOf(head?.agent ?? "plain");
-  const settings = { head: head ?? { agent: format.agent }, results: false };
   withFile(file, (descriptor) => {
+    const later = recordsAfter(descriptor);
+    const settings = { head: head ?? { agent: format.agent }, results: false, later };
     for (const line of linesForward(descriptor)) {
       seen.lines += line.count;
       const name = `line ${seen.lines}`;

@@ -332,6 +332,14 @@ export function rowsForward(descriptor: number, format: Format, from = 0): Itera
   return lastStates(linesForward(descriptor, { from }), format, true);
 }
 
+/** Returns a reader of the records of an open file after a byte offset, for what only they say of a row. */
+export function recordsAfter(descriptor: number): (offset: number) => Iterable<JsonRecord> {
+  return function* (from) {
+    for (const { bytes } of linesForward(descriptor, { from, block: BACKWARD_BLOCK_BYTES }))
+      yield* parseLine(bytes).records;
+  };
+}
+
 /** Yields the rows of an open file from its end to its start. */
 export function rowsBackward(descriptor: number, format: Format, size: number): Iterable<ParsedLine> {
   return lastStates(linesBackward(descriptor, size), format, false);

@@ -15,6 +15,7 @@ import {
   NEWLINE,
   openTranscript,
   readAt,
+  recordsAfter,
   rowsBackward,
   rowsForward,
   STATES_WITHIN,
@@ -59,7 +60,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const head = options.head ?? headIn(descriptor, sizeOf(descriptor));
     if (!head) return;
     const format = formatOf(head.agent);
-    const settings = { head, results: results !== false };
+    const settings = { head, results: results !== false, later: recordsAfter(descriptor) };
     const { offset } = progress;
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
     const checked = callCheck(head, results, earlier);
@@ -120,16 +121,15 @@ function stateKey({ id, kind, callId, text }: RawEntry): string {
 
 function entriesBefore(file: string, { head, offset }: Before, lines: number): RawEntry[] {
   const format = formatOf(head.agent);
-  return withFile(file, (descriptor) =>
-    Iterator.from(rowsBackward(descriptor, format, offset))
+  return withFile(file, (descriptor) => {
+    const settings = { head, results: false, later: recordsAfter(descriptor) };
+    return Iterator.from(rowsBackward(descriptor, format, offset))
       .take(lines)
       .flatMap(({ records, offset, end }) =>
-        records.flatMap((record) =>
-          readRow(format, record, { line: 0, nth: 0, offset, end }, { head, results: false }),
-        ),
+        records.flatMap((record) => readRow(format, record, { line: 0, nth: 0, offset, end }, settings)),
       )
-      .toArray(),
-  );
+      .toArray();
+  });
 }
 
 /**
@@ -156,13 +156,14 @@ export function* readBackward(
       return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
     };
     const size = sizeOf(descriptor);
+    const settings = { head, results: results !== false, later: recordsAfter(descriptor) };
     for (const row of rowsBackward(descriptor, format, Math.min(before ?? size, size))) {
       const { records, damaged, terminated, offset, end } = row;
       if (damaged && terminated) skipped++;
       if (damaged && !terminated) continue;
       const place = { line: 0, nth: 0, offset, end };
       const found = records.flatMap((record) => {
-        const raws = readRow(format, record, place, { head, results: results !== false });
+        const raws = readRow(format, record, place, settings);
         place.nth += raws.length;
         return raws;
       });

@@ -29,12 +29,15 @@ const NOT_TYPED: Record<Host, RegExp> = {
 export function spokenLines(file: string, host: Host): Spoken[] {
   const spoken: Spoken[] = [];
   // Codex marks typed prompts by an event that repeats them; then the event speaks, and the item it repeats does not.
-  const byEvent = host === "codex" && [...records(file)].some(({ record }) => isTypedEvent(record));
-  for (const { line, record } of records(file)) {
+  const all = [...records(file)];
+  const byEvent = host === "codex" && all.some(({ record }) => isTypedEvent(record));
+  for (const [at, { line, record }] of all.entries()) {
     if (byEvent && isTypedEvent(record))
       spoken.push({ line, kind: "user", text: squeeze(typedText(record)) });
-    const answer = host === "claude" ? squeeze(answeredToTool(record)) : "";
-    if (answer !== "") spoken.push({ line, kind: "user", text: answer });
+    const later = () => all.slice(at + 1).map((each) => each.record);
+    const waiting = record.type === "queue-operation" ? queued(record, later()) : "";
+    const other = host === "claude" ? [answeredToTool(record), askedByCommand(record), waiting] : [];
+    for (const text of other.map(squeeze)) if (text !== "") spoken.push({ line, kind: "user", text });
     const kind = speaker(record, host);
     if (!kind || (byEvent && kind === "user")) continue;
     const texts = textsOf(record, host).filter((text) => text.trim() !== "");
@@ -59,6 +62,25 @@ function answeredToTool(record: Json): string {
       return `${(answers as Json)[String(question)]}(asked: ${question}; options: ${labels})`;
     })
     .join("");
+}
+
+/** What was given to a slash command of Claude Code's, unless it is one of the host's own that the transcripts hold. */
+function askedByCommand(record: Json): string {
+  const text = textsOf(record, "claude").join("");
+  const [, path = ""] = /<command-name>\/?([\w:.-]+)<\/command-name>/.exec(text) ?? [];
+  const [, args = ""] = /<command-args>(.+)<\/command-args>/s.exec(text) ?? [];
+  const name = path.slice(path.lastIndexOf(":") + 1);
+  if (record.type !== "user" || args === "" || name === "compact" || name === "model") return "";
+  return `/${name} ${args}`;
+}
+
+/** What Claude Code had waiting and gave the agent later, if no row of the user's is the same. */
+function queued(record: Json, later: readonly Json[]): string {
+  const { type, operation, content } = record;
+  if (type !== "queue-operation" || operation !== "enqueue" || typeof content !== "string") return "";
+  if (/^\s*[<{/]/.test(content)) return "";
+  const isRepeated = later.some((row) => row.type === "user" && textsOf(row, "claude").includes(content));
+  return later.some((row) => row.operation === "remove") && !isRepeated ? content : "";
 }
 
 /** Lines that hold JSON of which nothing may ever be shown: state, progress, hooks, raw requests, meta rows. */
