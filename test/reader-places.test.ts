@@ -207,7 +207,9 @@ describe("session-reader", () => {
     using own = temporaryHome();
     const rows = Array.from({ length: 300 }, (_, i) => [
       claudeUser({ text: `request ${i} ${"words ".repeat(40)}` }),
-      ...call("Bash", { command: `git commit -m "feat: part ${i}"` }, "ok", { minute: i % 60 }),
+      ...call("Bash", { command: `git commit -m "feat: part ${i}"` }, `[main 1a2b3c4] feat: part ${i}`, {
+        minute: i % 60,
+      }),
     ]);
     writeClaude(own, { id: ID, rows: rows.flat() });
     const long = await own.run("session-reader", ID, "--outline");

@@ -5,7 +5,9 @@
 
 import { replyOf, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
+import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
+import { stepsOf } from "../transcripts/steps.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 
 /** Characters of a name; of a script without spaces about as much as eight words say. */
@@ -171,21 +173,21 @@ function linkedTitles(entries: readonly Entry[]): string[] {
 
 const TITLE = /^title:\s*(.{8,200})$|"(?:title|summary)": ?"((?:[^"\\]|\\.){8,200})"/m;
 
-/** Returns the subjects of the commits, oldest first: as git printed them, else as they were given. */
+/** Returns the subjects of the commits, oldest first: as git printed them, else as given to those that may have been made. */
 function commitSubjects(entries: readonly Entry[]): string[] {
-  const subjects = new Map<string | undefined, string>();
-  for (const { kind, tool, callId, text } of entries) {
+  return stepsOf(entries).flatMap(({ entry: { tool }, result }) => {
+    const given = tool && commitMessage(tool.target);
+    if (!tool || given === undefined) return [];
+    const [printed] = commitsOf({ tool, result });
+    const { verdict } = judgeCommand({ tool, result });
+    if (printed !== undefined || verdict === "failed" || verdict === "stopped") return printed ?? [];
     // A call is on one line: its subject ends where the body's first sentence begins.
-    const words = (tool && commitMessage(tool.target))?.split(" ");
-    const end = words?.findIndex(
+    const words = given.split(" ");
+    const end = words.findIndex(
       (word, at) => at > 2 && /^[A-Z][a-z]/.test(word) && (DOING.test(word) || BEGINS.test(word)),
     );
-    if (words) subjects.set(callId, words.slice(0, end === -1 ? undefined : end).join(" "));
-    const printed =
-      kind === "result" && subjects.has(callId) && /^\[[^\]\n]+ [0-9a-f]{7,}\] (.+)$/m.exec(text)?.[1];
-    if (printed) subjects.set(callId, printed);
-  }
-  return [...subjects.values()];
+    return words.slice(0, end === -1 ? undefined : end).join(" ");
+  });
 }
 
 /** Words that begin a sentence, beside the verbs of work. */

@@ -6,9 +6,8 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
-import { outcomeOf } from "../transcripts/calls.ts";
+import { commitsOf, judgeCommand, outcomeOf } from "../transcripts/outcome.ts";
 import type { Step } from "../transcripts/steps.ts";
-import { commitMessage } from "../transcripts/tool-call.ts";
 
 interface OutlineOptions {
   /** IANA name. */
@@ -114,10 +113,10 @@ export function workLine(steps: readonly Step[], { cwd, chars, files, each }: Wo
       for (const path of tool.paths) edited.add(shownPath(path, cwd));
     }
     if (tool?.action !== "run") continue;
-    ran++;
-    if (outcome === "failed") failed.add(oneLine(tool.target, PART_CHARS));
-    const commit = outcome === "failed" ? undefined : commitMessage(tool.target);
-    if (commit !== undefined) commits.push(oneLine(commit, PART_CHARS));
+    const { verdict } = judgeCommand({ tool, result });
+    if (verdict !== "stopped") ran++;
+    if (verdict === "failed") failed.add(oneLine(tool.target, PART_CHARS));
+    for (const subject of commitsOf({ tool, result })) commits.push(oneLine(subject, PART_CHARS));
   }
   const parts = [
     ...(edited.size > 0 ? [`edited ${listed([...edited], files)}`] : []),

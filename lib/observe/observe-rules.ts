@@ -16,11 +16,10 @@ import {
   spokenText,
 } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
-import { outcomeOf } from "../transcripts/calls.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
+import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { type Step, stepsOf } from "../transcripts/steps.ts";
-import { commitMessage } from "../transcripts/tool-call.ts";
+import { stepsOf } from "../transcripts/steps.ts";
 import {
   COMMITTED,
   DONE,
@@ -32,7 +31,7 @@ import {
 } from "./observations.ts";
 
 /** Characters kept of each text: of a longer message its beginning and end. */
-const CHARS = { message: 330, offer: 200, answer: 80, rule: 200, command: 80 };
+const CHARS = { message: 330, offer: 200, answer: 80, rule: 200, command: 80, error: 160 };
 const CAUSE = { min: 20, max: 240 };
 /** How many notes of each kind are kept of one message or stretch of work, the last ones; and steps after a failure. */
 const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
@@ -147,6 +146,8 @@ function pendingOffer(text: string): string | undefined {
 
 /** A command that failed, the first time since it last passed. */
 interface Failure {
+  /** Its first words. */
+  name: string;
   entry: Entry;
   error: string;
   /** What was done after it. */
@@ -162,11 +163,11 @@ function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
   let lastEdit: Entry | undefined;
   /** Notes a step with the failures before it that are still open. */
   const follow = (step: string, command?: string) => {
-    for (const [name, { after, isFixed }] of failures) if (!isFixed && name !== command) after.add(step);
+    for (const [other, { after, isFixed }] of failures) if (!isFixed && other !== command) after.add(step);
   };
-  for (const call of stepsOf(entries)) {
-    const { entry, result } = call;
-    const { action, target = "", paths = [] } = entry.tool ?? {};
+  for (const { entry, result } of stepsOf(entries)) {
+    const { tool } = entry;
+    const { action, target = "", paths = [] } = tool ?? {};
     // No file shows a cause again.
     if (entry.kind === "assistant") causes.push(...statedCause(entry, clean));
     if (action === "edit" && paths.length > 0) {
@@ -175,22 +176,21 @@ function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
       lastEdit = entry;
       follow(`edited ${names.join(", ")}`);
     }
-    if (action !== "run") continue;
-    const name = commandName(clean(target));
-    follow(`ran \`${name}\``, name);
-    const known = failures.get(name);
-    if (hasFailed(call)) {
-      const output = result?.text.slice(-READ_CHARS.output) ?? "";
-      const [line = "no output"] = errorLines(output, { max: 1, maxChars: 160, orAll: true });
-      if (!known || known.isFixed)
-        failures.set(name, { entry, error: clean(line), after: new Set(), isFixed: false });
-      continue;
-    }
-    if (known && result) known.isFixed = true;
-    const message = commitMessage(target);
-    if (message) commits.push(draftAt(entry, "yellow", `${COMMITTED}${clean(message)}`));
+    if (!tool || action !== "run") continue;
+    const { verdict, why, isLooking } = judgeCommand({ tool, result });
+    for (const subject of commitsOf({ tool, result }))
+      commits.push(draftAt(entry, "yellow", `${COMMITTED}${clean(subject)}`));
+    if (verdict === "stopped") continue;
+    const command = bareCommand(clean(target));
+    const name = truncate(command, CHARS.command);
+    follow(`ran \`${name}\``, command);
+    const known = failures.get(command);
+    if (known && verdict === "passed") known.isFixed = true;
+    if (verdict !== "failed" || isLooking || (known && !known.isFixed)) continue;
+    const error = truncate(clean(errorOf(result, why)), CHARS.error);
+    failures.set(command, { name, entry, error, after: new Set(), isFixed: false });
   }
-  const failed = [...failures].map(([name, failure]) => failureDraft(name, failure));
+  const failed = [...failures.values()].map(failureDraft);
   const notes = [causes, failed, commits].flatMap((drafts) => drafts.slice(-MOST.notes));
   return lastEdit
     ? [...notes, draftAt(lastEdit, "green", `Edited ${listed([...edited], MOST.files)}`)]
@@ -205,7 +205,7 @@ function statedCause(entry: Entry, clean: Clean): Draft[] {
   return cause === undefined ? [] : [draftAt(entry, "yellow", clean(cause))];
 }
 
-function failureDraft(name: string, { entry, error, after, isFixed }: Failure): Draft {
+function failureDraft({ name, entry, error, after, isFixed }: Failure): Draft {
   const steps = after.size > 0 ? [listed([...after], MOST.steps)] : [];
   const followed = [...steps, ...(isFixed ? ["it passed"] : [])].join(", ");
   const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${error}${followed && `; then ${followed}`}`;
@@ -216,27 +216,40 @@ function draftAt({ line, at }: Entry, priority: Draft["priority"], text: string)
   return { at: at ?? null, priority, text, sources: [line] };
 }
 
-/** A command that only looks: finding nothing is no failure of the work. */
-const LOOKING =
-  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|head|tail|sed -n|wc|which|type|test|\[|diff|echo|printf|pwd|stat|file|tree|jq|awk|sort|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
+/** The most error lines that are looked through for one that names the error, and characters of each. */
+const LINES_READ = 20;
+const LINE_READ = 400;
+/** Begins with an error's name; or holds one, where a "not" or a "no" need be none. */
+const NAMED_FIRST =
+  /^(?:\W*|\S*: )(?:\w*(?:error|exception)\b|fatal|panic)|^\W*[×✗✘✖❌]|: (?:fatal )?error\b/i;
+const NAMED =
+  /error|exception|fail|fatal|panic|cannot|could not|not found|no such|denied|refused|rejected|conflict/i;
 
-/** Says failure of a command whose exit code a pipe hides. */
-const FAILED = /\b[1-9]\d* (?:fail(?:ed|ures?|ing)?|errors?)\b|^(?:FAIL|npm ERR!|error\b|fatal:|Traceback)/im;
-
-function hasFailed({ entry, result }: Step): boolean {
-  const command = entry.tool?.target ?? "";
-  if (LOOKING.test(commandName(command))) return false;
-  const isPiped = /\|\s*(?:tail|head|grep|tee)\b/.test(command);
-  return outcomeOf(result) === "failed" || (isPiped && FAILED.test(result?.text.slice(-4000) ?? ""));
+/**
+ * Returns the line of a failing command's output that names the error, or the one that says that it failed: that alone
+ * where the host does not say so, since then an error may be one that was handled.
+ */
+function errorOf(result: Entry | undefined, why: string | undefined): string {
+  if (why !== undefined && !result?.isError) return why;
+  const output = result?.text.slice(-READ_CHARS.output) ?? "";
+  const reading = { max: LINES_READ, maxChars: LINE_READ };
+  const lines = errorLines(output, { ...reading, orAll: false }).filter(
+    (line) => line.includes(" ") && !/\bwarn|warning:/i.test(line),
+  );
+  const first = lines.find((line) => NAMED_FIRST.test(line)) ?? why ?? lines.find((line) => NAMED.test(line));
+  return first ?? lines[0] ?? errorLines(output, { ...reading, orAll: true })[0] ?? "no output";
 }
 
-/** Returns a command on one short line, without the directory change and variables before it and the pipe after it. */
-function commandName(command: string): string {
+/** Returns a command on one line, without the directory change and variables before it and the pipe after it. */
+function bareCommand(command: string): string {
   const first = command
     .slice(0, READ_CHARS.command)
     .trim()
     .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
     .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
-    .replace(/(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b.*))+\s*$/s, "");
-  return truncate((first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim(), CHARS.command);
+    .replace(
+      /(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b(?:"[^"]*"|'[^']*'|[^;&|"'])*))+\s*$/,
+      "",
+    );
+  return (first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim();
 }

@@ -15,8 +15,8 @@ import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
 import { readDone } from "../index/stored-rows.ts";
 import { gist, replyOf } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
+import { commitsOf, resultOf } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
-import { commitMessage } from "../transcripts/tool-call.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";
 import { commandOrTarget, isChange } from "./endings.ts";
@@ -227,7 +227,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
       ({ at }) => filter.before === undefined || at <= filter.before,
     );
     const asked = messages.find(({ who, text }) => who === "user" && replyOf(text) === undefined);
-    const done = deeds.findLast(isCommit) ?? deeds.findLast(isChange);
+    const done = deeds.findLast((deed) => commitsIn(deed).length > 0) ?? deeds.findLast(isChange);
     const last = messages.findLast(({ who }) => who === "assistant")?.line;
     // of a long message its beginning, which says what came of the work
     const closing = messages.find(({ line, who }) => who === "assistant" && line === last);
@@ -249,24 +249,20 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
   });
 }
 
-function isCommit(deed: Done): boolean {
-  return (
-    deed.kind === "command" && deed.outcome !== "failed" && commitMessage(commandOrTarget(deed)) !== undefined
-  );
+function commitsIn(deed: Done): string[] {
+  if (deed.kind !== "command") return [];
+  return commitsOf({ tool: { target: commandOrTarget(deed) }, result: resultOf(deed) });
 }
 
-/** Returns a commit with its message, or an edit. */
+/** Returns commits with their subjects, or an edit. */
 function doneRow(deed: Done, style: RowStyle): Row {
   if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
-  return deedRow(
-    { ...deed, target: "git commit" },
-    { ...style, text: commitMessage(commandOrTarget(deed)) ?? "" },
-  );
+  return deedRow({ ...deed, target: "git commit" }, { ...style, text: commitsIn(deed).join("; ") });
 }
 
 function summaryOf(messages: number, deeds: readonly Done[]): string {
   const edited = new Set(deeds.filter(isChange).map(({ target }) => target)).size;
-  const ran = deeds.filter(({ kind }) => kind === "command").length;
+  const ran = deeds.filter(({ kind, outcome }) => kind === "command" && outcome !== "rejected").length;
   const done = [
     edited > 0 ? `edited ${counted(edited, "file")}` : "",
     ran > 0 ? `ran ${counted(ran, "command")}` : "",

@@ -7,7 +7,8 @@ import { resolve } from "node:path";
 import { shortHash } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
-import type { Done, Entry, Outcome, Row, Said, ToolCall } from "./session.ts";
+import { commitLines, outcomeOf } from "./outcome.ts";
+import type { Done, Entry, Row, Said, ToolCall } from "./session.ts";
 import { callKind, onlyChanges } from "./tool-call.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
@@ -130,7 +131,7 @@ function keepEnds(
   const [to, from] = [head && wordEnd(text, head), tail ? wordStart(text, text.length - tail) : text.length];
   if (to >= from) return text;
   const [first, last] = [text.slice(0, to), text.slice(from)];
-  const between = [first && last && "…", ...(withErrors ? keptErrors(text, first, last) : [])];
+  const between = [first && last && "…", ...(withErrors ? keptLines(text, first, last) : [])];
   return copyText([first, ...between, last].filter((part) => part !== "").join("\n"));
 }
 
@@ -138,9 +139,15 @@ function keepEnds(
 const ERRORS_KEPT = 8;
 const ERROR_CHARS = 200; // a line of a terminal, twice
 
-/** Returns the error lines of a text that none of its ends holds whole, each with a mark of what is left out behind it. */
-function keptErrors(text: string, ...ends: readonly string[]): string[] {
-  const lines = errorLines(text, { orAll: false, maxChars: ERROR_CHARS, max: ERRORS_KEPT });
+/** Returns a command's error lines and commits that none of its ends holds whole, each with a mark of what is left out behind it. */
+function keptLines(text: string, ...ends: readonly string[]): string[] {
+  const errors = errorLines(text, { orAll: false, maxChars: ERROR_CHARS, max: ERRORS_KEPT });
+  const lines = [
+    ...commitLines(text)
+      .slice(0, ERRORS_KEPT)
+      .map((line) => line.slice(0, ERROR_CHARS)),
+    ...errors,
+  ];
   return lines.filter((line) => !ends.some((end) => end.includes(line))).flatMap((line) => [line, "…"]);
 }
 
@@ -230,11 +237,6 @@ function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undef
   };
 }
 
-export function outcomeOf(result: Entry | undefined): Outcome {
-  if (!result) return "unknown";
-  return result.state ?? (result.isError ? "failed" : "done");
-}
-
 /** Returns whether a call only asks the user something. */
 export function isAsking({ tool }: Pick<Done, "tool">): boolean {
   return ASKING.test(tool);
@@ -279,7 +281,7 @@ function keptResult(whole: string, { kind, outcome }: Pick<Done, "kind" | "outco
   if (text.length <= (hasFailed ? 2 * FAILED_MAX : DONE_MAX)) return text;
   const head = hasFailed ? [cutHead(text, FAILED_MAX)] : [];
   const tail = cutTail(text, hasFailed ? FAILED_MAX : DONE_MAX);
-  return [...head, ...(kind === "command" ? keptErrors(text, ...head, tail) : []), tail].join("\n");
+  return [...head, ...(kind === "command" ? keptLines(text, ...head, tail) : []), tail].join("\n");
 }
 
 /** Shortens a text to `max` UTF-16 units without splitting a character, marked with an ellipsis. */

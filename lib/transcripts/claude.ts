@@ -12,6 +12,7 @@ import {
   stringOf,
   stringsOf,
 } from "../base/json.ts";
+import { errorLines } from "./error-lines.ts";
 import {
   type Answer,
   answerText,
@@ -155,7 +156,7 @@ function readResult(block: JsonRecord, record: JsonRecord): RowEntry {
   const text = textOf(block.content);
   const { backgroundTaskId, structuredPatch } = recordOf(record.toolUseResult);
   const isError = block.is_error === true;
-  const isRejected = isError && text.startsWith(REJECTION);
+  const isRejected = isError && (text.startsWith(REJECTION) || wasNotBegun(text, record));
   return {
     kind: "result",
     text,
@@ -173,6 +174,21 @@ const REJECTION_WORDS = `${REJECTION}To tell you how to proceed, the user said:\
 /** The host's own note behind the user's words. */
 const REJECTION_NOTE =
   /\s*\n\nNote: The user's next message may contain a correction or preference\.[\s\S]*$/;
+/** What the host writes of a call that it did not begin. */
+const NOT_BEGUN =
+  /^<tool_use_error>(?:Sibling tool call errored|Cancelled\b)|^(?:This command requires approval|Claude requested permissions? to |Permission to use .{1,200} has been denied)|auto mode cannot determine the safety of/;
+
+/** Returns whether an error says that a call was never begun. From 2.0 on a plain sentence is somebody's reason to turn it down. */
+function wasNotBegun(text: string, { version }: JsonRecord): boolean {
+  if (NOT_BEGUN.test(text)) return true;
+  const isSentence = /^\p{L}[^\n]* [^\n]* [^\n]*$/u.test(text) && !text.startsWith("Exit code ");
+  return (
+    isSentence &&
+    /^[2-9]/.test(stringOf(version) ?? "") &&
+    errorLines(text, { max: 1, orAll: false }).length === 0
+  );
+}
+
 const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
 
 /** Returns what the user answered to a tool, recognised by the row's shape: an answer, a rejection's words, an approved plan. */

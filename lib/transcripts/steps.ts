@@ -5,7 +5,7 @@ import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { outcomeOf } from "./calls.ts";
+import { outcomeOf } from "./outcome.ts";
 import type { Entry } from "./session.ts";
 import { callKind, countChanges } from "./tool-call.ts";
 

@@ -183,10 +183,15 @@ function splitLines(text: string): string[] {
 const COMMIT_READ = 4000;
 const COMMIT_CHARS = 100; // git itself asks for 72
 
+/** Returns whether a command line holds a `git commit`. */
+export function namesCommit(command: string): boolean {
+  return /\bgit\b[^\n;&|]*\bcommit\b/.test(command.slice(0, COMMIT_READ));
+}
+
 /** Returns the message of a `git commit`. */
 export function commitMessage(command: string): string | undefined {
   const start = command.slice(0, COMMIT_READ);
-  if (!/\bgit\b[^\n;&|]*\bcommit\b/.test(start)) return undefined;
+  if (!namesCommit(start)) return undefined;
   // Targets are on one line: the subject ends where the body's list or blank line would begin.
   const heredoc = /<<-?\s*['"]?\w+['"]?\s+(.+)/s.exec(start);
   const quoted = /\s-[a-z]*m\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/.exec(start);

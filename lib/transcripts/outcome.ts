@@ -1,0 +1,208 @@
+/**
+ * Judges what came of a call: by the host's own sign first (an error, an exit code), then by the line that the tool itself
+ * ends with, never by a word somewhere in its output. Where neither says it, a command just ran.
+ */
+
+import { outputLines } from "./error-lines.ts";
+import type { Done, Entry, Outcome, ToolCall } from "./session.ts";
+import { commitMessage, namesCommit } from "./tool-call.ts";
+
+/** `ran`: how it ended is not known. `stopped`: it was turned down before it began, or broken off. */
+type Verdict = "passed" | "failed" | "ran" | "stopped";
+
+interface Judgement {
+  verdict: Verdict;
+  /** The line of its output that says so, where the host does not. */
+  why?: string | undefined;
+  /** Whether it only looked: that something is not there is no failure of the work. */
+  isLooking?: boolean;
+}
+
+/** Only the ends of a call: its input and the result, where the transcript holds it. */
+interface Call {
+  tool: Pick<ToolCall, "target" | "input">;
+  result: Pick<Entry, "text" | "isError" | "state"> | undefined;
+}
+
+/** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
+const READ = { command: 4000, output: 4000 };
+/** What hosts write of a command that was broken off, at either end of what it printed. */
+const BROKEN_OFF = /^(?:Exit code \d+\n)?\[Request interrupted by user|(?:^|\n)Command aborted\s*$/;
+
+/** Returns the outcome of a call as its host marks it. */
+export function outcomeOf(result: Entry | undefined): Outcome {
+  if (!result) return "unknown";
+  if (result.state === undefined && result.isError && BROKEN_OFF.test(result.text)) return "unknown";
+  return result.state ?? (result.isError ? "failed" : "done");
+}
+
+/** Returns the result of a call that is kept as a row, as far as it is judged. */
+export function resultOf({ result, outcome }: Pick<Done, "result" | "outcome">): Call["result"] {
+  if (outcome === "unknown") return undefined;
+  const state = outcome === "rejected" || outcome === "running" ? outcome : undefined;
+  return { text: result, isError: outcome === "failed", state };
+}
+
+/** Returns what came of a command. */
+export function judgeCommand({ tool, result }: Call): Judgement {
+  if (!result || result.state === "running") return { verdict: "ran" };
+  const { text, isError, state } = result;
+  if (state === "rejected" || (isError && BROKEN_OFF.test(text))) return { verdict: "stopped" };
+  const shape = shapeOf((tool.input ?? tool.target).slice(0, READ.command));
+  const said = shape.isTold ? lastWord(text) : undefined;
+  const isSearch = shape.isSeeking && exitCode(text) === 1;
+  if (isError && !isSearch) return { verdict: "failed", why: said?.why, isLooking: !shape.hasWork };
+  if (isError === false && !shape.isHidden) return { verdict: "passed" };
+  return said ?? { verdict: "ran" };
+}
+
+/** Returns the exit code that hosts write into a failing command's output; 1 where it is not there. */
+function exitCode(text: string): number {
+  const [, first, last] = /^Exit code (\d+)|Command exited with code (\d+)\s*$/.exec(text) ?? [];
+  return Number(first ?? last ?? 1);
+}
+
+/** A commit as git prints it: `[main 1a2b3c4] fix: the subject`. */
+const COMMITTED = /^\[[^\]\n]+ [0-9a-f]{7,40}\] (.+)$/gm;
+/** The flag of a commit of which git prints nothing. */
+const QUIET = /\bcommit\b[^\n;&|]*?\s(?:-[a-ln-z]*q|--quiet\b)/;
+
+/** Returns the lines by which git says that it committed. */
+export function commitLines(output: string): string[] {
+  return output.match(COMMITTED) ?? [];
+}
+
+/** Returns the subjects of the commits that a command made: as git printed them, or as given to a quiet one that passed. */
+export function commitsOf({ tool, result }: Call): string[] {
+  if (!result || !namesCommit(tool.target)) return [];
+  const printed = [...result.text.matchAll(COMMITTED)].flatMap(([, subject]) => subject ?? []);
+  if (printed.length > 0 || !QUIET.test(tool.target)) return printed;
+  const message =
+    judgeCommand({ tool, result }).verdict === "passed" ? commitMessage(tool.target) : undefined;
+  return message === undefined ? [] : [message];
+}
+
+/** Commands that only look, and the shell's own. */
+const LOOKING =
+  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|head|tail|less|sed -n|wc|which|type|command -v|test|\[|diff|cmp|echo|printf|pwd|stat|file|tree|jq|awk|sort|uniq|cd|export|source|set|sleep|true|for|while|until|if|elif|git (?:-C \S+ )?(?:status|diff|log|show|branch|ls-files|grep|blame|rev-parse))(?![\w-])/;
+/** Those of them that end with an error where they find nothing. */
+const SEEKING =
+  /^(?:sudo )?(?:e?grep|rg|ag|which|type|command -v|test|\[|diff|cmp|jq|git (?:-C \S+ )?(?:diff|grep))(?![\w-])/;
+/** Commands that print what another program has said. */
+const TELLING = /^(?:gh|glab|curl|wget|ssh|journalctl|docker (?:compose )?logs|kubectl logs)\b/;
+/** What comes before a command's own words: keywords, brackets, variables. */
+const BEFORE = /^(?:(?:do|then|else|done|fi|time|env|[A-Za-z_]\w*=\S*)(?:\s+|$)|[({})]\s*)+/;
+
+interface Shape {
+  /** Whether it does more than look. */
+  hasWork: boolean;
+  /** Whether its exit code is that of a pipe or of a later command. */
+  isHidden: boolean;
+  /** Whether its exit code may say no more than that nothing was found. */
+  isSeeking: boolean;
+  /** Whether a summary in its output can only be that of its one piece of work. */
+  isTold: boolean;
+}
+
+/** Returns what can be known of a command line from its exit code and its output. */
+function shapeOf(command: string): Shape {
+  const bare = command
+    .replace(/<<-?\s*(['"]?)(\w+)\1[\s\S]*?(?:\n\s*\2\b|$)/g, " ")
+    .replace(/"(?:[^"\\]|\\.)*"|'[^']*'/g, '""')
+    .replace(/\d?>&\d|&>>?|\d?>>?\s*\S+|\\\n/g, " ")
+    .replace(/^\s*#.*$/gm, "");
+  const shape: Shape = { hasWork: false, isHidden: false, isSeeking: false, isTold: true };
+  let work = 0;
+  let joint = "&&";
+  for (const [at, part] of bare.split(/(&&|\|\||[;\n&])/).entries()) {
+    if (at % 2 === 1) {
+      joint = joint === "&&" ? part : joint;
+      continue;
+    }
+    const stages = part.split("|").map((stage) => stage.trim().replace(BEFORE, ""));
+    const [first = ""] = stages;
+    if (first === "" && stages.length === 1) continue;
+    if (work > 0 && joint !== "&&") shape.isHidden = true;
+    joint = "&&";
+    if (SEEKING.test(stages.at(-1) ?? "")) shape.isSeeking = true;
+    if (/^(?:for|while|until|if)\b/.test(first)) shape.isHidden = true;
+    if (LOOKING.test(first)) continue;
+    work++;
+    if (stages.length > 1) shape.isHidden = true;
+    if (TELLING.test(first)) shape.isTold = false;
+  }
+  const hasWork = work > 0;
+  return { ...shape, hasWork, isTold: shape.isTold && work === 1 };
+}
+
+/** Lines by which a tool itself says that it failed: of scripts, of test runners, of compilers. */
+const SAYS_FAILED = new RegExp(
+  `^(?:${[
+    'error: script "[^"]+" exited with code [1-9]',
+    "npm (?:ERR!|error) (?:code |Lifecycle |Test failed)",
+    String.raw`\W*ELIFECYCLE\b`,
+    String.raw`make(?:\[\d+\])?: \*\*\* .*Error \d+$`,
+    "error Command failed with exit code [1-9]",
+    String.raw`error: Recipe .* failed\b`,
+    String.raw`husky - \S+ \S+ (?:exited with code|failed \(code) [1-9]`,
+    String.raw`error: could not compile\b`,
+    String.raw`BUILD FAILED\b|FAILURE: Build failed\b`,
+    String.raw`FAIL$|FAIL[\t ]+\S+(?:$|[\t ]+[\d.([])|--- FAIL: \S+ \(`,
+    String.raw`\S+\(\d+,\d+\): error TS\d+: `,
+  ].join("|")})`,
+);
+/** Longer lines are data. */
+const LINE_MAX = 160;
+const COUNT = /\b(\d+) (\p{L}+)/gu;
+/** What runners count: failures, what they ran or passed, and other things beside these. */
+const FAILURES = /^(?:fail(?:ed|s|ures?|ing)?|errors?|errored|problems?)$/i;
+const RUNS =
+  /^(?:pass(?:ed|es|ing)?|succeeded|tests?|doctests?|examples?|specs?|scenarios?|assertions?|total)$/i;
+const OTHERS =
+  /^(?:warnings?|files?|skip(?:ped|s)?|pending|todo|ignored|measured|filtered|deselected|xfailed|xpassed|suites?|informations?|suggestions?|snapshots?|expect|modules?|issues?|cancelled|flaky)$/i;
+/** What else is on a line of counts. */
+const BESIDE =
+  /\b(?:\d[\d.,]*\s?(?:ms|s|sec|seconds?|m|min)?|tests?|test (?:suites|files|result)|results?|found|summary|ok|failed|passed|finished|done|out|in|and|of|across|ran|run|total|with|time|duration|expect|calls)\b/gi;
+const TITLE = /^\W*(?:found|tests?|test (?:suites|files|result)|summary|results?)\b/i;
+
+interface Tally {
+  line: string;
+  /** Undefined where it does not count them. */
+  failures: number | undefined;
+  hasRuns: boolean;
+  /** Whether it can be nothing but a summary. */
+  isSummary: boolean;
+}
+
+/** Returns what a line counts that holds counts and nothing else. */
+function tallyOf(raw: string): Tally | undefined {
+  if (raw.length > LINE_MAX || !/\d/.test(raw)) return undefined;
+  const line = raw
+    .replace(/^[#ℹ] (\w+) (\d+)$/, "$2 $1")
+    .replace(/\b(Tests run|Failures|Errors|Skipped): (\d+)/g, "$2 $1");
+  let [failures, counts, hasRuns]: [number | undefined, number, boolean] = [undefined, 0, false];
+  const rest = line.replace(COUNT, (whole, count: string, noun: string) => {
+    if (FAILURES.test(noun)) failures = (failures ?? 0) + Number(count);
+    else if (RUNS.test(noun)) hasRuns = true;
+    else if (!OTHERS.test(noun)) return whole;
+    counts++;
+    return " ";
+  });
+  if (counts === 0 || /\p{L}/u.test(rest.replace(BESIDE, " "))) return undefined;
+  return { line, failures, hasRuns, isSummary: counts > 1 || TITLE.test(line) };
+}
+
+/** Returns how the tool itself says that it ended; undefined where it does not. */
+function lastWord(output: string): Judgement | undefined {
+  const lines = outputLines(output.slice(-READ.output));
+  const tallies = lines.flatMap((line) => tallyOf(line) ?? []);
+  // Some runners print one count a line: that of failures is one beside that of passes.
+  const isRunner = tallies.some(({ hasRuns }) => hasRuns);
+  const summaries = tallies.filter(
+    ({ failures, isSummary }) => failures !== undefined && (isSummary || isRunner),
+  );
+  const failing = summaries.find(({ failures }) => failures !== 0);
+  const why = failing?.line.replace(/^\W+|[\s=]+$/g, "") ?? lines.find((line) => SAYS_FAILED.test(line));
+  if (why !== undefined) return { verdict: "failed", why };
+  return summaries.length > 0 ? { verdict: "passed" } : undefined;
+}

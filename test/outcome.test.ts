@@ -1,0 +1,153 @@
+/** What came of a command: judged by the host's sign and the tool's own last word, never by a word in its output. */
+
+import { describe, expect, test } from "bun:test";
+import { commitsOf, judgeCommand } from "../lib/transcripts/outcome.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { homePerTest, writeClaude } from "./support/home.ts";
+import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
+
+function verdict(command: string, text: string, isError: boolean | undefined = false): string {
+  const { verdict, why } = judgeCommand({
+    tool: { target: command },
+    result: { text, isError, state: undefined },
+  });
+  return why === undefined ? verdict : `${verdict}: ${why}`;
+}
+
+const HANDLED = "[Routes] Error in POST /api: expect(status).toBe(202)\nerror: Job queue is full\n";
+
+describe("a command whose exit code is known", () => {
+  test.each<[string, string, boolean, string]>([
+    ["npm test", "anything at all, error or not", false, "passed"],
+    ["npm test 2>&1", `${HANDLED} 3 fail`, false, "passed"],
+    ["cd app && npm test", "", false, "passed"],
+    ["npm test", "", true, "failed"],
+    ["cd app && npm test 2>&1", "Exit code 1\n1351 pass\n0 fail", true, "failed"],
+    ["grep -rn needle src", "", true, "ran"],
+    ["cat notes.txt", "Exit code 1\ncat: notes.txt: No such file", true, "failed"],
+    ["npm run build && grep -c x dist/a.js", "Exit code 1\n0", true, "ran"],
+    ["npm run build && grep -c x dist/a.js", "Exit code 2\ngrep: dist/a.js: No such file", true, "failed"],
+  ])("%p ending in %p (error: %p): %s", (command, text, isError, expected) => {
+    expect(verdict(command, text, isError)).toBe(expected);
+  });
+});
+
+describe("a command whose exit code a pipe or a later command hides", () => {
+  test.each<[string, string, string]>([
+    [
+      "bun test 2>&1 | tail -20",
+      `${HANDLED} 1351 pass\n 0 fail\nRan 1351 tests across 61 files. [910.00ms]`,
+      "passed",
+    ],
+    [
+      "bun test 2>&1 | tail -20",
+      `${HANDLED} 1350 pass\n 1 fail\nRan 1351 tests across 61 files.`,
+      "failed: 1 fail",
+    ],
+    [
+      "mix test | tail -3",
+      "14 doctests, 297 tests, 11 failures",
+      "failed: 14 doctests, 297 tests, 11 failures",
+    ],
+    ["pytest | tail -1", "==== 3 failed, 3 passed in 0.42s ====", "failed: 3 failed, 3 passed in 0.42s"],
+    ["cargo test | tail", "test result: ok. 8 passed; 0 failed; 0 ignored; finished in 0.01s", "passed"],
+    [
+      "npx jest | tail",
+      "Tests:       2 failed, 10 passed, 12 total",
+      "failed: Tests:       2 failed, 10 passed, 12 total",
+    ],
+    ["go test ./... | tail -5", "ok  \tshop/a\t0.1s\nFAIL\tshop/b\t0.2s\nFAIL", "failed: FAIL\tshop/b\t0.2s"],
+    ["bun run lint | tail -5", "Checked 9 files. No fixes applied.", "ran"],
+    [
+      "bun run lint | tail -5",
+      "Checked 9 files. No fixes applied.\nFound 2 errors.",
+      "failed: Found 2 errors.",
+    ],
+    ["npx tsc --noEmit | head", "src/a.ts(1,2): error TS2322: no", "failed: src/a.ts(1,2): error TS2322: no"],
+    ["bun test | head -5", HANDLED, "ran"],
+    ["npm test || true", "done with 1 error", "ran"],
+    ["npm run a; npm run b", " 3 pass\n 1 fail", "ran"],
+    ["bun test | tail -3; echo done", " 3 pass\n 1 fail\ndone", "failed: 1 fail"],
+    ["cat test.log | tail", " 3 pass\n 1 fail", "passed"],
+    ["gh run view 7 --log | tail", " 3 pass\n 1 fail", "ran"],
+    ["python3 report.py | tail", "12 errors", "ran"],
+  ])("%p printing %p: %s", (command, text, expected) => {
+    expect(verdict(command, text)).toBe(expected);
+  });
+});
+
+test("a call that was turned down, broken off or is still running has not failed", () => {
+  const judged = (text: string, state?: "rejected" | "running") =>
+    judgeCommand({ tool: { target: "npm test" }, result: { text, isError: true, state } }).verdict;
+  expect(judged("no", "rejected")).toBe("stopped");
+  expect(judged("started", "running")).toBe("ran");
+  expect(judged("Checking …\n\n\nCommand aborted")).toBe("stopped");
+  expect(judged("Exit code 137\n[Request interrupted by user for tool use]")).toBe("stopped");
+  expect(judgeCommand({ tool: { target: "npm test" }, result: undefined }).verdict).toBe("ran");
+});
+
+test.each<[string, string, boolean, string[]]>([
+  [
+    'git add -A && git commit -m "given"',
+    "checks …\n[main 1a2b3c4] printed\n 1 file changed",
+    false,
+    ["printed"],
+  ],
+  ['git commit -m "a" && git commit -m "b"', "[x 1a2b3c4] a\n[x (root) 5d6e7f8] b", false, ["a", "b"]],
+  ['git commit -m "given" && git push', "[main 1a2b3c4] given\nfatal: no upstream", true, ["given"]],
+  ['git commit -m "given"', "husky - pre-commit script failed (code 1)", true, []],
+  ['wrapper git commit -m "given"', "ok\nFAILED: git commit\n 6 fail", false, []],
+  ["git commit -qm 'quiet'", "", false, ["quiet"]],
+  ["git commit -qm 'quiet' | cat", "", false, []],
+  ["cat notes.txt", "[main 1a2b3c4] not a commit", false, []],
+])("%p printing %p (error: %p) commits %p", (command, text, isError, expected) => {
+  expect(commitsOf({ tool: { target: command }, result: { text, isError, state: undefined } })).toEqual(
+    expected,
+  );
+});
+
+describe("a session with a commit that a hook stopped and a test run that handled errors", () => {
+  const home = homePerTest();
+  const id = uuidFrom("judged");
+  const context = () => ({ sessionId: id, cwd: home.project, at: secondsAgo(90) });
+  const run = (callId: string, command: string, content: string, isError = false): Row[] => [
+    ...claudeAssistant({ ...context(), tools: [{ name: "Bash", input: { command }, id: callId }] }),
+    claudeToolResult({ ...context(), toolUseId: callId, content, isError }),
+  ];
+  const commit = (message: string) => `git commit -m "$(cat <<'EOF'\n${message}\n\nThe body.\nEOF\n)"`;
+
+  test("is told truly by its outline, its observations, its name and the day's list", async () => {
+    const rows = [
+      claudeUser({ ...context(), text: "mend the zeppelin totals" }),
+      ...run("c1", "bun test 2>&1 | tail -20", `${HANDLED} 1351 pass\n 0 fail`),
+      ...run(
+        "c2",
+        commit("fix: stopped by a hook"),
+        "Exit code 1\nhusky - pre-commit script failed (code 1)",
+        true,
+      ),
+      ...run("c3", commit("fix: lost in a wrapper"), "ok\nFAILED: git commit"),
+      ...run("c9", "git commit -am later", "please add the exporter first", true),
+      ...run("c4", "npm run check", "<tool_use_error>Sibling tool call errored</tool_use_error>", true),
+      ...run(
+        "c5",
+        commit("fix: given"),
+        `[main 1a2b3c4] fix: add the zeppelin totals\n${"a hook says\n".repeat(90)}`,
+      ),
+      ...claudeAssistant({ ...context(), text: "Both are mended." }),
+    ];
+    writeClaude(home, { id, rows });
+    expect(await home.ok("session-reader", id, "--outline")).toMatch(
+      /\n {2}ran 4 commands; failed: git commit .*; committed: fix: add the zeppelin totals\n/,
+    );
+    const observed = await home.ok("observe-compact", id, "--observe", "--render");
+    expect(observed.match(/✅ Committed: .*(?= \[)|`[^`]+` failed: .*?(?=;| \[)/g)).toEqual([
+      "`git commit -m \"$(cat <<'EOF' fix: stopped by a hook The body. EOF )\"` failed: husky - pre-commit script failed (code 1)",
+      "✅ Committed: fix: add the zeppelin totals",
+    ]);
+    expect(await home.ok("index-meta", id, "--force")).toMatch(/zeppelin totals/i);
+    expect(await home.ok("search", "--after", "1h")).toMatch(
+      /L12 \[Bash git commit .*\] fix: add the zeppelin totals/,
+    );
+  });
+});
