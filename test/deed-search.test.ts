@@ -470,11 +470,16 @@ test("rows that the user took back are marked in every answer", async () => {
     ],
   });
   const run = async (...args: string[]) => (await own.run("search", ...args)).stdout;
-  for (const args of [["zebra idea like"], ["zebra idea like", "--full"], ["--file", "notes/zebra.md"]]) {
+  for (const args of [
+    ["zebra idea like"],
+    ["zebra idea not like at all"],
+    ["zebra idea like", "--full"],
+    ["--file", "notes/zebra.md"],
+  ]) {
     const text = await run(...args);
     expect(text).toContain("L3 (rewound) User: I very much like");
     expect(text).not.toContain("L4 (rewound)");
-    expect(text.indexOf("L4 User: I do not like")).toBeGreaterThan(0);
+    expect(text.split("L4 User: I do not like")).toHaveLength(2);
   }
   for (const args of [
     ["like very much", "--speaker", "user"],

@@ -66,12 +66,16 @@ export function withHolding(
       ) ?? []
     );
   });
-  const holdingRows = holding.map(
-    ({ line, who, text }) =>
-      rows.find((row) => row.line === line) ?? { line, who, text: oneLine(clean(text), HOLDING_CHARS) },
-  );
-  const others = rows.slice(first).filter((row) => !holdingRows.includes(row));
-  return [...rows.slice(0, first), ...new Map(holdingRows.map((row) => [row.line, row])).values(), ...others];
+  const before = rows.slice(0, first);
+  const moved = new Map<number, Row>();
+  for (const { line, who, text } of holding) {
+    const isSame = (row: Row) => row.line === line && row.who === who;
+    // the best row of a hit may be the one that holds: it is first already
+    if (before.some(isSame)) continue;
+    moved.set(line, rows.find(isSame) ?? { line, who, text: oneLine(clean(text), HOLDING_CHARS) });
+  }
+  const holds = [...moved.values()];
+  return [...before, ...holds, ...rows.slice(first).filter((row) => !holds.includes(row))];
 }
 
 /** Returns the messages of chunks given in order; the pieces of a long message are one row. */
