@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
+import { renderObservations } from "../lib/observe/render-observations.ts";
+import type { Entry } from "../lib/transcripts/session.ts";
 import {
   conversation,
   entry,
@@ -58,6 +60,109 @@ test.each([
   ];
   await observe(observing(conversation(turns), { records }));
   expect(openThreads(foldLedger(records))).toHaveLength(open);
+});
+
+const OPEN: [name: string, turns: (Turn | Entry)[], open: string[]][] = [
+  [
+    "another request ends one, also where the answer to it asked something",
+    [
+      ["user", "fix the login"],
+      ["edit", "src/a.ts"],
+      ["assistant", "It works. Shall I write a changelog entry for it?"],
+      ["user", "add the logout button to the header"],
+    ],
+    ["User: add the logout button to the header"],
+  ],
+  [
+    "an answer to what was asked keeps it open",
+    [
+      ["user", "fix the login"],
+      ["assistant", "Shall I drop the old sessions table?"],
+      ["user", "yes, drop the table"],
+    ],
+    ["User: fix the login", "User: yes, drop the table (to: Shall I drop the old sessions table?)"],
+  ],
+  [
+    "a choice in a dialog keeps open what it belongs to, and asks for nothing",
+    [
+      ["user", "add a store"],
+      ["assistant", "I ask which one first."],
+      entry(4, {
+        kind: "user",
+        text: "SQLite\n(asked: Which store?; options: SQLite | Files)",
+        callId: "ask1",
+      }),
+    ],
+    ["User: add a store"],
+  ],
+  [
+    "a dialog that waits leaves open what was asked for",
+    [
+      ["user", "add a store"],
+      ["assistant", "I ask which one first."],
+    ],
+    ["User: add a store"],
+  ],
+  [
+    "thanks for work that failed end nothing",
+    [
+      ["user", "deploy the shop"],
+      ["run", "make deploy", "Exit code 2\nmake: *** [deploy] Error 2", true],
+      ["assistant", "The deployment failed."],
+      ["user", "ok"],
+    ],
+    ["User: deploy the shop"],
+  ],
+  [
+    "a commit ends the request for one",
+    [
+      ["user", "fix the login"],
+      ["edit", "src/a.ts"],
+      ["assistant", "It works."],
+      ["user", "great, now commit all changes please"],
+      ["run", "git commit -am 'fix: login'", "[main 1a2b3c4] fix: login"],
+    ],
+    [],
+  ],
+  [
+    "a commit that a hook stopped does not",
+    [
+      ["user", "commit it then"],
+      ["run", "git commit -am 'fix: login'", "Exit code 1\nhusky - pre-commit script failed (code 1)", true],
+    ],
+    ["User: commit it then"],
+  ],
+  [
+    "nor does a commit end a request for more than one",
+    [
+      ["user", "commit and update the changelog when you're done"],
+      ["run", "git commit -am 'fix: login'", "[main 1a2b3c4] fix: login"],
+    ],
+    ["User: commit and update the changelog when you're done"],
+  ],
+];
+test.each(OPEN)("%s", async (_, turns, open) => {
+  const entries = turns.flatMap((turn, at) =>
+    "kind" in turn ? [turn] : conversation([turn], { from: at * 2 + 2 }),
+  );
+  const records: LedgerRecord[] = [];
+  await observe(observing(entries, { records }));
+  expect(openThreads(foldLedger(records)).map(({ text }) => text)).toEqual(open);
+  const rendered = renderObservations(records) ?? "";
+  expect(rendered).not.toMatch(/wait for the user|[Nn]othing asked for/);
+  expect(rendered.includes("- No request is noted as open: go by the last messages")).toBe(open.length === 0);
+});
+
+test("a commit ends a request that an earlier step noted", async () => {
+  const entries = conversation([
+    ["user", "commit it then"],
+    ["run", "git commit -am 'fix: login'", "[main 1a2b3c4] fix: login"],
+  ]);
+  const records: LedgerRecord[] = [];
+  await observe(observing(entries.slice(0, 1), { records }));
+  expect(openThreads(foldLedger(records))).toHaveLength(1);
+  await observe(observing(entries, { records }));
+  expect(openThreads(foldLedger(records))).toEqual([]);
 });
 
 test("a request is settled in a later step than it was made in", async () => {

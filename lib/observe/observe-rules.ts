@@ -54,17 +54,21 @@ export function observeByRule(entries: readonly Entry[], { memory, clean, earlie
   const closed = new Set<Draft & { id?: string }>();
   const drafts: Draft[] = [];
   let answer = earlier ?? (memory.coversTo > 0 ? "" : undefined);
+  let isFailing = false;
   for (const part of parts(entries)) {
     const [prompt] = part;
     if (prompt?.kind === "user") {
       const said = promptDrafts(prompt, { answer, clean });
-      if (settles(prompt.text, answer)) for (const thread of open.splice(0)) closed.add(thread);
+      if (settles(prompt, { answer, isFailing })) for (const thread of open.splice(0)) closed.add(thread);
       open.push(...said.filter(({ thread }) => thread));
       drafts.push(...said);
       answer = undefined;
     }
-    drafts.push(...workNotes(part, clean).toSorted(byLine));
-    if (part.some(({ kind }) => kind !== "user")) answer = lastWords(part) ?? "";
+    const work = workNotes(part, clean);
+    drafts.push(...work.notes.toSorted(byLine));
+    if (part.some(({ kind }) => kind !== "user"))
+      [answer, isFailing] = [lastWords(part) ?? "", work.isFailing];
+    if (work.hasCommitted) for (const thread of open.filter(asksToCommit)) closed.add(thread);
   }
   return {
     drafts,
@@ -97,10 +101,28 @@ function parts(entries: readonly Entry[]): Entry[][] {
   return found;
 }
 
-/** Returns whether a new message shows that what was asked for before is done. */
-function settles(text: string, answer: string | undefined): boolean {
-  if (answer === undefined) return false; // nobody worked on it yet
-  return replyOf(text) !== "goesOn" && !isCorrection(text) && pendingQuestion(answer) === undefined;
+interface Before {
+  /** The assistant's last words before a message; undefined where nobody worked on what was asked for. */
+  answer: string | undefined;
+  /** Whether a command failed last. */
+  isFailing: boolean;
+}
+
+/** Returns whether a message ends what was asked for before: by another request, or by thanks for work that went well. */
+function settles({ text, callId }: Entry, { answer, isFailing }: Before): boolean {
+  if (answer === undefined || callId !== undefined) return false; // an answer to a dialog belongs to what goes on
+  const reply = replyOf(text);
+  if (reply === "goesOn" || isCorrection(text) || (reply !== undefined && isFailing)) return false;
+  const offer = pendingOffer(answer);
+  return offer === undefined || (reply === undefined && !isAnswer(text, offer));
+}
+
+/** Asks for a commit and nothing else: that one was made settles it. */
+const COMMIT_ALONE =
+  /^User: (?:(?:ok(?:ay)?|yes|now|please|then|great|and|git|just|add|commit|it|this|that|them|everything|all|of|the|your|these|changes?|work|files?)(?:[\s,.!]+|$))+$/i;
+
+function asksToCommit({ text }: Draft): boolean {
+  return /\bcommit\b/i.test(text) && COMMIT_ALONE.test(text);
 }
 
 function promptDrafts(
@@ -124,8 +146,9 @@ function promptDrafts(
   const isTold = isAnswering || rules.length > 0 || said.some(isDecision) || isCorrection(prompt.text);
   const draft = draftAt(prompt, isTold ? "red" : "yellow", `User: ${text}${to}`);
   if (isShort && rules.length > 0) draft.rule = true;
-  // A word alone ("start") and an assent ask for nothing further, and a rule for nothing now.
-  if (!reply && whole.includes(" ") && rules.length < Math.max(said.length, 1)) draft.thread = true;
+  // A word alone ("start"), an assent and an answer ask for nothing further, and a rule for nothing now.
+  const asks = !reply && !isChoice(prompt) && whole.includes(" ");
+  if (asks && rules.length < Math.max(said.length, 1)) draft.thread = true;
   const cut = isShort ? [] : rules.map((rule) => excerpt(clean(rule), CHARS.rule));
   const hidden = [...new Set(cut)].filter((rule) => !text.includes(rule)).slice(0, MOST.rules);
   const inside = (rule: string): Draft => ({
@@ -133,6 +156,11 @@ function promptDrafts(
     rule: true,
   });
   return [draft, ...hidden.map(inside)];
+}
+
+/** Returns whether a message is an answer to a dialog: a choice, or a plan that was approved. */
+function isChoice({ text, callId }: Entry): boolean {
+  return callId !== undefined && /\n\(asked: |^Approved the plan\b/.test(text);
 }
 
 /** Returns the question that a text ends with, after what it proposed where the question alone does not say that. */
@@ -155,8 +183,16 @@ interface Failure {
   isFixed: boolean;
 }
 
-/** Returns the notes on a stretch of work, in no order. */
-function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
+interface Work {
+  /** In no order. */
+  notes: Draft[];
+  /** Whether a command failed and did not pass since. */
+  isFailing: boolean;
+  hasCommitted: boolean;
+}
+
+/** Returns the notes on a stretch of work. */
+function workNotes(entries: readonly Entry[], clean: Clean): Work {
   const failures = new Map<string, Failure>();
   const [causes, commits]: [Draft[], Draft[]] = [[], []];
   const edited = new Set<string>();
@@ -192,9 +228,9 @@ function workNotes(entries: readonly Entry[], clean: Clean): Draft[] {
   }
   const failed = [...failures.values()].map(failureDraft);
   const notes = [causes, failed, commits].flatMap((drafts) => drafts.slice(-MOST.notes));
-  return lastEdit
-    ? [...notes, draftAt(lastEdit, "green", `Edited ${listed([...edited], MOST.files)}`)]
-    : notes;
+  if (lastEdit) notes.push(draftAt(lastEdit, "green", `Edited ${listed([...edited], MOST.files)}`));
+  const isFailing = [...failures.values()].some(({ isFixed }) => !isFixed);
+  return { notes, isFailing, hasCommitted: commits.length > 0 };
 }
 
 /** Returns the first cause that an agent's message states. */

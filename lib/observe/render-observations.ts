@@ -101,7 +101,7 @@ function sideNotes(
   const read = [...(earlier?.read ?? []), ...files.read].filter((path) => !modified.has(path));
   return [
     { opening: "## Open Threads", lines: threadLines(threads) },
-    { opening: "## Next Action Bias", lines: [threads.length > 0 ? GO_ON : WAIT] },
+    { opening: "## Next Action Bias", lines: [threads.length > 0 ? GO_ON : NO_KNOWN] },
     // by UTF-16 units, so that no machine's locale changes the order
     { opening: "<read-files>", lines: [...new Set(read)].sort() },
     { opening: "<modified-files>", lines: [...modified].sort() },
@@ -113,8 +113,9 @@ function isNeededNext({ opening, lines }: Side): boolean {
 }
 
 const NO_THREAD = "- none";
-const WAIT = "- Nothing asked for is left open: wait for the user";
-/** Only the user's next words settle a request by rule: the answer may already be there. */
+/** A dialog may wait, or the last thing that was asked for have failed. */
+const NO_KNOWN = "- No request is noted as open: go by the last messages";
+/** By rule a request is mostly settled by the user's next one: the answer may already be there. */
 const GO_ON = "- Go on with the last open thread, unless it was answered since";
 
 function threadLines(threads: readonly Observation[]): string[] {
