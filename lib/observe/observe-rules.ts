@@ -257,7 +257,7 @@ const LINES_READ = 20;
 const LINE_READ = 400;
 /** Begins with an error's name; or holds one, where a "not" or a "no" need be none. */
 const NAMED_FIRST =
-  /^(?:\W*|\S*: )(?:\w*(?:error|exception)\b|fatal|panic)|^\W*[×✗✘✖❌]|: (?:fatal )?error\b/i;
+  /^(?:[\s*(#>-]*|\S*: )(?:\w*(?:error|exception)\b|fatal|panic)|^\W*[×✗✘✖❌]|: (?:fatal )?error\b/i;
 const NAMED =
   /error|exception|fail|fatal|panic|cannot|could not|not found|no such|denied|refused|rejected|conflict/i;
 

@@ -109,7 +109,7 @@ function shapeOf(command: string): Shape {
   const bare = command
     .replace(/<<-?\s*(['"]?)(\w+)\1[\s\S]*?(?:\n\s*\2\b|$)/g, " ")
     .replace(/"(?:[^"\\]|\\.)*"|'[^']*'/g, '""')
-    .replace(/\d?>&\d|&>>?|\d?>>?\s*\S+|\\\n/g, " ")
+    .replace(/\d?>&\d|&>>?|\d?>>?\s*\S+|\\[\n;&|]/g, " ")
     .replace(/^\s*#.*$/gm, "");
   const shape: Shape = { hasWork: false, isHidden: false, isSeeking: false, isTold: true };
   let work = 0;
