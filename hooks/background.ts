@@ -22,7 +22,7 @@ import { observeSession } from "../lib/observe/observe-session.ts";
 import { findTranscripts } from "../lib/sessions/places.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { namedSessions, readRecord, readRecords, recordKey } from "../lib/sessions/record.ts";
-import { isExcluded, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
+import { listSessions, visibleSessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
 import { updateCopies } from "../lib/transcripts/hosts.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
@@ -81,9 +81,8 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
   if (!statUnpacked(asked.file)) return; // nothing was said
   const { paths, settings } = config;
-  const session = sessionAt(asked.file, paths);
-  // No transcript, or excluded.
-  if (!session || isExcluded(session, { paths, exclude: settings.exclude })) return;
+  const session = visibleSessionAt(asked.file, paths);
+  if (!session) return;
   if (asked.save && settings.notes.onClear) await perform("save", () => save(asked, session, config));
   await perform("index", () => index(session, config));
   if (asked["index-only"]) return;
@@ -157,8 +156,7 @@ async function followOld(config: Config, source: string): Promise<void> {
     );
     // Read while nobody waits: the first prompt with a reference would read every title.
     namedSessions(paths, findTranscripts(paths));
-    const { exclude } = settings;
-    const sessions = listSessions(paths).filter((session) => !isExcluded(session, { paths, exclude }));
+    const sessions = listSessions(paths);
     const known = readRecords(paths);
     const nameless = sessions.filter(
       (session) => !isKnownNotDue(session, known.get(recordKey(session)), config),

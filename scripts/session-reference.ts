@@ -33,7 +33,7 @@ import {
   resolvePlace,
   resolveSession,
 } from "../lib/sessions/resolve.ts";
-import { isExcluded, sessionAt } from "../lib/sessions/sessions.ts";
+import { visibleSessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
 import type { FoundShared, Place } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
@@ -256,19 +256,14 @@ async function answerTo(
 }
 
 /** Returns the sessions that a session came from, nearest first. */
-async function ancestorsOf(
-  session: Session,
-  count: number,
-  { paths, settings: { exclude } }: ReferenceOptions,
-): Promise<Session[]> {
+async function ancestorsOf(session: Session, count: number, { paths }: ReferenceOptions): Promise<Session[]> {
   if (count === 0) return [];
   const { parentFile } = await import("../lib/sessions/listing.ts");
   const line = [session];
   while (line.length <= count) {
     const file = parentFile(line.at(-1) ?? session);
-    const parent = file === undefined ? undefined : sessionAt(file, paths);
+    const parent = file === undefined ? undefined : visibleSessionAt(file, paths);
     if (!parent || line.some((known) => known.file === parent.file)) break;
-    if (isExcluded(parent, { paths, exclude })) break;
     line.push(parent);
   }
   return line.slice(1);

@@ -64,6 +64,38 @@ test("outside the rooms that know hosts no file of lib/ names one", () => {
   expect(files).toEqual([]);
 });
 
+/**
+ * Who may ask what is excluded: the gate to transcripts, and each store at the place where its sessions come out or go in. What
+ * forgets asks which sessions an entry fits.
+ */
+const ASKING = [
+  ...[
+    "activity/seen.ts",
+    "activity/updates.ts",
+    "forget/forget.ts",
+    "index/carry-index.ts",
+    "index/indexing.ts",
+  ],
+  ...["naming/welcome.ts", "search/search-filters.ts", "sessions/exclusions.ts", "sessions/gate.ts"],
+  ...[
+    "sessions/record.ts",
+    "share/outgoing.ts",
+    "share/pull.ts",
+    "share/share.ts",
+    "share/shared-sessions.ts",
+  ],
+  ...["transcripts/database.ts", "transcripts/rules.ts"],
+];
+
+test("whoever lists, opens or names sessions gets them through the gate: no other file asks what is excluded", () => {
+  const files = readdirSync(join(ROOT, "lib"), { recursive: true, encoding: "utf8" }).filter(
+    (file) =>
+      file.endsWith(".ts") &&
+      /\b(?:hasSession|readExclusion)\b/.test(readFileSync(join(ROOT, "lib", file), "utf8")),
+  );
+  expect(files.toSorted()).toEqual(ASKING.toSorted());
+});
+
 /** Every rule of a room in biome.json must name all the rooms after it, or the order is not held. */
 test("lint keeps each room from importing the rooms after it", () => {
   const order = rooms();

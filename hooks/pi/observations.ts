@@ -7,7 +7,6 @@
 import { numberOf, recordOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
 import type { Settings } from "../../lib/config/config.ts";
-import { currentExclude } from "../../lib/config/config.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
@@ -157,14 +156,14 @@ export async function readForObserving(state: PiState, context: PiContext) {
   const { config } = state;
   const session = await currentSession(context);
   if (!session) return undefined;
-  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { isExcluded }, { redactor }] = await Promise.all([
+  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { reopenGate }, { redactor }] = await Promise.all([
     import("../../lib/observe/ledger.ts"),
     import("../../lib/observe/observe-session.ts"),
-    import("../../lib/sessions/sessions.ts"),
+    import("../../lib/sessions/gate.ts"),
     import("../../lib/redact/redact.ts"),
   ]);
   const { paths, settings } = config;
-  if (isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) })) return undefined;
+  if (!reopenGate(paths, settings.exclude).admits(session)) return undefined;
   // From pi's own leaf: when two instances write one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });

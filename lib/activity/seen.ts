@@ -114,10 +114,7 @@ async function newlySeen(
           isHidden: (session) => {
             const from = sharedBy(session);
             if (from && own && isHeld(own, from.id)) return true;
-            return (
-              rules.hasSession(session) ||
-              (from !== undefined && rules.hasSession({ ...session, id: from.id }))
-            );
+            return rules.hasSession({ ...session, hostId: from?.id });
           },
           originOf: (session) => {
             const owner = sharedBy(session)?.owner ?? "";

@@ -210,8 +210,7 @@ function isSharedOut(
   { id, name, project }: Pick<SharedNews, "id" | "name" | "project">,
   rules: Rules,
 ): boolean {
-  const known = { name: name ?? undefined, project };
-  return rules.hasSession({ id, ...known }) || rules.hasSession({ id: id.replace(/^[^:]*:/, ""), ...known });
+  return rules.hasSession({ id, hostId: id.replace(/^[^:]*:/, ""), name: name ?? undefined, project });
 }
 
 /** Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change. */

@@ -4,7 +4,7 @@
  */
 
 import type { Settings } from "../config/config.ts";
-import { storedExclusion } from "../sessions/sessions.ts";
+import { storedGate } from "../sessions/gate.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
@@ -179,9 +179,9 @@ function emptyLog({ db }: Store): boolean {
 export function removeExcluded(store: Store, settings: Pick<Settings, "redact" | "exclude">): void {
   const { sessions, projects } = settings.exclude;
   if (sessions.length + projects.length === 0) return;
-  const isExcluded = storedExclusion(readRules(settings));
+  const isAdmitted = storedGate(readRules(settings));
   for (const session of heldSessions(store)) {
-    if (isExcluded(session)) removeSession(store, { number: session.number, id: session.storedId });
+    if (!isAdmitted(session)) removeSession(store, { number: session.number, id: session.storedId });
   }
 }
 

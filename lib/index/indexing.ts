@@ -10,8 +10,8 @@ import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
 import { currentExclude, type Paths, type Settings } from "../config/config.ts";
+import { openQuickGate } from "../sessions/gate.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
-import { isExcluded } from "../sessions/sessions.ts";
 import { hostTitle } from "../sessions/titles.ts";
 import type { Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
@@ -250,8 +250,8 @@ export function readBehind({
   settings,
 }: Pick<IndexOptions, "store" | "sessions" | "settings">): Behind {
   const known = readIndexedSessions(store);
-  const { exclude } = settings;
-  const wanted = sessions.filter((session) => known.has(session.id) || !isExcluded(session, { exclude }));
+  const gate = openQuickGate(settings.exclude);
+  const wanted = sessions.filter((session) => known.has(session.id) || gate.admits(session));
   return measureBehind(wanted, known);
 }
 

@@ -5,10 +5,11 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude } from "../config/config.ts";
+import { reopenGate } from "../sessions/gate.ts";
 import { parentFile } from "../sessions/listing.ts";
 import { META_SCHEMA_VERSION, metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { exportMeta, isCurrent, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
-import { isExcluded, sessionAt } from "../sessions/sessions.ts";
+import { sessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -68,7 +69,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const { paths, settings, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
   const file = metaFile(paths, session);
   // Asked again under the lock: whoever held it may have been forgetting the session.
-  const isOut = () => isExcluded(session, { paths, exclude: currentExclude(paths, settings.exclude) });
+  const isOut = () => !reopenGate(paths, settings.exclude).admits(session);
   const make = async () => {
     if (isOut()) return;
     const record = readRecord(paths, session);
@@ -161,8 +162,7 @@ async function readOrigin(
   const first = entries.find(({ at }) => at)?.at;
   const holdsItsRows = first !== undefined && startedAt !== undefined && first < startedAt;
   const origin = isAbsolute(forkedFrom) && !holdsItsRows ? sessionAt(forkedFrom) : undefined;
-  const exclude = currentExclude(paths, settings.exclude);
-  if (!origin || isExcluded(origin, { paths, exclude })) return undefined;
+  if (!origin || !reopenGate(paths, settings.exclude).admits(origin)) return undefined;
   const read = () => readMeta(metaFile(paths, origin)).meta;
   // Not waited for: whoever holds it may be waiting for this one.
   if (!dryRun && !read()) await indexMeta(origin, { paths, settings, lockWaitMs: 0 });

@@ -7,11 +7,12 @@ import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
+import { openGate } from "../sessions/gate.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
 import { nameOf } from "../sessions/record.ts";
-import { hasConversation, identifySession, isExcluded, projectTest } from "../sessions/sessions.ts";
+import { hasConversation, identifySession, projectTest } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -65,7 +66,7 @@ async function sharedLast(paths: PathsWithRules, cwd: string): Promise<Dated | u
   if (!last || !from) return undefined;
   const { name, description } = last;
   const rules = readRules(paths.rules);
-  if ([last.id, from.id].some((id) => rules.hasSession({ id, name, project }))) return undefined;
+  if (rules.hasSession({ id: last.id, hostId: from.id, name, project })) return undefined;
   const reference = `${from.owner}@${from.machine}:${shortId(from.id)}`;
   return { id: reference, name: name ?? reference, said: description, at: Date.parse(last.updatedAt) };
 }
@@ -91,7 +92,7 @@ async function describe(
 ): Promise<About | undefined> {
   const session = identifySession(found);
   if (!session || session.parentId !== undefined || !projectTest(cwd, cwd)(session)) return undefined;
-  if (isExcluded(session, { paths, exclude: paths.rules.exclude })) return undefined;
+  if (!openGate(paths).admits(session)) return undefined;
   const { meta } = readMeta(metaFile(paths, session));
   if (!meta) return await fromTranscript(session, paths);
   // What it did after it was described may have closed what was open.

@@ -136,13 +136,12 @@ export async function hiddenSessions(
 ): Promise<(session: Pick<SessionRow, "id" | "file" | "name" | "cwd" | "project">) => boolean> {
   const rules = readRules(settings);
   // few exclude projects; the others read no transcripts here
-  const isExcluded = rules.needsProject
-    ? (await import("../sessions/sessions.ts")).storedExclusion(rules)
-    : rules.hasSession;
+  const isAdmitted = rules.needsProject
+    ? (await import("../sessions/gate.ts")).storedGate(rules)
+    : (session: Parameters<typeof rules.hasSession>[0]) => !rules.hasSession(session);
   return (session) => {
-    if (isExcluded(session)) return true;
     const from = sharedBy(session);
-    if (!from) return false;
-    return rules.hasSession({ ...session, id: from.id }) || readSessionRows(store, [from.id]).size > 0;
+    if (!isAdmitted({ ...session, hostId: from?.id })) return true;
+    return from !== undefined && readSessionRows(store, [from.id]).size > 0;
   };
 }

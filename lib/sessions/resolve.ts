@@ -12,6 +12,7 @@ import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
+import { openGate } from "./gate.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { findTranscripts, isSubagentId } from "./places.ts";
@@ -29,11 +30,9 @@ import {
   splitMachine,
 } from "./references.ts";
 import {
-  assertNotExcluded,
   describeSession,
   hasConversation,
   identifySession,
-  isExcluded,
   listSessions,
   newestCopies,
   sessionAt,
@@ -126,7 +125,7 @@ function resolveWhole(wanted: string, context: ResolveContext): Resolved {
   const { paths, cwd } = context;
   const path = asPath(wanted, cwd);
   const there = path === undefined ? undefined : sessionAt(path);
-  if (there) assertNotExcluded(there, paths);
+  if (there) openGate(paths).assert(there);
   const session = there ?? (wanted === "last" ? last(context) : named(wanted, context));
   return "session" in session ? session : { session: describeSession(session, paths) };
 }
@@ -254,9 +253,8 @@ function withNames(there: ReadonlyMap<string, Known>, named: readonly NamedSessi
 /** Returns the most similar first, not the newest. */
 function nearestTo(wanted: string, all: readonly Known[], paths: PathsWithRules): Session[] {
   const named = all.map((known) => (known.names.length > 0 ? known : { ...known, names: [known.id] }));
-  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) =>
-    withoutExcluded(readKnown([known], paths), paths),
-  );
+  const gate = openGate(paths);
+  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => gate.visible(readKnown([known], paths)));
 }
 
 function readKnown(known: readonly Known[], paths: PathsWithRules): Session[] {
@@ -283,16 +281,12 @@ function withoutTranscript(meta: SessionMeta, paths: PathsWithRules): Session {
 function one(wanted: string, sessions: readonly Session[], paths: PathsWithRules): Session {
   const [first] = sessions;
   if (!first) throw notFound(wanted);
-  const shown = sessions.length === 1 ? sessions : withoutExcluded(sessions, paths);
+  const gate = openGate(paths);
+  const shown = sessions.length === 1 ? sessions : gate.visible(sessions);
   if (shown.length > 1) throw ambiguous(wanted, shown, paths);
   const session = shown[0] ?? first;
-  assertNotExcluded(session, paths);
+  gate.assert(session);
   return session;
-}
-
-function withoutExcluded(sessions: readonly Session[], paths: PathsWithRules): Session[] {
-  const { exclude } = paths.rules;
-  return sessions.filter((session) => !isExcluded(session, { paths, exclude }));
 }
 
 /** A session in an error's details. */

@@ -2,21 +2,18 @@
 
 import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
-import type { PathsWithRules, Settings } from "../config/config.ts";
-import { countRedactions } from "../redact/redact.ts";
+import type { PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
-import { formatOf, outermostEntries, readHead } from "../transcripts/head.ts";
+import { formatOf, outermostEntries, tryHead } from "../transcripts/head.ts";
 import { findHost } from "../transcripts/hosts.ts";
-import { type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
-import type { Agent, Entry, Session } from "../transcripts/session.ts";
-import { readName } from "./meta.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
+import { openGate } from "./gate.ts";
 import { findTranscripts, idInName, isSubagentOf, listDirectories, type TranscriptFile } from "./places.ts";
-import { projectKey, projectLookup, sessionProject } from "./project.ts";
+import { projectLookup, sessionProject } from "./project.ts";
 import { recordKey, withNames } from "./record.ts";
-import { hostTitle, lastDirectory, lastTime } from "./titles.ts";
+import { lastDirectory, lastTime } from "./titles.ts";
 import { voluteSessions } from "./volute.ts";
 
 export interface ListOptions {
@@ -47,7 +44,6 @@ const SMALL_BYTES = 64 * 1024;
  */
 export function listSessions(paths: PathsWithRules, options: ListOptions = {}): Session[] {
   const { agent, subagents, excluded = false, cwd } = options;
-  const { exclude } = paths.rules;
   const directory = projectDirectory(options);
   const sessions = findTranscripts(paths, { agent, subagents, directory, cwd }).flatMap((found) => {
     const session = found.ephemeral ? undefined : identifySession(found);
@@ -55,10 +51,8 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
     if (!subagents && session.parentId !== undefined) return [];
     return [options.dated ? dated(session) : session];
   });
-  const isWanted = projectFilter(options, directory);
-  return newestCopies(sessions).filter(
-    (session) => isWanted(session) && (excluded || !isExcluded(session, { paths, exclude })),
-  );
+  const wanted = newestCopies(sessions).filter(projectFilter(options, directory));
+  return excluded ? wanted : openGate(paths).visible(wanted);
 }
 
 function dated(session: Session): Session {
@@ -93,6 +87,12 @@ export function sessionAt(file: string, paths?: PathsWithRules): Session | undef
   const rows = place.endsWith(PACKED) ? place.slice(0, -PACKED.length) : place;
   const session = identifySession({ file: rows });
   return session && paths ? describeSession(session, paths) : session;
+}
+
+/** Returns the session of a transcript's path, described; undefined when it is not a transcript, or may not be read. */
+export function visibleSessionAt(file: string, paths: PathsWithRules): Session | undefined {
+  const session = sessionAt(file, paths);
+  return session && openGate(paths).admits(session) ? session : undefined;
 }
 
 /** Returns the files that are not transcripts as sessions of unknown kind. */
@@ -225,15 +225,6 @@ function readParent({ agent, id, file }: Pick<Session, "agent" | "id" | "file">)
   }
 }
 
-/** Reads a file's head; undefined when it has none or cannot be read. */
-function tryHead(file: string): Head | undefined {
-  try {
-    return readHead(file);
-  } catch {
-    return undefined; // gone since it was listed, or not ours to read
-  }
-}
-
 /**
  * Sorts newest first, and keeps one of several copies of a session: the newest, or where one was synced from another
  * machine the longest, since a copy may be behind and its time is that of the copying.
@@ -258,69 +249,4 @@ function isLonger(session: Session, than: Session): boolean {
   if (session.machine === undefined && than.machine === undefined) return false;
   if (session.size !== than.size) return session.size > than.size;
   return session.machine === undefined && than.machine !== undefined;
-}
-
-/**
- * Returns whether a session is excluded by id, name or project; name and project are looked up only when they matter. Without
- * `paths` the name is not looked up.
- */
-export function isExcluded(
-  session: Session,
-  { paths, exclude }: { paths?: PathsWithRules | undefined; exclude: Settings["exclude"] },
-): boolean {
-  const { hasSession, needsProject, isForgotten } = readExclusion(exclude);
-  if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return true;
-  const name =
-    paths && exclude.sessions.length > 0
-      ? (session.name ?? readName(session, paths) ?? hostTitle(session))
-      : undefined;
-  const cwd = needsProject ? (session.cwd ?? tryHead(session.file)?.cwd) : undefined;
-  if (name === undefined && cwd === undefined) return false;
-  return hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
-}
-
-/**
- * Returns a test for stored sessions that are excluded by now. Where rules hide a stored path, the transcript decides, as long
- * as it is there.
- */
-export function storedExclusion({ hasSession, hasPatterns, needsProject }: Rules) {
-  const isHidden = (path: string | undefined) =>
-    path === undefined ? hasPatterns : countRedactions(path) > 0;
-  return (
-    session: Pick<Session, "id" | "file" | "name" | "cwd" | "parentId"> & { project?: string | undefined },
-  ) => {
-    const isUnsure = needsProject && (isHidden(session.cwd) || isHidden(session.project));
-    const cwd = isUnsure ? tryHead(session.file)?.cwd : undefined;
-    if (cwd === undefined) return hasSession(session);
-    return hasSession({
-      ...session,
-      cwd,
-      project: isHidden(session.project) ? projectKey(cwd) : session.project,
-    });
-  };
-}
-
-/** Returns whether a transcript begins and ends with rows of forgotten sessions: it holds nothing of its own. */
-function isCopy(file: string, isForgotten: (entry: Pick<Entry, "id" | "at">) => boolean): boolean {
-  try {
-    const outermost = outermostEntries(file);
-    return outermost.length > 0 && outermost.every(isForgotten);
-  } catch {
-    return false; // gone since it was listed, or not ours to read
-  }
-}
-
-/**
- * Refuses an excluded session.
- *
- * @throws {SessionMemoryError} `NOT_FOUND`
- */
-export function assertNotExcluded(session: Session, paths: PathsWithRules): void {
-  // of one that only the index holds, the path is redacted
-  const isKnown = readRules(paths.rules).hasSession(session);
-  if (!isKnown && !isExcluded(session, { paths, exclude: paths.rules.exclude })) return;
-  throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
-    details: { isExcluded: true },
-    hint: "take it out of exclude in config.json",
-  });
 }

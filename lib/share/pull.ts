@@ -263,7 +263,7 @@ function outTest({ config, exclusion: { hasSession }, own }: PullOptions) {
   const origins = new Set(directories.map(readOrigin));
   return (session: SharedSession): "out" | "taken" => {
     const { id, project, storedId } = session;
-    const isExcluded = hasSession({ ...ofHub(id), project }) || hasSession({ id: storedId });
+    const isExcluded = hasSession({ ...ofHub(id), project, hostId: storedId });
     return own.has(keyOf(session)) || isExcluded || origins.has(project) ? "out" : "taken";
   };
 }

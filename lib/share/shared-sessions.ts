@@ -41,7 +41,7 @@ export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "r
   const all = withShared({ shared }, (replica) => select(replica, "true")) ?? [];
   return all.flatMap((found) => {
     const { reference, id, name, project } = found;
-    if (hasSession({ id, name, project }) || hasSession({ id: reference })) return [];
+    if (hasSession({ id: reference, hostId: id, name, project })) return [];
     const names = name === undefined ? [] : [name];
     return [{ session: asSession(found), storedId: reference, ids: [reference, id], names, isShared: true }];
   });

@@ -47,6 +47,15 @@ export function readHead(file: string): Head | undefined {
   return head;
 }
 
+/** Reads a file's head; undefined when it has none or cannot be read. */
+export function tryHead(file: string): Head | undefined {
+  try {
+    return readHead(file);
+  } catch {
+    return undefined; // gone since it was listed, or not ours to read
+  }
+}
+
 /** What was read of files as they were then: a run asks for the same head in several places. */
 const heads = new Map<string, { version: string; head: Head | undefined }>();
 /** The most that are kept: of more files each is asked for once at a time. */

@@ -15,14 +15,38 @@ export interface Rules extends Exclusion {
   clean: (text: string) => string;
 }
 
+/**
+ * Returns a function that makes something of an `exclude` block once, as long as nothing more is forgotten: a run asks for the
+ * same in many places.
+ */
+function oncePerBlock<T>(make: (exclude: Exclude, extra: readonly string[]) => T) {
+  const made = new WeakMap<Exclude, { extra: readonly string[]; forgotten: string | undefined; value: T }>();
+  return (exclude: Exclude, extra: readonly string[]): T => {
+    const forgotten = forgottenState(exclude.forgotten);
+    const before = made.get(exclude);
+    if (before?.extra === extra && before.forgotten === forgotten) return before.value;
+    const value = make(exclude, extra);
+    made.set(exclude, { extra, forgotten, value });
+    return value;
+  };
+}
+
+type Exclude = Settings["exclude"];
+
+const rulesOnce = oncePerBlock(compileRules);
+
 /** Reads the `redact` and `exclude` blocks of config.json. Excluded projects are known by their redacted paths too. */
 export function readRules({ redact: { extra }, exclude }: Pick<Settings, "redact" | "exclude">): Rules {
+  return rulesOnce(exclude, extra);
+}
+
+function compileRules(exclude: Exclude, extra: readonly string[]): Rules {
   const clean = redactor(extra);
   // a name of which only the mark is left would fit every other
   const given = exclude.projects.map((project) => expandHome(project, exclude.home));
   const redacted = given.map(clean).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
   const projects = [...new Set([...given, ...redacted])];
-  return { ...readExclusion({ ...exclude, projects }), clean };
+  return { ...compileExclusion({ ...exclude, projects }), clean };
 }
 
 let own: Rules | undefined;
@@ -120,6 +144,8 @@ interface Excludable {
   project?: string | undefined;
   /** The session that started it: a subagent stays out with it. */
   parentId?: string | undefined;
+  /** The id that it has on the machine it is from, where another one is stored. */
+  hostId?: string | undefined;
 }
 
 export interface Exclusion {
@@ -141,14 +167,15 @@ const PREFIX_MIN = 4; // as in references
 /** Only these ids are ever shortened: another may well be a prefix of the next one. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+const NO_EXTRA: readonly string[] = [];
+const exclusionOnce = oncePerBlock(compileExclusion);
+
 /** Reads the `exclude` block of config.json. */
-export function readExclusion({
-  sessions,
-  projects,
-  patterns,
-  forgotten,
-  home,
-}: Settings["exclude"]): Exclusion {
+export function readExclusion(exclude: Exclude): Exclusion {
+  return exclusionOnce(exclude, NO_EXTRA);
+}
+
+function compileExclusion({ sessions, projects, patterns, forgotten, home }: Exclude): Exclusion {
   const isForgotten = forgottenTest(forgotten);
   const names = new Set(sessions.map((name) => name.toLowerCase()));
   const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
@@ -160,7 +187,8 @@ export function readExclusion({
     (names.has(id) || (UUID.test(id) && beginnings.some((beginning) => id.startsWith(beginning))));
   return {
     hasSession(session) {
-      if (hasId(session.id.toLowerCase()) || hasId(session.parentId?.toLowerCase())) return true;
+      const { id, hostId, parentId } = session;
+      if ([id, hostId, parentId].some((each) => hasId(each?.toLowerCase()))) return true;
       if (session.name !== undefined && names.has(session.name.toLowerCase())) return true;
       const places = [session.cwd, session.project].filter((place) => place !== undefined);
       return projectTests.some((isOfProject) => places.some(isOfProject));
@@ -239,16 +267,21 @@ function read(file: string): Forgotten[] {
   });
 }
 
-let known: { file: string; state: string; rows: ReadonlySet<string> } | undefined;
+let forgottenRows: { file: string; state: string; rows: ReadonlySet<string> } | undefined;
+
+/** Returns a text that changes with the file of forgotten rows; undefined where there is none. */
+function forgottenState(file: string | undefined): string | undefined {
+  const stat = file === undefined ? undefined : statOf(file);
+  return stat && `${stat.size} ${stat.mtimeMs}`;
+}
 
 /** Returns a test for rows of forgotten sessions; undefined where nothing was forgotten. */
 function forgottenTest(file: string | undefined): ((entry: RowId) => boolean) | undefined {
-  const stat = file === undefined ? undefined : statOf(file);
-  if (file === undefined || !stat) return undefined;
-  const state = `${stat.size} ${stat.mtimeMs}`;
-  if (known?.file !== file || known.state !== state)
-    known = { file, state, rows: new Set(read(file).flatMap(({ rows }) => rows)) };
-  const { rows } = known;
+  const state = forgottenState(file);
+  if (file === undefined || state === undefined) return undefined;
+  if (forgottenRows?.file !== file || forgottenRows.state !== state)
+    forgottenRows = { file, state, rows: new Set(read(file).flatMap(({ rows }) => rows)) };
+  const { rows } = forgottenRows;
   return (entry) => rows.has(rowKey(entry) ?? "");
 }
 
