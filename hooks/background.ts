@@ -24,7 +24,7 @@ import { projectKey } from "../lib/sessions/project.ts";
 import { namedSessions, readRecord, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { listSessions, visibleSessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
-import { updateCopies } from "../lib/transcripts/hosts.ts";
+import { HOSTS, updateCopies } from "../lib/transcripts/hosts.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
@@ -79,6 +79,9 @@ function performer({ session, source }: Asked, { paths }: Config): Perform {
 
 async function followTurn(asked: Asked, config: Config, perform: Perform): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
+  // a host that keeps its sessions in a database has written no file: the copy of the session is brought up to date first
+  if (HOSTS.some(({ agent, database }) => agent === asked.source && database !== undefined))
+    await perform("copies", () => updateCopies(config.paths));
   if (!statUnpacked(asked.file)) return; // nothing was said
   const { paths, settings } = config;
   const session = visibleSessionAt(asked.file, paths);

@@ -37,7 +37,7 @@ export interface Recorded extends Viewer {
   file: string;
 }
 
-type HookedHost = "claude" | "codex" | "pi";
+type HookedHost = "claude" | "codex" | "pi" | "opencode";
 
 const STDIN = 0; // POSIX
 /** Prefix of prompts that the host writes itself. */
@@ -53,7 +53,7 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
     const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
     // Codex runs hooks in sessions of its own making too, which tidy its memory and are written nowhere.
     if (input.transcript_path === null) return;
-    source = hostOf(stringOf(input.transcript_path));
+    source = input.host === "opencode" ? "opencode" : hostOf(stringOf(input.transcript_path));
     if (ignored.length > 0)
       await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`, { source });
     await work({ paths, env, input });

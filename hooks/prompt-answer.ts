@@ -103,7 +103,7 @@ export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: 
 }
 
 /** Returns a text to inject, which is logged once delivered. */
-function injection(text: string | undefined, session: string, { log }: PathsWithRules): Injection {
+export function injection(text: string | undefined, session: string, { log }: PathsWithRules): Injection {
   const delivered = () => text !== undefined && logEvent(log, { event: "injected", ok: true, session, text });
   return { text, delivered };
 }

@@ -177,7 +177,7 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
   };
   const work = { config, values, cwd, say, report };
   const found = hosts.filter(({ file }) => file !== undefined);
-  const pages = found.flatMap((host) => pagesToWrite(host, config.paths));
+  const pages = found.flatMap((host) => filesToWrite(host, config.paths));
   const isAgain = existsSync(config.paths.database) && commands.length + pages.length === 0;
   if (!remove && !json && isAgain && found.length > 0) return goOn(work, found);
   say(...known.map((host) => describeHost(host, sessions)));
@@ -195,22 +195,37 @@ function describeHost(
   return `${name}: ${file ?? `no ${program} on PATH`}${since ?? ""}`;
 }
 
-interface SkillPage {
+/** A file that a host reads in a folder of its own: a skill page, or the plugin. */
+interface HostFile {
   /** What people call the host. */
   host: string;
   file: string;
   text: string;
 }
 
-/** Returns the pages that a host's folder lacks, or has as we wrote them before; none that somebody changed. */
-function pagesToWrite({ name, skills }: Host, paths: Paths): SkillPage[] {
-  if (skills === undefined) return [];
-  return namesIn(join(ROOT, "skills")).flatMap((skill) => {
-    const file = join(paths.expand(skills), skill, "SKILL.md");
-    const text = pageFor(readText(join(ROOT, "skills", skill, "SKILL.md")));
+/** Returns the files that a host's folders lack, or have as we wrote them before; none that somebody changed. */
+function filesToWrite(host: Host, paths: Paths): HostFile[] {
+  return [...skillPages(host, paths), ...pluginOf(host, paths)].filter(({ file, text }) => {
     const isOurs = !existsSync(file) || isAsWritten(paths, file);
-    return isOurs && readText(file) !== text ? [{ host: name, file, text }] : [];
+    return isOurs && readText(file) !== text;
   });
+}
+
+function skillPages({ name, skills }: Host, paths: Paths): HostFile[] {
+  if (skills === undefined) return [];
+  return namesIn(join(ROOT, "skills")).map((skill) => ({
+    host: name,
+    file: join(paths.expand(skills), skill, "SKILL.md"),
+    text: pageFor(readText(join(ROOT, "skills", skill, "SKILL.md"))),
+  }));
+}
+
+/** Returns the line by which a host finds our plugin: what it does comes with the package, and goes with it. */
+function pluginOf({ name, agent, plugin }: Host, paths: Paths): HostFile[] {
+  if (plugin === undefined) return [];
+  const place = join(ROOT, "hooks", agent, "session-memory.js");
+  const text = `export { SessionMemory } from ${JSON.stringify(place)};\n`;
+  return [{ host: name, file: paths.expand(plugin), text }];
 }
 
 /** Returns a page that names our folder: these hosts know no variable for it, and no approval by a page. */
@@ -222,7 +237,7 @@ function pageFor(page: string): string {
 }
 
 /** Installs into the agents where that is allowed, indexes and names in any case, and shows what can be asked now. */
-async function putIn(work: Work, pages: ReturnType<typeof pagesToWrite>): Promise<void> {
+async function putIn(work: Work, pages: readonly HostFile[]): Promise<void> {
   const { config, values, say, report } = work;
   const { commands, hosts } = report;
   report.pages = pages.map(({ file }) => file);
@@ -316,10 +331,13 @@ interface Written {
 
 function writtenElsewhere(paths: PathsWithRules): Written {
   const metas = metaFolders(paths).map((folder) => realPathOf(folder) ?? folder);
+  const plugins = new Set(
+    HOSTS.flatMap(({ plugin }) => (plugin === undefined ? [] : [paths.expand(plugin)])),
+  );
   const written: Written = { own: [], changed: [], exported: [] };
   for (const { path, sessionId } of writtenFiles(paths)) {
     if (!existsSync(path) || isInState(path, paths)) continue;
-    const isPage = basename(path) === "SKILL.md" && sessionId === "";
+    const isPage = sessionId === "" && (basename(path) === "SKILL.md" || plugins.has(path));
     const isInstalled = isPage || metas.includes(dirname(path));
     const kind = isAsWritten(paths, path) ? "own" : "changed";
     written[isInstalled ? kind : "exported"].push(path);

@@ -6,13 +6,9 @@
 
 import { existsSync } from "node:fs";
 import { logEvent, writeFully } from "../../lib/base/output.ts";
-import { ownCommand, ROOT } from "../../lib/base/runtime.ts";
-import { quoted } from "../../lib/base/text.ts";
-import type { Paths, Settings } from "../../lib/config/config.ts";
+import { ROOT } from "../../lib/base/runtime.ts";
+import type { Paths } from "../../lib/config/config.ts";
 import { type HookCall, hostOf, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
-
-/** The client takes 10,000 and shows the model a file's name in place of more; a summary of its own comes with it. */
-const CONTEXT_MAX_CHARS = 8000;
 
 await runHook("session-start", async (call) => {
   const { id, file, cwd } = readRecorded(call.input);
@@ -50,26 +46,12 @@ async function wordOf({ env, input, paths: places }: HookCall) {
 async function contextOf({ env, input, paths: places }: HookCall): Promise<string | undefined> {
   const session = readRecorded(input);
   const { paths, settings } = requireSettings(places, { env, transcript: session.file });
-  if (input.source === "compact") return await observationsOf(session.id, paths, settings);
+  if (input.source === "compact") {
+    const { observationsOf } = await import("../observed.ts");
+    return observationsOf(session.id, paths, settings);
+  }
   const begins = input.source === "startup" || input.source === "clear";
   if (!begins || !settings.activity.welcome) return undefined;
   const { welcomeLine } = await import("../../lib/naming/welcome.ts");
   return welcomeLine(paths, session);
-}
-
-/** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
-async function observationsOf(id: string, paths: Paths, { redact }: Settings): Promise<string | undefined> {
-  const [{ ledgerFile, readLedgerFile, redactLedger }, { observationsAfterCompaction }] = await Promise.all([
-    import("../../lib/observe/ledger.ts"),
-    import("../../lib/observe/render-observations.ts"),
-  ]);
-  const run = (name: string) => [...ownCommand(name), id].map(quoted).join(" ");
-  const lookUp = [
-    "The rows before the compaction are still in the transcript. To see the source of an observation:",
-    `${run("observe-compact")} --recall <id in brackets>`,
-    "To read on around a line of it:",
-    `${run("session-reader")} --line <line> --around 10`,
-  ].join("\n");
-  const ledger = redactLedger(readLedgerFile(ledgerFile(paths, id)).records, redact.extra);
-  return observationsAfterCompaction(ledger, { maxChars: CONTEXT_MAX_CHARS, lookUp });
 }

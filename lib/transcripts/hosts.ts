@@ -59,6 +59,8 @@ export interface Host {
   resumeNote?: string;
   /** Where it looks for skills, for a host that no plugin of ours brings them to. */
   skills?: string;
+  /** Where it looks for a plugin, for one that ours in `hooks/<agent>/` tells what hooks tell elsewhere. */
+  plugin?: string;
   load: () => Promise<{ format: Format }>;
 }
 
@@ -216,6 +218,7 @@ export const HOSTS: readonly Host[] = [
     database: { file: "opencode.db", load: () => import("./opencode.ts") },
     resume: "opencode --session <id>",
     skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
+    plugin: "($XDG_CONFIG_HOME|~/.config)/opencode/plugin/session-memory.js",
     load: () => copied("opencode"),
   },
   {

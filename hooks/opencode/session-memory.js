@@ -1,0 +1,117 @@
+/**
+ * session-memory in opencode: tells the session what other sessions did, what @@name means, how an error was ended before, and
+ * after a compaction what was observed. Tried with opencode 1.18.33.
+ *
+ * Plain JavaScript without imports of ours: it runs inside opencode and starts our programs. A throw here would fail the
+ * user's prompt, so every hook catches what goes wrong, and says nothing then.
+ */
+
+import { spawn } from "node:child_process";
+import { realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+// opencode finds this file by a link in its plugin folder.
+const STARTER = join(
+  dirname(realpathSync(fileURLToPath(import.meta.url))),
+  "..",
+  "..",
+  "bin",
+  "session-memory",
+);
+/** The longest that a prompt, a command or a summary waits for us. */
+const WAIT_MS = 3000;
+/** Two parts made within one millisecond differ by this. */
+let parts = 0;
+
+/** Asks for what is to be said at a moment; "" where there is nothing, and where anything goes wrong. */
+function ask(moment) {
+  return new Promise((resolve) => {
+    let output = "";
+    const child = spawn("/bin/sh", [STARTER, "moment"], {
+      cwd: moment.cwd,
+      stdio: ["pipe", "pipe", "ignore"],
+    });
+    const end = () => {
+      clearTimeout(timer);
+      resolve(contextIn(output));
+    };
+    const timer = setTimeout(() => {
+      child.kill();
+      resolve("");
+    }, WAIT_MS);
+    child.on("error", end);
+    child.stdin.on("error", () => {});
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+    child.on("close", end);
+    child.stdin.end(JSON.stringify({ host: "opencode", ...moment }));
+  });
+}
+
+function contextIn(output) {
+  try {
+    return JSON.parse(output).context ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Returns the hook with every failure caught. */
+function safe(hook) {
+  return async (...args) => {
+    try {
+      await hook(...args);
+    } catch {
+      // opencode goes on without us
+    }
+  };
+}
+
+export const SessionMemory = async ({ directory }) => {
+  if (process.env.SESSION_MEMORY_DISABLE === "1") return {};
+  const cwd = directory;
+  /** Sessions that were told something at their start, those of subagents, and those that are being compacted. */
+  const [begun, subagents, compacting] = [new Set(), new Set(), new Set()];
+  const at = (moment, session, about = {}) => ask({ moment, session, cwd, ...about });
+  return {
+    event: safe(async ({ event: { type, properties } }) => {
+      if (type === "session.created" && properties.info?.parentID) subagents.add(properties.info.id);
+      if (type === "session.compacted") compacting.delete(properties.sessionID);
+      if (type === "session.idle" && !subagents.has(properties.sessionID))
+        void at("turn", properties.sessionID);
+    }),
+    "chat.message": safe(async ({ sessionID }, { message, parts: written }) => {
+      if (subagents.has(sessionID)) return;
+      const text = written
+        .map((part) => (part.type === "text" && !part.synthetic ? part.text : ""))
+        .join("\n");
+      const isFirst = !begun.has(sessionID);
+      begun.add(sessionID);
+      const news = await at("prompt", sessionID, { text });
+      // Of sessions that are named already nothing more is said.
+      const last = isFirst ? await at("start", sessionID, { isTold: news !== "" }) : "";
+      const context = news || last;
+      if (context === "") return;
+      const id = `prt_${Date.now().toString(16)}${(parts++).toString(16).padStart(4, "0")}sessionmemory`;
+      written.push({ id, sessionID, messageID: message.id, type: "text", text: context, synthetic: true });
+    }),
+    "tool.execute.after": safe(async ({ tool, sessionID, args }, result) => {
+      const exit = result.metadata?.exit;
+      if (tool !== "bash" || !exit || subagents.has(sessionID)) return;
+      const output = result.metadata.output ?? result.output;
+      const context = await at("failure", sessionID, { command: args?.command, output });
+      if (context !== "") result.output = `${result.output}\n\n${context}`;
+    }),
+    "experimental.session.compacting": safe(async ({ sessionID }) => {
+      compacting.add(sessionID);
+    }),
+    // The summary is the next text that is completed: what is added to it is stored with it.
+    "experimental.text.complete": safe(async ({ sessionID }, result) => {
+      if (!compacting.delete(sessionID)) return;
+      const context = await at("compaction", sessionID);
+      if (context !== "") result.text = `${result.text}\n\n${context}`;
+    }),
+  };
+};
