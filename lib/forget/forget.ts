@@ -4,13 +4,9 @@
  */
 
 import { existsSync } from "node:fs";
-import { isAbsolute, join } from "node:path";
-import { forgetMarks } from "../activity/cursors.ts";
+import { isAbsolute } from "node:path";
 import { findCursorFile } from "../activity/look.ts";
-import { forgetTold } from "../activity/seen.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import { remove, removeLeftovers } from "../base/files.ts";
-import { withLock } from "../base/locks.ts";
 import {
   defaultSettings,
   EXCLUDE_KEYS,
@@ -21,14 +17,11 @@ import {
   type Settings,
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
-import { countRows, eraseFreed, forgetRows, isEraseDue, type RowsFound } from "../index/forget-rows.ts";
+import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
 import { asHeld, type HeldSession, heldSessions } from "../index/held-sessions.ts";
-import { forgetNotes } from "../naming/note.ts";
-import { forgetLedgers, ledgerFile } from "../observe/ledger.ts";
+import { ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import { forgetReports } from "../report/html.ts";
-import { metaFolders } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
@@ -39,19 +32,17 @@ import {
   realDirectory,
   sessionProject,
 } from "../sessions/project.ts";
-import { forgetMetas, hasMeta } from "../sessions/record.ts";
+import { hasMeta } from "../sessions/record.ts";
 import { isBeginning } from "../sessions/references.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
-import { forgetShared } from "../share/replica.ts";
-import { forgetPublished, readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
-import { PARTS, setAsideIn } from "../store/carry-over.ts";
-import { eraseFreedState, type Forgetting, forgetInLog, forgetWritten } from "../store/state.ts";
-import { allIndexes, openStore, type Store } from "../store/store.ts";
-import { removeCopies } from "../transcripts/hosts.ts";
+import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
+import type { Forgetting } from "../store/state.ts";
+import { allIndexes } from "../store/store.ts";
 import { dropForgottenRows, keepForgottenRows, ownRules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
+import { type Counts, countAll, type ForgetScope, type Found, inIndexes, removeAll } from "./stores.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -181,35 +172,15 @@ export interface ForgetOptions {
 }
 
 /** The result, or in a dry run what it would be. */
-export interface Forgotten {
-  removed: Omit<RowsFound, "forks"> & {
-    observations: number;
-    ledgers: number;
-    metaFiles: number;
-    /** Files with marks of and about the session, and the errors it was informed about. */
-    cursors: number;
-    notes: string[];
-    /** Pages, and overviews that link them. */
-    reports: string[];
-    logLines: number;
-    /** Chunks in the replica that others share. */
-    sharedChunks: number;
-  };
-  /** Matching files outside the state folder that stay because they do not have the bytes we wrote. */
-  keptFiles: string[];
-  /** Damaged databases that were set aside: they may contain it, and are deleted. */
-  setAside: string[];
+export interface Forgotten extends Omit<Found, "counts"> {
+  removed: Counts;
   /** Exclusions that were added to config.json. */
   excluded: Exclude;
-  /** Forks of forgotten sessions, which contain the same rows. */
-  forks: string[];
   /** False when another process prevented the index from being compacted. */
   erased: boolean;
 }
 
 const NOTHING: Exclude = { sessions: [], projects: [], patterns: [] };
-/** An indexing run may take long; running beside it is safe. */
-const LOCK_WAIT_MS = 30_000;
 /** Work that was already running may have written again. */
 const ROUNDS_MAX = 3;
 
@@ -238,7 +209,7 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
       await keepForgottenRows(forgottenFile(paths.config), exclude.projects[0] ?? id, rows);
     }
   }
-  const forgotten = await forgetAll({ ids }, { ...options, directories });
+  const forgotten = await forgetAll({ ids }, { ...options, directories: [options.cwd, ...directories] });
   // Without an exclusion it would be indexed and shared again.
   if (exclude && !dryRun) {
     const [project] = exclude.projects;
@@ -265,7 +236,7 @@ export async function forgetText(
   options: ForgetOptions,
 ): Promise<Forgotten> {
   const directories = readHeld(options.paths).flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
-  return await forgetAll({ hasText }, { ...options, directories });
+  return await forgetAll({ hasText }, { ...options, directories: [options.cwd, ...directories] });
 }
 
 /** Returns whether anything was removed. */
@@ -273,94 +244,21 @@ export function isAnything({ removed: { notes, reports, ...counts } }: Pick<Forg
   return notes.length + reports.length > 0 || Object.values(counts).some((count) => count > 0);
 }
 
-interface Options extends ForgetOptions {
-  /** The sessions' working directories. */
-  directories: readonly string[];
-}
-
-async function forgetAll(forgetting: Forgetting, options: Options): Promise<Forgotten> {
-  const found = await countAll(forgetting, options);
-  if (options.dryRun) return { ...found, excluded: options.exclude ?? NOTHING, erased: true };
+async function forgetAll(
+  forgetting: Forgetting,
+  { paths, places, exclude, dryRun, directories }: ForgetOptions & Pick<ForgetScope, "directories">,
+): Promise<Forgotten> {
+  const scope = { paths, places, directories };
+  const { counts: removed, ...found } = await countAll(forgetting, scope);
+  if (dryRun) return { removed, ...found, excluded: exclude ?? NOTHING, erased: true };
   // Excluded before it is removed, so that no process that starts now brings it back.
-  const excluded = options.exclude ? await addExclusions(options.paths.config, options.exclude) : NOTHING;
+  const excluded = exclude ? await addExclusions(paths.config, exclude) : NOTHING;
   let erased = true;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    erased = await removeOnce(forgetting, options);
-    if (!isAnything(await countAll(forgetting, options))) break;
+    erased = await removeAll(forgetting, scope);
+    if (!isAnything({ removed: (await countAll(forgetting, scope)).counts })) break;
   }
-  return { ...found, excluded, erased };
-}
-
-type Found = Pick<Forgotten, "removed" | "keptFiles" | "setAside" | "forks">;
-
-async function countAll(forgetting: Forgetting, options: Options): Promise<Found> {
-  const { notes, reports, metas, ...counts } = await inFiles(forgetting, options, true);
-  const rows = inIndexes(options.paths, (store) => countRows(forgetting, store));
-  const total = (key: "chunks" | "vectors") => rows.reduce((sum, each) => sum + each[key], 0);
-  return {
-    removed: {
-      chunks: total("chunks"),
-      vectors: total("vectors"),
-      ...counts,
-      metaFiles: metas.ours.length,
-      notes: notes.ours,
-      reports: reports.ours,
-    },
-    keptFiles: [...notes.others, ...reports.others, ...metas.others],
-    setAside: setAsideIn(options.paths),
-    forks: [...new Set(rows.flatMap(({ forks }) => forks))],
-  };
-}
-
-/** Removes everything found now; returns whether its bytes were erased too. */
-async function removeOnce(forgetting: Forgetting, options: Options): Promise<boolean> {
-  const { paths } = options;
-  await inFiles(forgetting, options, false);
-  removeCopies(paths);
-  forgetWritten(forgetting, { paths, dryRun: false });
-  forgetPublished(forgetting, { paths, dryRun: false });
-  eraseFreedState(paths);
-  for (const folder of [paths.home, ...metaFolders(paths)]) removeLeftovers(folder);
-  for (const file of setAsideIn(paths)) for (const part of PARTS) remove(file + part);
-  const erased = await withIndexLock(paths, () => inIndexes(paths, (store) => forgetRows(forgetting, store)));
-  return erased.every(Boolean);
-}
-
-/** Counts or removes in all stores except the indexes. */
-async function inFiles(forgetting: Forgetting, options: Options, dryRun: boolean) {
-  const { paths, cwd, directories, places = [] } = options;
-  return {
-    notes: forgetNotes(forgetting, { paths, dryRun, directories: [cwd, ...directories] }),
-    reports: forgetReports(forgetting, { paths, dryRun }),
-    metas: await forgetMetas(forgetting, { paths, dryRun }),
-    ...(await forgetLedgers(forgetting, { paths, dryRun })),
-    cursors: forgetMarks(forgetting, { paths, dryRun }) + (await forgetTold(forgetting, { paths, dryRun })),
-    logLines: forgetInLog(paths.log, forgetting, { places, dryRun }),
-    sharedChunks: forgetShared(forgetting, { paths, dryRun }),
-  };
-}
-
-/** Runs `work` under the index lock, or without it when an indexing run takes too long. */
-async function withIndexLock<T>(paths: PathsWithRules, work: () => T): Promise<T> {
-  try {
-    return await withLock(join(paths.home, "index.lock"), LOCK_WAIT_MS, work);
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError) || error.type !== "BUSY") throw error;
-    return work();
-  }
-}
-
-function inIndexes<T>(paths: PathsWithRules, work: (store: Store) => T): T[] {
-  return allIndexes(paths)
-    .filter((index) => existsSync(index))
-    .map((index) => {
-      const store = openStore(index);
-      try {
-        return work(store);
-      } finally {
-        store.close();
-      }
-    });
+  return { removed, ...found, excluded, erased };
 }
 
 /**
