@@ -4,6 +4,7 @@
  */
 
 import { existsSync } from "node:fs";
+import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, statUnpacked } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
@@ -36,11 +37,7 @@ export async function openIndex(
   rules: StoringRules,
   options: { create?: boolean } = {},
 ): Promise<Store> {
-  const version = redactionVersion(rules.redact.extra);
-  const current = {
-    ...options,
-    isCurrent: (db: Store["db"]) => [version, undefined].includes(readFact({ db }, REDACTION_FACT)),
-  };
+  const current = { ...options, isCurrent: currentTest(rules) };
   try {
     return openStore(path, current);
   } catch (error) {
@@ -54,6 +51,23 @@ export async function openIndex(
         return carryIndex(from, to, rules);
       },
     });
+  }
+}
+
+function currentTest({ redact }: StoringRules): (db: Store["db"]) => boolean {
+  const version = redactionVersion(redact.extra);
+  return (db) => [version, undefined].includes(readFact({ db }, REDACTION_FACT));
+}
+
+/** Returns whether an index can be read as it is, if there is one: none of another version, nor a damaged one. */
+export function isIndexCurrent(path: string, rules: StoringRules): boolean {
+  if (!existsSync(path)) return true;
+  try {
+    openStore(path, { create: false, isCurrent: currentTest(rules) }).close();
+    return true;
+  } catch (error) {
+    if (error instanceof SessionMemoryError) return false;
+    throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import { statUnpacked } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { overlapOf } from "../index/carry-old.ts";
-import { ensureIndex } from "../index/freshness.ts";
+import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedSteps, storedSteps } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
@@ -123,15 +123,31 @@ async function resolveStored(
   context: ResolveContext,
 ): Promise<ReturnType<typeof resolvePlace>> {
   const { paths } = context;
-  try {
-    return resolvePlace(reference, { ...context, exact: true });
-  } catch (error) {
-    const isUnknown = error instanceof SessionMemoryError && error.type === "NOT_FOUND";
-    if (!isUnknown || error.details.isExcluded) throw error;
+  let isLeftOut = false;
+  const readGone = () => {
+    isLeftOut = !isIndexCurrent(paths.database, paths.rules);
+    if (isLeftOut) return [];
+    return withExistingStore(paths.database, (store) => heldIn(store, { gone: true })) ?? [];
+  };
+  const resolve = () =>
+    resolvePlace(reference, { ...context, held: () => [...readGone(), ...sharedHeld(paths)] });
+  const first = attempt(resolve);
+  // An index of an older version is carried over first, which most references need not wait for.
+  if (isLeftOut) {
+    const carried = ensureIndex(paths.database, paths.rules);
+    await (first.found ? carried.catch(() => undefined) : carried);
+    return resolve();
   }
-  await ensureIndex(paths.database, paths.rules);
-  const gone = () => withExistingStore(paths.database, (store) => heldIn(store, { gone: true })) ?? [];
-  return resolvePlace(reference, { ...context, held: () => [...gone(), ...sharedHeld(paths)] });
+  if (first.found) return first.found;
+  throw first.error;
+}
+
+function attempt<T>(work: () => T): { found: T; error?: undefined } | { found?: undefined; error: unknown } {
+  try {
+    return { found: work() };
+  } catch (error) {
+    return { error };
+  }
 }
 
 /**
