@@ -77,7 +77,7 @@ async function atCompaction({ env, session, paths: places }: Moment): Promise<In
     import("./observed.ts"),
     import("./prompt-answer.ts"),
   ]);
-  return injection(await observationsOf(session.id, paths, settings), session.id, paths);
+  return injection(await observationsOf(session, paths, settings), session.id, paths);
 }
 
 /** Starts the work that is due after a turn. */

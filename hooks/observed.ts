@@ -1,19 +1,22 @@
 /** What is given back of a session after its compaction: its observations, and how to look up more. */
 
+import type { Viewer } from "../lib/activity/look.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { quoted } from "../lib/base/text.ts";
 import type { Paths, Settings } from "../lib/config/config.ts";
 import { ledgerFile, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction } from "../lib/observe/render-observations.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
+import { sessionCleaner } from "../lib/transcripts/transcript.ts";
 
 /** Claude Code takes 10,000 and shows the model a file's name in place of more; a host's own summary comes with it. */
 const CONTEXT_MAX_CHARS = 8000;
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
 export function observationsOf(
-  id: string,
+  { id, file }: Pick<Viewer, "id" | "file">,
   paths: Paths,
-  { redact }: Pick<Settings, "redact">,
+  settings: Pick<Settings, "redact" | "exclude">,
 ): string | undefined {
   const run = (name: string) => [...ownCommand(name), id].map(quoted).join(" ");
   const lookUp = [
@@ -22,6 +25,7 @@ export function observationsOf(
     "To read on around a line of it:",
     `${run("session-reader")} --line <line> --around 10`,
   ].join("\n");
-  const ledger = redactLedger(readLedgerFile(ledgerFile(paths, id)).records, redact.extra);
+  const { records } = readLedgerFile(ledgerFile(paths, id));
+  const ledger = redactLedger(records, sessionCleaner(file, readRules(settings)));
   return observationsAfterCompaction(ledger, { maxChars: CONTEXT_MAX_CHARS, lookUp });
 }

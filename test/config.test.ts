@@ -32,7 +32,8 @@ describe("loadConfig()", () => {
   test("gives every default when there is no file", async () => {
     const home = homeWith();
     const config = await loadConfig(home.env, home.project);
-    expect(config.settings).toEqual(defaultSettings());
+    const noted = join(home.paths.home, "secret-rows.ndjson");
+    expect(config.settings).toEqual({ ...defaultSettings(), redact: { extra: [], noted } });
     expect(config.settings.llm).toBeUndefined();
   });
 

@@ -11,7 +11,9 @@ import { loadConfig, type PathsWithRules, type Settings } from "../../lib/config
 import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../../lib/observe/ledger.ts";
 import { observeSession } from "../../lib/observe/observe-session.ts";
 import { observationsToCome } from "../../lib/observe/render-observations.ts";
+import { readRules } from "../../lib/transcripts/rules.ts";
 import type { Agent } from "../../lib/transcripts/session.ts";
+import { sessionCleaner } from "../../lib/transcripts/transcript.ts";
 import { isOfCodex, type Recorded, readRecorded, runHook } from "../hook.ts";
 
 /** The maximum wait for the observer of the last turn, which may still be running. */
@@ -27,7 +29,7 @@ await runHook("pre-compact", async ({ paths, env, input }) => {
   // Codex writes its summary without us; what was observed comes back after it.
   if (isOfCodex(session.file)) return;
   const { records } = readLedgerFile(ledgerFile(paths, session.id));
-  const ledger = redactLedger(records, settings.redact.extra);
+  const ledger = redactLedger(records, sessionCleaner(session.file, readRules(settings)));
   const text = observationsToCome(ledger);
   if (text === undefined) return;
   const ok = writeFully(`${text}\n`);

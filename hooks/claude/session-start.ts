@@ -48,7 +48,7 @@ async function contextOf({ env, input, paths: places }: HookCall): Promise<strin
   const { paths, settings } = requireSettings(places, { env, transcript: session.file });
   if (input.source === "compact") {
     const { observationsOf } = await import("../observed.ts");
-    return observationsOf(session.id, paths, settings);
+    return observationsOf(session, paths, settings);
   }
   const begins = input.source === "startup" || input.source === "clear";
   if (!begins || !settings.activity.welcome) return undefined;

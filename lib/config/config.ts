@@ -123,6 +123,11 @@ export function forgottenFile(config: string): string {
   return join(dirname(config), "forgotten.ndjson");
 }
 
+/** Returns the file that notes which rows of sessions announce secrets. */
+export function secretRowsFile(config: string): string {
+  return join(dirname(config), "secret-rows.ndjson");
+}
+
 /** The lists of config.json's `exclude`. */
 export const EXCLUDE_KEYS = ["sessions", "projects", "patterns"] as const;
 export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
@@ -135,6 +140,7 @@ type HookPaths = Pick<Paths, "config" | "expand">;
  */
 export function readHookSettings({ config, expand }: HookPaths): Settings | undefined {
   const settings = defaultSettings();
+  Object.assign(settings.redact, { noted: secretRowsFile(config) });
   const text = readIfExists(config);
   if (text === undefined) return settings;
   let file: unknown;
@@ -203,7 +209,7 @@ export function resolvePaths(env: Environment): PathsWithRules {
     transcripts,
     volute: [],
     synced: [],
-    rules: NO_RULES,
+    rules: { ...NO_RULES, redact: { extra: [], noted: secretRowsFile(join(home, "config.json")) } },
   };
 }
 
@@ -269,15 +275,18 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const settings = (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
   Object.assign(settings.exclude, { forgotten: forgottenFile(paths.config), home: paths.expand("~") });
+  Object.assign(settings.redact, { noted: secretRowsFile(paths.config) });
   return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
 }
 
 /** Returns the configuration for a missing or unusable config.json. */
 export function defaultConfig(env: Environment, cwd: string): Config {
   const trusted = ignoresEnvFiles() ? { env, ignored: [] } : trustedEnvironment(env, cwd);
+  const [paths, settings] = [resolvePaths(trusted.env), defaultSettings()];
+  Object.assign(settings.redact, { noted: secretRowsFile(paths.config) });
   return {
-    paths: resolvePaths(trusted.env),
-    settings: defaultSettings(),
+    paths,
+    settings,
     currentSession: trusted.env.CLAUDE_CODE_SESSION_ID || trusted.env.PI_SESSION_ID || undefined,
     env: { ...trusted.env },
     ignored: trusted.ignored,

@@ -147,8 +147,10 @@ export type LlmConfig = z.infer<typeof LLM> &
 export type EmbeddingConfig = z.infer<typeof EMBEDDING>;
 export type ShareConfig = z.infer<typeof SHARE>;
 export type SyncedFolder = z.infer<typeof SYNCED>;
-export interface Settings extends Omit<Read, "llm" | "exclude"> {
+export interface Settings extends Omit<Read, "llm" | "exclude" | "redact"> {
   llm?: LlmConfig | undefined;
+  /** With the file that notes which rows announce secrets, beside config.json. */
+  redact: Read["redact"] & { noted?: string | undefined };
   /** With the file of the rows of forgotten sessions, beside config.json, and the user's home, for which `~` stands. */
   exclude: Read["exclude"] & { forgotten?: string | undefined; home?: string | undefined };
 }

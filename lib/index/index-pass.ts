@@ -12,8 +12,9 @@ import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
+import type { SecretMemory } from "../transcripts/secret-rows.ts";
 import type { Cursor, Entry, Row, Session } from "../transcripts/session.ts";
-import { entryKey, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
+import { entryKey, memoryOf, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
 import { type Chunk, chunkExchange, type Exchange, exchanges, searchableRows } from "./chunk.ts";
 import {
@@ -41,7 +42,7 @@ import {
   sessionsWithCopies,
   storedChunks,
 } from "./session-rows.ts";
-import { isBefore } from "./stored-rows.ts";
+import { holdsAny, isBefore } from "./stored-rows.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
@@ -70,6 +71,8 @@ interface PassInput {
   known: IndexedSession;
   head: Head | undefined;
   facts: SessionFacts;
+  /** What is known of its secrets. @default what was noted of it */
+  memory?: SecretMemory | undefined;
 }
 
 interface Pass extends PassOptions, Omit<PassInput, "known"> {
@@ -90,6 +93,8 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   isTorn: boolean;
   /** True if reading ended before the file did. */
   isCut: boolean;
+  /** True if rows that were stored before hold what a later one announced as a secret: all is read again. */
+  isSpread: boolean;
   /** Chunks of an earlier pass that this one has not reached. */
   before: Map<number, StoredChunk>;
   next: number;
@@ -118,7 +123,9 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
   }
   if (pass.isCut) savePart(pass);
   else finish(pass);
-  addToReport(pass);
+  if (pass.isSpread && !pass.isCut)
+    yield* runPass({ ...input, known: pass.state, memory: pass.memory }, options);
+  else addToReport(pass);
 }
 
 /** Yields the entries after the cursor, and notes what must be known of the lines between them. */
@@ -129,7 +136,7 @@ function* readNew(pass: Pass): Generator<Entry> {
   const onRecord = (record: JsonRecord) => {
     pass.isBranched = branches(record) || pass.isBranched;
   };
-  const reading = { rules, from: state.cursor, head, progress, onRecord };
+  const reading = { rules, from: state.cursor, head, progress, onRecord, memory: pass.memory };
   for (const entry of readEntries(state.file, { ...reading, results: "ends" })) {
     if (pass.isOver()) {
       pass.isCut = true;
@@ -145,7 +152,8 @@ function* readNew(pass: Pass): Generator<Entry> {
   }
 }
 
-function startPass({ session, known, head, facts }: PassInput, options: PassOptions): Pass {
+function startPass(input: PassInput, options: PassOptions): Pass {
+  const { session, known, head, facts } = input;
   // of a given file whose first line was half written the agent was not known
   const agent = known.agent === "plain" ? session.agent : known.agent;
   const isContinuing = agent === known.agent && isContinued(known, session);
@@ -165,6 +173,14 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     state,
     head,
     facts,
+    memory:
+      input.memory ??
+      (head &&
+        memoryOf(session.file, {
+          rules: options.rules,
+          head,
+          isAnew: !isContinuing && known.fileHash !== "",
+        })),
     started: performance.now(),
     isFromStart: !isContinuing,
     isNew: known.lastIndexed === "" && before.size === 0,
@@ -175,6 +191,7 @@ function startPass({ session, known, head, facts }: PassInput, options: PassOpti
     messages: 0,
     isTorn: false,
     isCut: false,
+    isSpread: false,
     before,
     next: state.nextChunk,
     newChunks: 0,
@@ -303,18 +320,27 @@ function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modifie
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
   } else if (pass.isFromStart && !isNew) updateRewound(store, state.number, []);
   const { cursor, nextChunk, skipped } = pass.safe;
+  noteSecrets(pass);
   pass.state = {
     ...state,
     ...end,
+    ...(pass.isSpread && { size: -1 }),
     cursor,
     nextChunk,
     skippedLines: skipped,
-    fileHash: end.status === "quarantined" ? "" : hashBefore(state.file, cursor.offset),
+    fileHash: end.status === "quarantined" || pass.isSpread ? "" : hashBefore(state.file, cursor.offset),
     chunkCount: isNew && !isOverLimit(pass) ? pass.newChunks : countChunks(store, state.number),
     lastIndexed: new Date().toISOString(),
   };
   const tookMs = performance.now() - pass.started;
   saveIndexedSession(store, pass.state, { facts, updatedAt: session.updatedAt, compactedLine, tookMs });
+}
+
+/** Notes the rows that announce secrets before the position behind them is saved. */
+function noteSecrets(pass: Pass): void {
+  const values = pass.memory?.takeNew() ?? [];
+  pass.isSpread ||= holdsAny(pass.store, pass.state.number, values);
+  pass.memory?.keep();
 }
 
 function addToReport(pass: Pass): void {

@@ -87,6 +87,16 @@ export interface ChunkText {
   tools: string;
 }
 
+/** Returns whether a row of a session contains one of these texts. */
+export function holdsAny({ db }: Pick<Store, "db">, session: number, texts: readonly string[]): boolean {
+  if (texts.length === 0) return false;
+  const found = db.prepare(
+    `SELECT 1 FROM rows r, json_each(?) t WHERE r.session = ? AND (instr(r.text, t.value) OR instr(r.target, t.value)
+       OR instr(r.paths, t.value) OR instr(r.input, t.value) OR instr(r.result, t.value)) LIMIT 1`,
+  );
+  return found.get(JSON.stringify(texts), session) !== undefined;
+}
+
 /** Reads the texts of chunks, in the order of their ids. */
 export function readChunkTexts(store: Pick<Store, "db">, ids: readonly number[]): ChunkText[] {
   const wanted = JSON.stringify(ids);

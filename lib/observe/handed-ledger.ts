@@ -19,16 +19,18 @@ export async function handedLedger(
   session: Session,
   { paths, settings, steps, maxBytes = Number.POSITIVE_INFINITY }: LedgerOptions,
 ): Promise<Ledger> {
-  const [{ readLedger, redactLedger }, { observe }, { readRules }, { readActiveBranch }] = await Promise.all([
-    import("./ledger.ts"),
-    import("./observe.ts"),
-    import("../transcripts/rules.ts"),
-    import("../transcripts/tree.ts"),
-  ]);
+  const [{ readLedger, redactLedger }, { observe }, { readRules }, { sessionCleaner }, { readActiveBranch }] =
+    await Promise.all([
+      import("./ledger.ts"),
+      import("./observe.ts"),
+      import("../transcripts/rules.ts"),
+      import("../transcripts/transcript.ts"),
+      import("../transcripts/tree.ts"),
+    ]);
   const { ledger } = readLedger(session, { paths, entries: [] });
-  if (ledger.length > 0) return redactLedger(ledger, settings.redact.extra);
-  if (session.size > maxBytes) return [];
   const rules = readRules(settings);
+  if (ledger.length > 0) return redactLedger(ledger, sessionCleaner(session.file, rules));
+  if (session.size > maxBytes) return [];
   const entries = steps ? entriesOf(steps) : readActiveBranch(session.file, { rules, results: true });
   const observing = { ledger, entries, settings: settings.observe, timezone: "UTC", redact: rules.clean };
   return (await observe({ ...observing, when: "all", append: () => {} })).ledger;

@@ -21,7 +21,6 @@ import {
 import { arrayOf, isRecord, numberOf, parseRecord, scrub, stringOf, stringsOf } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import { redactor } from "../redact/redact.ts";
 import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
 import type { Format } from "../transcripts/format.ts";
 import { formatOf } from "../transcripts/head.ts";
@@ -189,15 +188,18 @@ function relocateLedger(ledger: Ledger, entries: readonly Entry[]): Ledger {
   });
 }
 
-/** Returns a ledger redacted by the rules of today, which may be newer than what was noted. */
-export function redactLedger(ledger: Ledger, extra: readonly string[]): Ledger {
-  const clean = redactor(extra);
+/** Returns a ledger redacted by the rules of today, which may be newer than what was noted, and by what its session has since announced. */
+export function redactLedger(ledger: Ledger, clean: (text: string) => string): Ledger {
   return ledger.map((record): LedgerRecord => {
     if (record.kind === "dropped") return record;
     const observations = record.observations.map((item) => ({ ...item, text: clean(item.text) }));
     if (record.kind === "reflected" || !record.files) return { ...record, observations };
     const { read, modified } = record.files;
-    return { ...record, observations, files: { read: read.map(clean), modified: modified.map(clean) } };
+    return {
+      ...record,
+      observations,
+      files: { read: read.map(clean), modified: modified.map(clean) },
+    };
   });
 }
 

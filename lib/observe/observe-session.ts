@@ -15,6 +15,7 @@ import { reopenGate } from "../sessions/gate.ts";
 import { copyDatabase } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
+import { sessionCleaner } from "../transcripts/transcript.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {
   appendLedgerFile,
@@ -237,7 +238,7 @@ export function readSessionMemory(
   const shown = rules.hasPatterns
     ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])
     : stored;
-  const ledger = redactLedger(shown, settings.redact.extra);
+  const ledger = redactLedger(shown, sessionCleaner(session.file, rules));
   const observing = observeSettings(paths, settings.observe);
   return { session, entries, ledger, skipped, settings: observing };
 }

@@ -20,12 +20,16 @@ const MARKER = /\[redacted:[a-z0-9-]+\]/g;
 /** A replacement can reveal another secret (its neighbour was a letter); no text seen needs more rounds. */
 const ROUNDS_MAX = 4;
 
+/** Is called with each value that its place or its form gave away, and its kind. */
+export type Taken = (value: string, kind: string) => void;
+export type Redactor = (text: string, taken?: Taken) => string;
+
 /** Replaces secrets and removes control characters; newline and tab stay. */
-export function redact(text: string): string {
+export function redact(text: string, taken?: Taken): string {
   let result = removeControls(text);
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const before = result;
-    result = replaceSecrets(result);
+    result = replaceSecrets(result, taken);
     if (result === before) break;
   }
   return result;
@@ -41,7 +45,7 @@ export function countRedactions(text: string): number {
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` for a pattern that is no regular expression.
  */
-export function redactor(extra: readonly string[]): (text: string) => string {
+export function redactor(extra: readonly string[]): Redactor {
   const patterns = extra.map((source) => {
     try {
       return new RegExp(source, "gu");
@@ -53,7 +57,7 @@ export function redactor(extra: readonly string[]): (text: string) => string {
       });
     }
   });
-  return (text) => patterns.reduce(replaceOutsideMarkers, redact(text));
+  return (text, taken) => patterns.reduce(replaceOutsideMarkers, redact(text, taken));
 }
 
 /**

@@ -27,8 +27,8 @@ const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w
 /** `pw=` and four characters. */
 const SHORTEST = 7;
 
-/** Replaces every secret by a marker of its kind. */
-export function replaceSecrets(text: string): string {
+/** Replaces every secret by a marker of its kind. What was found by its looks alone is no value to look for elsewhere. */
+export function replaceSecrets(text: string, taken?: (value: string, kind: string) => void): string {
   if (text.length < SHORTEST) return text;
   const seen = scan(text);
   // where nothing is to be judged, no escape hides anything
@@ -36,6 +36,9 @@ export function replaceSecrets(text: string): string {
   const plain = isBare ? { text, original: (at: number) => at } : unescapeText(text);
   const spans = findSecrets(plain.text, plain.text === text ? seen : scan(plain.text));
   if (spans.length === 0) return text;
+  if (taken)
+    for (const { start, end, kind, isGuess } of spans)
+      if (!isGuess) taken(plain.text.slice(start, end), kind);
   let result = "";
   let done = 0;
   for (const { start, end, kind } of merge(spans)) {

@@ -12,15 +12,15 @@ import { hostId } from "../index/index-state.ts";
 import { type ChunkText, readChunkTexts, readDone, type Stored } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
-import { redactor } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { folderNames } from "../transcripts/hosts.ts";
-import { type Exclusion, readExclusion } from "../transcripts/rules.ts";
+import { type Exclusion, readExclusion, readRules } from "../transcripts/rules.ts";
 import type { Agent, CallKind, Done } from "../transcripts/session.ts";
+import { sessionCleaner } from "../transcripts/transcript.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
 import { hubId, keyOf, ofHub, ownMachine, type SessionKey, sharedProject } from "./share-state.ts";
 
@@ -68,11 +68,12 @@ interface Sending {
 
 /** Returns a function that reads a session from the index in the form it may be sent. */
 export function outgoing({ config, exclusion }: { config: Config; exclusion: Exclusion }) {
-  const redacted = redactor(config.settings.redact.extra);
+  const rules = readRules(config.settings);
   const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());
   const machine = ownMachine(config.settings.share ?? {});
   const { hasText } = exclusion;
   return (store: Store, session: LocalSession) => {
+    const redacted = sessionCleaner(session.file, rules);
     const withoutRoot = rootRemover(projectDirectories(session.cwd)[0] ?? session.cwd);
     const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText };
     const all = store.db
@@ -329,6 +330,7 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
     storedId,
     /** The host's id. */
     hostId: id,
+    file: String(row.file),
     parentId,
     name,
     cwd,

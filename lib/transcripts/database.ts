@@ -12,6 +12,7 @@ import { counted, shortHash } from "../base/text.ts";
 import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
 import { isoTime } from "./format.ts";
 import type { Rules } from "./rules.ts";
+import { secretMemory } from "./secret-rows.ts";
 
 /** How sessions are read from a host's database. */
 export interface HostDatabase {
@@ -52,11 +53,11 @@ export const ROWS_MAX = 200_000;
 /** The longest row that is read: a longer one is no message, and would take all memory. */
 export const DATA_MAX = 16 * 1024 * 1024;
 
-/** How far a session was copied: when it had changed, the hash of its title, which may be forgotten, and its last place. */
-type Copied = Record<string, [changed: number, title: number, last: string]>;
+/** How far a session was copied: when it had changed, the hash of its title, which may be forgotten, its last place, and whether it holds secrets. */
+type Copied = Record<string, [changed: number, title: number, last: string, hasSecrets?: boolean]>;
 
 /** Raised when the note means something else: all is copied again. */
-const FORMAT = 3;
+const FORMAT = 4;
 const NOTE = "copied.json";
 /** The longest that one run copies from a database: the next one goes on. */
 const COPY_MS = 5000;
@@ -120,8 +121,9 @@ function copyFrom(file: string, copied: Copied, options: CopyOptions): { isAll: 
       const known = existsSync(target) ? copied[session.id] : undefined;
       if (known?.[0] === session.changed || rules.hasSession({ id: session.id, cwd: session.cwd })) continue;
       try {
-        const { last, isWhole } = copySession(db, { session, target, known }, options);
-        copied[session.id] = [isWhole ? session.changed : 0, shortHash(session.title), last ?? ""];
+        const { last, isWhole, hasSecrets } = copySession(db, { session, target, known }, options);
+        const changed = isWhole ? session.changed : 0;
+        copied[session.id] = [changed, shortHash(session.title), last ?? "", hasSecrets];
       } catch (error) {
         failed.push(`Cannot read session ${session.id} of ${file}: ${describeError(error)}`);
       }
@@ -139,10 +141,16 @@ function copyOf({ id, parent }: StoredSession, folder: string): string {
 function copySession(
   db: SqlDatabase,
   { session, target, known }: { session: StoredSession; target: string; known: Copied[string] | undefined },
-  { agent, reader, rules: { clean, hasText, hasPatterns } }: CopyOptions,
-): Reading {
-  const reading = reader.read(db, session.id, { after: known?.[2] || undefined, clean });
-  const isNew = known === undefined || reading.isAnew === true;
+  { agent, reader, rules: { clean: judge, hasText, hasPatterns } }: CopyOptions,
+): Reading & { hasSecrets: boolean } {
+  const memory = secretMemory(target, { clean: judge });
+  const clean: Clean = (text, taken) => memory.clean(text, { rows: [], taken });
+  const read = (after: string | undefined) => reader.read(db, session.id, { after, clean });
+  let reading = read(known?.[3] ? undefined : known?.[2] || undefined);
+  const hasSecrets = known?.[3] === true || memory.takeNew().length > 0;
+  // what one message announces is taken out of those before it too, which are copied again
+  if (hasSecrets) reading = read(undefined);
+  const isNew = known === undefined || hasSecrets || reading.isAnew === true;
   const lines = [...reading.lines];
   if (isNew || known[1] !== shortHash(session.title))
     lines.unshift(headLine(agent, session, { clean, isLater: !isNew }));
@@ -152,7 +160,7 @@ function copySession(
   if (session.parent !== undefined && isNew) ensureDirectory(dirname(target));
   if (isNew) writeFileSync(target, text, { mode: 0o600 });
   else if (text !== "") appendFileSync(target, text);
-  return reading;
+  return { ...reading, hasSecrets };
 }
 
 function describeState(file: string): string {
@@ -177,10 +185,21 @@ function headLine(
   };
 }
 
-/** Redacts every text of a value: what is on disk twice must not hold a secret twice. */
+/** Redacts every text of a value, with the names around it: what is on disk twice must not hold a secret twice. */
 export function redacted(value: unknown, clean: Clean): unknown {
+  if (typeof value === "string" || typeof value !== "object" || value === null)
+    return redactedAlone(value, clean);
+  const text = clean(JSON.stringify(value));
+  try {
+    return redactedAlone(JSON.parse(text), clean);
+  } catch {
+    return text; // a secret that was cut had part of the form
+  }
+}
+
+function redactedAlone(value: unknown, clean: Clean): unknown {
   if (typeof value === "string") return clean(value);
-  if (Array.isArray(value)) return value.map((each) => redacted(each, clean));
+  if (Array.isArray(value)) return value.map((each) => redactedAlone(each, clean));
   if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, redacted(each, clean)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, redactedAlone(each, clean)]));
 }

@@ -6,13 +6,16 @@ import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { folderName, shortHash, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
-import { redactor } from "../redact/redact.ts";
+import { type Redactor, redactor, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
+import { lastLine, printedBy, replaceValues, type SecretMemory } from "./secret-rows.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
 export interface Rules extends Exclusion {
   /** Redacts a text: by our rules and by `redact.extra`. */
-  clean: (text: string) => string;
+  clean: Redactor;
+  /** The file that notes which rows of sessions announce secrets. */
+  noted?: string | undefined;
 }
 
 /**
@@ -36,15 +39,18 @@ type Exclude = Settings["exclude"];
 const rulesOnce = oncePerBlock(compileRules);
 
 /** Reads the `redact` and `exclude` blocks of config.json. Excluded projects are known by their redacted paths too. */
-export function readRules({ redact: { extra }, exclude }: Pick<Settings, "redact" | "exclude">): Rules {
-  return rulesOnce(exclude, extra);
+export function readRules({
+  redact: { extra, noted },
+  exclude,
+}: Pick<Settings, "redact" | "exclude">): Rules {
+  return { ...rulesOnce(exclude, extra), noted };
 }
 
 function compileRules(exclude: Exclude, extra: readonly string[]): Rules {
   const clean = redactor(extra);
   // a name of which only the mark is left would fit every other
   const given = exclude.projects.map((project) => expandHome(project, exclude.home));
-  const redacted = given.map(clean).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
+  const redacted = given.map((path) => clean(path)).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
   const projects = [...new Set([...given, ...redacted])];
   return { ...compileExclusion({ ...exclude, projects }), clean };
 }
@@ -64,9 +70,13 @@ const KEY_REACH = 6;
  * Returns a filter for entries in their order, which gives none for an excluded one. An excluded prompt excludes its
  * answer, up to the next prompt.
  */
-export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry | undefined {
+export function entryFilter(
+  { hasEntry }: Rules,
+  memory: Pick<SecretMemory, "clean">,
+): (raw: Entry) => Entry | undefined {
   let isAnswerExcluded = false;
   let sinceKey = Number.POSITIVE_INFINITY;
+  const printed = printedBy();
   return (raw) => {
     const isAfterKey = sinceKey++ < KEY_REACH;
     const isOpen = leavesKeyOpen(raw.text);
@@ -74,12 +84,18 @@ export function entryFilter({ clean, hasEntry }: Rules): (raw: Entry) => Entry |
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
     if (isExcluded || isAnswerExcluded) return undefined;
-    return cleanEntry(raw, isAfterKey ? (text) => clean(replaceKeyLines(text)) : clean);
+    const clean: Clean = (text, taken) =>
+      memory.clean(isAfterKey ? replaceKeyLines(text) : text, { rows: [raw.offset], taken });
+    const output = printed(raw);
+    const judged = output && memory.clean(output.text, output);
+    return cleanEntry(judged === undefined ? raw : { ...raw, text: lastLine(judged) }, clean);
   };
 }
 
+type Clean = (text: string, taken?: Taken) => string;
+
 /** Returns an entry whose texts are redacted when they are first read. */
-function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
+function cleanEntry(raw: Entry, clean: Clean): Entry {
   // Named one by one: what a format adds to a raw entry is not redacted.
   const { line, nth, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
@@ -110,7 +126,18 @@ function cleanEntry(raw: Entry, clean: (text: string) => string): Entry {
   return entry;
 }
 
-function cleanCall(raw: ToolCall, clean: (text: string) => string): ToolCall {
+function cleanCall(raw: ToolCall, judge: Clean): ToolCall {
+  let named: Map<string, string> | undefined;
+  // what its name makes a secret is one in the text without the name
+  const clean = (text: string) => {
+    if (raw.json === undefined) return judge(text);
+    if (!named) {
+      const values = new Map<string, string>();
+      judge(raw.json, (value, kind) => values.set(value, kind));
+      named = values;
+    }
+    return replaceValues(judge(text), named);
+  };
   let target: string | undefined;
   let paths: string[] | undefined;
   let input: string | undefined;

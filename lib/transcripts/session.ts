@@ -43,6 +43,8 @@ export interface ToolCall {
   paths: string[];
   /** The whole input as text: a command, a diff, a written file, or the arguments. Only where results are wanted. */
   input?: string | undefined;
+  /** The arguments as JSON where one of them may be a secret by its name, to be judged with it. */
+  json?: string | undefined;
 }
 
 /** Where a row stands in its transcript. */

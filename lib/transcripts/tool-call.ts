@@ -28,12 +28,17 @@ const ACTIONS: [ToolAction, RegExp][] = [
   ],
 ];
 
+/** Names of secrets, as far as they are told without judging any. */
+const ANNOUNCING = /pass|pwd|pw\b|secret|token|key|auth|cred|phrase|pin\b|[^\0-\x7f]/i;
+
 /** Describes a tool call: its action and target, with the whole input where that is wanted. */
 export function toolCall(name: string, input: unknown, whole = false): ToolCall {
   const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
   const call: ToolCall = { name: toolName(name), action, ...readTarget(name, action, input) };
   // A command is needed whole to recognise one of ours.
   if (whole || action === "run") call.input = inputText(name, action, input);
+  const isListed = whole && isRecord(input) && action !== "edit" && action !== "run";
+  if (isListed && ANNOUNCING.test(call.input ?? "")) call.json = jsonOf(input);
   return call;
 }
 

@@ -5,6 +5,7 @@
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
 
+import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck } from "./calls.ts";
@@ -23,6 +24,7 @@ import {
   withFile,
 } from "./jsonl.ts";
 import { entryFilter, type Rules } from "./rules.ts";
+import { type SecretMemory, secretMemory } from "./secret-rows.ts";
 import type { Cursor, Entry } from "./session.ts";
 import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
 
@@ -44,6 +46,8 @@ export interface ReadOptions {
   /** What `readHead` found, to save reading it again. */
   head?: Head | undefined;
   progress?: ReadProgress;
+  /** What is known of the session's secrets. @default what was noted of it */
+  memory?: SecretMemory | undefined;
   /** Asked after each line: whether to stop there. */
   isOver?: (() => boolean) | undefined;
   /** Called with each record. */
@@ -64,7 +68,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const { offset } = progress;
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
     const checked = callCheck(head, results, earlier);
-    const shown = entryFilter(rules);
+    const shown = entryFilter(rules, options.memory ?? memoryOf(file, { rules, head }));
     const written = offset > 0 && format.messageOf ? writtenBefore(file, { head, offset }) : undefined;
     for (const row of rowsForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
@@ -92,12 +96,49 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   }
 }
 
+interface MemoryOptions {
+  rules: Rules;
+  head?: Head | undefined;
+  /** Whether it is another file than the one whose rows were noted. @default {false} */
+  isAnew?: boolean;
+}
+
+/** Returns what is known of a transcript's secrets. */
+export function memoryOf(file: string, { rules, head, isAnew }: MemoryOptions): SecretMemory {
+  const { clean, noted } = rules;
+  return secretMemory(file, {
+    clean,
+    noted,
+    entriesAt: (offset) => entriesAt(file, offset, { head }),
+    isAnew,
+  });
+}
+
+/** Reads the entries of the row at a byte offset; none where the host has deleted it. */
+function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick<MemoryOptions, "head">) {
+  if (!head || !statUnpacked(file)) return [];
+  const format = formatOf(head.agent);
+  return withFile(file, (descriptor): RawEntry[] => {
+    const [row] = rowsForward(descriptor, format, offset);
+    const place = { line: 0, nth: 0, offset, end: row?.end ?? offset };
+    const settings = { head, results: true, later: recordsAfter(descriptor) };
+    return (row?.records ?? []).flatMap((record) => readRow(format, record, place, settings));
+  });
+}
+
+/** Returns what redacts texts about a session: by the rules, and without what its rows announce as secrets. */
+export function sessionCleaner(file: string | undefined, rules: Rules): (text: string) => string {
+  if (!file) return (text) => rules.clean(text);
+  const memory = memoryOf(file, { rules });
+  return (text) => memory.clean(text, { rows: [] });
+}
+
 /** Returns a key that every copy of a row shares, as forks make them; undefined when the host gives rows no id. */
 export function entryKey(entry: Entry): string | undefined {
   if (entry.id === undefined) return undefined;
   if (entry.id.length >= 32) return entry.id;
-  // Short ids (pi's eight digits) are unique within a file only: time and text make them so everywhere.
-  return `${entry.id}@${entry.at ?? ""}@${shortHash(entry.text)}`;
+  // Short ids (pi's eight digits) are unique within a file only: their time makes them so everywhere, else their text.
+  return `${entry.id}@${entry.at ?? shortHash(entry.text)}`;
 }
 
 interface Before {
@@ -147,12 +188,13 @@ export function* readBackward(
     let pending: RawEntry[] = [];
     let skipped = 0;
     const areOpen = openCalls();
+    const memory = memoryOf(file, { rules, head });
     // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
     const take = () => {
       const check = callCheck(head, results);
       const checked = pending.reverse().flatMap((raw) => check(raw) ?? []);
       pending = [];
-      const shown = entryFilter(rules);
+      const shown = entryFilter(rules, memory);
       return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
     };
     const size = sizeOf(descriptor);

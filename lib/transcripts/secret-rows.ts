@@ -1,0 +1,168 @@
+/**
+ * Remembers what was taken out of a session as a secret, and takes it out of the session's other rows: the password that a
+ * command names bare was announced in a file that was read before it, or is announced later.
+ *
+ * Indexing notes which rows announce secrets, by their bytes' place, never the secrets. Whoever reads a session, forward from a
+ * cursor, backward or around a line, begins with what those few rows announce, so all see the same. Of rows that are
+ * not indexed yet only what was read before is known: backward, a newer row may show what an older one announces.
+ */
+
+import { appendFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { ensureDirectory, readIfExists, statOf } from "../base/files.ts";
+import { parseRecord } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
+import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
+import type { Redactor, Taken } from "../redact/redact.ts";
+import type { Entry } from "./session.ts";
+
+/** The most values that are kept of a session: a file of thousands of passwords is data. */
+const VALUES_MAX = 256;
+/** The most rows that are noted of a session: each is read again by whoever reads the session. */
+const ROWS_MAX = 64;
+/** Shorter ones are words with a number, like a user's or a machine's name. */
+const VALUE_MIN = 7;
+const VALUE_MAX = 200;
+/** What has a place of its own to be known at, and elsewhere is a number, a phrase or an address. */
+const UNKEPT = /^(?:code|pin|card|mnemonic|private-key|url-user|cookie|password-hash|custom)$/;
+
+/** The secrets of one transcript. */
+export interface SecretMemory {
+  /** Redacts a text of the rows that begin at these bytes. */
+  clean(text: string, place: { rows: readonly number[]; taken?: Taken | undefined }): string;
+  /** Returns what was first met since this was last asked. */
+  takeNew(): string[];
+  /** Notes the rows that announce secrets, for whoever reads the session next. */
+  keep(): void;
+}
+
+interface Reading {
+  clean: Redactor;
+  /** The file of noted rows. */
+  noted?: string | undefined;
+  /** Reads the entries of the row at a byte offset, with inputs and results. */
+  entriesAt?(offset: number): readonly Entry[];
+  /** Whether the transcript is another than the one whose rows were noted. @default {false} */
+  isAnew?: boolean | undefined;
+}
+
+/** Returns the memory of a transcript, which reads the noted rows when a text is first asked for. */
+export function secretMemory(
+  file: string,
+  { clean, noted, entriesAt, isAnew = false }: Reading,
+): SecretMemory {
+  const key = shortHash(basename(file).split(".", 1)[0] ?? file).toString(36);
+  const kinds = new Map<string, string>();
+  const rows = new Set<number>();
+  let unkept = isAnew;
+  let fresh: string[] = [];
+  let isLoaded = false;
+  const noting =
+    (places: readonly number[], also?: Taken): Taken =>
+    (value, kind) => {
+      also?.(value, kind);
+      if (kinds.has(value) || kinds.size >= VALUES_MAX || !isKept(value, kind)) return;
+      const added = places.filter((offset) => !rows.has(offset));
+      if (added.length > 0 && rows.size + added.length > ROWS_MAX) return;
+      kinds.set(value, kind);
+      fresh.push(value);
+      for (const offset of added) rows.add(offset);
+      unkept ||= added.length > 0;
+    };
+  const load = () => {
+    isLoaded = true;
+    const printed = printedBy();
+    for (const offset of isAnew ? [] : notedRows(noted, key)) {
+      rows.add(offset);
+      for (const entry of entriesAt?.(offset) ?? []) {
+        const { text, patch, tool } = entry;
+        for (const each of [text, patch, tool?.target, tool?.input, tool?.json, printed(entry)?.text])
+          if (each !== undefined) clean(each, noting([offset]));
+      }
+    }
+    fresh = [];
+    unkept = isAnew;
+  };
+  return {
+    clean(text, { rows: places, taken }) {
+      if (!isLoaded) load();
+      const cleaned = clean(text, noting(places, taken));
+      return kinds.size === 0 ? cleaned : replaceValues(cleaned, kinds);
+    },
+    takeNew() {
+      const values = fresh;
+      fresh = [];
+      return values;
+    },
+    keep() {
+      if (!unkept || noted === undefined || (isAnew && rows.size === 0 && notedRows(noted, key).length === 0))
+        return;
+      ensureDirectory(dirname(noted));
+      appendFileSync(noted, `${JSON.stringify({ session: key, rows: [...rows] })}\n`, { mode: 0o600 });
+      unkept = false;
+    },
+  };
+}
+
+/** The most commands that are held until their output comes. */
+const COMMANDS_MAX = 64;
+/** The most of a command that is judged with its output. */
+const COMMAND_CHARS = 1000;
+
+/** Returns what joins the output of a command to its line where it is one word, which a command may print for secret. */
+export function printedBy(): (entry: Entry) => { text: string; rows: number[] } | undefined {
+  const commands = new Map<string, { line: string; offset: number }>();
+  return ({ kind, tool, callId = "", text, offset }) => {
+    if (tool?.action === "run") {
+      const line = (tool.input ?? tool.target).trim().slice(0, COMMAND_CHARS);
+      commands.set(callId, { line: line.slice(line.lastIndexOf("\n") + 1), offset });
+      if (commands.size > COMMANDS_MAX) commands.delete(commands.keys().next().value ?? "");
+    }
+    const command = kind === "result" ? commands.get(callId) : undefined;
+    if (!command || !/^\s*\S{6,200}\s*$/.test(text)) return undefined;
+    return { text: `$ ${command.line}\n${text.trim()}`, rows: [command.offset, offset] };
+  };
+}
+
+export function lastLine(text: string): string {
+  return text.slice(text.lastIndexOf("\n") + 1);
+}
+
+/** Returns whether a value is told from ordinary words and ids wherever it stands. */
+function isKept(value: string, kind: string): boolean {
+  if (value.length < VALUE_MIN || value.length > VALUE_MAX || UNKEPT.test(kind)) return false;
+  if (/\s|\[redacted:/.test(value) || isUuid(value) || isHex(value) || isStandIn(value)) return false;
+  return /\p{L}/u.test(value) && /[0-9]|[^\p{L}\p{N}_.:/|-]/u.test(value);
+}
+
+/** Replaces values where they stand by themselves, by the mark of their kind. */
+export function replaceValues(text: string, kinds: ReadonlyMap<string, string>): string {
+  let result = text;
+  for (const [value, kind] of kinds) {
+    if (!result.includes(value)) continue;
+    const source = value.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+    const [before, after] = [
+      /^\w/.test(value) ? "(?<![A-Za-z0-9])" : "",
+      /\w$/.test(value) ? "(?![A-Za-z0-9])" : "",
+    ];
+    result = result.replace(new RegExp(before + source + after, "g"), `[redacted:${kind}]`);
+  }
+  return result;
+}
+
+let known: { file: string; state: string; rows: ReadonlyMap<string, readonly number[]> } | undefined;
+
+/** Returns the noted rows of a session: the last line that names it counts. */
+function notedRows(file: string | undefined, session: string): readonly number[] {
+  const stat = file === undefined ? undefined : statOf(file);
+  if (file === undefined || !stat) return [];
+  const state = `${stat.size} ${stat.mtimeMs}`;
+  if (known?.file !== file || known.state !== state) {
+    const lines = (readIfExists(file) ?? "").split("\n").flatMap((line): [string, number[]][] => {
+      const { session: id, rows } = parseRecord(line) ?? {};
+      return typeof id === "string" && Array.isArray(rows) ? [[id, rows.map(Number)]] : [];
+    });
+    known = { file, state, rows: new Map(lines) };
+  }
+  return known.rows.get(session) ?? [];
+}
