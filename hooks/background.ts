@@ -6,6 +6,7 @@
 
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { updateArchive } from "../lib/archive/archive.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { statUnpacked } from "../lib/base/files.ts";
 import { tryLock } from "../lib/base/locks.ts";
@@ -54,6 +55,7 @@ async function main(): Promise<void> {
     if (!asked.begin) await followTurn(asked, config, perform);
     if (config.settings.share) await perform("share", () => share(config));
     if (asked.begin) await perform("old-sessions", () => followOld(config, asked.source));
+    if (asked.begin) await perform("archive", () => archive(config));
   } catch (error) {
     await logFailure(resolvePaths(process.env), "background", error, { source: asked.source });
   }
@@ -182,6 +184,19 @@ async function followOld(config: Config, source: string): Promise<void> {
   } finally {
     release();
   }
+}
+
+/** Copies sessions that have been idle for a day, in slices; what is left waits for the next start. */
+async function archive({ paths, settings }: Config): Promise<void> {
+  const end = Date.now() + OLD.totalMs;
+  let worked = Date.now();
+  const rest = async () => {
+    const took = Date.now() - worked;
+    if (took < OLD.sliceMs) return;
+    await new Promise((resolve) => setTimeout(resolve, took / 2));
+    worked = Date.now();
+  };
+  await updateArchive({ paths, settings, rest, isOver: () => Date.now() > end });
 }
 
 /** Works, then rests half as long, since the user works on the same machine. */

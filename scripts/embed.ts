@@ -8,6 +8,7 @@
  * @module
  */
 
+import { updateArchive } from "../lib/archive/archive.ts";
 import { describeError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
@@ -23,6 +24,7 @@ import {
   timeFlag,
   warn,
 } from "../lib/cli.ts";
+import type { Config } from "../lib/config/config.ts";
 import { ensureIndex, withIndex } from "../lib/index/freshness.ts";
 import {
   embedSessions,
@@ -111,6 +113,15 @@ function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags
   return [...others, ...listed.reverse()];
 }
 
+/** Copies what has been idle for a day; what is copied late is no failure of indexing. */
+async function archive({ paths, settings }: Config, signal: AbortSignal | undefined): Promise<void> {
+  try {
+    await updateArchive({ paths, settings, isOver: () => signal?.aborted === true });
+  } catch (error) {
+    warn(`not archived: ${describeError(error)}`);
+  }
+}
+
 async function run(
   options: Omit<RunOptions, "store">,
   { config, values, show }: Run<typeof SCRIPT.flags>,
@@ -127,6 +138,7 @@ async function run(
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
     const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
     if (sessions > 0) logEvent(log, { event: "embed", ok: true, ...counts });
+    if (options.isComplete) await archive(config, options.signal);
   } catch (error) {
     logEvent(log, { event: "embed", ok: false, error: redact(describeError(error)) });
     throw error;

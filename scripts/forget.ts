@@ -8,6 +8,7 @@
  * @module
  */
 
+import { describeArchive, removeArchive } from "../lib/archive/archive.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
@@ -44,7 +45,7 @@ import { readExclusion } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
-       session-memory forget --undo <session|project|pattern>
+       session-memory forget --archive | --undo <session|project|pattern>
 
 Removes sessions, or whatever holds a text, from all that session-memory holds (index, names, observations,
 notes, log) and excludes it from then on. Shows what would go and asks first. Transcripts are the hosts' and stay.
@@ -54,6 +55,7 @@ Options:
   --project <p>      All sessions of a project: its directory, or its name
   --before <t>       All sessions that did nothing since: 2026-02-03, yesterday, 7d (with --project: of it)
   --pattern <regex>  Chunks, observations, names and notes that match (repeatable; case counts)
+  --archive          Every copy in the archive; set archive.enabled to false first, or they are made again
   --undo <what>      Take it out of "exclude" in config.json: the next indexing reads it again
   --dry-run          Show what would go; change nothing
   --yes              Do not ask; needed where there is no terminal
@@ -68,7 +70,7 @@ Examples:
 
 const FLAGS = {
   ...texts("project", "before", "undo"),
-  ...switches("dry-run", "yes", "no-exclude"),
+  ...switches("archive", "dry-run", "yes", "no-exclude"),
   pattern: { type: "string", multiple: true },
 } as const;
 
@@ -81,6 +83,7 @@ async function main({ config: given, ...rest }: Asked): Promise<void> {
   const { values, words } = asked;
   refuseContradictions(values, words);
   if (values.undo !== undefined) return await undo(values.undo, asked);
+  if (values.archive) return await forgetArchive(asked);
   await prepareIndexes(config.paths, { settings: config.settings, dryRun: values["dry-run"] });
   if (values.pattern) await forgetPatterns(values.pattern, asked);
   else await forgetSessions(asked);
@@ -89,11 +92,12 @@ async function main({ config: given, ...rest }: Asked): Promise<void> {
 function refuseContradictions(values: Asked["values"], words: readonly string[]): void {
   const isRange = values.project !== undefined || values.before !== undefined;
   const { pattern, undo } = values;
-  const ways = [words.length > 0, isRange, pattern !== undefined, undo !== undefined].filter(Boolean).length;
+  const named = [words.length > 0, isRange, pattern !== undefined, undo !== undefined, values.archive];
+  const ways = named.filter(Boolean).length;
   if (ways === 0) throw usageError("Expected what to forget", "name a session, or see --help");
   if (ways > 1) {
     throw usageError(
-      "Cannot combine sessions, --project or --before, --pattern and --undo",
+      "Cannot combine sessions, --project or --before, --pattern, --archive and --undo",
       "forget one after the other",
     );
   }
@@ -184,10 +188,7 @@ async function confirmed(
   if (!dryRun && !values.yes) {
     const lines = forgottenLines(await forget(true), targets, { ...values, "dry-run": true });
     for (const line of lines) (values.json ? note : print)(line);
-    if (!(await confirm("Forget this?")))
-      throw new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
-        hint: "add --yes",
-      });
+    if (!(await confirm("Forget this?"))) throw notConfirmed();
   }
   const forgotten = await forget(dryRun);
   if (values.pattern ? !isAnything(forgotten) : targets.length === 0) note("no stored data matches");
@@ -202,6 +203,28 @@ async function confirmed(
   throw new SessionMemoryError("BUSY", "Cannot compact the index: another process is reading it", {
     recoverable: true,
     hint: "run the same command again",
+  });
+}
+
+/** Removes the whole archive. */
+async function forgetArchive({ config: { paths }, values, show }: Asked): Promise<void> {
+  const { copies, alone, bytes } = describeArchive(paths);
+  const size = `${(bytes / BYTES_PER_MB).toFixed(1)} MB`;
+  const what = `the archive: ${counted(copies, "copy", "copies")}, ${size}, ${alone} of a session that lives only there`;
+  const result = { dryRun: values["dry-run"], copies, bytes, alone };
+  if (!values["dry-run"] && !values.yes) {
+    (values.json ? note : print)(`would forget ${what}`);
+    if (!(await confirm("Forget this?"))) throw notConfirmed();
+  }
+  if (!values["dry-run"]) removeArchive(paths);
+  show(result, [`${values["dry-run"] ? "would forget" : "forgot"} ${what}`]);
+}
+
+const BYTES_PER_MB = 1024 * 1024;
+
+function notConfirmed(): SessionMemoryError {
+  return new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
+    hint: "add --yes",
   });
 }
 
@@ -242,6 +265,7 @@ function forgottenLines(
     ...dashed(called, SHOWN_MAX),
     `index: ${counted(removed.chunks, "chunk")}, ${counted(removed.vectors, "vector")}`,
     `observations: ${removed.observations} in ${counted(removed.ledgers, "ledger")}`,
+    ...when(removed.copies > 0, `archive: ${counted(removed.copies, "copy", "copies")}`),
     `meta files: ${removed.metaFiles}; marks: ${removed.cursors}; log lines: ${removed.logLines}`,
     ...when(removed.sharedChunks > 0, `shared by others: ${counted(removed.sharedChunks, "chunk")}`),
     `notes: ${removed.notes.length}`,

@@ -73,6 +73,7 @@ describe("forget", () => {
       observations: expect.any(Number),
       ledgers: 4,
       metaFiles: 4,
+      copies: 0,
       cursors: expect.any(Number), // a busy prompt hook sets none
       notes: expect.any(Array),
       reports: expect.any(Array),
@@ -393,7 +394,7 @@ describe("forget", () => {
     };
     expect(await usage()).toBe("error: Expected what to forget");
     expect(await usage("a", "--project", "b")).toBe(
-      "error: Cannot combine sessions, --project or --before, --pattern and --undo",
+      "error: Cannot combine sessions, --project or --before, --pattern, --archive and --undo",
     );
     expect(await usage("--pattern", "(")).toStartWith('error: Cannot use --pattern "("');
     expect(await usage("--pattern", "x*")).toStartWith('error: Cannot use --pattern "x*"');

@@ -30,7 +30,7 @@ import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
 import { sha256 } from "./text.ts";
 
 const DIRECTORY_MODE = 0o700; // promised: the user alone
-const FILE_MODE = 0o600; // promised: the user alone
+export const FILE_MODE = 0o600; // promised: the user alone
 /** File systems allow 255 bytes; suffixes and temporary names need some. */
 const FILE_STEM_MAX = 200;
 /** No file that is read whole and belongs to somebody else needs to be larger. */
@@ -135,7 +135,7 @@ function writeTemporary(
   { durable = true }: WriteOptions,
 ): string {
   ensureDirectory(dirname(path));
-  const temporary = `${path}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`;
+  const temporary = temporaryPath(path);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   try {
     const bytes = typeof content === "string" ? Buffer.from(content) : content;
@@ -150,6 +150,11 @@ function writeTemporary(
   }
   closeSync(descriptor);
   return temporary;
+}
+
+/** Returns a name beside a file for its new content; `removeLeftovers` knows it. */
+export function temporaryPath(path: string): string {
+  return `${path}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`;
 }
 
 /** Returns the entries of a folder; none when it is missing, no folder, or not ours to read. */
@@ -323,6 +328,8 @@ export function isConflictCopy(name: string): boolean {
 
 /** The end of a compressed file's name. */
 export const PACKED = ".zst";
+/** The end of the name of a file that we wrote in compressed blocks (blocks.ts). */
+export const BLOCKED = ".gz";
 /** The most that a file may hold: it is in memory as a whole while it is read. */
 const UNPACKED_MAX_BYTES = 512 * 1024 * 1024;
 const CHUNK_BYTES = 128 * 1024; // a block of a zstd frame
@@ -333,12 +340,14 @@ const FRAME_MAGIC = 0xfd2fb528;
 /** Returns a file's stat, or that of a compressed one in its place with the size of what it holds; undefined without either. */
 export function statUnpacked(file: string): Stats | undefined {
   const stat = statOf(file);
-  const packed = stat ? undefined : statOf(file + PACKED);
-  if (!packed?.isFile()) return stat;
+  if (stat) return stat;
+  const suffix = [PACKED, BLOCKED].find((end) => isFile(file + end));
+  const packed = suffix && statOf(file + suffix);
+  if (!packed) return undefined;
   try {
-    const descriptor = openToRead(file + PACKED);
+    const descriptor = openToRead(file + suffix);
     try {
-      packed.size = unpackedBytes(descriptor, file);
+      packed.size = suffix === PACKED ? unpackedBytes(descriptor, file) : sizeInBlocks(descriptor, file);
     } finally {
       closeSync(descriptor);
     }
@@ -346,6 +355,26 @@ export function statUnpacked(file: string): Stats | undefined {
     // not ours to read, or damaged: reading it says so
   }
   return packed;
+}
+
+/** Returns whether of a file only a compressed copy of ours is there. */
+export function isOnlyInBlocks(file: string): boolean {
+  return !statOf(file) && isFile(file + BLOCKED);
+}
+
+const BLOCKS_SIZE_AT = 16; // behind the header, the length of its extra field, and that field's name
+
+/** Returns the bytes that a file in blocks says it holds. */
+export function sizeInBlocks(descriptor: number, file: string): number {
+  const header = Buffer.alloc(BLOCKS_SIZE_AT + 8);
+  const read = readSync(descriptor, header, 0, header.length, 0);
+  if (
+    read === header.length &&
+    header.readUInt32BE(0) === 0x1f8b0804 &&
+    header.toString("latin1", 12, 14) === "SM"
+  )
+    return Number(header.readBigUInt64LE(BLOCKS_SIZE_AT));
+  throw new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${BLOCKED}": it is no file of ours`);
 }
 
 /** Returns the bytes that a zstd frame says it holds (RFC 8878, 3.1.1.1), else unpacks and counts them. */

@@ -28,6 +28,8 @@ export interface Paths {
   /** The replica of what others share. */
   shared: string;
   notes: string;
+  /** Copies of sessions, for when their transcripts are gone. */
+  archive: string;
   /** The folder of sessions as HTML pages. */
   reports: string;
   config: string;
@@ -112,6 +114,7 @@ export function defaultSettings(): Settings {
       rules: false,
     },
     notes: { onClear: true },
+    archive: { maxMb: 2048, agents: [] },
     redact: { extra: [] },
     exclude: { sessions: [], projects: [], patterns: [] },
     volute: [],
@@ -191,6 +194,7 @@ export function resolvePaths(env: Environment): PathsWithRules {
     shared: join(home, "shared.db"),
     state: join(home, "state.db"),
     notes: join(home, "notes"),
+    archive: join(home, "archive"),
     reports: join(home, "reports"),
     config: join(home, "config.json"),
     cursors: join(home, "cursors"),

@@ -131,6 +131,15 @@ const SETTINGS = z.strictObject({
   }),
   /** Automatic notes: where they go (by default into the state folder), and whether clearing a session writes one. */
   notes: z.strictObject({ dir: word.optional(), onClear: flag }),
+  /** Copies of sessions, for when their transcripts are gone. */
+  archive: z.strictObject({
+    /** @default true, unless a host is set to delete transcripts earlier than it does by itself */
+    enabled: flag.optional(),
+    /** The most that all copies take. */
+    maxMb: count,
+    /** The hosts whose sessions are kept; none: all. */
+    agents: z.array(word),
+  }),
   redact: z.strictObject({ extra: z.array(pattern) }),
   exclude: z.strictObject({
     sessions: z.array(z.string()),

@@ -57,6 +57,8 @@ export interface Target {
   parentId?: string | undefined;
   /** Its transcript, if the host still has it. */
   transcript?: string | undefined;
+  /** Our copy of it, where that is all there is. */
+  copy?: string | undefined;
 }
 
 interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current" | "remark"> {
@@ -149,8 +151,11 @@ function allKnown({ paths, cwd, held }: TargetOptions): Known[] {
 /** Of one that only an index holds, no transcript is left. */
 function toTarget(session: Session | HeldSession): Target {
   const { id, agent, name, cwd, parentId, file } = session;
-  const isThere = "size" in session && session.size > 0;
-  return { id, agent, name, cwd, parentId, transcript: isThere ? file : undefined };
+  const place = "size" in session && session.size > 0 ? file : undefined;
+  const known = { id, agent, name, cwd, parentId };
+  return "archived" in session && session.archived
+    ? { ...known, copy: place }
+    : { ...known, transcript: place };
 }
 
 function distinct(targets: readonly Target[]): Target[] {
@@ -204,8 +209,8 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
   const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
   const { exclude, dryRun, paths } = options;
   if (exclude && !dryRun) {
-    for (const { id, transcript } of targets) {
-      const rows = transcript === undefined ? [] : readRows(transcript);
+    for (const { id, transcript, copy = transcript } of targets) {
+      const rows = copy === undefined ? [] : readRows(copy);
       await keepForgottenRows(forgottenFile(paths.config), exclude.projects[0] ?? id, rows);
     }
   }

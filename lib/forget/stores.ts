@@ -4,6 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { forgetMarks } from "../activity/cursors.ts";
 import { forgetTold } from "../activity/seen.ts";
+import { forgetCopies } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
@@ -42,6 +43,8 @@ export interface Counts {
   vectors: number;
   ledgers: number;
   observations: number;
+  /** Copies of sessions in the archive. */
+  copies: number;
   /** Files with marks of and about the session, and the errors it was informed about. */
   cursors: number;
   logLines: number;
@@ -54,7 +57,16 @@ export interface Counts {
 }
 
 const NO_COUNTS: Counts = {
-  ...{ chunks: 0, vectors: 0, ledgers: 0, observations: 0, cursors: 0, logLines: 0, sharedChunks: 0 },
+  ...{
+    chunks: 0,
+    vectors: 0,
+    ledgers: 0,
+    observations: 0,
+    copies: 0,
+    cursors: 0,
+    logLines: 0,
+    sharedChunks: 0,
+  },
   ...{ metaFiles: 0, notes: [], reports: [] },
 };
 
@@ -118,6 +130,9 @@ export const STORES: readonly ForgettableStore[] = [
     return { counts: { metaFiles: ours.length }, keptFiles: others };
   }),
   store("ledgers", async (forgetting, scope) => ({ counts: await forgetLedgers(forgetting, scope) })),
+  store("archive", async (forgetting, scope) => ({
+    counts: { copies: await forgetCopies(forgetting, scope) },
+  })),
   store("marks", (forgetting, scope) => ({ counts: { cursors: forgetMarks(forgetting, scope) } })),
   store("what was told", async (forgetting, scope) => ({
     counts: { cursors: await forgetTold(forgetting, scope) },

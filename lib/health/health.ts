@@ -2,6 +2,7 @@
 
 import { basename, dirname, join } from "node:path";
 import { countSeen } from "../activity/seen.ts";
+import { describeArchive, shortenedRetention, whyStopped } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import {
   canUnpack,
@@ -78,6 +79,7 @@ export function checkHealth(options: HealthOptions): Health {
   checkResumed(paths, add);
   checkCompressed(sessions, add);
   checkMetas(paths, add);
+  if (!options.configError) checkArchive(config, add);
   for (const entry of unfitProjects({ paths, exclude: settings.exclude, cwd: options.cwd }))
     add("warning", unfitLine(entry), "correct it in config.json, or take it out");
   if (!options.configError) checkSharing(config, add);
@@ -106,6 +108,37 @@ function worstStatus(findings: readonly Finding[]): HealthStatus {
   if (findings.some(({ level }) => level === "error")) return "ERROR";
   return findings.some(({ level }) => level === "warning") ? "DEGRADED" : "OK";
 }
+
+/** Says what the archive holds, and why nothing new comes into it. */
+function checkArchive({ paths, settings }: Pick<Config, "paths" | "settings">, add: Add): void {
+  if (paths.transcripts.length > 0) return;
+  const stopped = whyStopped(paths, settings);
+  const { copies, bytes, alone, aloneBytes } = describeArchive(paths);
+  const { maxMb } = settings.archive;
+  const isFull = stopped === undefined && aloneBytes >= maxMb * MB;
+  if (copies > 0) {
+    const only =
+      alone === 0 ? "" : `; ${counted(alone, "session")} ${alone === 1 ? "lives" : "live"} only there`;
+    const what = `the archive holds ${counted(copies, "session")} in ${(bytes / MB).toFixed(1)} of ${maxMb} MB${only}`;
+    const remedy =
+      stopped === "off"
+        ? "archive.enabled is false: session-memory forget --archive removes it"
+        : "session-memory forget --archive removes it; archive.enabled: false makes no more";
+    add("info", what, remedy);
+  }
+  if (isFull) {
+    const what = `nothing new is archived: sessions that live only in the archive fill archive.maxMb (${maxMb})`;
+    add("warning", what, "raise archive.maxMb in config.json, or forget some of them");
+  }
+  const shortened = shortenedRetention(paths);
+  if (stopped === "retention" && shortened) {
+    const { name, days } = shortened;
+    const what = `nothing is archived: ${name} is set to delete transcripts after ${counted(days, "day")}`;
+    add("info", what, "set archive.enabled in config.json to true or false");
+  }
+}
+
+const MB = 1024 * 1024;
 
 /** Names a `.volute` folder that is not read: it may have come with a clone, or be the user's own. */
 function checkVolute(cwd: string, paths: Paths, add: Add): void {

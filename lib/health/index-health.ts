@@ -1,9 +1,9 @@
 /** Checks and measures the index, its vectors and the transcripts it was made from, those soon to be deleted included. */
 
-import { basename, join } from "node:path";
+import { basename } from "node:path";
+import { retentionOf } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
-import { hasContent, readJson } from "../base/files.ts";
-import { isRecord } from "../base/json.ts";
+import { hasContent } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
@@ -145,16 +145,16 @@ function checkSources(states: readonly IndexedSession[], add: Add): void {
 
 /** Names the transcripts that a host will delete within a week. */
 function checkRetention(
-  { agent, name, home, retention }: Host,
+  host: Host,
   { sessions, known, paths, now, add }: Omit<IndexCheck, "settings"> & { known: Known; add: Add },
 ): void {
+  const retention = retentionOf(host, paths);
   if (!retention) return;
-  const { key } = retention;
-  const settings = join(paths.expand(home), retention.settings);
-  const days = readDays(settings, retention);
+  const { agent, name } = host;
+  const { key, settings, days } = retention;
   const last = now.getTime() - (days - RETENTION_DAYS) * DAY_MS;
   const doomed = sessions.filter(
-    (session) => session.agent === agent && Date.parse(session.modifiedAt) < last,
+    (session) => session.agent === agent && !session.archived && Date.parse(session.modifiedAt) < last,
   );
   if (doomed.length === 0) return;
   const unsafe = doomed.filter((session) => {
@@ -165,13 +165,6 @@ function checkRetention(
   const raise = `raise ${key} in ${settings} to keep the files`;
   if (unsafe > 0) add("warning", what, `${EMBED}, and ${raise}`);
   else add("info", what, raise);
-}
-
-/** Reads after how many days without a change a host deletes a transcript. */
-function readDays(file: string, { key, days }: NonNullable<Host["retention"]>): number {
-  const settings = readJson(file);
-  const own = isRecord(settings) ? settings[key] : undefined;
-  return typeof own === "number" && own >= 0 ? own : days;
 }
 
 /** What is measured of the index; these are the figures before there is one. */

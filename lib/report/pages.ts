@@ -131,6 +131,7 @@ function headerHtml(
     ["Session", oneLine(shown(session.id), NAME_CHARS)],
     ["Time", [time(facts.from), time(facts.to)].filter(Boolean).join(" – ")],
     ["Length", amount.filter(Boolean).join(", ")],
+    ["Kept", session.archived ? "only in the archive: its transcript is gone" : ""],
     ["Tags", (meta?.tags ?? []).map(shown).filter(Boolean).join(", ")],
   ];
   const summary = shown(meta?.summary);

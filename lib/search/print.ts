@@ -1,5 +1,6 @@
 /** Formats hits as lines within a budget of code points: the rows that answer, one line a hit, or one line a session. */
 
+import { isOnlyInBlocks } from "../base/files.ts";
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted, folderName, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -43,6 +44,8 @@ export interface Hit {
   first_line: number;
   last_line: number;
   source_gone: boolean;
+  /** True where only the archive holds the session. */
+  archived?: true;
   explain?: Explanation;
 }
 
@@ -50,7 +53,7 @@ export interface Hit {
 export function sessionFields(
   session: SessionRow,
   { name, clean }: { name: string | undefined; clean: (text: string) => string },
-): Pick<Hit, "session_id" | "name" | "agent" | "project" | "from" | "file" | "source_gone"> {
+): Pick<Hit, "session_id" | "name" | "agent" | "project" | "from" | "file" | "source_gone" | "archived"> {
   const from = sharedBy(session);
   const folder = folderName(session.project ?? session.cwd ?? "");
   return {
@@ -61,6 +64,7 @@ export function sessionFields(
     ...(from ? { from: { owner: from.owner, machine: from.machine } } : {}),
     file: from ? session.id : session.file,
     source_gone: from ? session.sourceGone : isSourceGone(session),
+    ...(!from && isOnlyInBlocks(session.file) ? { archived: true } : {}),
   };
 }
 
@@ -279,7 +283,8 @@ export function result(i: number, parts: readonly Part[]): Line {
 }
 
 /** Marks a hit whose transcript its host has deleted. */
-function goneMark({ source_gone }: Hit): string {
+function goneMark({ source_gone, archived }: Hit): string {
+  if (archived) return "archive";
   return source_gone ? "source gone" : "";
 }
 

@@ -359,8 +359,8 @@ async function printed(found: readonly FoundHit[], request: SearchRequest, confi
       import("../sessions/listing.ts"),
       import("./commands.ts"),
     ]);
-    const resumeOf = ({ session_id: id, agent, file, from, source_gone }: Hit) =>
-      from || source_gone ? undefined : resumeCommand({ id, agent: agent as Agent, file });
+    const resumeOf = ({ session_id: id, agent, file, from, source_gone, archived }: Hit) =>
+      from || source_gone || archived ? undefined : resumeCommand({ id, agent: agent as Agent, file });
     const sessions = { limit: request.limit ?? LIMIT_OF_LINES, isLook, ...(request.resume && { resumeOf }) };
     return printBySession(found, { ...options, ...sessions });
   }

@@ -68,7 +68,12 @@ function listingCells(
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
   const date = formatLocal(updatedAt, timezone).slice(0, 16);
   const place = [onMachine(shortId(id), session), agent, cwd].map(line);
-  return [date, showTitle(session, rules), ...place, formatSize(size)];
+  return [
+    date,
+    showTitle(session, rules),
+    ...place,
+    `${formatSize(size)}${session.archived ? " (archive)" : ""}`,
+  ];
 }
 
 /** How sessions are listed: below each how to go on with it; at a terminal in columns, else with `·` between the cells. */
@@ -101,7 +106,8 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
 }
 
 export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, "rules" | "resume">) {
-  const listed = { ...sessionJson(session, rules), size: session.size };
+  const { size, archived } = session;
+  const listed = { ...sessionJson(session, rules), size, ...(archived ? { archived } : {}) };
   if (!resume) return listed;
   const about = resumeNote(session.agent);
   return {
@@ -206,8 +212,9 @@ export function resumeCommand({
   file,
   parentId,
   machine,
-}: Pick<Session, "agent" | "id" | "file" | "parentId" | "machine">): string | undefined {
-  const isElsewhere = parentId !== undefined || machine !== undefined;
+  archived,
+}: Pick<Session, "agent" | "id" | "file" | "parentId" | "machine" | "archived">): string | undefined {
+  const isElsewhere = parentId !== undefined || machine !== undefined || archived === true;
   // A host would take such an id for an option.
   if (isElsewhere || id.startsWith("-")) return undefined;
   return findHost(agent)

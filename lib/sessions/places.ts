@@ -7,7 +7,7 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
-import { entriesOf, isConflictCopy, isFile, PACKED, statOf } from "../base/files.ts";
+import { BLOCKED, entriesOf, fileStem, isConflictCopy, isFile, PACKED, statOf } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
 import { beginFolder, copiesFolder, HOSTS, type Host, type Place, UUID_NAME } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
@@ -29,6 +29,8 @@ export interface TranscriptFile {
   ephemeral?: boolean;
   /** The machine that the file is synced from; undefined for this one. */
   machine?: string | undefined;
+  /** Whether it is our own copy of a transcript that is gone. */
+  archived?: boolean | undefined;
 }
 
 /** Sessions still in use were started within so many days. */
@@ -57,6 +59,12 @@ interface PlaceOptions extends Pick<FindOptions, "subagents" | "recent"> {
 /** Returns every file that is a transcript by place and name, or may be one by content. */
 export function findTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
   if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
+  const found = hostedTranscripts(paths, options);
+  return options.recent ? found : [...found, ...archivedAlone(paths, { found, options })];
+}
+
+/** Returns the transcripts in the places of hosts, of this machine and of others. */
+export function hostedTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
   const { agent, directory, subagents, recent } = options;
   const directories = directory === undefined ? undefined : listDirectories(directory);
   const places: PlaceOptions = { subagents, recent, directories };
@@ -74,6 +82,63 @@ export function findTranscripts(paths: Paths, options: FindOptions = {}): Transc
       return withVoluteNames(found, { ...volute, elsewhere });
     }),
   ];
+}
+
+/** Returns our copies of transcripts that are in no place of their hosts any more. */
+function archivedAlone(
+  paths: Paths,
+  { found, options }: { found: readonly TranscriptFile[]; options: FindOptions },
+): TranscriptFile[] {
+  const { agent, directory, subagents } = options;
+  const isWanted = (copy: TranscriptFile) =>
+    (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
+  const copies = archivedTranscripts(paths).filter(isWanted);
+  if (copies.length === 0) return [];
+  // A session of another folder is none of this project's, yet its transcript is there.
+  const all = directory === undefined ? found : hostedTranscripts(paths, { agent, subagents });
+  const there = new Set(all.map(keyOf));
+  return copies.filter((copy) => !there.has(keyOf(copy)));
+}
+
+function keyOf({ agent, id, file }: TranscriptFile): string {
+  return `${agent}:${id ?? basename(file, SUFFIX)}`;
+}
+
+/** Returns every copy of ours, by the name that it has without its suffix. */
+export function archivedTranscripts({ archive }: Pick<Paths, "archive">): TranscriptFile[] {
+  const folders = entriesOf(archive).filter((entry) => entry.isDirectory());
+  return folders.flatMap(({ name }) => archivedIn(join(archive, name), { agent: name }));
+}
+
+function archivedIn(folder: string, known: { agent: Agent; parentId?: string }): TranscriptFile[] {
+  return entriesOf(folder).flatMap((entry) => {
+    const { name } = entry;
+    if (entry.isDirectory() && known.parentId === undefined)
+      return archivedIn(join(folder, name), { ...known, parentId: idOf(name) });
+    if (!entry.isFile() || !name.endsWith(SUFFIX + BLOCKED)) return [];
+    const file = join(folder, name.slice(0, -BLOCKED.length));
+    const id = idOf(basename(file, SUFFIX));
+    const isSubagent = known.parentId !== undefined;
+    return [{ file, id, ...known, subagent: isSubagent, archived: true }];
+  });
+}
+
+/** Returns where the copy of a session is, without its suffix: a subagent's beside its parent's. */
+export function archivePlace(
+  { archive }: Pick<Paths, "archive">,
+  { agent, id, parentId }: { agent: Agent; id: string; parentId?: string | undefined },
+): string {
+  const folder = join(archive, agent, ...(parentId === undefined ? [] : [fileStem(parentId)]));
+  return join(folder, `${fileStem(id)}${SUFFIX}`);
+}
+
+/** Returns the id that a file is named by. */
+function idOf(stem: string): string {
+  try {
+    return decodeURIComponent(stem);
+  } catch {
+    return stem;
+  }
 }
 
 /** Returns the transcripts with the names of a mind; a mind's sessions belong to it wherever they work. */

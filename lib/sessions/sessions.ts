@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { changedAt, PACKED, statUnpacked } from "../base/files.ts";
+import { BLOCKED, changedAt, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
@@ -10,7 +10,14 @@ import { formatOf, outermostEntries, tryHead } from "../transcripts/head.ts";
 import { findHost } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { openGate } from "./gate.ts";
-import { findTranscripts, idInName, isSubagentOf, listDirectories, type TranscriptFile } from "./places.ts";
+import {
+  archivedTranscripts,
+  findTranscripts,
+  idInName,
+  isSubagentOf,
+  listDirectories,
+  type TranscriptFile,
+} from "./places.ts";
 import { projectLookup, sessionProject } from "./project.ts";
 import { recordKey, withNames } from "./record.ts";
 import { lastDirectory, lastTime } from "./titles.ts";
@@ -57,7 +64,7 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
 
 function dated(session: Session): Session {
   // A compressed file has the time of the rows, and its end is not reached without all of it.
-  if (!existsSync(session.file)) return session;
+  if (!session.archived && !existsSync(session.file)) return session;
   return { ...session, updatedAt: lastTime(session.file) ?? session.modifiedAt };
 }
 
@@ -84,8 +91,10 @@ export function describeSession(session: Session, paths: PathsWithRules): Sessio
 /** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
 export function sessionAt(file: string, paths?: PathsWithRules): Session | undefined {
   const place = resolve(file);
-  const rows = place.endsWith(PACKED) ? place.slice(0, -PACKED.length) : place;
-  const session = identifySession({ file: rows });
+  const suffix = [PACKED, BLOCKED].find((end) => place.endsWith(end)) ?? "";
+  const rows = place.slice(0, place.length - suffix.length);
+  const copy = paths && archivedTranscripts(paths).find(({ file }) => file === rows);
+  const session = identifySession(copy ?? { file: rows });
   return session && paths ? describeSession(session, paths) : session;
 }
 
@@ -181,12 +190,13 @@ export function identifySession(found: TranscriptFile): Session | undefined {
   const stat = statUnpacked(found.file);
   if (!stat?.isFile()) return undefined;
   const known = isIdentified(found) ? found : (identify(found) ?? found);
-  const { agent, id, name, file, machine } = known;
+  const { agent, id, name, file, machine, archived } = known;
   if (agent === undefined || id === undefined || (found.subagent && known.parentId === undefined))
     return undefined;
   const modifiedAt = changedAt(stat);
   const parentId = found.parentId ?? known.parentId ?? readParent({ agent, id, file });
-  return { id, agent, file, name, parentId, machine, updatedAt: modifiedAt, modifiedAt, size: stat.size };
+  const facts = { id, agent, file, name, parentId, machine, archived };
+  return { ...facts, updatedAt: modifiedAt, modifiedAt, size: stat.size };
 }
 
 function isIdentified({ agent, id, subagent, parentId }: TranscriptFile): boolean {
@@ -237,7 +247,8 @@ export function newestCopies(sessions: readonly Session[]): Session[] {
     const newer = kept.get(key) ?? session;
     // A host may begin a second file of a session that it resumes, and go on in the first.
     const isEmpty = newer !== session && !hasConversation(newer) && hasConversation(session);
-    const better = isEmpty || isLonger(session, newer) ? session : newer;
+    const isCopy = newer.archived === true && session.archived !== true;
+    const better = isEmpty || isCopy || isLonger(session, newer) ? session : newer;
     // Either copy may have the name.
     better.name ??= session.name ?? newer.name;
     kept.set(key, better);
@@ -247,6 +258,7 @@ export function newestCopies(sessions: readonly Session[]): Session[] {
 
 function isLonger(session: Session, than: Session): boolean {
   if (session.machine === undefined && than.machine === undefined) return false;
+  if (session.archived) return false;
   if (session.size !== than.size) return session.size > than.size;
   return session.machine === undefined && than.machine !== undefined;
 }

@@ -49,6 +49,8 @@ export interface Host {
   observesItself?: true;
   /** The setting that says after how many days without a change it deletes a transcript, and its own default. */
   retention?: { settings: string; key: string; days: number };
+  /** The folder of outputs that are too long for a row, in the one that is called as the transcript is. */
+  outputs?: string;
   /** What befalls sessions with several files, which have the first group of their names in common. */
   severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
   /** Its databases there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
@@ -124,6 +126,7 @@ export const HOSTS: readonly Host[] = [
     logs: "agent-acompact-",
     folderName: encodeClaudeCwd,
     volute: "names",
+    outputs: "tool-results",
     retention: { settings: "settings.json", key: "cleanupPeriodDays", days: 30 },
     hooks: { installedIn: "plugins/installed_plugins.json", remedy: "check that it is enabled" },
     resume: "claude --resume <id>",

@@ -5,9 +5,10 @@
  * Cursors are byte offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
  */
 
-import { closeSync, existsSync, fstatSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { type Blocks, readBlocks } from "../base/blocks.ts";
 import { hasCode } from "../base/errors.ts";
-import { openToRead, PACKED, unpack, unpackedBytes } from "../base/files.ts";
+import { BLOCKED, isFile, openToRead, PACKED, unpack, unpackedBytes } from "../base/files.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Format } from "./format.ts";
@@ -53,14 +54,18 @@ export function openTranscript(file: string): number {
   try {
     return openToRead(file);
   } catch (error) {
-    if (!hasCode(error, "ENOENT") || !existsSync(file + PACKED)) throw error;
+    if (!hasCode(error, "ENOENT")) throw error;
+    const suffix = [PACKED, BLOCKED].find((end) => isFile(file + end));
+    if (suffix === undefined) throw error;
+    const descriptor = openToRead(file + suffix);
+    try {
+      packed.set(descriptor, (suffix === PACKED ? openPacked : readBlocks)(descriptor, file));
+    } catch (cause) {
+      closeSync(descriptor);
+      throw cause;
+    }
+    return descriptor;
   }
-  const descriptor = openToRead(file + PACKED);
-  const { size, mtimeMs } = fstatSync(descriptor);
-  const key = `${file} ${size} ${mtimeMs}`;
-  const rows = unpacked?.key === key ? unpacked.rows : Buffer.alloc(0);
-  packed.set(descriptor, { file, key, size: unpackedBytes(descriptor, file), rows });
-  return descriptor;
 }
 
 export function closeTranscript(descriptor: number): void {
@@ -73,35 +78,33 @@ export function sizeOf(descriptor: number): number {
   return packed.get(descriptor)?.size ?? fstatSync(descriptor).size;
 }
 
-/** An open compressed transcript, and the rows that were unpacked from its beginning so far. */
-interface Packed {
-  file: string;
-  key: string;
-  size: number;
-  rows: Buffer;
-}
-
-const packed = new Map<number, Packed>();
+/** The open compressed transcripts. */
+const packed = new Map<number, Blocks>();
 /** The last one that was unpacked whole: what reads a transcript opens it several times. */
-let unpacked: Pick<Packed, "key" | "rows"> | undefined;
+let unpacked: { key: string; rows: Buffer } | undefined;
 
 /** Holds the first rows of most: heads are read without the rest. */
 const PACKED_HEAD_BYTES = 64 * 1024;
-/** Reads from the rows of a compressed transcript, unpacked as far as they are needed. */
-function readPacked(
-  descriptor: number,
-  known: Packed,
-  { buffer, at, length, position }: { buffer: Buffer; at: number; length: number; position: number },
-): number {
-  const { file, size, key } = known;
-  const isThere = () => position < known.rows.length || position >= size;
-  if (!isThere() && known.rows.length === 0 && position < PACKED_HEAD_BYTES)
-    known.rows = unpack(descriptor, file, { bytes: PACKED_HEAD_BYTES });
-  if (!isThere()) {
-    known.rows = unpack(descriptor, file, { size });
-    unpacked = { key, rows: known.rows };
-  }
-  return known.rows.copy(buffer, at, position, Math.min(position + length, known.rows.length));
+
+/** Opens a transcript that its host compressed, whose rows are unpacked from the beginning as far as they are needed. */
+function openPacked(descriptor: number, file: string): Blocks {
+  const { size: bytes, mtimeMs } = fstatSync(descriptor);
+  const key = `${file} ${bytes} ${mtimeMs}`;
+  const size = unpackedBytes(descriptor, file);
+  let rows: Buffer = unpacked?.key === key ? unpacked.rows : Buffer.alloc(0);
+  return {
+    size,
+    read(buffer, { at, length, position }) {
+      const isThere = () => position < rows.length || position >= size;
+      if (!isThere() && rows.length === 0 && position < PACKED_HEAD_BYTES)
+        rows = unpack(descriptor, file, { bytes: PACKED_HEAD_BYTES });
+      if (!isThere()) {
+        rows = unpack(descriptor, file, { size });
+        unpacked = { key, rows };
+      }
+      return rows.copy(buffer, at, position, Math.min(position + length, rows.length));
+    },
+  };
 }
 
 interface LinesForward {
@@ -311,7 +314,7 @@ export function readAt(
   { at, length, position }: { at: number; length: number; position: number },
 ): number {
   const known = packed.get(descriptor);
-  if (known) return readPacked(descriptor, known, { buffer, at, length, position });
+  if (known) return known.read(buffer, { at, length, position });
   const read = readSync(descriptor, buffer, at, length, position);
   reads.bytes += read;
   return read;

@@ -75,21 +75,33 @@ export function entryFilter(
   memory: Pick<SecretMemory, "clean">,
 ): (raw: Entry) => Entry | undefined {
   let isAnswerExcluded = false;
-  let sinceKey = Number.POSITIVE_INFINITY;
+  const inTurn = textsInTurn();
   const printed = printedBy();
   return (raw) => {
-    const isAfterKey = sinceKey++ < KEY_REACH;
-    const isOpen = leavesKeyOpen(raw.text);
-    if (isOpen !== undefined) sinceKey = isOpen ? 0 : Number.POSITIVE_INFINITY;
+    const withoutKey = inTurn(raw.text);
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
     if (isExcluded || isAnswerExcluded) return undefined;
-    const clean: Clean = (text, taken) =>
-      memory.clean(isAfterKey ? replaceKeyLines(text) : text, { rows: [raw.offset], taken });
+    const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
     const output = printed(raw);
     const judged = output && memory.clean(output.text, output);
     return cleanEntry(judged === undefined ? raw : { ...raw, text: lastLine(judged) }, clean);
   };
+}
+
+/** Returns what prepares the texts of each row, asked in their order: soon after a key that was cut, its rest is taken out. */
+export function textsInTurn(): (text: string) => (text: string) => string {
+  let sinceKey = Number.POSITIVE_INFINITY;
+  return (text) => {
+    const isAfterKey = sinceKey++ < KEY_REACH;
+    const isOpen = leavesKeyOpen(text);
+    if (isOpen !== undefined) sinceKey = isOpen ? 0 : Number.POSITIVE_INFINITY;
+    return isAfterKey ? replaceKeyLines : asItIs;
+  };
+}
+
+function asItIs(text: string): string {
+  return text;
 }
 
 type Clean = (text: string, taken?: Taken) => string;

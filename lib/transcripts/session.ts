@@ -24,6 +24,8 @@ export interface Session {
   startedAt?: string | undefined;
   /** The other machine that it is from, where its transcript is synced to this one. */
   machine?: string | undefined;
+  /** Whether only our own copy of its transcript is left. */
+  archived?: boolean | undefined;
   /** The time of the last dated row where that was read, else the file's. */
   updatedAt: string;
   /** When the file was last changed: a copied or restored file is not a session that went on. */

@@ -1,0 +1,396 @@
+/**
+ * Keeps a copy of each session that has been idle for a day, for when its host deletes the transcript: what is due is made, what
+ * is excluded or over the limit is removed.
+ */
+
+import { readdirSync, rmdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { noteOf } from "../base/blocks.ts";
+import {
+  BLOCKED,
+  changedAt,
+  entriesOf,
+  fileStem,
+  namesIn,
+  readJson,
+  remove,
+  removeLeftovers,
+  statOf,
+} from "../base/files.ts";
+import { recordOf } from "../base/json.ts";
+import { tryLock } from "../base/locks.ts";
+import { sha256 } from "../base/text.ts";
+import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
+import { redactionVersion } from "../redact/redact.ts";
+import { openGate, reopenGate } from "../sessions/gate.ts";
+import { archivedTranscripts, archivePlace, hostedTranscripts } from "../sessions/places.ts";
+import { identifySession, listSessions } from "../sessions/sessions.ts";
+import { type Forgetting, isForgotten } from "../store/state.ts";
+import { findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Session } from "../transcripts/session.ts";
+import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
+
+const DAY_MS = 86_400_000;
+/** A session that does nothing for so long is taken for finished; one that goes on gets a new copy. */
+const IDLE_MS = DAY_MS;
+/** The most that a copy takes of its transcript's size, of real ones: outputs of programs pack worst. */
+const SHARE_MAX = 0.5;
+const BYTES_PER_MB = 1024 * 1024;
+/** After how many days without a change a host deletes a transcript, and by which setting. */
+interface Retention {
+  /** Its settings file. */
+  settings: string;
+  key: string;
+  days: number;
+  /** Without the setting. */
+  usual: number;
+}
+
+/** Reads when a host deletes transcripts, by its user's settings; undefined for one that keeps them. */
+export function retentionOf({ home, retention }: Host, paths: Pick<Paths, "expand">): Retention | undefined {
+  if (!retention) return undefined;
+  const { key, days: usual } = retention;
+  const settings = join(paths.expand(home), retention.settings);
+  const given = recordOf(readJson(settings))[key];
+  return { settings, key, usual, days: typeof given === "number" && given >= 0 ? given : usual };
+}
+
+/** Returns the first host that is set to delete transcripts earlier than it does by itself. */
+export function shortenedRetention(paths: Pick<Paths, "expand">): { name: string; days: number } | undefined {
+  for (const host of HOSTS) {
+    const retention = retentionOf(host, paths);
+    if (retention && retention.days < retention.usual) return { name: host.name, days: retention.days };
+  }
+  return undefined;
+}
+
+/** Why no copies are made; undefined where they are. */
+export type Stopped = "off" | "retention" | undefined;
+
+/** Returns why no copies are made: by the user's word, or since he set a host to delete earlier than it does by itself. */
+export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "archive">): Stopped {
+  if (archive.enabled === false) return "off";
+  return archive.enabled === undefined && shortenedRetention(paths) ? "retention" : undefined;
+}
+
+/** A copy that is there. */
+interface Copy {
+  /** Its path, without the suffix. */
+  file: string;
+  agent: string;
+  id: string;
+  parentId: string | undefined;
+  /** Its bytes on disk, with those of its outputs. */
+  bytes: number;
+  /** Whether its host still has the transcript. */
+  isThere: boolean;
+}
+
+export interface ArchiveReport {
+  made: number;
+  removed: number;
+  /** Sessions for which there is no room. */
+  left: number;
+}
+
+export interface ArchiveOptions {
+  paths: PathsWithRules;
+  settings: Settings;
+  now?: Date;
+  /** Called between slices of work. */
+  rest?: (() => Promise<void>) | undefined;
+  /** Whether to stop before the next session. */
+  isOver?: (() => boolean) | undefined;
+}
+
+/** Brings the archive up to date with transcripts, rules and limits, unless another process is doing so. */
+export async function updateArchive(options: ArchiveOptions): Promise<ArchiveReport | undefined> {
+  const { paths } = options;
+  const isOn = whyStopped(paths, options.settings) === undefined;
+  if (paths.transcripts.length > 0 || (!isOn && !statOf(paths.archive))) return undefined;
+  const release = tryLock(join(paths.home, "archive.lock"));
+  if (!release) return undefined;
+  try {
+    removeLeftovers(paths.archive);
+    const removed = removeExcluded(options);
+    const rewritten = await rewriteAlone(options);
+    const { made, removed: evicted, left } = isOn ? await copyIdle(options) : NOTHING_DONE;
+    return { made: made + rewritten, removed: removed + evicted, left };
+  } finally {
+    release();
+  }
+}
+
+const NOTHING_DONE: ArchiveReport = { made: 0, removed: 0, left: 0 };
+
+/** Removes the copies of sessions that are kept out by now. */
+function removeExcluded({ paths }: ArchiveOptions): number {
+  const gate = openGate(paths);
+  const copies = archivedTranscripts(paths).filter((found) => {
+    const session = identifySession(found);
+    return session !== undefined && !gate.admits(session);
+  });
+  for (const { file } of copies) removeCopy(file);
+  return copies.length;
+}
+
+/** Writes copies anew that were made under other rules and whose transcript is gone. */
+async function rewriteAlone(options: ArchiveOptions): Promise<number> {
+  const { paths, settings, isOver } = options;
+  let rewritten = 0;
+  for (const { file, isThere } of findCopies(paths)) {
+    if (isThere || isOver?.()) continue;
+    const note = noteOf(file + BLOCKED);
+    if (!note || note.rules === rulesVersion(settings)) continue;
+    await rewrite(file, {
+      rules: readRules(paths.rules),
+      version: rulesVersion(settings),
+      rest: options.rest,
+    });
+    rewritten++;
+  }
+  return rewritten;
+}
+
+interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
+  /** The rules, as they are noted. @default as before */
+  version?: string;
+}
+
+/** Writes a copy and its outputs anew from themselves; returns how many rows are left out by it. */
+async function rewrite(file: string, { version, ...rewriting }: Rewriting): Promise<number> {
+  const again = (each: string): CopyOptions => {
+    const stat = statOf(each + BLOCKED);
+    const known = noteOf(each + BLOCKED) ?? {};
+    const note = { ...known, rules: version ?? known.rules };
+    return {
+      ...rewriting,
+      note,
+      modifiedAt: stat ? changedAt(stat) : new Date().toISOString(),
+      durable: true,
+    };
+  };
+  let excluded = 0;
+  for (const output of outputsOf(file))
+    excluded += (await writeOutput(output, output, again(output))).excluded;
+  return excluded + ((await writeCopy(file, file, again(file)))?.excluded ?? 0);
+}
+
+/** Makes the copies that are due, those first whose transcripts go first, as far as there is room. */
+async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
+  const { paths, settings, now = new Date(), isOver } = options;
+  const { maxMb, agents } = settings.archive;
+  const idle = now.getTime() - IDLE_MS;
+  const isWanted = ({ agent, modifiedAt, archived, machine }: Session) =>
+    !archived &&
+    machine === undefined &&
+    (agents.length === 0 || agents.includes(agent)) &&
+    Date.parse(modifiedAt) < idle;
+  const keptUntil = deletionTime(paths);
+  const sessions = listSessions(paths, { subagents: true })
+    .filter(isWanted)
+    .sort((a, b) => keptUntil(a) - keptUntil(b));
+  const copies = findCopies(paths);
+  const byFile = new Map(copies.map((copy) => [copy.file, copy]));
+  const wanted = new Set(sessions.map((session) => archivePlace(paths, session)));
+  // What is due no longer is kept: a session that goes on has its copy of before.
+  let used = copies.filter(({ file }) => !wanted.has(file)).reduce((sum, { bytes }) => sum + bytes, 0);
+  const report = { ...NOTHING_DONE };
+  const due: { session: Session; file: string; room: number }[] = [];
+  for (const session of sessions) {
+    const file = archivePlace(paths, session);
+    const copy = byFile.get(file);
+    const isCurrent = copy !== undefined && isCopied(session, file, settings);
+    const bytes = isCurrent ? copy.bytes : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
+    if (used + bytes > maxMb * BYTES_PER_MB) {
+      report.left++;
+      if (copy) report.removed += removeCopy(file);
+      continue;
+    }
+    used += bytes;
+    if (!isCurrent) due.push({ session, file, room: bytes });
+  }
+  for (const { session, file } of due) {
+    if (isOver?.()) break;
+    if (await copySession(session, file, options)) report.made++;
+  }
+  return report;
+}
+
+/** Returns when hosts delete transcripts: of those that stay, what was done last is wanted most. */
+function deletionTime(paths: Paths): (session: Session) => number {
+  const days = new Map(HOSTS.map((host) => [host.agent, retentionOf(host, paths)?.days]));
+  return ({ agent, modifiedAt }) => {
+    const at = Date.parse(modifiedAt);
+    const kept = days.get(agent);
+    return kept === undefined ? Number.MAX_SAFE_INTEGER - at : at + kept * DAY_MS;
+  };
+}
+
+/** Returns whether a copy holds what its transcript holds now, by the rules as they are now. */
+function isCopied(session: Session, copy: string, settings: Settings): boolean {
+  const { size, modifiedAt } = session;
+  const note = noteOf(copy + BLOCKED);
+  const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(settings);
+  return isSame && hostOutputs(session).every((output) => statOf(outputPlace(copy, output) + BLOCKED));
+}
+
+/** Returns a text that changes with the rules by which texts are stored. */
+function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
+  const forgotten = exclude.forgotten === undefined ? undefined : statOf(exclude.forgotten);
+  const rules = [
+    redactionVersion(redact.extra),
+    [...new Set(exclude.patterns)].sort(),
+    forgotten ? [forgotten.size, forgotten.mtimeMs] : [],
+  ];
+  return sha256().update(JSON.stringify(rules)).digest("hex").slice(0, 16);
+}
+
+/** Copies a session by the rules of this moment; what is forgotten meanwhile leaves no copy. */
+async function copySession(
+  session: Session,
+  copy: string,
+  { paths, settings, rest }: ArchiveOptions,
+): Promise<boolean> {
+  const { file, size, modifiedAt } = session;
+  const now = () => ({ ...settings, exclude: currentExclude(paths, settings.exclude) });
+  const { redact, exclude } = now();
+  const rules = readRules({ redact, exclude });
+  const note = { size, modified: modifiedAt, rules: rulesVersion({ redact, exclude }) };
+  const options = { rules, note, modifiedAt, durable: false, rest };
+  if (!reopenGate(paths, settings.exclude).admits(session)) return false;
+  try {
+    for (const output of hostOutputs(session)) {
+      const place = outputPlace(copy, output);
+      if (noteOf(place + BLOCKED)?.rules !== note.rules) await writeOutput(output, place, options);
+    }
+    if ((await writeCopy(file, copy, options)) === undefined) return false;
+  } catch {
+    return false; // gone since it was listed, or not ours to read
+  }
+  const isCurrent = rulesVersion(now()) === note.rules && reopenGate(paths, settings.exclude).admits(session);
+  if (!isCurrent) removeCopy(copy);
+  return isCurrent;
+}
+
+/** The outputs of a copy are in a folder of this name, in the one that is called as the copy is. */
+const OUTPUTS = "outputs";
+
+function outputFolder(transcript: string, name: string): string {
+  return join(transcript.replace(/\.jsonl$/, ""), name);
+}
+
+/** Returns the long outputs that a host keeps beside a transcript, which its clean-up may delete before that. */
+function hostOutputs({ agent, file }: Session): string[] {
+  const name = findHost(agent)?.outputs;
+  if (name === undefined) return [];
+  const folder = outputFolder(file, name);
+  const entries = entriesOf(folder).filter((entry) => entry.isFile() && entry.name.endsWith(".txt"));
+  return entries.map((entry) => join(folder, entry.name));
+}
+
+function outputBytes(session: Session): number {
+  return hostOutputs(session).reduce((sum, file) => sum + (statOf(file)?.size ?? 0), 0);
+}
+
+function outputPlace(copy: string, output: string): string {
+  return join(outputFolder(copy, OUTPUTS), fileStem(basename(output)));
+}
+
+/** Returns the outputs of a copy, without their suffix. */
+function outputsOf(copy: string): string[] {
+  const folder = outputFolder(copy, OUTPUTS);
+  return namesIn(folder)
+    .filter((name) => name.endsWith(BLOCKED))
+    .map((name) => join(folder, name.slice(0, -BLOCKED.length)));
+}
+
+/** Returns every copy. */
+function findCopies(paths: PathsWithRules): Copy[] {
+  const there = new Set(
+    hostedTranscripts(paths, { subagents: true })
+      .flatMap((found) => identifySession(found) ?? [])
+      .map(({ agent, id }) => `${agent}:${id}`),
+  );
+  return archivedTranscripts(paths).map(({ file, agent = "", id = "", parentId }) => ({
+    ...{ file, agent, id, parentId },
+    bytes: [file, ...outputsOf(file)].reduce((sum, each) => sum + (statOf(each + BLOCKED)?.size ?? 0), 0),
+    isThere: there.has(`${agent}:${id}`),
+  }));
+}
+
+/** Removes a copy with its outputs, and its folders where they are empty then; returns how many it was. */
+function removeCopy(file: string): number {
+  for (const output of outputsOf(file)) remove(output + BLOCKED);
+  remove(file + BLOCKED);
+  const outputs = outputFolder(file, OUTPUTS);
+  for (const folder of [outputs, dirname(outputs), dirname(file)]) {
+    try {
+      if (readdirSync(folder).length === 0) rmdirSync(folder);
+    } catch {
+      // there is none, or it has just got a file
+    }
+  }
+  return 1;
+}
+
+/** What the archive holds. */
+export interface ArchiveState {
+  copies: number;
+  bytes: number;
+  /** Copies whose transcript is gone, and their bytes. */
+  alone: number;
+  aloneBytes: number;
+}
+
+export function describeArchive(paths: PathsWithRules): ArchiveState {
+  const copies = findCopies(paths);
+  const alone = copies.filter(({ isThere }) => !isThere);
+  const sum = (some: readonly Copy[]) => some.reduce((total, { bytes }) => total + bytes, 0);
+  return { copies: copies.length, bytes: sum(copies), alone: alone.length, aloneBytes: sum(alone) };
+}
+
+/** Removes the copies of sessions, or the rows of all copies that hold a text; returns how many copies were concerned. */
+export async function forgetCopies(
+  forgetting: Forgetting,
+  { paths, dryRun }: { paths: PathsWithRules; dryRun: boolean },
+): Promise<number> {
+  const copies = archivedTranscripts(paths);
+  if ("ids" in forgetting) {
+    const named = copies.filter(({ id = "", parentId = id }) =>
+      [id, parentId].some((each) => isForgotten(forgetting, each, [])),
+    );
+    if (!dryRun) for (const { file } of named) removeCopy(file);
+    return named.length;
+  }
+  const rules = withText(readRules(paths.rules), forgetting.hasText);
+  let holding = 0;
+  for (const { file } of copies) {
+    if ((await rewrite(file, { rules, dryRun: true })) === 0) continue;
+    holding++;
+    if (!dryRun) await rewrite(file, { rules });
+  }
+  return holding;
+}
+
+/** Returns rules that exclude what holds a text, too. */
+function withText(rules: Rules, hasText: (text: string) => boolean): Rules {
+  const texts = ({ text, patch = "", tool }: Parameters<Rules["hasEntry"]>[0]) => [
+    ...[text, patch, tool?.target ?? "", tool?.input ?? ""],
+    ...(tool?.paths ?? []),
+  ];
+  return {
+    ...rules,
+    hasPatterns: true,
+    hasText: (text) => rules.hasText(text) || hasText(text),
+    hasEntry: (entry) => rules.hasEntry(entry) || texts(entry).some(hasText),
+  };
+}
+
+/** Removes every copy; returns how many there were. */
+export function removeArchive(paths: Pick<Paths, "archive">): number {
+  const copies = archivedTranscripts(paths);
+  for (const { file } of copies) removeCopy(file);
+  return copies.length;
+}

@@ -1,0 +1,247 @@
+/**
+ * Writes the copy of a transcript: a line for each of its lines, redacted, with what readers and a host that goes on need.
+ * What is excluded keeps its line and its place in the conversation, without a word.
+ */
+
+import { utimesSync } from "node:fs";
+import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
+import { BLOCKED } from "../base/files.ts";
+import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
+import { type Head, readRow } from "../transcripts/format.ts";
+import { formatOf, headIn } from "../transcripts/head.ts";
+import {
+  closeTranscript,
+  linesForward,
+  NEWLINE,
+  openTranscript,
+  parseLine,
+  recordsAfter,
+  sizeOf,
+} from "../transcripts/jsonl.ts";
+import { entryFilter, type Rules, textsInTurn } from "../transcripts/rules.ts";
+import { memoryOf } from "../transcripts/transcript.ts";
+
+/** Rows in which hosts repeat what others hold: states of a message while it is written, requests, files as they were. */
+const REPEATING = new Set(["progress", "api-request-blob", "file-history-snapshot"]);
+/** What is left of a row without its words: its place in the conversation. */
+const PLACE_KEYS = new Set([
+  ...["type", "uuid", "parentUuid", "logicalParentUuid", "id", "parentId", "timestamp", "sessionId"],
+  ...["isSidechain", "agentId", "targetId", "leafUuid"],
+]);
+/** What a model thought: its signature is the host's, and no redacted text would fit it. */
+const THOUGHTS = new Set(["thinking", "redacted_thinking", "reasoning"]);
+/** Whole files as they were before an edit. */
+const FILES = new Set(["originalFile"]);
+/** Longer base64 is an image or a file. */
+const DATA_MIN = 512;
+/** A longer value is no secret that only its key announces. */
+const ANNOUNCED_MAX = 256;
+/** A line that says no more than that it is damaged. */
+const DAMAGED = "{";
+/** Bytes read between two rests. */
+const SLICE_BYTES = 1024 * 1024;
+
+export interface CopyOptions {
+  rules: Rules;
+  /** What is noted of the copy. */
+  note: JsonRecord;
+  /** The time that the copy gets. */
+  modifiedAt: string;
+  /** Whether it is on disk before it takes its name: where there is nothing else to make it from. */
+  durable: boolean;
+  /** Only count what would be left out. @default {false} */
+  dryRun?: boolean;
+  /** Called between slices of work. */
+  rest?: (() => Promise<void>) | undefined;
+}
+
+/** Writes a copy of a transcript, or of a copy, in place of an old one; undefined where the source holds no transcript. */
+export async function writeCopy(
+  source: string,
+  target: string,
+  options: CopyOptions,
+): Promise<Written | undefined> {
+  const descriptor = openTranscript(source);
+  let writer: BlockWriter | undefined;
+  try {
+    const head = headIn(descriptor, sizeOf(descriptor));
+    if (!head) return undefined;
+    writer = options.dryRun ? undefined : writeBlocks(target + BLOCKED, options);
+    const excluded = await writeRows(descriptor, { source, head, writer }, options);
+    finish(writer, target, options);
+    writer = undefined;
+    return { excluded };
+  } finally {
+    writer?.abandon();
+    closeTranscript(descriptor);
+  }
+}
+
+/** What came of writing a copy. */
+interface Written {
+  /** Rows, or parts of an output, that were left out since they are excluded. */
+  excluded: number;
+}
+
+function finish(writer: BlockWriter | undefined, target: string, { note, modifiedAt }: CopyOptions): void {
+  if (!writer) return;
+  writer.end(note);
+  utimesSync(target + BLOCKED, new Date(modifiedAt), new Date(modifiedAt));
+}
+
+/** Writes the rows; returns how many are excluded. */
+async function writeRows(
+  descriptor: number,
+  { source, head, writer }: { source: string; head: Head; writer: BlockWriter | undefined },
+  { rules, rest }: CopyOptions,
+): Promise<number> {
+  let excluded = 0;
+  const copied = rowCopier(head, {
+    ...{ rules, later: recordsAfter(descriptor), memory: memoryOf(source, { rules, head }) },
+    onExcluded: () => excluded++,
+  });
+  let line = 0;
+  let rested = 0;
+  for (const { bytes, offset, end, terminated, count } of linesForward(descriptor)) {
+    line++;
+    const { records, damaged } = bytes?.length === 0 ? NOTHING : parseLine(bytes);
+    // A row before which something is torn stays such a row.
+    const torn = damaged ? DAMAGED : "";
+    const text =
+      torn + records.map((record) => JSON.stringify(copied(record, { line, offset, end }))).join("");
+    writer?.write(Buffer.from(text));
+    if (terminated) writer?.write(Buffer.alloc(count, NEWLINE));
+    line += count - 1;
+    if (end - rested < SLICE_BYTES) continue;
+    rested = end;
+    await rest?.();
+  }
+  return excluded;
+}
+
+const NOTHING: ReturnType<typeof parseLine> = { records: [], damaged: false };
+
+interface CopierOptions {
+  rules: Rules;
+  later: ReturnType<typeof recordsAfter>;
+  memory: ReturnType<typeof memoryOf>;
+  onExcluded: () => void;
+}
+
+/** Returns what makes the copy of each row, given in their order. */
+function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
+  const format = formatOf(head.agent);
+  const shown = entryFilter(rules, memory);
+  const inTurn = textsInTurn();
+  return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {
+    if (REPEATING.has(String(record.type))) return placeOf(record);
+    const entries = readRow(format, record, { ...place, nth: 0 }, { head, results: true, later });
+    const before: ((text: string) => string)[] = [];
+    let isExcluded = false;
+    for (const entry of entries) {
+      before.push(inTurn(entry.text));
+      if (shown(entry) === undefined) isExcluded = true;
+    }
+    const clean = (text: string) =>
+      memory.clean(
+        before.reduce((each, prepare) => prepare(each), text),
+        { rows: [place.offset] },
+      );
+    const hasText = rules.hasPatterns ? rules.hasText : undefined;
+    const copy = isExcluded ? undefined : redactedRow(record, { clean, hasText });
+    if (copy) return copy;
+    onExcluded();
+    return placeOf(record);
+  };
+}
+
+/** Returns a row with nothing but its place in the conversation. */
+function placeOf(record: JsonRecord): JsonRecord {
+  const place = Object.fromEntries(Object.entries(record).filter(([key]) => PLACE_KEYS.has(key)));
+  if (isRecord(record.payload)) place.payload = { type: record.payload.type };
+  if (isRecord(record.snapshot)) place.snapshot = {};
+  return place;
+}
+
+type Redacting = { clean: (text: string) => string; hasText: ((text: string) => boolean) | undefined };
+
+/** Returns a row with every text in it redacted; undefined where one of them is excluded. */
+function redactedRow(record: JsonRecord, { clean, hasText }: Redacting): JsonRecord | undefined {
+  // Hosts repeat a result's text in the same row.
+  const known = new Map<string, string>();
+  let isExcluded = false;
+  const text = (value: string, key: string): string => {
+    const announced = value.length <= ANNOUNCED_MAX && key !== "" ? `${key}: ` : "";
+    const whole = announced + value;
+    let cleaned = known.get(whole);
+    if (cleaned === undefined) {
+      if (hasText?.(value)) isExcluded = true;
+      cleaned = clean(whole);
+      if (announced !== "")
+        cleaned = cleaned.startsWith(announced) ? cleaned.slice(announced.length) : clean(value);
+      if (hasText?.(cleaned)) isExcluded = true;
+      known.set(whole, cleaned);
+    }
+    return cleaned;
+  };
+  const walk = (value: unknown, key = ""): unknown => {
+    if (typeof value === "string") return isData(value) ? "" : text(value, key);
+    if (Array.isArray(value)) return value.filter((each) => !isThought(each)).map((each) => walk(each));
+    if (!isRecord(value)) return value;
+    if (isThought(value)) return { type: value.type };
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([name]) => !FILES.has(name))
+        .map(([name, each]) => [text(name, ""), walk(each, name)]),
+    );
+  };
+  const copy = recordOf(walk(record));
+  return isExcluded ? undefined : copy;
+}
+
+function isThought(value: unknown): boolean {
+  return isRecord(value) && THOUGHTS.has(String(value.type));
+}
+
+/** Returns whether a text is an image or a file: no words, and in most sessions more than all of them. */
+function isData(text: string): boolean {
+  if (text.length < DATA_MIN) return false;
+  return text.startsWith("data:") || /^[A-Za-z0-9+/_-]{512}/.test(text);
+}
+
+/** Copies one of the files that a session's host keeps beside its transcript: the text of an output. */
+export async function writeOutput(source: string, target: string, options: CopyOptions): Promise<Written> {
+  const { rules, dryRun, rest } = options;
+  const descriptor = openTranscript(source);
+  let writer = dryRun ? undefined : writeBlocks(target + BLOCKED, options);
+  let excluded = 0;
+  try {
+    const inTurn = textsInTurn();
+    for (const part of textParts(descriptor)) {
+      const text = rules.clean(inTurn(part)(part));
+      if (rules.hasPatterns && (rules.hasText(part) || rules.hasText(text))) excluded++;
+      else writer?.write(Buffer.from(text));
+      await rest?.();
+    }
+    finish(writer, target, options);
+    writer = undefined;
+    return { excluded };
+  } finally {
+    writer?.abandon();
+    closeTranscript(descriptor);
+  }
+}
+
+/** Yields a text in parts of whole lines, about as long as a block. */
+function* textParts(descriptor: number): Generator<string> {
+  let lines: string[] = [];
+  let length = 0;
+  for (const { bytes, terminated, count } of linesForward(descriptor)) {
+    lines.push(`${bytes?.toString("utf8") ?? ""}${terminated ? "\n".repeat(count) : ""}`);
+    length += lines.at(-1)?.length ?? 0;
+    if (length < SLICE_BYTES) continue;
+    yield lines.join("");
+    [lines, length] = [[], 0];
+  }
+  if (length > 0) yield lines.join("");
+}

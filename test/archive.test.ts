@@ -1,0 +1,312 @@
+/** A session that has been idle for a day is kept, redacted, for when its host deletes the transcript. */
+
+import { describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { statUnpacked } from "../lib/base/files.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { type Row, uuidFrom } from "./support/rows.ts";
+
+const DAY_MS = 86_400_000;
+const KEY = "sk-ant-api03-Zx9Kq2Lm8Wp4Tn6Rv1Yb3Hc5Jd7Fg0Sa2Qe4Ui6Oo8Pp1Ll3Kk5Mm7Nn9Bb-ZZZZZZZZ";
+
+/** Sets a file's time so many days back. */
+function age(file: string, days: number): string {
+  const at = new Date(Date.now() - days * DAY_MS);
+  utimesSync(file, at, at);
+  return file;
+}
+
+function rowsOf(topic: string, at: string): Row[] {
+  return [
+    claudeUser({ at, text: `Why does the ${topic} test fail?` }),
+    ...claudeAssistant({
+      at,
+      thinking: `I wonder about the ${topic}.`,
+      text: `Its ${topic} was never loaded.`,
+      tools: [{ id: `toolu_${topic}`, name: "Bash", input: { command: `make ${topic} KEY=${KEY}` } }],
+    }),
+    claudeToolResult({
+      at,
+      toolUseId: `toolu_${topic}`,
+      content: `error: no ${topic} left\n${KEY}`,
+      isError: true,
+    }),
+  ];
+}
+
+/** Writes a session that has been idle for `days`; returns its transcript. */
+function session(
+  home: TemporaryHome,
+  topic: string,
+  { days = 2, id = uuidFrom(topic), rows }: { days?: number; id?: string; rows?: Row[] } = {},
+) {
+  const at = new Date(Date.now() - days * DAY_MS).toISOString();
+  return age(writeClaude(home, { id, rows: rows ?? rowsOf(topic, at) }), days);
+}
+
+const begin = (home: TemporaryHome) => home.ok("hooks/background.ts", "--begin", "--cwd", home.project);
+
+/** The archive's files, below its folder. */
+function archived(home: TemporaryHome): string[] {
+  if (!existsSync(home.paths.archive)) return [];
+  const names = readdirSync(home.paths.archive, { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.endsWith(".gz")).toSorted();
+}
+
+/** All that the archive holds, unpacked as any program does it. */
+function content(home: TemporaryHome): string {
+  return archived(home)
+    .map((name) => gunzipSync(readFileSync(join(home.paths.archive, name))).toString("utf8"))
+    .join("");
+}
+
+describe("a session that was idle for a day", () => {
+  test("is read by everything when its transcript is gone, as before, and marked where it is listed", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("ostrich");
+    const file = session(home, "ostrich");
+    await home.ok("embed");
+    expect(archived(home)).toEqual([`claude/${id}.jsonl.gz`]);
+    const outputs = () =>
+      Promise.all([
+        home.ok("session-reader", id, "--tools"),
+        home.ok("session-reader", id, "--outline"),
+        home.ok("session-reader", `${id}:1-2`),
+        home.ok("observe-compact", id, "--observe", "--render"),
+      ]);
+    const before = await outputs();
+    const [found] = JSON.parse(await home.ok("search", "ostrich", "--json")).results;
+    rmSync(file);
+    expect(await outputs()).toEqual(before);
+    const [again] = JSON.parse(await home.ok("search", "ostrich", "--json")).results;
+    expect([again.source_gone, again.archived, again.content, again.lines]).toEqual([
+      false,
+      true,
+      found.content,
+      found.lines,
+    ]);
+    expect(await home.ok("search", "ostrich")).toMatch(/ · archive\n/);
+    expect(await home.ok("session-reader", "--list")).toMatch(/ \(archive\)\n$/);
+    const page = join(home.root, "page.html");
+    await home.ok("report", id, "--out", page);
+    expect(readFileSync(page, "utf8")).toContain("only in the archive");
+    expect(await home.ok("index-meta", id, "--force")).toMatch(/ostrich/i);
+    expect(readFileSync((await home.ok("save-session", id)).trim(), "utf8")).toContain(
+      "User: Why does the ostrich",
+    );
+    const { findings } = JSON.parse(await home.ok("health", "--json"));
+    expect(JSON.stringify(findings)).toContain("1 session lives only there");
+    expect(JSON.parse(await home.ok("embed", "--json")).gone).toBe(0);
+  });
+
+  test("has no secret and no thought in its copy, which is the user's alone", async () => {
+    using home = temporaryHome();
+    const rows = rowsOf("ostrich", "2026-02-03T14:30:00.000Z");
+    const secret: Row = { ...claudeUser({ text: "see" }), toolUseResult: { password: "hunter2swordfish" } };
+    session(home, "ostrich", { rows: [...rows, secret] });
+    await begin(home);
+    const text = content(home);
+    expect(text).toContain("[redacted:");
+    for (const word of [KEY, "hunter2swordfish", "I wonder", "c2lnbmF0dXJl"])
+      expect(text).not.toContain(word);
+    expect(text.split("\n").length).toBe(rows.length + 2);
+    const file = join(home.paths.archive, archived(home)[0] ?? "");
+    expect([statSync(file).mode & 0o777, statSync(dirname(file)).mode & 0o777]).toEqual([0o600, 0o700]);
+  });
+
+  test("is copied again when it went on, and not while it goes on", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("ostrich");
+    session(home, "ostrich", { days: 0.5 });
+    await begin(home);
+    expect(archived(home)).toEqual([]);
+    session(home, "ostrich", { days: 3 });
+    await begin(home);
+    const first = content(home);
+    session(home, "ostrich", {
+      days: 2,
+      rows: [...rowsOf("ostrich", "2026-02-03T14:30:00.000Z"), ...rowsOf("emu", "2026-02-04T14:30:00.000Z")],
+    });
+    await begin(home);
+    expect([first.includes("emu"), content(home).includes("Why does the emu")]).toEqual([false, true]);
+    expect(archived(home)).toEqual([`claude/${id}.jsonl.gz`]);
+  });
+
+  test("goes with its subagents and outputs, which outlive the host's", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("ostrich");
+    const file = session(home, "ostrich");
+    const agent = writeClaude(home, {
+      id: "agent-a1",
+      parentId: id,
+      rows: rowsOf("feather", "2026-02-03T14:30:00.000Z").map((row) => ({
+        ...row,
+        isSidechain: true,
+        agentId: "a1",
+      })),
+    });
+    age(agent, 2);
+    const outputs = join(file.replace(/\.jsonl$/, ""), "tool-results");
+    mkdirSync(outputs, { recursive: true });
+    writeFileSync(join(outputs, "b1.txt"), `${"all feathers\n".repeat(5000)}${KEY}\n`);
+    await begin(home);
+    expect(archived(home)).toEqual([
+      `claude/${id}.jsonl.gz`,
+      `claude/${id}/agent-a1.jsonl.gz`,
+      `claude/${id}/outputs/b1.txt.gz`,
+    ]);
+    expect(content(home)).toContain("all feathers");
+    expect(content(home)).not.toContain(KEY);
+    rmSync(dirname(file), { recursive: true });
+    await begin(home);
+    expect(archived(home).length).toBe(3);
+    expect(await home.ok("session-reader", "--list", "--subagents")).toContain("agent-a1");
+    await home.ok("forget", id, "--yes");
+    expect(readdirSync(home.paths.archive, { recursive: true })).toEqual(["claude"]);
+  });
+
+  test("is not copied where the user keeps less than the host, unless archive.enabled is written", async () => {
+    using home = temporaryHome();
+    session(home, "ostrich");
+    writeFileSync(join(home.paths.claude, "settings.json"), JSON.stringify({ cleanupPeriodDays: 7 }));
+    await begin(home);
+    expect(archived(home)).toEqual([]);
+    expect(await home.ok("health")).toContain(
+      "nothing is archived: Claude Code is set to delete transcripts after 7 days",
+    );
+    home.configure({ archive: { enabled: true } });
+    await begin(home);
+    expect(archived(home).length).toBe(1);
+    home.configure({ archive: { enabled: false } });
+    session(home, "emu");
+    await begin(home);
+    expect(archived(home).length).toBe(1);
+    expect(await home.ok("health")).toContain("archive.enabled is false");
+    await home.ok("forget", "--archive", "--yes");
+    expect(archived(home)).toEqual([]);
+  });
+});
+
+describe("the archive's limit", () => {
+  const noise = (topic: string) =>
+    Array.from({ length: 9 }, (_, row) =>
+      claudeUser({ text: `${topic} ${`${row} feathers, `.repeat(8000)}` }),
+    );
+
+  test("takes first what the host keeps longest, and leaves what lives only there", async () => {
+    using home = temporaryHome();
+    const [old, middle, young] = [25, 15, 5].map((days) =>
+      session(home, `day${days}`, { days, rows: noise(`day${days}`) }),
+    );
+    home.configure({ archive: { maxMb: 1 } });
+    await begin(home);
+    const kept = () =>
+      archived(home)
+        .map((name) => name.slice("claude/".length, -".jsonl.gz".length))
+        .toSorted();
+    const some = kept();
+    expect(some).toContain(uuidFrom("day25"));
+    expect(some).not.toContain(uuidFrom("day5"));
+    for (const file of [old, middle, young]) if (file) rmSync(file);
+    home.configure({ archive: { maxMb: 0 } });
+    session(home, "emu");
+    await begin(home);
+    expect(kept()).toEqual(some);
+    expect((await home.run("health")).stdout).toContain("nothing new is archived");
+  });
+});
+
+describe("forgetting", () => {
+  test("leaves no byte of a text in any copy, of a transcript that is there or gone", async () => {
+    using home = temporaryHome();
+    const gone = session(home, "ostrich");
+    session(home, "falcon");
+    await begin(home);
+    rmSync(gone);
+    const dry = await home.ok("forget", "--pattern", "ostrich", "--dry-run");
+    expect(dry).toContain("archive: 1 copy");
+    await home.ok("forget", "--pattern", "ostrich", "--yes");
+    expect([/ostrich/i.test(content(home)), /falcon/.test(content(home))]).toEqual([false, true]);
+    await begin(home);
+    expect(/ostrich/i.test(content(home))).toBe(false);
+    await home.ok("forget", "--pattern", "falcon", "--yes");
+    await begin(home);
+    expect(/falcon/i.test(content(home))).toBe(false);
+    expect(await home.ok("session-reader", uuidFrom("ostrich"))).not.toMatch(/ostrich test/);
+  });
+
+  test("of rules and exclusions made later reaches what is there", async () => {
+    using home = temporaryHome();
+    const [gone, there] = [session(home, "ostrich"), session(home, "falcon")];
+    await begin(home);
+    rmSync(gone);
+    home.configure({ redact: { extra: ["never loaded"] } });
+    await begin(home);
+    expect(content(home)).not.toContain("never loaded");
+    expect(content(home).match(/\[redacted:custom\]/g)?.length).toBe(2);
+    home.configure({ exclude: { sessions: [uuidFrom("ostrich"), uuidFrom("falcon")] } });
+    await begin(home);
+    expect(archived(home)).toEqual([]);
+    expect(existsSync(there)).toBe(true);
+  });
+});
+
+test("kill -9 at any moment leaves the old copy or the new one, and what it left is removed", async () => {
+  using home = temporaryHome();
+  session(home, "ostrich");
+  await begin(home);
+  const file = join(home.paths.archive, archived(home)[0] ?? "");
+  const before = readFileSync(file);
+  writeFileSync(`${file}.999999.0123abcd.tmp`, before.subarray(0, 100));
+  await begin(home);
+  expect(archived(home).length).toBe(1);
+  expect(readdirSync(dirname(file))).toEqual([`${uuidFrom("ostrich")}.jsonl.gz`]);
+  expect(readFileSync(file).equals(before)).toBe(true);
+});
+
+test("a damaged copy is made anew while its transcript is there, and named where it is not", async () => {
+  using home = temporaryHome();
+  const file = session(home, "ostrich");
+  await begin(home);
+  const copy = join(home.paths.archive, archived(home)[0] ?? "");
+  const whole = readFileSync(copy);
+  writeFileSync(copy, "");
+  await begin(home);
+  expect(readFileSync(copy).equals(whole)).toBe(true);
+  writeFileSync(copy, whole.subarray(0, whole.length - 40));
+  rmSync(file);
+  const { exitCode, stderr } = await home.run("session-reader", uuidFrom("ostrich"));
+  expect([exitCode, stderr.includes("it is damaged")]).toEqual([1, true]);
+});
+
+test("a copy of several blocks is read from both ends as its transcript is", async () => {
+  using home = temporaryHome();
+  const rows = Array.from({ length: 1500 }, (_, i) =>
+    claudeUser({ at: "2026-02-03T14:30:00.000Z", text: `row ${i} ${"ä word ".repeat(150)}` }),
+  );
+  const file = session(home, "many", { rows });
+  const reading = async () => [
+    await home.ok("session-reader", uuidFrom("many"), "--lines", "20"),
+    await home.ok("session-reader", `${uuidFrom("many")}:690-710`),
+    await home.ok("session-reader", uuidFrom("many"), "--grep", "row 2", "--lines", "400"),
+  ];
+  await begin(home);
+  const before = await reading();
+  rmSync(file);
+  expect(await reading()).toEqual(before);
+  expect(statUnpacked(join(home.paths.archive, "claude", `${uuidFrom("many")}.jsonl`))?.size).toBeGreaterThan(
+    1024 * 1024,
+  );
+});
