@@ -381,17 +381,6 @@ test("activity-summary.ts marks nothing as told when its reader has left", async
   expect(told(home)).toContain(`- ${NAME} (3m ago`);
 });
 
-test("readUpdates() counts a run of `claude -p`, and lists it in the data", () => {
-  const rows = (entrypoint: string) => [
-    claudeUser({ text: "name this session", cwd: home.project, at: secondsAgo(60), extra: { entrypoint } }),
-  ];
-  writeClaude(home, { id: uuidFrom("run"), rows: rows("sdk-cli") });
-  writeClaude(home, { id: OTHER, rows: rows("cli") });
-  const { text, report } = look(home);
-  expect(text).toBe(lines(`- ${NAME} (1m ago, 1 message): "name this session"`, "- +1 more session"));
-  expect(report.sessions.map(({ id }) => id).sort()).toEqual([OTHER, uuidFrom("run")].sort());
-});
-
 test("readUpdates() has read the newest of many sessions whenever time runs out, though it began last", () => {
   for (let i = 0; i < 30; i++)
     writeClaude(home, { id: uuidFrom(`old ${i}`), rows: turn(home, 600 + i, `older ${i}`) });

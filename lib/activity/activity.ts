@@ -26,8 +26,6 @@ export interface SessionActivity {
   advance: Advance | undefined;
   /** Lines that could not be read. */
   skipped: number;
-  /** Whether a program ran it for one answer. */
-  isHeadless?: boolean | undefined;
 }
 
 interface ReadingOptions {
@@ -189,7 +187,7 @@ function read(
   // a last line without its end is looked at again when something was added to it
   const rest = isCut?.() || stat.size === progress.offset ? {} : { passed: stat.size };
   const advance = isSame ? { id: session.id, file: session.file, mark: { ...next, ...rest } } : undefined;
-  return { session, stats, advance, skipped: progress.skipped, isHeadless: head.isHeadless };
+  return { session, stats, advance, skipped: progress.skipped };
 }
 
 /** A turn or two, which take milliseconds to read. */

@@ -36,12 +36,6 @@ export interface Activity {
   ran: number;
 }
 
-/** A session in the digest's lines. */
-export interface ListedActivity extends Activity {
-  /** Whether it is counted and not listed: a program's run for one answer. @default {false} */
-  isCounted?: boolean;
-}
-
 /** A file that both another session and the viewer edited. */
 export interface Overlap {
   /** The other session's. */
@@ -96,24 +90,23 @@ function addToolCall(stats: ActivityStats, { tool, at }: Entry): void {
  * @returns null when there is no news, or no space even to say that there is.
  */
 export function renderDigest(
-  activities: readonly ListedActivity[],
+  activities: readonly Activity[],
   { overlaps = [], maxChars }: { overlaps?: readonly Overlap[]; maxChars: number },
 ): string | null {
   if (activities.length === 0) return null;
   const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
-  const groups = groupAlike(activities.filter(({ isCounted = false }) => !isCounted));
-  const unlisted = activities.filter(({ isCounted = false }) => isCounted);
+  const groups = groupAlike(activities);
   const count = groups.length;
   // The most sessions that there can be room for.
   const most = Math.min(count, Math.floor(maxChars / LINE_MIN_CHARS));
   const quoted = groups.slice(0, most).map((group) => groupLine(group, true));
   const bare = groups.slice(0, most).map((group) => groupLine(group, false));
   for (let quotes = most; quotes >= 0 && most === count; quotes--) {
-    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, unlisted);
+    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, []);
     if (countCodePoints(text) <= maxChars) return text;
   }
   for (let shown = Math.min(most, count - 1); shown >= 0; shown--) {
-    const text = compose(bare.slice(0, shown), warnings, [...groups.slice(shown).flat(), ...unlisted]);
+    const text = compose(bare.slice(0, shown), warnings, groups.slice(shown).flat());
     if (countCodePoints(text) <= maxChars) return text;
   }
   const least = compose([], [], activities);

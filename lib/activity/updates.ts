@@ -64,8 +64,6 @@ export interface Updates {
 interface News {
   activity: Activity;
   isNamed: boolean;
-  /** Whether a program ran it for one answer. */
-  isHeadless?: boolean | undefined;
   /** Absolute paths. */
   edited: string[];
   latest: string;
@@ -187,7 +185,7 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     ? findOverlaps(news, { view, since, show, rules })
     : [];
   const text = renderDigest(
-    news.map(({ activity, isHeadless = false }) => ({ ...activity, isCounted: isHeadless })),
+    news.map(({ activity }) => activity),
     { overlaps, maxChars },
   );
   const isWhole = text !== null || news.length === 0;
@@ -226,7 +224,7 @@ function markSeen(view: View, activities: readonly SessionActivity[], shared: re
 }
 
 function toNews(
-  { session, stats, advance, isHeadless }: SessionActivity,
+  { session, stats, advance }: SessionActivity,
   { now, show, rules }: { now: number; show: Show; rules: Rules },
 ): News {
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
@@ -249,7 +247,7 @@ function toNews(
     read: [...new Set([...stats.read].map(shown))],
     ran: stats.ran,
   };
-  return { activity, isNamed: called !== undefined, isHeadless, edited, latest, advance };
+  return { activity, isNamed: called !== undefined, edited, latest, advance };
 }
 
 /** Reads the news of those who share, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
