@@ -11,7 +11,6 @@ import {
   asksForValue,
   contentStart,
   isFieldName,
-  isHex,
   isStandIn,
   isUuid,
   isWords,
@@ -19,7 +18,6 @@ import {
   lineStart,
   longestPart,
   lookAt,
-  looksRandom,
   SENTENCE,
 } from "./looks.ts";
 import type { Found } from "./secrets.ts";
@@ -57,12 +55,12 @@ argument \]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\
 certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
 certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
 certain ["']?(?:,\s{0,40}|@n|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
-element ["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>
+element (?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=[^]{0,500}?<\/)
 certain @c\s{0,24}@a\s{0,24}@w@s@b
 written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
 said \(\s{0,4}@s
 said @c(?:@p?@v{1,4}:?|@p:)\s{1,2}@q{0,2}
-foreign (?: [^\s:;,=!?"'()|<>]{1,40}){0,4}?(?: (?:to|e|[—–-])|@v:?|\s?[:：])\s{1,2}@q{0,2}
+foreign (?: [^\s:;,=!?"'()|<>]{1,40}){0,4}?(?: (?:to|e|on|là|[—–-])|@v:?|\s?[:：])\s{1,2}@q{0,2}
 said \s{0,2}(?:是|为|は|가|는|은)\s{0,2}@q?
 near (?:\s{0,8}\|\s{0,8}|["']?[ \t]{1,8}(?:-[A-Z]\w{1,20}[ \t]{1,4}){0,2})["']?
 `,
@@ -85,6 +83,12 @@ interface Value {
   isQuoted: boolean;
 }
 
+/** What has to stand before the name for a way to be one: a call or a list, a tag. */
+const BEFORE_NAME: Record<string, RegExp> = {
+  argument: /\([^()]*["'`][^"'`()]{0,30}$|\[["'`](?:Authorization)?$|\["[^[\]]*"-*$/,
+  element: /<[^<>\n]*$|<key>$/,
+};
+
 /** Reports the value that a name announces, and returns where it ends. */
 function findNamed(text: string, name: Name, found: Found): number {
   const before = text.slice(Math.max(0, name.start - 120), name.start);
@@ -96,20 +100,9 @@ function findNamed(text: string, name: Name, found: Found): number {
   if (earlier !== "" && isSecret(given, { name, before, text })) found(given.start, given.end, name.kind);
   for (const [way, pattern] of WAYS) {
     pattern.lastIndex = name.end;
-    if (!pattern.test(text)) continue;
-    const start = pattern.lastIndex;
-    if (
-      way === "argument" &&
-      !/\([^()]*["'`][^"'`()]{0,30}$|\[["'`](?:Authorization)?$|\["[^[\]]*"-*$/.test(before)
-    )
-      continue;
+    if (BEFORE_NAME[way]?.test(before) === false || !pattern.test(text)) continue;
     if (way === "foreign" && !IN_OTHER_LANGUAGE.test(name.text)) continue;
-    if (
-      way === "element" &&
-      !(/<[^<>\n]*$|<key>$/.test(before) && text.slice(start, start + 500).includes("</"))
-    )
-      continue;
-    const value = readValue(text, start, way === "argument" || way === "element" ? "certain" : way);
+    const value = readValue(text, pattern.lastIndex, way);
     if (!value || !isSecret(value, { name, before, text })) continue;
     REST.lastIndex = value.end;
     const end = !value.isQuoted && value.text.length === 128 && REST.test(text) ? REST.lastIndex : value.end;
@@ -148,7 +141,7 @@ const IN_OTHER_LANGUAGE =
 const UNSPACED = /[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]/;
 /** A value given before its name: `value: x`, then `name: PASSWORD`. */
 const VALUE_BEFORE = new RegExp(
-  `\\bvalue["']?\\s?[:=]\\s?["']?([^"'\\n]{4,80}?)(["']?,?${PARTS["@n"]}["']?(?:name|key)["']?\\s?[:=]\\s?["']?)$`,
+  `\\bvalue["']?\\s?[:=]\\s?["']?([^\\s"'\`]{4,80}?)(["']?,?(?:${PARTS["@n"]})?["']?(?:name|key)["']?\\s?[:=]\\s?["']?)$`,
   "i",
 );
 /** An open call, an object of code, a declaration: what is given there bare is a variable. */
@@ -163,13 +156,14 @@ function isSecret(
   const between = text.slice(name.end, value.start);
   const hasScheme = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$/i.test(between);
   if (text.startsWith(":?", name.end)) return false; // what is said where a variable is missing
+  const isAlone = /^(?:certain|argument|element)$/.test(way);
   if (!isQuoted && UNSPACED.test(name.text))
     value.end = value.start + (value.text.search(UNSPACED) + 1 || value.text.length + 1) - 1;
   const isLast = /^["'`*\]}\s]{0,8}?(?:\n|$)/.test(text.slice(value.end, value.end + 9));
   const isVariable =
     VARIABLE.test(name.text) &&
     (between.startsWith("=") ||
-      way === "certain" ||
+      isAlone ||
       (isLast && /^["']?:\s/.test(between) && /[A-Z]_|WORD|PHRASE/.test(name.text)) ||
       /\b(?:ENV|setx|setenv) +$/.test(before));
   const isPair =
@@ -179,18 +173,12 @@ function isSecret(
   const isParameter = /^[:=]/.test(between) && /[?&]$|\$\{$/.test(before);
   const isBehind = BEFORE.test(before);
   const isLine = isLast && isFirst(text, name);
-  const isPlace = name.text.includes(".") || isBehind || isLine;
   const isCertain =
-    way === "certain" ||
-    isVariable ||
-    hasScheme ||
-    isParameter ||
-    isPair ||
-    isOption ||
+    [isAlone, isVariable, hasScheme, isParameter, isPair, isOption, name.kind === "cookie"].some(Boolean) ||
     /^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw)$/.test(name.text) ||
-    (between === "=" && isPlace) ||
-    (isLine && /\*\*|__/.test(between)) ||
-    (isBehind && (isLine || way === "near"));
+    (between === "=" && (name.text.includes(".") || isBehind || isLine)) ||
+    (isLine && (isBehind || /\*\*|__/.test(between))) ||
+    (isBehind && way === "near");
   if (!isCertain && !isQuoted) value.end -= value.text.length - value.text.replace(/[.,:;!?*]+$/, "").length;
   const v = value.text.slice(0, value.end - value.start);
   if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isVariable: isVariable || isOption, way });
@@ -201,7 +189,8 @@ function isSecret(
     if (part === LOOK.RANDOM || (isCertain && part === LOOK.SCRAMBLED && v.length >= 16)) return true;
     // a hash has no 0x before its 64 digits
     if (look !== LOOK.HASH || /^0x[0-9a-f]{64}$/i.test(v)) return look === LOOK.HASH;
-    return isCertain && (hasScheme || name.kind === "token" || (!isUuid(v) && (isVariable || isParameter)));
+    if (hasScheme || name.kind === "token") return isCertain;
+    return !isUuid(v) && (isVariable || isParameter || name.kind === "cookie");
   }
   if (look === LOOK.RANDOM) return true;
   if (isVariable && look !== LOOK.NONE && v.length >= 8) return !(v.includes("/") && isWords(v));
@@ -254,13 +243,15 @@ const ENDINGS: [level: number, endings: string][] = [
     "pass(?:word|wd|wort|phrase|code|e)?|pwd|pw|psk|kennwort|senh?a|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|pepper|rootpw|securestring",
   ],
   [SECRET, "secrets?(?:_?id)?|credentials?|creds|mnemonic|geheimnis|segredo|secreto"],
-  [TOKEN, "token|key|auth(?:orization|n)?|bearer|basic|sig(?:nature)?|clave|wallet|seed|salt"],
-  [0, "(?:sess(?:ion)?(?:[_-]?id)?|sid)(?==)"],
+  [
+    TOKEN,
+    "token|key|auth(?:orization|n)?|bearer|basic|sig(?:nature)?|clave|wallet|seed|salt|(?:sess(?:ion)?(?:[_-]?id)?|sid)(?==)",
+  ],
 ];
 const NAME_ENDS = `(?:${ENDINGS.map(([, endings]) => endings).join("|")})(?![a-z])`;
 /** Names beyond ASCII, looked for only in texts with such letters. */
 const FOREIGN_NAMES =
-  /contraseñas?|hasł[aoe]m?|şifre(?:si|m|niz)?|parolası|lösenord(?:et)?|salasana(?=ä)|jelsz(?:ó|av)[a-z]{0,3}|парол[ьяіюеи]м?|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|كلمة (?:ال)?(?:مرور|سر)|סיסמ[הת]|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
+  /contraseñas?|hasł[aoe]m?|şifre(?:si|m|niz)?|parolası|lösenord(?:et)?|salasana(?=ä)|jelsz(?:ó|av)[a-z]{0,3}|парол[ьяіюеи]м?|密码|密碼|口令|パスワード|暗証番号|비밀번호|비번|암호|كلمة (?:ال)?(?:مرور|سر)|סיסמ[הת]|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
 const LEVELS = ENDINGS.map(
   ([level, endings]) => [level, new RegExp(`^(?:${endings.replace("(?==)", "")})$`, "i")] as const,
 );
@@ -318,14 +309,14 @@ function nameEndingAt(text: string, at: number, ending: string): Name | undefine
 
 function kindOf(ending: string, level: number): string {
   if (level === PASSWORD) return "password";
-  if (level === 0) return "cookie";
+  if (/^s(?:ess|id)/i.test(ending)) return "cookie";
   const kind = /token|key|auth/i.exec(ending)?.[0].toLowerCase() ?? "secret";
   return kind === "auth" ? "authorization" : kind;
 }
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
 const PLACE_WORDS =
-  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login -|log ?in(?= with| as| is|:)|-u |from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<![\\w.]|\\w-)(?:sshpass|vault|mysql\\w*|mariadb|redis-cli|mongo\\w*|cqlsh|mosquitto_\\w+|sqlcmd|bcp|ipmitool|zip|unzip|7z|u?n?rar|ldap[a-z]+|openssl|ssh-keygen|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
+  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?:\\.\\w{1,20})?\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<![\\w.]|\\w-)(?:sshpass|vault|mysql\\w*|mariadb|redis-cli|mongo\\w*|cqlsh|mosquitto_\\w+|sqlcmd|bcp|ipmitool|zip|unzip|7z|u?n?rar|ldap[a-z]+|openssl|ssh-keygen|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
 
 /** Kinds, and what precedes a value; `@a` matches other arguments, `@v` the value, bare or in quotes. */
 const COMMANDS = String.raw`
@@ -346,8 +337,8 @@ secret (?:(?<=op )read op:|(?<=read ["']?)op:|get-secret|secrets versions|auth t
 `;
 
 const SENTENCES = String.raw`
-password (?:pdo|nect(?:ion)?)\((?:@x, ?){0,1}@x, ?(?:@u, ?["']([^"'\n/:.\s]{4,200})["']|(?<=["'], ?)["']([^"'\n/:.\s-]{0,99}\d[^"'\n/:.\s-]{0,99})["'])
-password (?:(?<=set_)password|auth ?= ?|(?<=basic_?|plain|digest|proxy)auth|authenticate|log[io]n|credentials?)\((?:@x, ?)?@u, ?["']([^"'\n\s-][^"'\n\s]{3,200})["']
+password (?:pdo|mysqli|nect(?:ion)?)\((?:@x, ?){0,1}@x, ?(?:@u, ?["']([^"'\n/:.\s]{4,200})["']|(?<=["'], ?)["']([^"'\n/:.\s-]{0,99}\d[^"'\n/:.\s-]{0,99})["'],)
+password (?:(?<=set_)password|auth ?= ?|(?<=basic_?|plain|digest|proxy)auth|authenticate|log[io]n|credentials?(?:\.\w{1,20})?)\((?:@x, ?)?@u, ?["']([^"'\n\s-][^"'\n\s]{3,200})["']
 password identified(?: with [\w'"]{1,40})? (?:by|as)\s{1,4}["']([^'"\n]{3,200})["']
 password (?:creds|credentials?|auth|log ?in(?: with| as| is|:))["']?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})
 password (?<=\buse[ds]? ["']?(@m[^\s"'<>]{6,100})["']? as (?:\w{1,12} ){0,2})pass(?:word|phrase)(?! \w)
@@ -389,7 +380,11 @@ const PLACES = [compilePlaces(COMMANDS, "y"), compilePlaces(SENTENCES, "iy")];
 
 /** Returns whether a value is a word, and not the name of its field. */
 const isGivenWord = (value: string): boolean =>
-  /^[a-z]{6,40}$/.test(value) && !FIELD.test(value) && !isStandIn(value) && !asksForValue(value);
+  (/^[a-z]{6,40}$/.test(value)
+    ? !FIELD.test(value)
+    : /^(?=.*[a-z])[A-Za-z]{6,40}$/.test(value) && !isFieldName(value)) &&
+  !isStandIn(value) &&
+  !asksForValue(value);
 
 /** Names of fields and variables. */
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
@@ -409,17 +404,6 @@ function findPlaced(text: string, at: number, found: Found): number {
     }
   }
   return at;
-}
-
-const SESSION = /=["']?([A-Za-z0-9%._+/-]{16,4096})/y;
-
-/** Reports the value of a cookie or parameter that identifies a session, and returns where it ends. */
-function findSession(text: string, nameEnd: number, found: Found): number {
-  SESSION.lastIndex = nameEnd;
-  const value = SESSION.exec(text)?.[1] ?? "";
-  if (!looksRandom(value) && !(isHex(value) && value.length >= 24)) return nameEnd;
-  found(SESSION.lastIndex - value.length, SESSION.lastIndex, "cookie");
-  return SESSION.lastIndex;
 }
 
 /** Every word that may announce a secret: of a name, a sentence, a command. */
@@ -454,5 +438,5 @@ function findValue(text: string, at: number, word: string, found: Found): number
   const end = findPlaced(text, at, found);
   const name = end > at ? undefined : nameEndingAt(text, at, word);
   if (!name) return end;
-  return name.kind === "cookie" ? findSession(text, name.end, found) : findNamed(text, name, found);
+  return findNamed(text, name, found);
 }

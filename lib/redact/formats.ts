@@ -76,24 +76,22 @@ interface Format {
   rest: RegExp | undefined;
 }
 
+const LISTED = ISSUERS.trim()
+  .split(/\s\| |\n/)
+  .map((issuer) => [`${issuer.split(" ")[0]}-token`, issuer.split(" ").slice(1), undefined] as const);
+const FITTED = EXACT.trim()
+  .split("\n")
+  .map((row): [string, string[], RegExp] => {
+    const [kind = "", ...prefixes] = row.split(" ");
+    return [kind, prefixes, new RegExp((prefixes.pop() ?? "").replaceAll("@x", "[A-Fa-f0-9]"), "y")];
+  });
 /** The formats by the first two characters of their prefix, those that must fit exactly last. */
-const FORMATS = new Map<string, Format[]>();
-for (const issuer of ISSUERS.trim().split(/\s\| |\n/)) {
-  const [name = "", ...prefixes] = issuer.split(" ");
-  for (const prefix of prefixes) addFormat({ kind: `${name}-token`, prefix, rest: undefined });
-}
-for (const row of EXACT.trim().split("\n")) {
-  const [kind = "", ...prefixes] = row.split(" ");
-  const rest = new RegExp((prefixes.pop() ?? "").replaceAll("@x", "[A-Fa-f0-9]"), "y");
-  for (const prefix of prefixes) addFormat({ kind, prefix, rest });
-}
-
-function addFormat(format: Format): void {
-  const start = format.prefix.slice(0, 2);
-  const others = FORMATS.get(start);
-  if (others) others.push(format);
-  else FORMATS.set(start, [format]);
-}
+const FORMATS = Map.groupBy(
+  [...LISTED, ...FITTED].flatMap(([kind, all, rest]) =>
+    all.map((prefix): Format => ({ kind, prefix, rest })),
+  ),
+  ({ prefix }) => prefix.slice(0, 2),
+);
 
 /** Returns all prefixes, for texts made of nothing else. */
 export function listPrefixes(): string[] {
@@ -132,24 +130,14 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
   pattern.lastIndex = from;
   if (!pattern.test(text)) return undefined;
   const body = text.slice(from, pattern.lastIndex);
+  const wholeWords = body.length < 64 ? body : body.slice(0, 64).replace(/[-_./]*[A-Z]?[a-z]*$/, "");
   // so long a run without a joint is no name, whatever it is made of
-  if (/^[xX*.]+$/.test(body) || (!/^[A-Za-z0-9]{20}/.test(body) && isName(wholeWordsOf(body))))
-    return undefined;
+  if (/^[xX*.]+$/.test(body) || (!/^[A-Za-z0-9]{20}/.test(body) && isName(wholeWords))) return undefined;
   if (rest) return pattern.lastIndex;
   ISSUED_REST.lastIndex = pattern.lastIndex;
   let end = ISSUED_REST.test(text) ? ISSUED_REST.lastIndex : pattern.lastIndex;
   while (text[end - 1] === ".") end--;
   return end;
-}
-
-/** Returns the beginning of a long token, without the word that is cut. */
-function wholeWordsOf(token: string): string {
-  return token.length < 64
-    ? token
-    : token
-        .slice(0, 64)
-        .replace(/[A-Z]?[a-z]*$/, "")
-        .replace(/[-_./]+$/, "");
 }
 
 const CARD = /(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-]|-)/g;

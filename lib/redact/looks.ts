@@ -10,7 +10,7 @@ const CHAIN =
   /^[*&!@:]?[A-Za-z_$][\w$]*(?:(?:\.|::|->|[?!]\.)[A-Za-z_$][\w$]*)+[!?]?$|^[&@:!]{1,2}[A-Za-z_]+$/;
 /** A path, a file, an address, a reference to a store. */
 const ELSEWHERE =
-  /^~\/|^(?:\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$|:\/\/|^(?:vault|ref|ENC|required|sha\d+)[:+|[]/;
+  /^~\/|^(?:\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$|:\/\/|^(?:vault|ref|arn|ENC|required|sha\d+)[:+|[]/;
 /** Algorithms, protocols and sizes are named in the same sentences as passwords. */
 const ALGORITHM =
   /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2|b?crypt|scrypt|scram-\S+|aes-?\d*\w*|oauth2?|x?ed?25519|v?\d+(?:[.-]?[a-z]{1,5})?)$/i;
