@@ -57,6 +57,10 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
     [0, posting.id, "--prompt"],
     [1, "no such session"],
   ],
+  restore: [
+    [0, posting.id, "--dry-run"],
+    [1, "no such session"],
+  ],
   "status-line": [
     [0, "--json"],
     [2, "--nowhere"],

@@ -129,7 +129,7 @@ interface CopierOptions {
 }
 
 /** Returns what makes the copy of each row, given in their order. */
-function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
+export function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
   const format = formatOf(head.agent);
   const shown = entryFilter(rules, memory);
   const inTurn = textsInTurn();

@@ -15,6 +15,7 @@ import { oneLine } from "../redact/redact.ts";
 import { textOf } from "../transcripts/format.ts";
 import { formatOf, readHead } from "../transcripts/head.ts";
 import { findHost, resumeNote } from "../transcripts/hosts.ts";
+import { restorerOf } from "../transcripts/restored.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -149,9 +150,15 @@ function cutColumns(text: string, columns: number): string {
   return fitColumns(text, Math.min(columns, columnsOf(text)));
 }
 
+/** Returns the command that makes a session resumable first, where its host has it no longer. */
+function restoreCommand({ id, agent, parentId, archived }: Session): string | undefined {
+  const isRestored = archived && parentId === undefined && restorerOf(agent) !== undefined;
+  return isRestored && !id.startsWith("-") ? `session-memory restore ${quoted(id)}` : undefined;
+}
+
 /** Returns the command that resumes a session in its host, as a line to print. */
 function resumeLine(session: Session, { clean }: Rules): string | undefined {
-  const command = resumeCommand(session);
+  const command = restoreCommand(session) ?? resumeCommand(session);
   return command === undefined ? undefined : oneLine(clean(command), PATH_MAX);
 }
 

@@ -14,6 +14,7 @@ import {
   ACTIVITY,
   findsWhatWasSaid,
   given,
+  goesOnWithRestored,
   type Lab,
   quotesHostileWords,
   type StartLab,
@@ -97,6 +98,7 @@ for (const [name, modules, file] of versions) {
     const start = labOf(binary);
 
     tellsWhatOthersDid(start);
+    goesOnWithRestored(start);
     quotesHostileWords(start);
     welcomes(start);
     tellsHowAnErrorEnded(start, ({ model }, told) => {

@@ -11,6 +11,7 @@ import {
   ACTIVITY,
   findsWhatWasSaid,
   given,
+  goesOnWithRestored,
   quotesHostileWords,
   type StartLab,
   tellsHowAnErrorEnded,
@@ -82,6 +83,7 @@ env_key = "MADE_UP_KEY"
   };
 
   tellsWhatOthersDid(start);
+  goesOnWithRestored(start);
   quotesHostileWords(start);
   welcomes(start);
   tellsHowAnErrorEnded(start, (lab) => {

@@ -1,7 +1,7 @@
 /** What our hooks do in every client that has any, tried the same way in each. */
 
 import { expect, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { type ClientHome, logged } from "./client.ts";
@@ -138,5 +138,47 @@ export function findsWhatWasSaid(start: StartLab, more: (lab: Lab) => unknown = 
     expect(results.some(({ content }) => content.includes("keep the ledger in cents"))).toBe(true);
     expect(results.some(({ content }) => content.includes(ACTIVITY))).toBe(false);
     await more(lab);
+  });
+}
+
+/** What `restore` made of a session. */
+interface Restored {
+  session: { id: string; file: string; rows: number };
+  from: { archived: boolean };
+}
+
+const DAYS = 3 * 86_400_000;
+
+/** `goOn` runs a prompt in the restored session, in the lab's project. */
+export function goesOnWithRestored(
+  start: StartLab,
+  goOn: (lab: Lab, text: string, restored: Restored["session"]) => Promise<unknown> = (lab, text, { id }) =>
+    lab.prompt(text, id),
+): void {
+  test("goes on with a session restored from the archive, as if it had been its own", async () => {
+    const calls = [{ tool: "", input: {} }] as Reply[];
+    const lab: Lab = await start(
+      ({ results, messages }) =>
+        results === 0 && messages.some(({ text }) => text.includes("ledger in cents")) ? calls[0] : undefined,
+      { mayRun: true },
+    );
+    const { home, project, model } = lab;
+    calls[0] = lab.shell("echo the-walrus-output");
+    const id = await lab.prompt("Please keep the ledger in cents.");
+    const listed = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+    const { file } = listed.sessions.find((session: { id: string }) => session.id === id);
+    const old = new Date(Date.now() - DAYS);
+    utimesSync(file, old, old);
+    await home.ok("hooks/background.ts", "--begin", "--cwd", project);
+    rmSync(file);
+    mkdirSync(project, { recursive: true });
+    const restored: Restored = JSON.parse(await home.ok("restore", id, "--to", project, "--json", "--quiet"));
+    expect([restored.from.archived, restored.session.id === id]).toEqual([true, false]);
+    model.requests.length = 0;
+    await goOn(lab, "and now the rest", restored.session);
+    const told = model.requests.at(-1)?.raw ?? "";
+    for (const text of ["Please keep the ledger in cents.", "the-walrus-output", "and now the rest"])
+      expect(told).toContain(text);
+    expect(await home.ok("session-reader", restored.session.id)).toContain("and now the rest");
   });
 }

@@ -1,0 +1,117 @@
+/** Writes a session again, redacted, as a new one in its host's own place for another folder. */
+
+import { closeSync, linkSync, openSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { ensureDirectory, FILE_MODE, remove, temporaryPath } from "../base/files.ts";
+import { type JsonRecord, stringOf } from "../base/json.ts";
+import type { PathsWithRules } from "../config/config.ts";
+import type { Head } from "../transcripts/format.ts";
+import { readHead } from "../transcripts/head.ts";
+import { hostName } from "../transcripts/hosts.ts";
+import { linesForward, parseLine, recordsAfter, withFile } from "../transcripts/jsonl.ts";
+import { type Restorer, type RestoreTarget, restorerOf } from "../transcripts/restored.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Session } from "../transcripts/session.ts";
+import { memoryOf } from "../transcripts/transcript.ts";
+import { rowCopier } from "./copy.ts";
+
+/** A session made again, or what it would be. */
+export interface Restored {
+  id: string;
+  file: string;
+  folder: string;
+  rows: number;
+}
+
+/**
+ * Restores a session for a folder.
+ *
+ * @throws {SessionMemoryError} `UNSUPPORTED` for a host that goes on with no file, `NOT_FOUND` where nothing was said.
+ */
+export function restoreSession(
+  session: Session,
+  { paths, folder, dryRun }: { paths: PathsWithRules; folder: string; dryRun: boolean },
+): Restored {
+  const restorer = restorerOf(session.agent);
+  if (!restorer) {
+    const what = `Cannot restore "${session.id}": ${hostName(session.agent)} goes on with no session that is put there`;
+    throw new SessionMemoryError("USAGE", what, { hint: "hand it over with session-memory handoff" });
+  }
+  const head = readHead(session.file);
+  if (!head)
+    throw new SessionMemoryError("NOT_FOUND", `Cannot restore "${session.id}": it holds no conversation`);
+  const at = new Date().toISOString();
+  const origin = { id: head.id ?? session.id, file: session.file };
+  const target: RestoreTarget = { id: crypto.randomUUID(), folder, from: head.cwd, origin, at };
+  const file = restorer.place(paths, target);
+  const records = readRecords(session.file, { head, rules: readRules(paths.rules) });
+  const rows = () => restoredRows(records, { target, restorer });
+  if (!dryRun) return { id: target.id, file, folder, rows: writeNew(file, rows()) };
+  let count = 0;
+  for (const _ of rows()) count++;
+  return { id: target.id, file, folder, rows: count };
+}
+
+interface Restoring {
+  target: RestoreTarget;
+  restorer: Restorer;
+}
+
+/** Yields the rows of the new session; one whose parent is left out hangs from that one's parent. */
+function* restoredRows(
+  records: readonly JsonRecord[],
+  { target, restorer }: Restoring,
+): Generator<JsonRecord> {
+  yield* restorer.begin(target);
+  const lost = new Map<string, unknown>();
+  for (const record of records) {
+    const row = restorer.row(record, target);
+    const id = stringOf(record.uuid) ?? stringOf(record.id);
+    const key = record.parentUuid === undefined ? "parentId" : "parentUuid";
+    if (!row && id !== undefined) lost.set(id, record[key]);
+    if (!row) continue;
+    let parent = row[key];
+    for (let known = stringOf(parent); known !== undefined && lost.has(known); known = stringOf(parent))
+      parent = lost.get(known) ?? null;
+    yield parent === undefined ? row : { ...row, [key]: parent };
+  }
+}
+
+/** Reads a session's rows as its copy has them: a host that goes on with it has them all in memory too. */
+function readRecords(source: string, { head, rules }: { head: Head; rules: Rules }): JsonRecord[] {
+  return withFile(source, (descriptor) => {
+    const copied = rowCopier(head, {
+      rules,
+      later: recordsAfter(descriptor),
+      memory: memoryOf(source, { rules, head }),
+      onExcluded() {},
+    });
+    const found: JsonRecord[] = [];
+    let line = 0;
+    for (const { bytes, offset, end, count } of linesForward(descriptor)) {
+      line += count;
+      for (const record of parseLine(bytes).records) found.push(copied(record, { line, offset, end }));
+    }
+    return found;
+  });
+}
+
+/** Writes rows as a file that takes its name when it is whole, and no other file's place; returns how many. */
+function writeNew(file: string, rows: Iterable<JsonRecord>): number {
+  ensureDirectory(dirname(file));
+  const temporary = temporaryPath(file);
+  const descriptor = openSync(temporary, "wx", FILE_MODE);
+  try {
+    let count = 0;
+    for (const row of rows) {
+      writeSync(descriptor, `${JSON.stringify(row)}\n`);
+      count++;
+    }
+    linkSync(temporary, file);
+    return count;
+  } finally {
+    closeSync(descriptor);
+    remove(temporary);
+  }
+}

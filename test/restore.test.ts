@@ -1,0 +1,143 @@
+/** A session made again as a new one, in its host's own place for another folder. */
+
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { codexAnswer, codexMeta, codexPrompt } from "./support/codex.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { piAssistant, piHeader, piUser } from "./support/pi.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+
+const ID = uuidFrom("ostrich");
+const KEY = "ghp_Zx9Kq2Lm8Wp4Tn6Rv1Yb3Hc5Jd7Fg0Sa2Qe4";
+
+function claudeRows(cwd: string): Row[] {
+  const image = {
+    type: "image",
+    source: { type: "base64", media_type: "image/png", data: "iVBORw0K".repeat(200) },
+  };
+  return chain([
+    { ...claudeUser({ sessionId: ID, cwd, text: "Why does the ostrich test fail?" }) },
+    ...claudeAssistant({
+      sessionId: ID,
+      cwd,
+      thinking: "hm",
+      tools: [{ id: "toolu_1", name: "Bash", input: { command: `make KEY=${KEY}` } }],
+    }),
+    claudeToolResult({
+      sessionId: ID,
+      cwd: join(cwd, "src"),
+      toolUseId: "toolu_1",
+      content: [{ type: "text", text: "no feathers" }, image],
+    }),
+    ...claudeAssistant({ sessionId: ID, cwd, text: "Its feathers were never loaded." }),
+  ]);
+}
+
+interface Restored {
+  dryRun: boolean;
+  session: { id: string; agent: string; file: string; cwd: string; rows: number };
+  from: { id: string; file: string; archived: boolean };
+  command: string;
+}
+
+const restore = async (home: TemporaryHome, ...words: string[]): Promise<Restored> =>
+  JSON.parse(await home.ok("restore", ID, ...words, "--json", "--quiet"));
+const rowsIn = (file: string): Row[] =>
+  readFileSync(file, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+/** What was said, without the header. */
+const said = async (home: TemporaryHome, id: string) =>
+  (await home.ok("session-reader", id, "--tools")).replace(/^#.*\n/, "").replace(/^L\d+ /gm, "");
+
+describe("restore", () => {
+  test("writes what was said under a new id for the folder that a project moved to", async () => {
+    using home = temporaryHome();
+    const file = writeClaude(home, { id: ID, rows: claudeRows(home.project) });
+    const before = await said(home, ID);
+    const store = join(home.root, "store");
+    renameSync(home.project, store);
+    mkdirSync(home.project);
+    const { session, command, from } = await restore(home, "--to", store);
+    expect([session.id === ID, session.cwd, from]).toEqual([false, store, { id: ID, file, archived: false }]);
+    expect(command).toBe(`cd ${store} && claude --resume ${session.id}`);
+    expect(session.file).toBe(
+      join(home.paths.claude, "projects", store.replace(/[^a-zA-Z0-9]/g, "-"), `${session.id}.jsonl`),
+    );
+    const rows = rowsIn(session.file);
+    expect(new Set(rows.map(({ sessionId }) => sessionId))).toEqual(new Set([session.id]));
+    expect(rows.flatMap(({ cwd }) => cwd ?? [])).toEqual([store, store, join(store, "src"), store]);
+    const text = JSON.stringify(rows);
+    for (const word of [KEY, "iVBORw0K", '"thinking"', home.project]) expect(text).not.toContain(word);
+    const ids = new Set(rows.map(({ uuid }) => uuid));
+    for (const { parentUuid } of rows)
+      if (typeof parentUuid === "string") expect(ids.has(parentUuid)).toBe(true);
+    expect((await said(home, session.id)).replace("  [image]\n", "")).toBe(before);
+    expect(rows[0]).toMatchObject({ type: "restored-from", session: ID });
+  });
+
+  test("takes the archive's copy where the transcript is gone, and its rows count once", async () => {
+    using home = temporaryHome();
+    const file = writeClaude(home, { id: ID, rows: claudeRows(home.project) });
+    const old = new Date(Date.now() - 3 * 86_400_000);
+    utimesSync(file, old, old);
+    await home.ok("embed");
+    rmSync(dirname(file), { recursive: true });
+    expect(await home.ok("session-reader", ID, "--resume")).toBe(`session-memory restore ${ID}\n`);
+    const { session, from } = await restore(home);
+    expect([session.cwd, from.archived]).toEqual([home.project, true]);
+    await home.ok("embed");
+    const { results } = JSON.parse(await home.ok("search", "ostrich feathers", "--json"));
+    expect(results.length).toBe(1);
+    expect(await home.ok("session-reader", session.id, "--resume")).toBe(`claude --resume ${session.id}\n`);
+  });
+
+  test("writes pi's and Codex's sessions where these look for them", async () => {
+    using home = temporaryHome();
+    const [first, second] = [piUser({ text: "Why pi?" }), piAssistant({ text: "Because." })];
+    writePi(home, { id: ID, rows: [piHeader({ id: ID, cwd: "/gone/shop" }), first, second] });
+    const pi = (await restore(home)).session;
+    expect(rowsIn(pi.file)[0]).toMatchObject({ type: "session", id: pi.id, cwd: home.project });
+    expect(dirname(pi.file).endsWith(`--${home.project.slice(1).replaceAll("/", "-")}--`)).toBe(true);
+    expect(await said(home, pi.id)).toContain("Because.");
+    const id = uuidFrom("emu");
+    const at = "2026-02-03T14:30:00.000Z";
+    const rollout = join(home.paths.codex, "sessions/2026/02/03", `rollout-2026-02-03T14-30-00-${id}.jsonl`);
+    write(
+      rollout,
+      jsonl(
+        codexMeta({ id, cwd: "/gone/shop", at }),
+        ...codexPrompt({ at, text: "Why codex?" }),
+        ...codexAnswer({ at, text: "Therefore." }),
+      ),
+    );
+    const { session: codex } = JSON.parse(await home.ok("restore", id, "--json", "--quiet"));
+    expect(rowsIn(codex.file)[0]?.payload).toMatchObject({
+      id: codex.id,
+      cwd: home.project,
+      forked_from_id: id,
+    });
+    expect(await said(home, codex.id)).toContain("Therefore.");
+  });
+
+  test("changes nothing in a dry run, for no folder, and for a session that nobody has", async () => {
+    using home = temporaryHome();
+    writeClaude(home, { id: ID, rows: claudeRows("/gone/shop") });
+    const files = () =>
+      readdirSync(home.home, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl"));
+    const before = files();
+    const would = await restore(home, "--dry-run");
+    expect([would.dryRun, would.session.rows, existsSync(would.session.file)]).toEqual([true, 5, false]);
+    const nowhere = await home.run("restore", ID, "--to", "/no/such/folder");
+    expect([nowhere.exitCode, nowhere.stderr]).toEqual([
+      1,
+      `error: NOT_FOUND: Cannot restore "${ID}": there is no folder "/no/such/folder"\nhint: create it, or name another with --to\n`,
+    ]);
+    expect((await home.run("restore", "nobody")).stderr).toContain("error: NOT_FOUND");
+    expect(files()).toEqual(before);
+  });
+});
