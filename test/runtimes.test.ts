@@ -83,6 +83,7 @@ const CONFIGURED: [exitCode: number, script: string, ...args: string[]][] = [
   [0, "save-session", posting.id, "--dir", "memory", "--llm-slug"],
   [0, "session-reader", posting.id, "--utc"],
   [0, "handoff", posting.id],
+  [0, "restore", posting.id, "--dry-run"],
   [0, "status-line", "--json"],
   [0, "activity-summary", "--peek", "--current", deploy.id, "--since", "2026-01-01"],
   [0, "report", posting.id, "--json"],
@@ -273,6 +274,7 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       .replaceAll(home.root.replace(/[^a-zA-Z0-9]/g, "-"), "<root>")
       .replace(/\b(?:bun|node|deno run -A) (?=\S*\/scripts\/)/g, "<runtime> ") // hints name how they were called
       .replace(/(?<=hint: the nearest are ).*/, "<some>")
+      .replace(/(?<= to <root>\S*\/|claude --resume )[\da-f-]{36}/g, (id) => (id === posting.id ? id : "<new id>"))
       .replace(/\d+\.\d s$/gm, "<time> s")
       .replace(/(?<=127\.0\.0\.1:)\d+/g, "<port>")
       .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB)": )[\d.]+/g, "<measured>")
