@@ -12,8 +12,8 @@ import { integerFlag, note, type Run, runScript, switches, texts } from "../lib/
 import { handoffPage } from "../lib/naming/handoff.ts";
 import { handedLedger } from "../lib/observe/handed-ledger.ts";
 import { findPlace } from "../lib/share/shared-sessions.ts";
+import { rowsOf } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import { stepsOf } from "../lib/transcripts/steps.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -54,11 +54,11 @@ async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.f
   const { settings, paths } = config;
   const rules = readRules(settings);
   const [reference = ""] = words;
-  const { session, steps } = await findPlace(reference, { ...asking, subagents: values.subagents });
-  const said = steps ?? stepsOf(readActiveBranch(session.file, { rules, results: true }));
-  const ledger = await handedLedger(session, { paths, settings, steps: said });
+  const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });
+  const said = rows ?? rowsOf(readActiveBranch(session.file, { rules, results: true }));
+  const ledger = await handedLedger(session, { paths, settings, rows: said });
   const page = handoffPage(
-    { session, steps: said, ledger },
+    { session, rows: said, ledger },
     { maxChars, timezone: settings.timezone, clean: rules.clean },
   );
   if (page === undefined) {

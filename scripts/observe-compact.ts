@@ -23,7 +23,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { ensureIndex } from "../lib/index/freshness.ts";
-import { readIndexedSteps } from "../lib/index/held-sessions.ts";
+import { readIndexedRows } from "../lib/index/held-sessions.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
 import { parseChanges, setObserveSettings } from "../lib/observe/ledger.ts";
@@ -51,6 +51,7 @@ import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
 import { redactor } from "../lib/redact/redact.ts";
 import { type FoundShared, findObserved } from "../lib/share/shared-sessions.ts";
+import { entriesOf } from "../lib/transcripts/calls.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -206,8 +207,8 @@ function look(input: Input, state: SessionMemoryState, context: SessionContext):
   if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
   if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
   if (input.recall !== undefined) {
-    const steps = session.file === "" ? readIndexedSteps(session.id, context.paths) : undefined;
-    const indexed = steps?.map(({ entry }) => entry);
+    const rows = session.file === "" ? readIndexedRows(session.id, context.paths) : undefined;
+    const indexed = rows && entriesOf(rows).filter(({ kind }) => kind !== "result");
     output.recalled = recallObservation(state, { id: input.recall, indexed, ...style });
   }
   if (input.dump) output.records = state.ledger;

@@ -23,9 +23,9 @@ import {
   textByLine,
 } from "../lib/naming/conversation.ts";
 import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
+import { entriesOf } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
-import { entriesOf } from "../lib/transcripts/steps.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -71,14 +71,14 @@ interface SessionAnswer {
 
 /** Asks the model a question about one session. */
 export async function querySession(
-  { session, steps }: Pick<Place, "session" | "steps">,
+  { session, rows }: Pick<Place, "session" | "rows">,
   question: string,
   { complete, settings, signal }: QueryOptions,
 ): Promise<SessionAnswer> {
   const { NOT_IN_SESSION, questionRequest } = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
-  const entries = steps ? entriesOf(steps) : readActiveBranch(session.file, { rules, results: true });
+  const entries = rows ? entriesOf(rows) : readActiveBranch(session.file, { rules, results: true });
   const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
   const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });

@@ -40,9 +40,9 @@ import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
 import { findPlace, metaOfShared, type Place } from "../lib/share/shared-sessions.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
+import { EVERY_ROW } from "../lib/transcripts/log.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import { EVERY_STEP } from "../lib/transcripts/steps.ts";
-import { readLastSteps } from "../lib/transcripts/transcript.ts";
+import { readLastRows } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -92,8 +92,8 @@ async function main(run: ReportRun): Promise<void> {
 async function reportOne(run: ReportRun, reference: string, options: ReportOptions): Promise<void> {
   const found = await findPlace(reference, run.asking);
   const reported = readReported(found, options);
-  const { session, steps } = reported;
-  if (steps.length === 0) note("nothing was said yet");
+  const { session, rows } = reported;
+  if (rows.length === 0) note("nothing was said yet");
   const file = placeOf(run, pageName(session.id));
   writeSession(reported, file, options);
   if (run.values.open) await openInBrowser(file, found.lines?.from);
@@ -149,7 +149,7 @@ async function openInBrowser(file: string, line?: number): Promise<void> {
 }
 
 /** A browser shows more slowly, and nobody reads them. */
-const STEPS_MAX = 10_000;
+const ROWS_MAX = 10_000;
 
 interface ReportOptions extends PageStyle {
   paths: PathsWithRules;
@@ -158,20 +158,20 @@ interface ReportOptions extends PageStyle {
 
 /** Reads a session, of which others share no observations as records. */
 function readReported(
-  { session, steps: held, shared }: Pick<Place, "session" | "steps" | "shared">,
+  { session, rows: held, shared }: Pick<Place, "session" | "rows" | "shared">,
   { paths, settings, rules }: ReportOptions,
 ): ReportedSession {
   const meta = shared ? metaOfShared(shared) : readMeta(metaFile(paths, session)).meta;
   const file = held ? "" : session.file;
   const { ledger } = shared ? { ledger: [] } : readSessionMemory({ ...session, file }, { paths, settings });
-  const steps = held ?? readLastSteps(file, { rules, filter: EVERY_STEP, count: STEPS_MAX + 1 }).steps;
+  const rows = held ?? readLastRows(file, { rules, filter: EVERY_ROW, count: ROWS_MAX + 1 }).rows;
   const spans = held ? [] : readRewound(file);
   return {
     ...{ session, meta },
     memory: ledger.length > 0 ? foldLedger(ledger) : undefined,
-    steps: steps.slice(-STEPS_MAX),
-    isRewound: ({ entry: { line } }) => spans.some(([from, to]) => from <= line && line <= to),
-    isCut: steps.length > STEPS_MAX,
+    rows: rows.slice(-ROWS_MAX),
+    isRewound: ({ line }) => spans.some(([from, to]) => from <= line && line <= to),
+    isCut: rows.length > ROWS_MAX,
   };
 }
 

@@ -40,20 +40,19 @@ import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import { AGENTS, resumeNote } from "../lib/transcripts/hosts.ts";
-import { ownRules, readRules } from "../lib/transcripts/rules.ts";
-import type { Agent } from "../lib/transcripts/session.ts";
 import {
   AROUND,
-  EVERY_STEP,
-  fitSteps,
-  formatStep,
+  EVERY_ROW,
+  fitRows,
+  formatRow,
   type LogStyle,
-  pickSteps,
-  type Step,
-  type StepRequest,
-  stepJson,
-} from "../lib/transcripts/steps.ts";
-import { readLastSteps, readStepsAt } from "../lib/transcripts/transcript.ts";
+  pickRows,
+  type RowRequest,
+  rowJson,
+} from "../lib/transcripts/log.ts";
+import { ownRules, readRules } from "../lib/transcripts/rules.ts";
+import type { Agent, Row } from "../lib/transcripts/session.ts";
+import { readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -112,20 +111,20 @@ export function readSessionLog(options: {
     const hint = "see session-memory session-reader --list";
     throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": there is no such file`, { hint });
   }
-  const filter = EVERY_STEP;
+  const filter = EVERY_ROW;
   const head: Head = { ...readHead(file), agent };
-  const { steps } = readLastSteps(file, { rules: ownRules(), filter, head, count: options.lines ?? 50 });
+  const { rows } = readLastRows(file, { rules: ownRules(), filter, head, count: options.lines ?? 50 });
   const style = {
     timezone: undefined,
     full: false,
     tools: false,
     isRewound: rewoundIn(file, statUnpacked(file)?.size ?? 0),
   };
-  return steps.map((step) => plainText(formatStep(step, style))).join("\n");
+  return rows.map((row) => plainText(formatRow(row, style))).join("\n");
 }
 
 /** A request. */
-interface Request extends StepRequest {
+interface Request extends RowRequest {
   style: Pick<LogStyle, "timezone" | "full" | "tools" | "participants">;
   maxChars: number;
 }
@@ -157,23 +156,23 @@ function lineFlag(value: string | undefined): LineRange | undefined {
 
 /** What is printed of a session. */
 interface Log {
-  steps: readonly Step[];
+  rows: readonly Row[];
   isRewound: LogStyle["isRewound"];
   skipped: number;
 }
 
-function readLog({ session, steps: held }: Place, request: Request, { paths, settings }: Config): Log {
+function readLog({ session, rows: held }: Place, request: Request, { paths, settings }: Config): Log {
   const { lines, around, count, filter } = request;
-  if (held) return { steps: pickSteps(held, request), isRewound: () => false, skipped: 0 };
+  if (held) return { rows: pickRows(held, request), isRewound: () => false, skipped: 0 };
   const { file, size } = session;
   const rules = readRules(settings);
   // Opening SQLite costs as much as reading a small file whole.
   const known = size > SMALL_BYTES ? knownLines(paths.database, session) : undefined;
   const isRewound = rewoundIn(file, size, known);
-  if (!lines) return { ...readLastSteps(file, { rules, filter, count, known }), isRewound };
+  if (!lines) return { ...readLastRows(file, { rules, filter, count, known }), isRewound };
   const { from, to, isRange } = lines;
-  const steps = readStepsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
-  if (steps) return { steps, isRewound, skipped: 0 };
+  const rows = readRowsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
+  if (rows) return { rows, isRewound, skipped: 0 };
   throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${from}: "${file}" has fewer lines`, {
     hint: "leave out the line to see its end",
   });
@@ -181,7 +180,7 @@ function readLog({ session, steps: held }: Place, request: Request, { paths, set
 
 function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["isRewound"] {
   const spans = known?.rewound ?? (size > SMALL_BYTES ? [] : readRewound(file));
-  return ({ entry }) => spans.some(([from, to]) => entry.line >= from && entry.line <= to);
+  return ({ line }) => spans.some(([from, to]) => line >= from && line <= to);
 }
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
@@ -199,15 +198,15 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   if (request.around !== undefined && !request.lines)
     throw usageError("Cannot use --around without a line", "add --line 118");
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
-  const { steps, isRewound, skipped } = readLog(found, request, config);
-  if (found.steps && !shared) note("its transcript is gone: this is what the index holds of it");
+  const { rows, isRewound, skipped } = readLog(found, request, config);
+  if (found.rows && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
-  if (steps.length === 0) note("no entry to show");
+  if (rows.length === 0) note("no entry to show");
   const style = { ...request.style, isRewound };
   if (values.json) {
     const from = shared && { owner: shared.owner, machine: shared.machine };
     const about = { ...sessionJson(session, rules), ...(shared && { id: shared.id, file: null, from }) };
-    return void show({ session: about, entries: steps.map((step) => stepJson(step, style)), skipped }, []);
+    return void show({ session: about, entries: rows.map((row) => rowJson(row, style)), skipped }, []);
   }
   const head = sessionHeader(session, rules);
   const maxChars = request.maxChars - countPoints([head]);
@@ -215,16 +214,16 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
     const { outline } = await import("../lib/naming/outline.ts");
     const most = Math.min(maxChars, OUTLINE_CHARS - countPoints([head]));
     const asked = { cwd: session.cwd, maxChars: most, fromStart: request.filter.since !== undefined };
-    return void show(undefined, [head, ...outline(steps, { ...style, ...asked })]);
+    return void show(undefined, [head, ...outline(rows, { ...style, ...asked })]);
   }
-  const texts = steps.map((step) => formatStep(step, style));
-  const lines = steps.map(({ entry }) => entry.line);
+  const texts = rows.map((row) => formatRow(row, style));
+  const lines = rows.map(({ line }) => line);
   // Its name in the hint to go on.
   const id = shared
     ? `${shared.owner}@${shared.machine}:${shortId(shared.id)}`
     : onMachine(shortId(session.id), session);
   const { words } = request.filter;
-  show(undefined, [head, ...fitSteps(texts, { maxChars, lines, asked: request.lines?.from, id, words })]);
+  show(undefined, [head, ...fitRows(texts, { maxChars, lines, asked: request.lines?.from, id, words })]);
 }
 
 /** Prints the sessions by their last row. */

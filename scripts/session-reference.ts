@@ -240,7 +240,7 @@ async function metaOf(
 /** Asks the model; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
-  asked: () => Promise<Pick<Place, "session" | "steps">>,
+  asked: () => Promise<Pick<Place, "session" | "rows">>,
   { model, settings, signal }: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
   try {

@@ -128,6 +128,18 @@ describe("what is kept of the calls of Claude Code", () => {
     expect(read?.result).not.toContain("zebra");
   });
 
+  test("gives each call its own result where an id is used again", () => {
+    const run = (command: string, output: string) => [
+      ...claudeAssistant({ tools: [{ name: "Bash", input: { command }, id: "call_1" }] }),
+      claudeToolResult({ toolUseId: "call_1", content: output }),
+    ];
+    const all = deeds(run("date", "Monday"), run("whoami", "dev"));
+    expect(all.map(({ target, result, resultLine }) => [target, result, resultLine])).toEqual([
+      ["date", "Monday", 2],
+      ["whoami", "dev", 4],
+    ]);
+  });
+
   test("copes with a huge output", () => {
     const [deed] = deeds(bash("yes", "y\n".repeat(3_000_000)));
     expect(deed?.result?.length).toBeLessThanOrEqual(300);

@@ -1,16 +1,17 @@
 /** What came of a command: judged by the host's sign and the tool's own last word, never by a word in its output. */
 
 import { describe, expect, test } from "bun:test";
-import { commitsOf, judgeCommand } from "../lib/transcripts/outcome.ts";
+import { commitsOf, judgeCommand, outcomeOf } from "../lib/transcripts/outcome.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
 
-function verdict(command: string, text: string, isError: boolean | undefined = false): string {
-  const { verdict, why } = judgeCommand({
-    tool: { target: command },
-    result: { text, isError, state: undefined },
-  });
+function call(target: string, result: Parameters<typeof outcomeOf>[0]) {
+  return { target, input: "", outcome: outcomeOf(result), result: result?.text ?? "" };
+}
+
+function verdict(command: string, text: string, isError = false): string {
+  const { verdict, why } = judgeCommand(call(command, { text, isError }));
   return why === undefined ? verdict : `${verdict}: ${why}`;
 }
 
@@ -78,12 +79,12 @@ describe("a command whose exit code a pipe or a later command hides", () => {
 
 test("a call that was turned down, broken off or is still running has not failed", () => {
   const judged = (text: string, state?: "rejected" | "running") =>
-    judgeCommand({ tool: { target: "npm test" }, result: { text, isError: true, state } }).verdict;
+    judgeCommand(call("npm test", { text, isError: true, state })).verdict;
   expect(judged("no", "rejected")).toBe("stopped");
   expect(judged("started", "running")).toBe("ran");
   expect(judged("Checking …\n\n\nCommand aborted")).toBe("stopped");
   expect(judged("Exit code 137\n[Request interrupted by user for tool use]")).toBe("stopped");
-  expect(judgeCommand({ tool: { target: "npm test" }, result: undefined }).verdict).toBe("ran");
+  expect(judgeCommand(call("npm test", undefined)).verdict).toBe("ran");
 });
 
 test.each<[string, string, boolean, string[]]>([
@@ -101,9 +102,7 @@ test.each<[string, string, boolean, string[]]>([
   ["git commit -qm 'quiet' | cat", "", false, []],
   ["cat notes.txt", "[main 1a2b3c4] not a commit", false, []],
 ])("%p printing %p (error: %p) commits %p", (command, text, isError, expected) => {
-  expect(commitsOf({ tool: { target: command }, result: { text, isError, state: undefined } })).toEqual(
-    expected,
-  );
+  expect(commitsOf(call(command, { text, isError }))).toEqual(expected);
 });
 
 describe("a session with a commit that a hook stopped and a test run that handled errors", () => {

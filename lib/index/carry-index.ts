@@ -7,6 +7,7 @@ import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
 import { columnsOf, copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
+import { rowTexts } from "../transcripts/calls.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { type CarriedTable, readOldRows, type TakeRow } from "./carry-old.ts";
@@ -131,7 +132,7 @@ const TAKES: Record<CarriedTable, (row: SqlRow, carrying: Carrying) => void> = {
 function takeRow(stored: SqlRow, { to, rules, cleaned, dropped }: Carrying): void {
   const row = toRow(stored);
   const clean = cleanRow(row, rules.clean);
-  if (textsOf(clean).some(rules.hasText)) return void dropped.push(row);
+  if (rowTexts(clean).some(rules.hasText)) return void dropped.push(row);
   if (row.who !== "tool" && clean.who !== "tool" && clean.text !== row.text)
     cleaned.set(keyOf(row), row.text);
   addRows({ db: to }, [clean], { session: row.session, timestamp: row.at });
@@ -141,10 +142,6 @@ function cleanRow(row: Row, clean: (text: string) => string): Row {
   if (row.who !== "tool") return { ...row, text: clean(row.text) };
   const [target, input, result] = [clean(row.target), clean(row.input), clean(row.result)];
   return { ...row, target, input, result, paths: row.paths.map(clean) };
-}
-
-function textsOf(row: Row): string[] {
-  return row.who === "tool" ? [row.target, row.input, row.result, ...row.paths] : [row.text];
 }
 
 function keyOf({ session, line, nth }: RowKey): string {

@@ -7,10 +7,10 @@ import { statUnpacked } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
+import { rowTexts } from "../transcripts/calls.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Entry, LineSpan, Row, Session, ToolAction } from "../transcripts/session.ts";
-import type { Step } from "../transcripts/steps.ts";
+import type { LineSpan, Row, Session } from "../transcripts/session.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
 import { readRows } from "./stored-rows.ts";
 
@@ -34,49 +34,22 @@ export function heldSessions(store: Store): HeldSession[] {
     }));
 }
 
-const ACTIONS: Record<string, ToolAction> = {
-  command: "run",
-  edit: "edit",
-  write: "edit",
-  read: "read",
-  search: "search",
-};
-
-/** Returns the steps of a session, in their order. */
-export function storedSteps(store: Store, sessionId: string): Step[] {
+/** Returns the rows of a session, in their order. */
+export function storedRows(store: Store, sessionId: string): Row[] {
   const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
-  return number === undefined ? [] : readRows(store, Number(number)).map(toStep);
+  return number === undefined ? [] : readRows(store, Number(number));
 }
 
-function toStep(row: Row): Step {
-  const { line, nth, at } = row;
-  const common = { line, nth, offset: 0, end: 0, at };
-  if (row.who !== "tool") return { entry: { ...common, kind: row.who, text: row.text } };
-  const { kind, tool, target, paths, input, outcome, result } = row;
-  const call = {
-    name: tool,
-    target,
-    action: ACTIONS[kind] ?? "other",
-    paths: [...paths],
-    input: input === "" ? target : input,
-  };
-  const entry: Entry = { ...common, kind: "tool", text: `${tool} ${target}`, tool: call };
-  if (outcome === "unknown") return { entry };
-  const state = outcome === "rejected" || outcome === "running" ? outcome : undefined;
-  const answer: Entry = { ...common, kind: "result", text: result, isError: outcome === "failed", state };
-  return { entry, result: answer };
-}
-
-/** Reads a session's indexed steps in the order of their lines; undefined when the index has none. */
-export function readIndexedSteps(id: string, paths: PathsWithRules): Step[] | undefined {
-  const steps = withExistingStore(paths.database, (store) =>
+/** Reads a session's indexed rows in the order of their lines; undefined when the index has none. */
+export function readIndexedRows(id: string, paths: PathsWithRules): Row[] | undefined {
+  const rows = withExistingStore(paths.database, (store) =>
     heldSessions(store)
       .filter((held) => held.id === id)
-      .flatMap(({ storedId }) => storedSteps(store, storedId)),
+      .flatMap(({ storedId }) => storedRows(store, storedId)),
   );
-  if (!steps || steps.length === 0) return undefined;
-  const { hasEntry } = readRules(paths.rules);
-  return steps.filter(({ entry }) => !hasEntry(entry));
+  if (!rows || rows.length === 0) return undefined;
+  const { hasText } = readRules(paths.rules);
+  return rows.filter((row) => !rowTexts(row).some(hasText));
 }
 
 /** Returns the sessions of an index as references know them; only those without a transcript, where these alone are wanted. */

@@ -16,15 +16,14 @@ import {
   openThreads,
 } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Session } from "../transcripts/session.ts";
-import type { Step } from "../transcripts/steps.ts";
+import type { Row, Said, Session } from "../transcripts/session.ts";
 import { workLine } from "./outline.ts";
 
 /** What the page is made from. */
 export interface HandedOver {
   session: Session;
   /** Its conversation, oldest first, without what was taken back. */
-  steps: readonly Step[];
+  rows: readonly Row[];
   /** Its observations. */
   ledger: Ledger;
 }
@@ -63,17 +62,17 @@ const LAST = { page: 0.45, request: 0.4 };
 
 /** Returns the page; undefined where nothing was said. */
 export function handoffPage(
-  { session, steps, ledger }: HandedOver,
+  { session, rows, ledger }: HandedOver,
   { maxChars, timezone, clean }: HandoffOptions,
 ): string | undefined {
-  const said = steps.filter(({ entry }) => entry.kind === "user" || entry.kind === "assistant");
+  const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
   if (said.length === 0) return undefined;
   const line = (text: string, max = ITEM_CHARS) => quote(oneLine(clean(text), max));
-  const head = [LABEL, headLine({ session, steps: said }, { timezone, line, clean })];
+  const head = [LABEL, headLine({ session, rows: said }, { timezone, line, clean })];
   const tail = [...lastExchange(said, { line, maxChars }), "", ...places(session, clean)];
   const room = maxChars - length([...head, ...tail]);
   const fitted = (firstChars: number) =>
-    fitSections(sectionsOf({ session, steps, ledger }, { line, firstChars }), room);
+    fitSections(sectionsOf({ session, rows, ledger }, { line, firstChars }), room);
   const sections = fitted(ITEM_CHARS);
   // The first request is often the whole task: it gets what the others leave.
   const left = room - length(sections);
@@ -83,11 +82,11 @@ export function handoffPage(
 type QuoteLine = (text: string, max?: number) => string;
 
 function headLine(
-  { session, steps }: Pick<HandedOver, "session" | "steps">,
+  { session, rows }: Pick<HandedOver, "session" | "rows">,
   { timezone, line, clean }: Pick<HandoffOptions, "timezone" | "clean"> & { line: QuoteLine },
 ): string {
   const { name, agent, cwd } = session;
-  const times = [steps[0], steps.at(-1)].flatMap((step) => step?.entry.at ?? []);
+  const times = [rows[0], rows.at(-1)].flatMap((row) => row?.at ?? []);
   const [from, to = from] = times.map((at) => formatLocal(at, timezone).slice(0, 16));
   const facts = [
     `Session ${name === undefined ? "" : `${line(name)} `}(${quoteName(oneLine(clean(idOf(session)), ITEM_CHARS))})`,
@@ -103,30 +102,28 @@ function idOf(session: Session): string {
 }
 
 function sectionsOf(
-  { session, steps, ledger }: HandedOver,
+  { session, rows, ledger }: HandedOver,
   { line, firstChars }: { line: QuoteLine; firstChars: number },
 ): Section[] {
   const memory = foldLedger(ledger);
-  const requests = steps.filter(({ entry }) => entry.kind === "user");
-  const last = requests.at(-1)?.entry.line ?? 0;
+  const requests = rows.filter((row): row is Said => row.who === "user");
+  const last = requests.at(-1)?.line ?? 0;
   // The last request stands in the last exchange.
   const threads = new Set(openThreads(memory).filter(({ sources }) => !sources.includes(last)));
   const holds = memory.observations.filter(
     (item) => isOpen(item, memory) && (item.rule === true || item.thread !== true),
   );
-  const said = new Set(requests.map(({ entry }) => entry.line));
+  const said = new Set(requests.map(({ line }) => line));
   // What the user said and what was committed stand in sections of their own.
   const isNoted = ({ text, priority, sources }: Observation) =>
     priority !== "green" && !text.startsWith(COMMITTED) && !sources.some((source) => said.has(source));
   const observed = (item: Observation) => `- L${item.sources[0] ?? "?"} ${line(item.text)}`;
   const asked = requests.slice(0, -1);
-  const work = workLine(steps, { cwd: session.cwd, ...WORK });
+  const work = workLine(rows, { cwd: session.cwd, ...WORK });
   return [
     {
       title: "Asked",
-      lines: asked.map(
-        ({ entry }, at) => `- L${entry.line} ${line(entry.text, at === 0 ? firstChars : ITEM_CHARS)}`,
-      ),
+      lines: asked.map((row, at) => `- L${row.line} ${line(row.text, at === 0 ? firstChars : ITEM_CHARS)}`),
       most: MOST.asked,
       keepsFirst: true,
       rank: 2,
@@ -170,12 +167,12 @@ function sectionText({ title, lines, keepsFirst = false }: Section, count: numbe
 
 /** Returns the last request and the last answer to it, line by line in quotes. */
 function lastExchange(
-  said: readonly Step[],
+  said: readonly Said[],
   { line, maxChars }: { line: QuoteLine; maxChars: number },
 ): string[] {
-  const at = said.findLastIndex(({ entry }) => entry.kind === "user");
-  const request = said[at]?.entry;
-  const answer = said.slice(at + 1).findLast(({ entry }) => entry.kind === "assistant")?.entry;
+  const at = said.findLastIndex(({ who }) => who === "user");
+  const request = said[at];
+  const answer = said.slice(at + 1).findLast(({ who }) => who === "assistant");
   const room = Math.floor(maxChars * LAST.page);
   const first = answer ? Math.floor(room * LAST.request) : room;
   const spoken = (who: string, text: string, max: number) =>

@@ -5,9 +5,9 @@
 
 import { replyOf, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
+import { rowsOf } from "../transcripts/calls.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
-import { stepsOf } from "../transcripts/steps.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 
 /** Characters of a name; of a script without spaces about as much as eight words say. */
@@ -175,11 +175,11 @@ const TITLE = /^title:\s*(.{8,200})$|"(?:title|summary)": ?"((?:[^"\\]|\\.){8,20
 
 /** Returns the subjects of the commits, oldest first: as git printed them, else as given to those that may have been made. */
 function commitSubjects(entries: readonly Entry[]): string[] {
-  return stepsOf(entries).flatMap(({ entry: { tool }, result }) => {
-    const given = tool && commitMessage(tool.target);
-    if (!tool || given === undefined) return [];
-    const [printed] = commitsOf({ tool, result });
-    const { verdict } = judgeCommand({ tool, result });
+  return rowsOf(entries).flatMap((row) => {
+    const given = row.who === "tool" ? commitMessage(row.target) : undefined;
+    if (row.who !== "tool" || given === undefined) return [];
+    const [printed] = commitsOf(row);
+    const { verdict } = judgeCommand(row);
     if (printed !== undefined || verdict === "failed" || verdict === "stopped") return printed ?? [];
     // A call is on one line: its subject ends where the body's first sentence begins.
     const words = given.split(" ");

@@ -6,8 +6,9 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
-import { commitsOf, judgeCommand, outcomeOf } from "../transcripts/outcome.ts";
-import type { Step } from "../transcripts/steps.ts";
+import { isEdit } from "../transcripts/log.ts";
+import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
+import type { Row } from "../transcripts/session.ts";
 
 interface OutlineOptions {
   /** IANA name. */
@@ -16,7 +17,7 @@ interface OutlineOptions {
   maxChars: number;
   /** What the two who talk are called. @default User and Assistant */
   participants?: Participants | undefined;
-  isRewound: (step: Step) => boolean;
+  isRewound: (row: Row) => boolean;
   /** The session's directory, which its files are named in. */
   cwd?: string | undefined;
   /** Whether the first sections are shown where not all fit. @default {false} */
@@ -31,8 +32,8 @@ const WORK = { chars: 300, files: 6, each: 3 };
 const COUNT_CHARS = 80;
 
 /** Returns the lines of an outline, oldest first; of a long session the oldest sections, or the newest, are counted only. */
-export function outline(steps: readonly Step[], options: OutlineOptions): Line[] {
-  const sections = sectionsOf(steps);
+export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
+  const sections = sectionsOf(rows);
   const lines = sections.map((section) => sectionLines(section, options));
   const room = options.maxChars;
   if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= room) return lines.flat();
@@ -41,7 +42,7 @@ export function outline(steps: readonly Step[], options: OutlineOptions): Line[]
     left -= countPoints(section);
     return left < 0;
   };
-  const lineOf = (at: number) => sections[at]?.[0]?.entry.line ?? 0;
+  const lineOf = (at: number) => sections[at]?.[0]?.line ?? 0;
   const remark = (count: number, text: string): Line => ({
     kind: "text",
     parts: [["faint", `[${counted(count, "message")} ${text}]`]],
@@ -55,37 +56,36 @@ export function outline(steps: readonly Step[], options: OutlineOptions): Line[]
   return [remark(from, `before: lines ${lineOf(0)}${end}`), ...lines.slice(from).flat()];
 }
 
-/** Parts steps before each user message and compaction. */
-function sectionsOf(steps: readonly Step[]): Step[][] {
-  const sections: Step[][] = [];
-  for (const step of steps) {
-    const { kind } = step.entry;
-    if (kind === "user" || kind === "summary" || sections.length === 0) sections.push([step]);
-    else sections.at(-1)?.push(step);
+/** Parts rows before each user message and compaction. */
+function sectionsOf(rows: readonly Row[]): Row[][] {
+  const sections: Row[][] = [];
+  for (const row of rows) {
+    if (row.who === "user" || row.who === "summary" || sections.length === 0) sections.push([row]);
+    else sections.at(-1)?.push(row);
   }
   return sections;
 }
 
 function sectionLines(
-  steps: readonly Step[],
+  rows: readonly Row[],
   { timezone, isRewound, cwd, participants = PARTICIPANTS }: OutlineOptions,
 ): Line[] {
   const lines: Line[] = [];
   const add = (...parts: Part[]) => lines.push({ kind: "row", parts });
-  for (const step of steps) {
-    const { line, at, kind, text } = step.entry;
-    if (kind !== "user" && kind !== "summary") continue;
+  for (const row of rows) {
+    if (row.who !== "user" && row.who !== "summary") continue;
+    const { line, at, who, text } = row;
     const time = at ? formatLocal(at, timezone).slice(0, 16) : "no time";
-    const rewound: Part[] = isRewound(step) ? [["bad", "(rewound)"], " "] : [];
+    const rewound: Part[] = isRewound(row) ? [["bad", "(rewound)"], " "] : [];
     const said: Part[] =
-      kind === "user"
+      who === "user"
         ? [["user", `${participants.user}:`], " ", ["said", oneLine(text, PROMPT_CHARS)]]
         : [["tool", "[Compacted]"]];
     add(["place", `L${line}`], " ", ["time", `[${time}]`], " ", ...rewound, ...said);
   }
-  const work = workLine(steps, { cwd, ...WORK });
+  const work = workLine(rows, { cwd, ...WORK });
   if (work !== "") add(`  ${work}`);
-  const decision = decisionOf(steps);
+  const decision = decisionIn(rows);
   if (decision !== undefined) add("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`);
   return lines;
 }
@@ -101,22 +101,22 @@ interface WorkOptions {
 }
 
 /** Lists the files edited, the commands that failed and the commits, on one line. */
-export function workLine(steps: readonly Step[], { cwd, chars, files, each }: WorkOptions): string {
+export function workLine(rows: readonly Row[], { cwd, chars, files, each }: WorkOptions): string {
   const edited = new Set<string>();
   const failed = new Set<string>();
   const commits: string[] = [];
   let ran = 0;
-  for (const { entry, result } of steps) {
-    const { tool } = entry;
-    const outcome = outcomeOf(result);
-    if (tool?.action === "edit" && outcome !== "failed" && outcome !== "rejected") {
-      for (const path of tool.paths) edited.add(shownPath(path, cwd));
+  for (const row of rows) {
+    if (row.who !== "tool") continue;
+    const { kind, outcome, target } = row;
+    if (isEdit(row) && outcome !== "failed" && outcome !== "rejected") {
+      for (const path of row.paths) edited.add(shownPath(path, cwd));
     }
-    if (tool?.action !== "run") continue;
-    const { verdict } = judgeCommand({ tool, result });
+    if (kind !== "command") continue;
+    const { verdict } = judgeCommand(row);
     if (verdict !== "stopped") ran++;
-    if (verdict === "failed") failed.add(oneLine(tool.target, PART_CHARS));
-    for (const subject of commitsOf({ tool, result })) commits.push(oneLine(subject, PART_CHARS));
+    if (verdict === "failed") failed.add(oneLine(target, PART_CHARS));
+    for (const subject of commitsOf(row)) commits.push(oneLine(subject, PART_CHARS));
   }
   const parts = [
     ...(edited.size > 0 ? [`edited ${listed([...edited], files)}`] : []),
@@ -127,11 +127,11 @@ export function workLine(steps: readonly Step[], { cwd, chars, files, each }: Wo
   return truncate(parts.join("; "), chars);
 }
 
-function decisionOf(steps: readonly Step[]): { line: number; text: string } | undefined {
-  for (const { entry } of steps.toReversed()) {
-    if (entry.kind !== "assistant") continue;
-    const sentence = sentences(entry.text).find(isDecision);
-    if (sentence !== undefined) return { line: entry.line, text: oneLine(sentence, PROMPT_CHARS) };
+function decisionIn(rows: readonly Row[]): { line: number; text: string } | undefined {
+  for (const row of rows.toReversed()) {
+    if (row.who !== "assistant") continue;
+    const sentence = sentences(row.text).find(isDecision);
+    if (sentence !== undefined) return { line: row.line, text: oneLine(sentence, PROMPT_CHARS) };
   }
   return undefined;
 }

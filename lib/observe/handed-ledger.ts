@@ -1,15 +1,14 @@
 /** Gives the ledger of a session that is handed over: as it is stored, else as rules observe it here and now. */
 
 import type { Paths, Settings } from "../config/config.ts";
-import type { Session } from "../transcripts/session.ts";
-import { entriesOf, type Step } from "../transcripts/steps.ts";
+import type { Row, Session } from "../transcripts/session.ts";
 import type { Ledger } from "./observations.ts";
 
 interface LedgerOptions {
   paths: Pick<Paths, "observations">;
   settings: Pick<Settings, "redact" | "exclude" | "observe">;
   /** The conversation, where it is read already. @default its active branch */
-  steps?: readonly Step[] | undefined;
+  rows?: readonly Row[] | undefined;
   /** A larger session that nobody observed has no ledger. @default no limit */
   maxBytes?: number | undefined;
 }
@@ -17,21 +16,28 @@ interface LedgerOptions {
 /** Returns a session's ledger; of one that nobody observed, what rules observe, which is not stored. */
 export async function handedLedger(
   session: Session,
-  { paths, settings, steps, maxBytes = Number.POSITIVE_INFINITY }: LedgerOptions,
+  { paths, settings, rows, maxBytes = Number.POSITIVE_INFINITY }: LedgerOptions,
 ): Promise<Ledger> {
-  const [{ readLedger, redactLedger }, { observe }, { readRules }, { sessionCleaner }, { readActiveBranch }] =
-    await Promise.all([
-      import("./ledger.ts"),
-      import("./observe.ts"),
-      import("../transcripts/rules.ts"),
-      import("../transcripts/transcript.ts"),
-      import("../transcripts/tree.ts"),
-    ]);
+  const [
+    { readLedger, redactLedger },
+    { observe },
+    { readRules },
+    { sessionCleaner },
+    { readActiveBranch },
+    { entriesOf },
+  ] = await Promise.all([
+    import("./ledger.ts"),
+    import("./observe.ts"),
+    import("../transcripts/rules.ts"),
+    import("../transcripts/transcript.ts"),
+    import("../transcripts/tree.ts"),
+    import("../transcripts/calls.ts"),
+  ]);
   const { ledger } = readLedger(session, { paths, entries: [] });
   const rules = readRules(settings);
   if (ledger.length > 0) return redactLedger(ledger, sessionCleaner(session.file, rules));
   if (session.size > maxBytes) return [];
-  const entries = steps ? entriesOf(steps) : readActiveBranch(session.file, { rules, results: true });
+  const entries = rows ? entriesOf(rows) : readActiveBranch(session.file, { rules, results: true });
   const observing = { ledger, entries, settings: settings.observe, timezone: "UTC", redact: rules.clean };
   return (await observe({ ...observing, when: "all", append: () => {} })).ledger;
 }

@@ -16,10 +16,11 @@ import {
   spokenText,
 } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
+import { rowsOf } from "../transcripts/calls.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
+import { isEdit } from "../transcripts/log.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
-import type { Entry } from "../transcripts/session.ts";
-import { stepsOf } from "../transcripts/steps.ts";
+import type { Done, Entry, Row, Said } from "../transcripts/session.ts";
 import {
   COMMITTED,
   DONE,
@@ -176,7 +177,7 @@ function pendingOffer(text: string): string | undefined {
 interface Failure {
   /** Its first words. */
   name: string;
-  entry: Entry;
+  row: Row;
   error: string;
   /** What was done after it. */
   after: Set<string>;
@@ -196,26 +197,26 @@ function workNotes(entries: readonly Entry[], clean: Clean): Work {
   const failures = new Map<string, Failure>();
   const [causes, commits]: [Draft[], Draft[]] = [[], []];
   const edited = new Set<string>();
-  let lastEdit: Entry | undefined;
+  let lastEdit: Row | undefined;
   /** Notes a step with the failures before it that are still open. */
   const follow = (step: string, command?: string) => {
     for (const [other, { after, isFixed }] of failures) if (!isFixed && other !== command) after.add(step);
   };
-  for (const { entry, result } of stepsOf(entries)) {
-    const { tool } = entry;
-    const { action, target = "", paths = [] } = tool ?? {};
+  for (const row of rowsOf(entries)) {
     // No file shows a cause again.
-    if (entry.kind === "assistant") causes.push(...statedCause(entry, clean));
-    if (action === "edit" && paths.length > 0) {
+    if (row.who === "assistant") causes.push(...statedCause(row, clean));
+    if (row.who !== "tool") continue;
+    const { kind, target, paths } = row;
+    if (isEdit(row) && paths.length > 0) {
       const names = paths.map((path) => clean(path.split(/[\\/]/).at(-1) || path));
       for (const name of names) edited.add(name);
-      lastEdit = entry;
+      lastEdit = row;
       follow(`edited ${names.join(", ")}`);
     }
-    if (!tool || action !== "run") continue;
-    const { verdict, why, isLooking } = judgeCommand({ tool, result });
-    for (const subject of commitsOf({ tool, result }))
-      commits.push(draftAt(entry, "yellow", `${COMMITTED}${clean(subject)}`));
+    if (kind !== "command") continue;
+    const { verdict, why, isLooking } = judgeCommand(row);
+    for (const subject of commitsOf(row))
+      commits.push(draftAt(row, "yellow", `${COMMITTED}${clean(subject)}`));
     if (verdict === "stopped") continue;
     const command = bareCommand(clean(target));
     const name = truncate(command, CHARS.command);
@@ -223,8 +224,8 @@ function workNotes(entries: readonly Entry[], clean: Clean): Work {
     const known = failures.get(command);
     if (known && verdict === "passed") known.isFixed = true;
     if (verdict !== "failed" || isLooking || (known && !known.isFixed)) continue;
-    const error = truncate(clean(errorOf(result, why)), CHARS.error);
-    failures.set(command, { name, entry, error, after: new Set(), isFixed: false });
+    const error = truncate(clean(errorOf(row, why)), CHARS.error);
+    failures.set(command, { name, row, error, after: new Set(), isFixed: false });
   }
   const failed = [...failures.values()].map(failureDraft);
   const notes = [causes, failed, commits].flatMap((drafts) => drafts.slice(-MOST.notes));
@@ -234,21 +235,21 @@ function workNotes(entries: readonly Entry[], clean: Clean): Work {
 }
 
 /** Returns the first cause that an agent's message states. */
-function statedCause(entry: Entry, clean: Clean): Draft[] {
-  const cause = sentences(entry.text).find(
+function statedCause(row: Said, clean: Clean): Draft[] {
+  const cause = sentences(row.text).find(
     (sentence) => sentence.length >= CAUSE.min && sentence.length <= CAUSE.max && isFinding(sentence),
   );
-  return cause === undefined ? [] : [draftAt(entry, "yellow", clean(cause))];
+  return cause === undefined ? [] : [draftAt(row, "yellow", clean(cause))];
 }
 
-function failureDraft({ name, entry, error, after, isFixed }: Failure): Draft {
+function failureDraft({ name, row, error, after, isFixed }: Failure): Draft {
   const steps = after.size > 0 ? [listed([...after], MOST.steps)] : [];
   const followed = [...steps, ...(isFixed ? ["it passed"] : [])].join(", ");
   const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${error}${followed && `; then ${followed}`}`;
-  return { ...draftAt(entry, "yellow", text), subject: `run ${name}` };
+  return { ...draftAt(row, "yellow", text), subject: `run ${name}` };
 }
 
-function draftAt({ line, at }: Entry, priority: Draft["priority"], text: string): Draft {
+function draftAt({ line, at }: Pick<Entry, "line" | "at">, priority: Draft["priority"], text: string): Draft {
   return { at: at ?? null, priority, text, sources: [line] };
 }
 
@@ -265,9 +266,9 @@ const NAMED =
  * Returns the line of a failing command's output that names the error, or the one that says that it failed: that alone
  * where the host does not say so, since then an error may be one that was handled.
  */
-function errorOf(result: Entry | undefined, why: string | undefined): string {
-  if (why !== undefined && !result?.isError) return why;
-  const output = result?.text.slice(-READ_CHARS.output) ?? "";
+function errorOf({ outcome, result }: Done, why: string | undefined): string {
+  if (why !== undefined && outcome !== "failed") return why;
+  const output = result.slice(-READ_CHARS.output);
   const reading = { max: LINES_READ, maxChars: LINE_READ };
   const lines = errorLines(output, { ...reading, orAll: false }).filter(
     (line) => line.includes(" ") && !/\bwarn|warning:/i.test(line),

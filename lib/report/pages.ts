@@ -1,4 +1,4 @@
-/** Renders a session as a page, with an anchor for the line of each step, or an overview that links the pages of several. */
+/** Renders a session as a page, with an anchor for the line of each row, or an overview that links the pages of several. */
 
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
@@ -8,10 +8,9 @@ import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import { hostName } from "../transcripts/hosts.ts";
-import { outcomeOf } from "../transcripts/outcome.ts";
+import { callText, cutInside, insideOf, isEdit, outcomeWord } from "../transcripts/log.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
-import { cutInside, insideOf, outcomeWord, type Step } from "../transcripts/steps.ts";
+import type { Done, Row, Said, Session } from "../transcripts/session.ts";
 import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 
 /** What a page is made of. */
@@ -21,9 +20,9 @@ export interface ReportedSession {
   /** Its observations; undefined where there are none. */
   memory: Memory | undefined;
   /** Oldest first. */
-  steps: readonly Step[];
-  isRewound: (step: Step) => boolean;
-  /** Whether older steps exist that are not among these. */
+  rows: readonly Row[];
+  isRewound: (row: Row) => boolean;
+  /** Whether older rows exist that are not among these. */
   isCut: boolean;
 }
 
@@ -57,17 +56,16 @@ const UNFOLDED_MAX = 25; // a screen
 
 /** Returns what is to be said of a session in a few words. */
 export function sessionFacts(
-  { session, meta, steps }: ReportedSession,
+  { session, meta, rows }: ReportedSession,
   { rules }: Pick<PageStyle, "rules">,
 ): PageFacts {
   const shown = shownBy(rules);
   const edited = new Map<string, number>();
-  for (const { entry, result } of steps) {
-    if (entry.tool?.action !== "edit" || outcomeOf(result) !== "done") continue;
-    for (const path of entry.tool.paths) edited.set(path, entry.line);
+  for (const row of rows) {
+    if (row.who !== "tool" || !isEdit(row) || row.outcome !== "done") continue;
+    for (const path of row.paths) edited.set(path, row.line);
   }
-  const count = (isCounted: (kind: string) => boolean) =>
-    steps.filter(({ entry }) => isCounted(entry.kind)).length;
+  const count = (isCounted: (who: Row["who"]) => boolean) => rows.filter(({ who }) => isCounted(who)).length;
   const title = oneLine(shown(session.name) || shown(meta?.name) || shown(session.id), TITLE_CHARS);
   const description = shown(meta?.description);
   return {
@@ -75,10 +73,10 @@ export function sessionFacts(
     description: isRepeated(title, description) ? "" : description,
     project: oneLine(shown(session.cwd), NAME_CHARS),
     agent: hostName(session.agent),
-    from: session.startedAt ?? steps.find(({ entry }) => entry.at)?.entry.at,
+    from: session.startedAt ?? rows.find(({ at }) => at)?.at,
     to: session.updatedAt,
-    messages: count((kind) => kind === "user" || kind === "assistant"),
-    calls: count((kind) => kind === "tool"),
+    messages: count((who) => who === "user" || who === "assistant"),
+    calls: count((who) => who === "tool"),
     edited,
   };
 }
@@ -167,11 +165,8 @@ function observationsHtml(memory: Memory | undefined): Html {
   return listHtml("Observations", items);
 }
 
-function contentsHtml(
-  { session: { cwd }, steps, isRewound }: ReportedSession,
-  { timezone }: PageStyle,
-): Html {
-  const items = outline(steps, { timezone, maxChars: CONTENTS_CHARS, isRewound, cwd }).map(({ parts }) => {
+function contentsHtml({ session: { cwd }, rows, isRewound }: ReportedSession, { timezone }: PageStyle): Html {
+  const items = outline(rows, { timezone, maxChars: CONTENTS_CHARS, isRewound, cwd }).map(({ parts }) => {
     const part = plainText({ kind: "row", parts }).startsWith("  ") ? ' class="part"' : "";
     const linked = parts.map((each) =>
       typeof each === "string"
@@ -197,51 +192,52 @@ function placeHtml(line: number): Html {
   return `<a class="place" href="#L${line}">L${line}</a>`;
 }
 
-function conversationHtml({ steps, isRewound, isCut }: ReportedSession, style: PageStyle): Html {
+function conversationHtml({ rows, isRewound, isCut }: ReportedSession, style: PageStyle): Html {
   let last: number | undefined;
-  const parts = steps.map((step) => {
-    // what was said and called in one row has one line, and an anchor is given once
-    const isFirst = step.entry.line !== last;
-    last = step.entry.line;
-    return stepHtml(step, { style, isFirst, isRewound: isRewound(step) });
+  const parts = rows.map((row) => {
+    // what was said and called on one line has one anchor
+    const isFirst = row.line !== last;
+    last = row.line;
+    return rowHtml(row, { style, isFirst, isRewound: isRewound(row) });
   });
   const older = isCut ? '<p class="dim">Older entries are left out: session-reader shows them.</p>' : "";
   return ["<h2>Conversation</h2>", older, ...parts].filter(Boolean).join("\n");
 }
 
-function stepHtml(
-  step: Step,
+function rowHtml(
+  row: Row,
   { style, isFirst, isRewound }: { style: PageStyle; isFirst: boolean; isRewound: boolean },
 ): Html {
-  const { line, at, kind, text } = step.entry;
+  const { line, at, who } = row;
   const time = at ? `<time datetime="${escapeHtml(at)}">${formatLocal(at, style.timezone)}</time>` : "";
   const mark = isRewound ? '<span class="dim">(rewound)</span> ' : "";
   const place = placeHtml(line) + time;
-  const said = (who: string) =>
-    `${mark}<span class="who">${escapeHtml(who)}</span>${place}\n<div class="said" dir="auto">${proseHtml(text)}</div>`;
-  const content = {
-    user: () => said(style.participants.user),
-    assistant: () => said(style.participants.assistant),
-    summary: () =>
-      foldedHtml(`${mark}Compaction summary ${place}`, `<div class="said">${proseHtml(text)}</div>`),
-    tool: () => toolHtml(step, mark, place),
-    result: () => "",
-  }[kind]();
-  const names = [kind, isRewound ? "rewound" : ""].filter(Boolean).join(" ");
+  const names = [who, isRewound ? "rewound" : ""].filter(Boolean).join(" ");
+  const content = row.who === "tool" ? doneHtml(row, mark, place) : saidHtml(row, { style, mark, place });
   return `<article${isFirst ? ` id="L${line}"` : ""} class="${names}">${content}</article>`;
 }
 
-function toolHtml(step: Step, mark: Html, place: Html): Html {
-  const { entry } = step;
-  const word = outcomeWord(step);
+function saidHtml(
+  { who, text }: Said,
+  { style, mark, place }: { style: PageStyle; mark: Html; place: Html },
+): Html {
+  const said = proseHtml(text);
+  if (who === "summary")
+    return foldedHtml(`${mark}Compaction summary ${place}`, `<div class="said">${said}</div>`);
+  const name = escapeHtml(style.participants[who]);
+  return `${mark}<span class="who">${name}</span>${place}\n<div class="said" dir="auto">${said}</div>`;
+}
+
+function doneHtml(row: Done, mark: Html, place: Html): Html {
+  const word = outcomeWord(row);
   const name = word === "failed" || word === "rejected" ? "failed" : "dim";
   const outcome = word === "" ? "" : ` <span class="${name}">${word}</span>`;
-  const head = `${mark}<code>${escapeHtml(oneLine(entry.text, TITLE_CHARS))}</code>${outcome} ${place}`;
-  const { input, result } = insideOf(step);
-  const isDiff = entry.tool?.action === "edit";
+  const head = `${mark}<code>${escapeHtml(oneLine(callText(row), TITLE_CHARS))}</code>${outcome} ${place}`;
+  const { input, result } = insideOf(row);
+  const called = cutInside(input, row.line);
   const inside = [
-    isDiff ? diffHtml(cutInside(input, entry.line)) : escapeHtml(cutInside(input, entry.line)),
-    escapeHtml(cutInside(result, entry.line)),
+    isEdit(row) ? diffHtml(called) : escapeHtml(called),
+    escapeHtml(cutInside(result, row.line)),
   ]
     .filter((html) => html.trim() !== "")
     .map((html) => `<pre>${html}</pre>`);

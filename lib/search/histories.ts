@@ -15,7 +15,7 @@ import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
 import { readDone } from "../index/stored-rows.ts";
 import { gist, replyOf } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
-import { commitsOf, resultOf } from "../transcripts/outcome.ts";
+import { commitsOf } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";
@@ -251,7 +251,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
 
 function commitsIn(deed: Done): string[] {
   if (deed.kind !== "command") return [];
-  return commitsOf({ tool: { target: commandOrTarget(deed) }, result: resultOf(deed) });
+  return commitsOf({ ...deed, target: commandOrTarget(deed) });
 }
 
 /** Returns commits with their subjects, or an edit. */

@@ -22,12 +22,12 @@ import {
 } from "../index/session-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
+import { rowTexts } from "../transcripts/calls.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import type { CallKind, Done, Outcome, Row, Said } from "../transcripts/session.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
-import { holdsText } from "./outgoing.ts";
 import { emptyShared, heldSize, type SharedSession, WEIGHT_BYTES } from "./replica.ts";
 
 /** A session's description as the replica keeps it. */
@@ -284,7 +284,7 @@ async function fetchBatch(
       gone.add(storedId);
       if (!incoming.hash) withdrawn.add(storedId);
     } else {
-      const kept = deeds.filter((deed) => !holdsText(deed, exclusion.hasText));
+      const kept = deeds.filter((deed) => !rowTexts(deed).some(exclusion.hasText));
       putChunk(replica, storedId, { ...incoming, deeds: kept });
     }
   };

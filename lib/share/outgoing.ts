@@ -17,6 +17,7 @@ import { findMachine } from "../sessions/places.ts";
 import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
+import { rowTexts } from "../transcripts/calls.ts";
 import { folderNames } from "../transcripts/hosts.ts";
 import { type Exclusion, readExclusion, readRules } from "../transcripts/rules.ts";
 import type { Agent, CallKind, Done } from "../transcripts/session.ts";
@@ -221,17 +222,9 @@ function deedsByChunk(
   for (const deed of deeds) {
     while (Number(chunks[at + 1]?.first_line ?? Number.POSITIVE_INFINITY) <= deed.line) at++;
     const chunk = chunks[at];
-    if (chunk && !holdsText(deed, sending.hasText)) byChunk.get(chunk)?.push(toShared(deed, sending));
+    if (chunk && !rowTexts(deed).some(sending.hasText)) byChunk.get(chunk)?.push(toShared(deed, sending));
   }
   return byChunk;
-}
-
-/** Returns whether any part of a deed holds a text. */
-export function holdsText(
-  { target, paths, input, result }: Done,
-  hasText: (text: string) => boolean,
-): boolean {
-  return [target, ...paths, input, result].some(hasText);
 }
 
 function toShared(deed: Stored<Done>, { clean }: Sending) {

@@ -19,11 +19,13 @@ import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, expandHome } from "../transcripts/rules.ts";
+import type { ToolAction } from "../transcripts/session.ts";
+import { toolAction } from "../transcripts/tool-call.ts";
 import type { Hub } from "./hub.ts";
 import { countSizes, fetchSessions, type ListedSession, noteSize, toListed } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
 import { keyOf, likePatterns, ofHub } from "./share-state.ts";
-import { sharedSteps } from "./shared-sessions.ts";
+import { sharedRows } from "./shared-sessions.ts";
 
 interface PullOptions {
   replica: Store;
@@ -350,14 +352,14 @@ export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Da
 }
 
 function newsOf(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
-  const steps = sharedSteps(replica, String(row.stored_id));
-  const recent = steps.filter(({ entry }) => (entry.at ?? "") > since).map(({ entry }) => entry);
-  const said = recent.filter(({ kind }) => kind !== "tool");
+  const rows = sharedRows(replica, String(row.stored_id));
+  const recent = rows.filter(({ at = "" }) => at > since);
+  const said = recent.filter((each) => each.who !== "tool");
   const latest = recent.reduce((last, { at = "" }) => (at > last ? at : last), "");
   if (latest === "") return undefined;
-  const calls = recent.flatMap(({ tool }) => tool ?? []);
-  const paths = (action: string) => [
-    ...new Set(calls.filter((call) => call.action === action).flatMap((call) => call.paths)),
+  const done = recent.filter((each) => each.who === "tool");
+  const paths = (action: ToolAction) => [
+    ...new Set(done.filter(({ tool }) => toolAction(tool) === action).flatMap((call) => call.paths)),
   ];
   const text = (found: string | undefined) => found?.slice(0, TEXT_MAX) ?? null;
   return {
@@ -366,11 +368,11 @@ function newsOf(replica: Store, row: SqlRow, since: string): SharedNews | undefi
     agent: String(row.agent),
     project: String(row.project),
     latest,
-    messages: steps.filter(({ entry }) => entry.kind !== "tool").length,
-    firstUser: text(said.find(({ kind }) => kind === "user")?.text),
-    lastAssistant: text(said.findLast(({ kind }) => kind === "assistant")?.text),
+    messages: rows.filter(({ who }) => who !== "tool").length,
+    firstUser: text(said.find(({ who }) => who === "user")?.text),
+    lastAssistant: text(said.findLast(({ who }) => who === "assistant")?.text),
     edited: paths("edit"),
     read: paths("read"),
-    ran: calls.filter(({ action }) => action === "run").length,
+    ran: done.filter(({ kind }) => kind === "command").length,
   };
 }

@@ -6,15 +6,14 @@ import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { overlapOf } from "../index/carry-old.ts";
 import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
-import { heldIn, readIndexedSteps, storedSteps } from "../index/held-sessions.ts";
+import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import type { LineRange } from "../sessions/references.ts";
 import { type Held, notFound, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
-import type { Step } from "../transcripts/steps.ts";
+import type { Agent, Row, Session } from "../transcripts/session.ts";
 
 /** A session that someone else shares. */
 export interface FoundShared {
@@ -70,25 +69,25 @@ function select({ db }: Store, where: string, ...values: string[]): FoundShared[
   });
 }
 
-/** Returns the steps of a session that others share; the pieces of a long message, which came one by one, are one. */
-export function sharedSteps(replica: Store, storedId: string): Step[] {
-  const steps: Step[] = [];
-  for (const step of storedSteps(replica, storedId)) {
-    const [last, { entry }] = [steps.at(-1)?.entry, step];
-    const isSame = last?.line === entry.line && last.kind === entry.kind && !entry.tool;
-    const overlap = isSame ? overlapOf(last.text, entry.text) : 0;
-    if (last && overlap > 0) last.text += entry.text.slice(overlap);
-    else steps.push(step);
+/** Returns the rows of a session that others share; the pieces of a long message, which came one by one, are one. */
+export function sharedRows(replica: Store, storedId: string): Row[] {
+  const rows: Row[] = [];
+  for (const row of storedRows(replica, storedId)) {
+    const last = rows.at(-1);
+    const isSame = last && last.who !== "tool" && last.line === row.line && last.who === row.who;
+    const overlap = isSame ? overlapOf(last.text, row.text) : 0;
+    if (isSame && overlap > 0) rows[rows.length - 1] = { ...last, text: last.text + row.text.slice(overlap) };
+    else rows.push(row);
   }
-  return steps;
+  return rows;
 }
 
 /** What a reference means: a session of this machine or another's, and lines of it. */
 export interface Place {
   session: Session;
   lines: LineRange | undefined;
-  /** Its steps, where no transcript here holds them: it is gone, or another's. */
-  steps?: Step[] | undefined;
+  /** Its rows, where no transcript here holds them: it is gone, or another's. */
+  rows?: Row[] | undefined;
   /** What its owner shares of it. */
   shared?: FoundShared;
 }
@@ -106,15 +105,15 @@ export async function findPlace(reference: string, context: ResolveContext): Pro
     return {
       session,
       lines,
-      steps: withShared(paths, (replica) => sharedSteps(replica, held.storedId)) ?? [],
+      rows: withShared(paths, (replica) => sharedRows(replica, held.storedId)) ?? [],
       shared,
     };
   }
   if (!held && statUnpacked(session.file)) return { session, lines };
   await ensureIndex(paths.database, paths.rules);
-  const steps = readIndexedSteps(session.id, paths);
-  if (held && !steps) throw notFound(reference);
-  return { session, lines, steps };
+  const rows = readIndexedRows(session.id, paths);
+  if (held && !rows) throw notFound(reference);
+  return { session, lines, rows };
 }
 
 /** Resolves a reference among transcripts, then among what the index alone holds and what others share. */

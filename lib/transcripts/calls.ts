@@ -9,7 +9,7 @@ import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { commitLines, outcomeOf } from "./outcome.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "./session.ts";
-import { callKind, onlyChanges } from "./tool-call.ts";
+import { callKind, onlyChanges, toolAction } from "./tool-call.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
@@ -183,15 +183,33 @@ const ASKING = /^(?:AskUserQuestion|request_user_input|question|questionnaire)$/
 
 /** Returns what was said and done, each call with its result; a result without its call is left out. */
 export function rowsOf(entries: readonly Entry[]): Row[] {
-  const results = new Map<string, Entry>();
-  for (const entry of entries) {
-    if (entry.kind === "result" && entry.callId !== undefined) results.set(entry.callId, entry);
-  }
+  const results = resultsByCall(entries);
   return entries.flatMap((entry): Row[] => {
     if (entry.kind === "result") return [];
-    if (!entry.tool) return [saidRow(entry)];
-    return [doneRow(entry, entry.tool, entry.callId === undefined ? undefined : results.get(entry.callId))];
+    return [entry.tool ? doneRow(entry, entry.tool, results.get(entry)) : saidRow(entry)];
   });
+}
+
+/** Returns the last result of each call: hosts use an id again, so it is that of the call before it. */
+function resultsByCall(entries: readonly Entry[]): Map<Entry, Entry> {
+  const results = new Map<Entry, Entry>();
+  const calls = new Map<string, Entry>();
+  const early = new Map<string, Entry>();
+  for (const entry of entries) {
+    const { callId, kind, tool } = entry;
+    if (callId === undefined) continue;
+    if (tool) {
+      calls.set(callId, entry);
+      const result = early.get(callId);
+      if (result) results.set(entry, result);
+      early.delete(callId);
+    } else if (kind === "result") {
+      const call = calls.get(callId);
+      if (call) results.set(call, entry);
+      else early.set(callId, entry);
+    }
+  }
+  return results;
 }
 
 // Texts are redacted when they are first read, so rows read them when they are asked.
@@ -235,6 +253,28 @@ function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undef
       return result?.patch;
     },
   };
+}
+
+/** Returns every text of a row that is a user's, a model's or a tool's. */
+export function rowTexts(row: Row): string[] {
+  return row.who === "tool" ? [row.target, ...row.paths, row.input, row.result, row.patch ?? ""] : [row.text];
+}
+
+/** Returns rows as entries, each result behind its call, for what reads entries alone. */
+export function entriesOf(rows: readonly Row[]): Entry[] {
+  return rows.flatMap((row): Entry[] => {
+    const { line, nth, at } = row;
+    const place = { line, nth, offset: 0, end: 0, at };
+    if (row.who !== "tool") return [{ ...place, kind: row.who, text: row.text }];
+    const { tool: name, target, paths, input, outcome, result, resultLine = line, patch } = row;
+    const call = { name, target, action: toolAction(name), paths: [...paths], input: input || target };
+    const callId = `${line} ${nth}`;
+    const entry: Entry = { ...place, kind: "tool", text: `${name} ${target}`.trim(), tool: call, callId };
+    if (outcome === "unknown") return [entry];
+    const state = outcome === "rejected" || outcome === "running" ? outcome : undefined;
+    const answer = { ...place, line: resultLine, kind: "result" as const, text: result, callId };
+    return [entry, { ...answer, isError: outcome === "failed", state, patch }];
+  });
 }
 
 /** Returns whether a call only asks the user something. */

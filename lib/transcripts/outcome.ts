@@ -4,7 +4,7 @@
  */
 
 import { outputLines } from "./error-lines.ts";
-import type { Done, Entry, Outcome, ToolCall } from "./session.ts";
+import type { Done, Entry, Outcome } from "./session.ts";
 import { commitMessage, namesCommit } from "./tool-call.ts";
 
 /** `ran`: how it ended is not known. `stopped`: it was turned down before it began, or broken off. */
@@ -18,11 +18,8 @@ interface Judgement {
   isLooking?: boolean;
 }
 
-/** Only the ends of a call: its input and the result, where the transcript holds it. */
-interface Call {
-  tool: Pick<ToolCall, "target" | "input">;
-  result: Pick<Entry, "text" | "isError" | "state"> | undefined;
-}
+/** What a call is judged by. */
+type Call = Pick<Done, "target" | "input" | "outcome" | "result">;
 
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
 const READ = { command: 4000, output: 4000 };
@@ -30,29 +27,23 @@ const READ = { command: 4000, output: 4000 };
 const BROKEN_OFF = /^(?:Exit code \d+\n)?\[Request interrupted by user|(?:^|\n)Command aborted\s*$/;
 
 /** Returns the outcome of a call as its host marks it. */
-export function outcomeOf(result: Entry | undefined): Outcome {
+export function outcomeOf(result: Pick<Entry, "text" | "isError" | "state"> | undefined): Outcome {
   if (!result) return "unknown";
   if (result.state === undefined && result.isError && BROKEN_OFF.test(result.text)) return "unknown";
   return result.state ?? (result.isError ? "failed" : "done");
 }
 
-/** Returns the result of a call that is kept as a row, as far as it is judged. */
-export function resultOf({ result, outcome }: Pick<Done, "result" | "outcome">): Call["result"] {
-  if (outcome === "unknown") return undefined;
-  const state = outcome === "rejected" || outcome === "running" ? outcome : undefined;
-  return { text: result, isError: outcome === "failed", state };
-}
-
 /** Returns what came of a command. */
-export function judgeCommand({ tool, result }: Call): Judgement {
-  if (!result || result.state === "running") return { verdict: "ran" };
-  const { text, isError, state } = result;
-  if (state === "rejected" || (isError && BROKEN_OFF.test(text))) return { verdict: "stopped" };
-  const shape = shapeOf((tool.input ?? tool.target).slice(0, READ.command));
-  const said = shape.isTold ? lastWord(text) : undefined;
-  const isSearch = shape.isSeeking && exitCode(text) === 1;
-  if (isError && !isSearch) return { verdict: "failed", why: said?.why, isLooking: !shape.hasWork };
-  if (isError === false && !shape.isHidden) return { verdict: "passed" };
+export function judgeCommand({ target, input, outcome, result }: Call): Judgement {
+  if (outcome === "rejected" || (outcome === "unknown" && BROKEN_OFF.test(result)))
+    return { verdict: "stopped" };
+  if (outcome === "unknown" || outcome === "running") return { verdict: "ran" };
+  const shape = shapeOf((input || target).slice(0, READ.command));
+  const said = shape.isTold ? lastWord(result) : undefined;
+  const isSearch = shape.isSeeking && exitCode(result) === 1;
+  if (outcome === "failed" && !isSearch)
+    return { verdict: "failed", why: said?.why, isLooking: !shape.hasWork };
+  if (outcome === "done" && !shape.isHidden) return { verdict: "passed" };
   return said ?? { verdict: "ran" };
 }
 
@@ -73,12 +64,12 @@ export function commitLines(output: string): string[] {
 }
 
 /** Returns the subjects of the commits that a command made: as git printed them, or as given to a quiet one that passed. */
-export function commitsOf({ tool, result }: Call): string[] {
-  if (!result || !namesCommit(tool.target)) return [];
-  const printed = [...result.text.matchAll(COMMITTED)].flatMap(([, subject]) => subject ?? []);
-  if (printed.length > 0 || !QUIET.test(tool.target)) return printed;
-  const message =
-    judgeCommand({ tool, result }).verdict === "passed" ? commitMessage(tool.target) : undefined;
+export function commitsOf(call: Call): string[] {
+  const { target, result } = call;
+  if (!namesCommit(target)) return [];
+  const printed = [...result.matchAll(COMMITTED)].flatMap(([, subject]) => subject ?? []);
+  if (printed.length > 0 || !QUIET.test(target)) return printed;
+  const message = judgeCommand(call).verdict === "passed" ? commitMessage(target) : undefined;
   return message === undefined ? [] : [message];
 }
 

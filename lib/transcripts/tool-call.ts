@@ -33,13 +33,18 @@ const ANNOUNCING = /pass|pwd|pw\b|secret|token|key|auth|cred|phrase|pin\b|[^\0-\
 
 /** Describes a tool call: its action and target, with the whole input where that is wanted. */
 export function toolCall(name: string, input: unknown, whole = false): ToolCall {
-  const action = ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
+  const action = toolAction(name);
   const call: ToolCall = { name: toolName(name), action, ...readTarget(name, action, input) };
   // A command is needed whole to recognise one of ours.
   if (whole || action === "run") call.input = inputText(name, action, input);
   const isListed = whole && isRecord(input) && action !== "edit" && action !== "run";
   if (isListed && ANNOUNCING.test(call.input ?? "")) call.json = jsonOf(input);
   return call;
+}
+
+/** Returns what a tool does, by its name. */
+export function toolAction(name: string): ToolAction {
+  return ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
 }
 
 /** Returns a tool's name on one line and without the brackets around a call, so that it forges neither a row nor an outcome. */

@@ -8,7 +8,7 @@
 import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { CALL_LINES_MAX, callCheck } from "./calls.ts";
+import { CALL_LINES_MAX, callCheck, rowsOf } from "./calls.ts";
 import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
 import {
@@ -23,10 +23,10 @@ import {
   sizeOf,
   withFile,
 } from "./jsonl.ts";
+import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
 import { entryFilter, type Rules } from "./rules.ts";
 import { type SecretMemory, secretMemory } from "./secret-rows.ts";
-import type { Cursor, Entry } from "./session.ts";
-import { isWanted, type Step, type StepFilter, stepsOf } from "./steps.ts";
+import type { Cursor, Entry, Row } from "./session.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
 export interface ReadProgress extends Cursor {
@@ -241,11 +241,11 @@ export interface ReadBackwardOptions extends Pick<ReadOptions, "rules" | "head" 
   before?: number;
 }
 
-/** Fills in the lines of steps that were read from the end, counting on from a line whose place is known. */
-function numberLines(file: string, steps: readonly Step[], known = { line: 1, offset: 0 }): void {
+/** Fills in the lines of entries that were read from the end, counting on from a line whose place is known. */
+function numberLines(file: string, entries: readonly Entry[], known = { line: 1, offset: 0 }): void {
   withFile(file, (descriptor) => {
     let { line, offset } = known;
-    for (const { entry } of steps) {
+    for (const entry of entries) {
       if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
       else line -= countLines(descriptor, entry.offset, offset);
       offset = entry.offset;
@@ -290,75 +290,76 @@ function scanNewlines(descriptor: number, from: number, to: number, stop: () => 
   return undefined;
 }
 
-interface StepOptions {
+interface RowOptions {
   rules: Rules;
-  filter: StepFilter;
+  filter: RowFilter;
   head?: Head | undefined;
   /** A line whose place is known, to count from. @default the first */
   known?: { line: number; offset: number } | undefined;
 }
 
-/** Steps older than what is asked for, one after the other, before no newer one is expected: rows are not always in order. */
+/** Rows older than what is asked for, one after the other, before no newer one is expected: they are not always in order. */
 const OLDER_MAX = 500;
 
-/** Reads the last `count` steps that pass the filter, oldest first. */
-export function readLastSteps(
+/** Reads the last `count` rows that pass the filter, oldest first. */
+export function readLastRows(
   file: string,
-  { rules, filter, head, known, count }: StepOptions & { count: number },
-): { steps: Step[]; skipped: number } {
-  const parts: Step[][] = [];
+  { rules, filter, head, known, count }: RowOptions & { count: number },
+): { rows: Row[]; skipped: number } {
+  const parts: Entry[][] = [];
   let [found, skipped, older] = [0, 0, 0];
   for (const part of readBackward(file, { rules, head, results: true })) {
-    const steps = stepsOf(part.entries);
-    const wanted = steps.filter((step) => isWanted(step, filter));
+    const rows = rowsOf(part.entries);
+    const wanted = rows.filter((row) => isWanted(row, filter)).length;
     skipped = part.skipped;
-    found += wanted.length;
-    if (wanted.length > 0) parts.push(wanted);
-    const isRecent = steps.some(({ entry: { at } }) => at === undefined || at >= (filter.since ?? ""));
-    older = isRecent ? 0 : older + steps.length;
+    found += wanted;
+    if (wanted > 0) parts.push(part.entries);
+    const isRecent = rows.some(({ at }) => at === undefined || at >= (filter.since ?? ""));
+    older = isRecent ? 0 : older + rows.length;
     if (found >= count || older > OLDER_MAX) break;
   }
-  const steps = parts.reverse().flat().slice(-count);
-  numberLines(file, steps, known);
-  return { steps, skipped };
+  const entries = parts.reverse().flat();
+  numberLines(file, entries, known);
+  const rows = rowsOf(entries).filter((row) => isWanted(row, filter));
+  return { rows: rows.slice(-count), skipped };
 }
 
 /**
- * Reads the steps on some lines, `around` steps before and after them, as far as the filter lets them through; undefined
+ * Reads the rows on some lines, `around` rows before and after them, as far as the filter lets them through; undefined
  * when the file has fewer lines.
  */
-export function readStepsAt(
+export function readRowsAt(
   file: string,
-  { from, to, around, rules, filter }: StepOptions & { from: number; to: number; around: number },
-): Step[] | undefined {
+  { from, to, around, rules, filter }: RowOptions & { from: number; to: number; around: number },
+): Row[] | undefined {
   const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, from, size));
   if (offset === undefined) return undefined;
   const start = { offset, line: from - 1 };
-  const end = findEnd(file, { start, to, around, rules, filter });
-  const parts: Step[][] = [];
+  const end = findEnd(file, { start, to, around, filter, rules });
+  const parts: Entry[][] = [];
   let before = 0;
   for (const { entries } of readBackward(file, { rules, results: true, before: end })) {
-    const steps = stepsOf(entries).filter((step) => isWanted(step, filter));
-    if (steps.length > 0) parts.push(steps);
-    before += steps.filter(({ entry }) => entry.offset < offset).length;
+    parts.push(entries);
+    const isBefore = (entry: Entry) => entry.offset < offset;
+    before += rowsOf(entries.filter(isBefore)).filter((row) => isWanted(row, filter)).length;
     if (before >= around && (entries[0]?.offset ?? end) < offset) break;
   }
-  const steps = parts.reverse().flat();
-  numberLines(file, steps, { line: from, offset });
-  const first = steps.filter(({ entry }) => entry.line < from);
-  const behind = steps.filter(({ entry }) => entry.line > to);
-  const within = steps.filter(({ entry }) => entry.line >= from && entry.line <= to);
+  const entries = parts.reverse().flat();
+  numberLines(file, entries, { line: from, offset });
+  const rows = rowsOf(entries).filter((row) => isWanted(row, filter));
+  const first = rows.filter(({ line }) => line < from);
+  const behind = rows.filter(({ line }) => line > to);
+  const within = rows.filter(({ line }) => line >= from && line <= to);
   // A search names the line of an output, which is shown with its call.
-  const isAnswered = ({ result }: Step) =>
-    result !== undefined && result.offset >= offset && result.offset < end;
+  const isAnswered = (row: Row) => row.who === "tool" && (row.resultLine ?? 0) >= from;
   if (within.length === 0 && around === 0) return first.filter(isAnswered);
   return [...(around > 0 ? first.slice(-around) : []), ...within, ...behind.slice(0, around)];
 }
 
-/** Finds where reading may end: after the wanted steps and the results of their calls. */
+/** Finds where reading may end: after the wanted rows and the results of their calls. */
 function findEnd(
   file: string,
-  { start, to, around, rules, filter }: StepOptions & { start: Cursor; to: number; around: number },
+  { start, to, around, rules, filter }: RowOptions & { start: Cursor; to: number; around: number },
 ): number {
   const progress: ReadProgress = { ...start, skipped: 0 };
   const open = new Set<string>();
@@ -377,7 +378,7 @@ function findEnd(
     if (kind === "result") open.delete(callId ?? "");
     else if (line <= to || after < around) {
       if (entry.tool && callId !== undefined) open.add(callId);
-      if (line > to && isWanted({ entry }, { ...filter, insideTools: false, words: [] })) after++;
+      if (line > to && isWantedKind({ who: kind, at: entry.at }, filter)) after++;
       last = Math.max(last, line);
     }
   }

@@ -6,9 +6,10 @@
 
 import { contentWords } from "../../../lib/language/words.ts";
 import { openScratch } from "../../../lib/store/sqlite.ts";
+import { rowsOf } from "../../../lib/transcripts/calls.ts";
+import { callText, insideOf } from "../../../lib/transcripts/log.ts";
 import { ownRules } from "../../../lib/transcripts/rules.ts";
 import type { Session } from "../../../lib/transcripts/session.ts";
-import { insideOf, stepsOf } from "../../../lib/transcripts/steps.ts";
 import { readEntries } from "../../../lib/transcripts/transcript.ts";
 
 /** A row of a transcript, as it is printed. */
@@ -35,7 +36,7 @@ export function baselineOver(sessions: readonly Session[]): Baseline {
   const seen = new Set<string>();
   db.transaction(() => {
     for (const { file } of sessions) {
-      for (const { line, id, text } of rowsOf(file)) {
+      for (const { line, id, text } of searchedRows(file)) {
         // a fork repeats rows with their ids
         const key = `${id ?? file} ${text}`;
         if (seen.has(key)) continue;
@@ -58,19 +59,19 @@ export function baselineOver(sessions: readonly Session[]): Baseline {
   };
 }
 
-function rowsOf(file: string): { line: number; id: string | undefined; text: string }[] {
+function searchedRows(file: string): { line: number; id: string | undefined; text: string }[] {
   const entries = [...readEntries(file, { rules: ownRules(), results: "ends", unterminated: "accept" })];
-  return stepsOf(entries)
-    .filter(({ entry }) => entry.kind !== "summary")
-    .map((step) => {
-      const { line, id, kind, text } = step.entry;
-      const { input, result } = insideOf(step);
-      const said =
-        kind === "user" ? `User: ${text}` : kind === "assistant" ? `Assistant: ${text}` : `[${text}]`;
-      return {
-        line,
-        id,
-        text: [said, input === "" || text.includes(input) ? "" : input, result].filter(Boolean).join("\n"),
-      };
+  const ids = new Map(entries.map(({ line, id }) => [line, id]));
+  return rowsOf(entries)
+    .filter(({ who }) => who !== "summary")
+    .map((row) => {
+      const { line } = row;
+      const id = ids.get(line);
+      if (row.who !== "tool")
+        return { line, id, text: `${row.who === "user" ? "User" : "Assistant"}: ${row.text}` };
+      const { input, result } = insideOf(row);
+      const [called, more] = [callText(row), row.input === "" ? "" : input];
+      const inside = more === "" || called.includes(more) ? "" : more;
+      return { line, id, text: [`[${called}]`, inside, result].filter(Boolean).join("\n") };
     });
 }

@@ -1,0 +1,262 @@
+/** Formats rows as a log, as text and as JSON: which are wanted, what is shown of them, and how many fit. */
+
+import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
+import { counted } from "../base/text.ts";
+import { formatLocal } from "../base/time.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import { oneLine } from "../redact/redact.ts";
+import type { Done, Row, Said } from "./session.ts";
+import { countChanges, toolAction } from "./tool-call.ts";
+
+/** Rows shown before and after a line that is asked for alone. */
+export const AROUND = 10;
+
+/** Which rows are wanted. */
+export interface RowFilter {
+  speaker?: "user" | "assistant" | undefined;
+  /** Words that all must occur, in lower case. */
+  words: readonly string[];
+  /** Whether tool calls are wanted. */
+  tools: boolean;
+  /** Whether words may occur in tools' inputs and results too. */
+  insideTools: boolean;
+  /** ISO times. */
+  since?: string | undefined;
+  until?: string | undefined;
+}
+
+export const EVERY_ROW: RowFilter = { words: [], tools: true, insideTools: false };
+
+/** Returns whether a row passes the filter. Rows without a time pass any times. */
+export function isWanted(row: Row, filter: RowFilter): boolean {
+  if (!isWantedKind(row, filter)) return false;
+  if (filter.words.length === 0) return true;
+  const text = searchedText(row, filter.insideTools).toLowerCase();
+  return filter.words.every((word) => text.includes(word));
+}
+
+/** Returns whether a row passes the filter whatever its words. */
+export function isWantedKind(
+  { who, at }: Pick<Row, "who" | "at">,
+  { speaker, tools, since, until }: RowFilter,
+): boolean {
+  if (speaker !== undefined && who !== speaker) return false;
+  if (who === "tool" && !tools) return false;
+  return at === undefined || !((since !== undefined && at < since) || (until !== undefined && at > until));
+}
+
+/** Which rows of a session are read. */
+export interface RowRequest {
+  lines: { from: number; to: number; isRange: boolean } | undefined;
+  around: number | undefined;
+  /** Of the last ones, where no lines are asked for. */
+  count: number;
+  filter: RowFilter;
+}
+
+/** Picks the last wanted rows, or those on some lines with as many more on both sides. */
+export function pickRows(rows: readonly Row[], { lines, around, count, filter }: RowRequest): Row[] {
+  const wanted = rows.filter((row) => isWanted(row, filter));
+  if (!lines) return wanted.slice(-count);
+  const first = wanted.findIndex(({ line }) => line >= lines.from);
+  if (first === -1) return [];
+  const last = wanted.findLastIndex(({ line }) => line <= lines.to);
+  const reach = around ?? (lines.isRange ? 0 : AROUND);
+  return wanted.slice(Math.max(0, first - reach), Math.max(first, last) + reach + 1);
+}
+
+function searchedText(row: Row, insideTools: boolean): string {
+  if (row.who !== "tool") return row.text;
+  const called = callText(row);
+  return insideTools ? [called, row.input, row.result, row.patch ?? ""].join("\n") : called;
+}
+
+/** Returns a call on one line: its tool and what it was called with. */
+export function callText({ tool, target }: Pick<Done, "tool" | "target">): string {
+  return `${tool} ${target}`.trim();
+}
+
+/** Returns a call's outcome in a word: `failed`, an edit's `+4 -1`, or "". */
+export function outcomeWord(row: Done): string {
+  const { outcome } = row;
+  if (outcome === "failed" || outcome === "rejected" || outcome === "running") return outcome;
+  if (!isEdit(row)) return "";
+  const { added, removed } = countChanges(readChange(row));
+  if (added + removed === 0) return "";
+  return removed === 0 ? `+${added}` : `+${added} -${removed}`;
+}
+
+/** Returns whether a call changes a file. */
+export function isEdit({ kind }: Pick<Done, "kind">): boolean {
+  return kind === "edit" || kind === "write";
+}
+
+/** Returns the diff of an edit, or a written file as one. */
+function readChange({ kind, input, patch }: Done): string {
+  if (patch !== undefined) return patch;
+  if (kind !== "write") return input;
+  return input === "" ? "" : input.replace(/\n$/, "").replace(/^/gm, "+");
+}
+
+/** Returns a call's input and result as text, "" when there is none. */
+export function insideOf(row: Done): { input: string; result: string } {
+  const { kind, outcome, target, patch } = row;
+  const input = (kind === "edit" ? patch : undefined) ?? (row.input || target);
+  // Hosts answer an edit with a copy of the file.
+  const isCopy = isEdit(row) && outcome !== "failed" && outcome !== "rejected";
+  return { input, result: isCopy ? "" : row.result.trim() };
+}
+
+/** How a log is written. */
+export interface LogStyle {
+  /** IANA name. */
+  timezone: string | undefined;
+  /** What the two who talk are called. @default User and Assistant */
+  participants?: Participants | undefined;
+  /** Whether nothing is cut: compaction summaries, inputs and results. */
+  full: boolean;
+  /** Whether inputs and results are shown. */
+  tools: boolean;
+  /** Whether a row was taken back: the conversation went on from a row before it. */
+  isRewound: (row: Row) => boolean;
+}
+
+/** A tool call's line, with all that is before it, in code points. */
+const TOOL_LINE_MAX = 160;
+/** Characters of an input or a result. */
+const INSIDE_MAX = 4000;
+/** A row cut shorter than this says nothing. */
+const CUT_MIN = 40;
+/** The least characters shown of each of several rows. */
+const EXCERPT_MIN = 200;
+
+/** Formats a row: line, time, text. Continuation lines are indented, so no text can forge another row. */
+export function formatRow(row: Row, style: LogStyle): Line {
+  const time = row.at ? formatLocal(row.at, style.timezone) : "no time";
+  const start: Part[] = [["place", `L${row.line}`], " ", ["time", `[${time}]`], " "];
+  if (style.isRewound(row)) start.push(["bad", "(rewound)"], " ");
+  const parts = row.who === "tool" ? doneParts(row, style, start) : saidParts(row, style);
+  return { kind: "row", parts: [...start, ...parts] };
+}
+
+function saidParts({ who, text }: Said, { full, participants = PARTICIPANTS }: LogStyle): Part[] {
+  if (who !== "summary") return [[who, `${participants[who]}:`], " ", ["said", indented(text)]];
+  if (full) return [["tool", "[Compacted]"], "\n  ", ["said", indented(text)]];
+  return [["tool", `[Compacted: ${[...text].length} characters, --full to show]`]];
+}
+
+function doneParts(row: Done, style: LogStyle, start: readonly Part[]): Part[] {
+  const word = outcomeWord(row);
+  const end = word === "" ? "]" : `] ${word}`;
+  const room = TOOL_LINE_MAX - countPoints([{ kind: "row", parts: start }]) - end.length;
+  const call: Part = ["tool", `[${oneLine(callText(row), room)}]`];
+  const outcome: Part[] = word === "" ? [] : [" ", word === "failed" ? ["bad", word] : word];
+  return [call, ...outcome, ...(style.tools ? insideParts(row, style) : [])];
+}
+
+function insideParts(row: Done, { full }: LogStyle): Part[] {
+  const { input, result } = insideOf(row);
+  const shown = (text: string) => indented(full ? text : cutInside(text, row.line));
+  const texts = [row.kind === "command" ? `$ ${input}` : input, result]
+    .filter((text) => text.trim() !== "" && text !== "$ ")
+    .map(shown);
+  if (!isEdit(row)) return texts.map((text) => `\n  ${text}`);
+  return texts.flatMap((text) => text.split("\n  ").flatMap((each) => ["\n  ", changed(each)]));
+}
+
+function changed(line: string): Part {
+  const [sign] = line;
+  return sign === "+" ? ["good", line] : sign === "-" ? ["bad", line] : line;
+}
+
+/** Keeps the beginning and end of a tool call's long input or result, and says how to see the rest. */
+export function cutInside(text: string, line: number): string {
+  if (text.length <= INSIDE_MAX) return text;
+  const mark = `… ${text.length} characters, --line ${line} --full to show …`;
+  const rest = INSIDE_MAX - mark.length - 2;
+  const head = text.slice(0, Math.ceil(rest / 2)).replace(/[\ud800-\udbff]$/, "");
+  const tail = text.slice(-Math.floor(rest / 2)).replace(/^[\udc00-\udfff]/, "");
+  return `${head}\n${mark}\n${tail}`;
+}
+
+/** Indents the lines after the first by two blanks. */
+function indented(text: string): string {
+  return text.trim().replace(/\r\n?|[\n\u2028\u2029\u0085\v\f]/g, "\n  ");
+}
+
+/** Which of some formatted rows are shown where not all fit. */
+interface Fit {
+  /** Code points, each row with its line break. */
+  maxChars: number;
+  /** The rows' lines. */
+  lines: readonly number[];
+  /** The first line that was asked for. @default the newest rows are kept */
+  asked: number | undefined;
+  /** The session as a place names it. */
+  id: string;
+  /** The words that were searched: long rows are cut to the lines that hold some. */
+  words: readonly string[];
+}
+
+/**
+ * Returns the formatted rows that fit, in order, and a line that says what is left out: the newest; or where a line was
+ * asked for, those from it on, then those before it.
+ */
+export function fitRows(whole: readonly Line[], { maxChars, lines, asked, id, words }: Fit): Line[] {
+  if (countPoints(whole) <= maxChars) return [...whole];
+  const share = Math.max(EXCERPT_MIN, Math.floor(maxChars / whole.length));
+  const rows = words.length === 0 ? whole : whole.map((row) => shortenRow(row, words, share));
+  const end = rows.length - 1;
+  const place = (from: number, to: number) => (from > to ? [] : [`${id}:${lines[from]}-${lines[to]}`]);
+  const leftOut = (from: number, to: number): Line => {
+    const places = [...place(0, from - 1), ...place(to + 1, end)];
+    const count = counted(from + end - to, "entry", "entries");
+    const text =
+      places.length === 0
+        ? "[the rest is cut to fit]"
+        : `[${count} left out; go on with ${places.join(" or ")}]`;
+    return { kind: "text", parts: [["faint", text]] };
+  };
+  const found = asked === undefined ? -1 : lines.findIndex((line) => line >= asked);
+  const first = found === -1 ? end : found;
+  let left = maxChars - countPoints([found === -1 ? leftOut(end, end) : leftOut(rows.length, -1)]);
+  const fits = (at: number) => {
+    const row = rows[at];
+    const rest = row ? left - countPoints([row]) : -1;
+    if (rest >= 0) left = rest;
+    return rest >= 0;
+  };
+  let [from, to] = [first, first - 1];
+  while (fits(to + 1)) to++;
+  const cut = rows[first];
+  if (to < first)
+    return cut && (found !== -1 || words.length > 0) && left >= CUT_MIN
+      ? [cutLine(cut, left - 1), leftOut(first, first)]
+      : [leftOut(rows.length, end)];
+  while (fits(from - 1)) from--;
+  return [...rows.slice(from, to + 1), leftOut(from, to)];
+}
+
+/** Returns the first line of a row and the lines that hold the words, in at most `max` code points. */
+function shortenRow(row: Line, words: readonly string[], max: number): Line {
+  if (countPoints([row]) <= max) return row;
+  const [first = "", ...lines] = plainText(row).split("\n");
+  const holding = lines.filter((line) => words.some((word) => line.toLowerCase().includes(word)));
+  return cutLine({ kind: row.kind, parts: [[first, ...holding].join("\n")] }, max - 1);
+}
+
+/** Converts a row to JSON. */
+export function rowJson(row: Row, { tools, isRewound }: Pick<LogStyle, "tools" | "isRewound">) {
+  const { line, at, who: kind } = row;
+  const text = row.who === "tool" ? callText(row) : row.text;
+  const common = { line, at: at ?? null, kind, text, ...(isRewound(row) && { rewound: true }) };
+  if (row.who !== "tool") return common;
+  const { tool: name, target, outcome } = row;
+  const called = {
+    name,
+    target,
+    action: toolAction(name),
+    failed: outcome === "failed" || outcome === "rejected",
+  };
+  return { ...common, tool: { ...called, ...(tools && insideOf(row)) } };
+}
