@@ -200,7 +200,7 @@ function toFoundHit(
     strength: score >= STRONG ? "strong" : "weak",
     lines: [],
     also,
-    content: clean(joinChunks(chunks)),
+    content: clean(joinChunks(chunks, said)),
     context: clean(
       name === undefined
         ? subjectLine(row.header)

@@ -98,8 +98,8 @@ function isOf(piece: Said, { line, nth, part }: Said): boolean {
 }
 
 /** Joins chunks' text, what pieces of one message repeat only once. */
-export function joinChunks(chunks: readonly ChunkRow[]): string {
-  return contentOf(joinParts(chunks.flatMap(saidIn(chunks))));
+export function joinChunks(chunks: readonly ChunkRow[], said = saidIn(chunks)): string {
+  return contentOf(joinParts(chunks.flatMap(said)));
 }
 
 /** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
@@ -130,8 +130,7 @@ export function exchangesAround(
 
 function shortenExchange(chunks: readonly ChunkRow[]): string {
   if (chunks.length <= AROUND_CHUNKS + 1) return joinChunks(chunks);
-  const last = chunks.at(-1);
-  return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${last ? contentOf(saidIn([last])(last)) : ""}`;
+  return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${joinChunks(chunks.slice(-1))}`;
 }
 
 const TARGET_MAX = 90;
