@@ -274,7 +274,9 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       .replaceAll(home.root.replace(/[^a-zA-Z0-9]/g, "-"), "<root>")
       .replace(/\b(?:bun|node|deno run -A) (?=\S*\/scripts\/)/g, "<runtime> ") // hints name how they were called
       .replace(/(?<=hint: the nearest are ).*/, "<some>")
-      .replace(/(?<= to <root>\S*\/|claude --resume )[\da-f-]{36}/g, (id) => (id === posting.id ? id : "<new id>"))
+      .replace(/(?<= to <root>\S*\/|claude --resume )[\da-f-]{36}/g, (id) =>
+        id === posting.id ? id : "<new id>",
+      )
       .replace(/\d+\.\d s$/gm, "<time> s")
       .replace(/(?<=127\.0\.0\.1:)\d+/g, "<port>")
       .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB)": )[\d.]+/g, "<measured>")
