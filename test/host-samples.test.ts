@@ -20,13 +20,18 @@ const FOLDERS: Record<string, string> = {
   copilot: "session-state",
   qwen: "projects",
   gemini: "tmp",
+  droid: "sessions",
 };
+/** Where a host keeps its state, if not in a folder of its name. */
+const HOMES: Record<string, string> = { droid: ".factory" };
 
 /** Makes a home in which a host left its sample. */
 function homeWith(agent: string): TemporaryHome {
   const home = temporaryHome();
   const folder = FOLDERS[agent] ?? "";
-  cpSync(join(SAMPLES, agent, folder), join(home.home, `.${agent}`, folder), { recursive: true });
+  cpSync(join(SAMPLES, agent, folder), join(home.home, HOMES[agent] ?? `.${agent}`, folder), {
+    recursive: true,
+  });
   return home;
 }
 
@@ -202,6 +207,50 @@ describe("opencode 1.18", () => {
       expect(shown.filter((line) => line.includes(ADDED))).toEqual([]);
     },
   );
+});
+
+describe("Kilo Code 7.7", () => {
+  const RECORDED = join(ROOT, "..", "shared/facts/hosts-2/kilo/kilo.db");
+
+  test.skipIf(!existsSync(RECORDED))(
+    "its database is read as opencode's, whose fork it is (if recorded)",
+    async () => {
+      using home = temporaryHome();
+      cpSync(RECORDED, join(home.home, ".local/share/kilo/kilo.db"));
+      const [id = ""] = await listed(home, "--agent", "kilo");
+      const shown = await log(home, id);
+      expect(shown.filter((line) => !line.startsWith("/home/dev/proj/limits.txt: <path>"))).toEqual([
+        "user: Raise the zebra limit",
+        "echo out; echo oops >&2; exit 3 FAILED: out\noops",
+        "/home/dev/proj/limits.txt:",
+        "assistant: The zebra limit is 20 now.",
+      ]);
+    },
+  );
+});
+
+describe("Factory Droid 0.215", () => {
+  const [EDITED, DELEGATED] = [
+    "cfcc75a2-953d-436d-8953-7e7702f05c71",
+    "20a9dd37-6c0a-4488-a4c4-dd2cdc3427d3",
+  ];
+
+  test("hooks' runs and what the client tells the model are nobody's words", async () => {
+    using home = homeWith("droid");
+    expect(await log(home, EDITED)).toEqual([
+      "user: Raise the zebra limit",
+      "echo out; echo oops >&2; exit 3 FAILED: out\noops",
+      "/home/dev/proj/limits.txt:",
+      "assistant: The zebra limit is 20 now.",
+    ]);
+    expect(await log(home, DELEGATED)).toEqual([
+      "user: delegate it",
+      "count FAILED: Error: Error running task subagent: Could not reach the daemon. It may still be starting.",
+      "assistant: One.",
+    ]);
+    const { entries } = JSON.parse(await home.ok("session-reader", EDITED, "--tools", "--json"));
+    expect(entries[2].tool.input).toBe("@@\n-limit=10\n+limit=20");
+  });
 });
 
 describe("OpenClaw 2026.9", () => {

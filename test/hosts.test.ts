@@ -20,6 +20,7 @@ import { type TemporaryHome, temporaryHome } from "./support/home.ts";
 import {
   HOST_WRITERS,
   type HostSession,
+  hostId,
   openOpenclaw,
   openOpencode,
   putOpenclaw,
@@ -34,8 +35,7 @@ import { ROOT, runCommand, startScript } from "./support/run.ts";
 const SECRET = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const NAMES = Object.keys(HOST_WRITERS);
 
-const idIn = (agent: string, seed = "limit") =>
-  agent === "opencode" ? `ses_${seed}0a1b2c3d` : uuidFrom(seed);
+const idIn = (agent: string, seed = "limit") => hostId(agent, seed);
 
 function conversation(agent: string, cwd: string): HostSession & { id: string } {
   const steps: Step[] = [
@@ -353,7 +353,7 @@ describe("OpenClaw's databases", () => {
   });
 });
 
-test.each(["gemini", "opencode", "openclaw"])(
+test.each(["gemini", "opencode", "openclaw", "kilo", "droid"])(
   "a subagent of %s is left out unless it is asked for",
   async (agent) => {
     using home = temporaryHome();

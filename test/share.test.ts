@@ -3,7 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { write } from "./support/home.ts";
-import { HOST_WRITERS, type Step } from "./support/hosts.ts";
+import { HOST_WRITERS, hostId, type Step } from "./support/hosts.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { conversation, hubPerBlock, initHub, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     ];
     const hosts = Object.entries(HOST_WRITERS);
     for (const [at, [agent, write]] of hosts.entries()) {
-      const id = agent === "opencode" ? "ses_heron0a1b2c3d" : uuid(40 + at);
+      const id = hostId(agent, `heron${at}`);
       write(alice, { id, cwd: alice.project, title: `heron ${agent}`, steps });
     }
     await alice.share();

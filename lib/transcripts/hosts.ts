@@ -233,6 +233,26 @@ export const HOSTS: readonly Host[] = [
     resume: 'openclaw agent --local --session-id <id> -m "…"',
     load: () => copied("openclaw"),
   },
+  {
+    agent: "kilo",
+    name: "Kilo Code",
+    program: "kilo",
+    home: "($XDG_DATA_HOME|~/.local/share)/kilo",
+    // A fork of opencode, with its tables.
+    database: { file: "kilo.db", load: () => import("./opencode.ts") },
+    resume: "kilo --session <id>",
+    skills: "($XDG_CONFIG_HOME|~/.config)/kilo/skills",
+    load: () => copied("kilo"),
+  },
+  {
+    agent: "droid",
+    name: "Factory Droid",
+    program: "droid",
+    home: "~/.factory",
+    transcripts: ["sessions/<cwd>/<id>.jsonl"],
+    resume: "droid --resume <id>",
+    load: () => import("./droid.ts"),
+  },
 ];
 
 /** Returns a host by its name in `--agent`; undefined for `plain`, which is none. */

@@ -257,6 +257,18 @@ function isNested(text: string, start: number, end: number): boolean {
   return /^\s*[,}\]]/.test(after) || (/[:,[]\s*$/.test(before) && /\S/.test(after));
 }
 
+/** First rows that only name a session are shorter: a listing asks them of every transcript. */
+const FIRST_ROW_BYTES = 1024;
+
+/** Returns what the first row of a transcript says. */
+export function firstRecord(file: string): JsonRecord | undefined {
+  return withFile(file, (descriptor) => {
+    for (const { bytes } of linesForward(descriptor, { block: FIRST_ROW_BYTES }))
+      return parseLine(bytes).records[0];
+    return undefined;
+  });
+}
+
 /** Returns the end (exclusive) of the object that starts at `start`, or -1. */
 function balancedEnd(text: string, start: number): number {
   let depth = 0;

@@ -20,7 +20,7 @@ const ACTIONS: [ToolAction, RegExp][] = [
   ["read", /^(?:(?:notebook)?read|view(?:_image)?|read_(?:file|many_files)|cat|open_file)$/i],
   [
     "run",
-    /^(?:bash|exec(?:_command)?|shell|run_(?:shell_)?command|local_shell_call|powershell|terminal|unified_exec)$/i,
+    /^(?:bash|exec(?:ute|_command)?|shell|run_(?:shell_)?command|local_shell_call|powershell|terminal|unified_exec)$/i,
   ],
   [
     "search",

@@ -2,9 +2,8 @@
 
 import { join } from "node:path";
 import { type TemporaryHome, temporaryHome } from "../support/home.ts";
-import { HOST_WRITERS, type HostSession, type Step } from "../support/hosts.ts";
+import { HOST_WRITERS, type HostSession, hostId, type Step } from "../support/hosts.ts";
 import { seeded } from "../support/random.ts";
-import { uuidFrom } from "../support/rows.ts";
 import { scriptPath } from "../support/run.ts";
 import { sentence } from "./corpus.ts";
 import { atMost, type BenchRow, bun, interleaved, times } from "./measure.ts";
@@ -21,9 +20,8 @@ function conversation(home: TemporaryHome, agent: string, number: number): HostS
     { runs: `make ${words(2)}`, output: `${words(150)}\n`, exit: i % 3 === 0 ? 1 : 0 },
     { edits: join(home.project, `${words(1)}.ts`), from: words(20), to: words(20) },
   ]).flat();
-  const id = agent === "opencode" ? `ses_${String(number).padStart(6, "0")}` : uuidFrom(`bench ${number}`);
   return {
-    id,
+    id: hostId(agent, `bench${number}`),
     cwd: home.project,
     title: words(4),
     steps,

@@ -33,7 +33,17 @@ export const HOST_WRITERS: Record<string, (home: TemporaryHome, session: HostSes
   gemini: writeGemini,
   opencode: writeOpencode,
   openclaw: writeOpenclaw,
+  kilo: writeKilo,
+  droid: writeDroid,
 };
+
+/** Hosts with ids like opencode's. */
+const SES = ["opencode", "kilo"];
+
+/** Returns an id as a host gives one. */
+export function hostId(agent: string, seed: string): string {
+  return SES.includes(agent) ? `ses_${seed}0a1b2c3d` : uuidFrom(seed);
+}
 
 const START = "2026-02-03T14:30:00.000Z";
 
@@ -269,17 +279,21 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS message_session ON message (session_id, time_created, id);
   CREATE INDEX IF NOT EXISTS part_session ON part (session_id);`;
 
-/** Opens the client's database in this home, made when missing. */
-export function openOpencode({ home }: TemporaryHome): Database {
-  const file = join(home, ".local", "share", "opencode", "opencode.db");
+/** Opens the client's database in this home, or its fork's, made when missing. */
+export function openOpencode({ home }: TemporaryHome, client = "opencode"): Database {
+  const file = join(home, ".local", "share", client, `${client}.db`);
   mkdirSync(dirname(file), { recursive: true });
   const db = new Database(file);
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; ${TABLES}`);
   return db;
 }
 
-function writeOpencode(home: TemporaryHome, session: HostSession): string {
-  using db = openOpencode(home);
+function writeKilo(home: TemporaryHome, session: HostSession): string {
+  return writeOpencode(home, session, "kilo");
+}
+
+function writeOpencode(home: TemporaryHome, session: HostSession, client?: string): string {
+  using db = openOpencode(home, client);
   db.transaction(() => putOpencode(db, session))();
   return db.filename;
 }
@@ -339,6 +353,70 @@ function partOf(step: Step, i: number): Row {
   const tool = "runs" in step ? "bash" : "edit";
   return { type: "tool", tool, callID: `call_${i}`, state: { status: "completed", title: tool, ...state } };
 }
+
+function writeDroid(home: TemporaryHome, session: HostSession): string {
+  const { id: sessionId, cwd, title = "made of the first words", steps } = session;
+  const callingSessionId = session.parentId;
+  let parentId: string | undefined;
+  const row = (step: number, role: string, content: Row[], more: Row = {}): Row => {
+    const id = uuidFrom(`${sessionId} ${step} ${role} ${JSON.stringify([content, more])}`);
+    const made = {
+      type: "message",
+      id,
+      parentId,
+      timestamp: timeOf(session, step),
+      message: { role, content, ...more },
+    };
+    parentId = id;
+    return made;
+  };
+  const hook = {
+    visibility: "user_only",
+    hookEventName: "PreToolUse",
+    hookResults: [{ stdout: "not-conversation" }],
+  };
+  const reminder = { type: "text", text: "<system-reminder>\nnot-conversation\n</system-reminder>" };
+  const rows = steps.flatMap((step, i): Row[] => {
+    if ("says" in step) {
+      const said = row(i, step.says, [{ type: "text", text: step.text }]);
+      return step.says === "user"
+        ? [{ ...row(i, "user", [reminder]), id: `context-${said.id}` }, said]
+        : [said];
+    }
+    const id = `call_${i}`;
+    const code = "runs" in step ? (step.exit ?? 0) : 0;
+    const exited = `\n\n\n[Process exited with code ${code}]`;
+    const [name, input, content] =
+      "runs" in step
+        ? [
+            "Execute",
+            { command: step.runs, riskLevel: "low" },
+            `${code ? `Error: Command failed (exit code: ${code})\n` : ""}${step.output}${exited}`,
+          ]
+        : ["Edit", { file_path: step.edits, old_str: step.from, new_str: step.to }, editResult(step)];
+    return [
+      row(i, "assistant", [{ type: "tool_use", id, name, input }]),
+      row(i, "user", [], hook),
+      row(i, "user", [{ type: "tool_result", tool_use_id: id, is_error: code !== 0, content }]),
+    ];
+  });
+  const start = { type: "session_start", id: sessionId, title, version: 2, cwd, callingSessionId };
+  const first = { ...start, isSessionTitleManuallySet: session.title !== undefined };
+  const last = { type: "agent_turn_outcome", turnId: "1", reason: "completed" };
+  const folder = cwd.replace(/[^a-zA-Z0-9]/g, "-");
+  const file = join(home.home, ".factory", "sessions", folder, `${sessionId}.jsonl`);
+  return put(file, jsonl(first, ...rows, last));
+}
+
+const editResult = ({ edits, from, to }: { edits: string; from: string; to: string }) =>
+  JSON.stringify({
+    success: true,
+    file_path: edits,
+    diffLines: [
+      { type: "removed", content: from, lineNumber: { old: 1 } },
+      { type: "added", content: to, lineNumber: { new: 1 } },
+    ],
+  });
 
 function put(file: string, text: string): string {
   mkdirSync(dirname(file), { recursive: true });

@@ -1,0 +1,90 @@
+/** Factory Droid's sessions: a line that names the session, then messages near Claude Code's, with hooks' runs among them. */
+
+import { arrayOf, isRecord, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { assistantEntries, type Format, isoTime, type RowEntry, textOf } from "./format.ts";
+import { firstRecord } from "./jsonl.ts";
+
+export const format: Format = {
+  agent: "droid",
+
+  matches({ type, id, cwd }) {
+    if (type === "session_start") return typeof id === "string" && typeof cwd === "string";
+    return type === "message" && isContext(id);
+  },
+
+  readHead(record, head) {
+    head.startedAt ??= isoTime(record.timestamp);
+    if (record.type !== "session_start") return;
+    head.id ??= stringOf(record.id);
+    head.cwd ??= stringOf(record.cwd);
+    head.parentId ??= stringOf(record.callingSessionId);
+  },
+
+  entries(record, { results }) {
+    const { role, content } = recordOf(record.message);
+    if (record.type !== "message" || isPutIn(record)) return [];
+    if (role === "assistant") return assistantEntries(content, results);
+    if (role !== "user") return [];
+    const said: RowEntry = { kind: "user", text: textOf(content).replace(REMINDER, "").trim() };
+    return [...(results ? arrayOf(content).flatMap(readResult) : []), said];
+  },
+
+  parentOf: (file) => stringOf(firstRecord(file)?.callingSessionId),
+
+  title: (_, rowsWith) => lastTitle(rowsWith('"session_start"'), true),
+
+  *madeTitles(rowsWith) {
+    yield lastTitle(rowsWith('"session_start"'), false);
+  },
+};
+
+/** What the client tells the model, in rows of its own or beside somebody's words. */
+const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
+
+/** Returns whether the client put a row there: what it tells the model alone, or that a hook ran. */
+function isPutIn({ id, message }: JsonRecord): boolean {
+  const { visibility } = recordOf(message);
+  return isContext(id) || visibility === "llm_only" || visibility === "user_only";
+}
+
+/** Returns whether a row tells the model what the client knows. */
+function isContext(id: unknown): boolean {
+  return stringOf(id)?.startsWith("context-") === true;
+}
+
+/** Returns the title that the user set, or the one that the client made. */
+function lastTitle(rows: Iterable<JsonRecord>, isSet: boolean): string | undefined {
+  for (const { type, title, isSessionTitleManuallySet } of rows)
+    if (type === "session_start" && (isSessionTitleManuallySet === true) === isSet) return stringOf(title);
+  return undefined;
+}
+
+/** What it writes around the output of a command. */
+const FAILED = /^Error: Command failed \(exit code: -?\d+\)\n/;
+const EXITED = /\n*\[Process exited with code -?\d+\]\s*$/;
+
+function readResult(block: unknown): RowEntry[] {
+  const { type, tool_use_id, content, is_error } = recordOf(block);
+  if (type !== "tool_result") return [];
+  const text = textOf(content);
+  const patch = patchIn(text);
+  return [
+    {
+      kind: "result",
+      text: patch === undefined ? text.replace(FAILED, "").replace(EXITED, "") : "",
+      callId: stringOf(tool_use_id),
+      isError: is_error === true,
+      patch,
+    },
+  ];
+}
+
+const SIGNS: Record<string, string> = { added: "+", removed: "-" };
+
+/** Returns the changed lines of an edit, which its result lists as JSON. */
+function patchIn(text: string): string | undefined {
+  const { diffLines } = (text.startsWith('{"') && parseRecord(text)) || {};
+  const changed = arrayOf(diffLines).filter(isRecord);
+  if (changed.length === 0) return undefined;
+  return ["@@", ...changed.map(({ type, content }) => `${SIGNS[String(type)] ?? " "}${content}`)].join("\n");
+}
