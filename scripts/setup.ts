@@ -165,10 +165,10 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
     }));
   });
   const sessions = remove ? [] : listByLastRow(config.paths);
-  // Of those that few have only what is there is said.
+  // Of those that cannot be told by a command of theirs only what is there is said.
   const known = hosts.filter(
-    ({ agent, file, skills }) =>
-      skills === undefined || file !== undefined || sessions.some((session) => session.agent === agent),
+    ({ agent, file }) =>
+      agent in WIRED || file !== undefined || sessions.some((session) => session.agent === agent),
   );
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),

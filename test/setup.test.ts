@@ -42,7 +42,6 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     `Claude Code: ${claude}, 5 sessions since 2025-07-02`,
     `pi: ${pi}, 4 sessions since 2025-12-09`,
     `Codex: ${codex}, 2 sessions since 2025-12-14`,
-    "OpenClaw: no openclaw on PATH",
     "To install:",
     `  ${claude} plugin marketplace add ${ROOT}   # Claude Code`,
     `  ${claude} plugin install session-memory@session-memory   # Claude Code`,
