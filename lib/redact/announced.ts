@@ -10,6 +10,7 @@
 import {
   asksForValue,
   contentStart,
+  type Found,
   isFieldName,
   isStandIn,
   isUuid,
@@ -20,7 +21,6 @@ import {
   lookAt,
   SENTENCE,
 } from "./looks.ts";
-import type { Found } from "./secrets.ts";
 
 function compileTable(table: string, parts: Record<string, string>, flags: string): [string, RegExp][] {
   return table

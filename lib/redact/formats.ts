@@ -5,8 +5,7 @@
  * a bound or without a tail, so the time is linear.
  */
 
-import { isName } from "./looks.ts";
-import type { Found } from "./secrets.ts";
+import { type Found, isName } from "./looks.ts";
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `

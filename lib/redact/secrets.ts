@@ -5,10 +5,7 @@
 
 import { findAnnounced, findForeign } from "./announced.ts";
 import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
-import { decode, isBodyLine, isRandom, looksRandom } from "./looks.ts";
-
-/** Reports a secret by its place and kind. */
-export type Found = (start: number, end: number, kind: string) => void;
+import { decode, type Found, isBodyLine, isRandom, looksRandom } from "./looks.ts";
 
 interface Span {
   start: number;
