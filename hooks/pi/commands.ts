@@ -5,7 +5,7 @@
 
 import { SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
-import { FOREIGN_LABEL, OWN_LABEL } from "../../lib/base/text.ts";
+import { FOREIGN_LABEL, OWN_LABEL, splitWords } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
@@ -17,94 +17,128 @@ const VIEW_LINES = 160; // promised
 const QUERIES_PER_TURN = 3;
 const LIMIT_MAX = 20; // a tool result of a page
 
-type Run = (words: string[], context: PiCommandContext) => Promise<string>;
+/** What a command was called with. */
+interface Called {
+  words: string[];
+  context: PiCommandContext;
+  state: PiState;
+}
 
-/** Registers the commands. Each answers with a notification, which is not part of the conversation. */
+interface Command {
+  /** As pi lists it, after the slash. */
+  name: string;
+  description: string;
+  /** Returns the answer: a notification, which is not part of the conversation. */
+  run(called: Called): Promise<string>;
+}
+
+const COMMANDS: readonly Command[] = [
+  {
+    name: "obs-memory-status",
+    description: "Observations: tokens, thresholds, mode, what is covered",
+    async run({ state, context }) {
+      const { memory, canObserve } = await requireObserving(state, context);
+      const { observationStatus, statusText } = await import("../../lib/observe/observe-view.ts");
+      const none = `none: observe.model is ${memory.settings.model}`;
+      const observer = observingModelName(state.config, context) ?? (canObserve ? "rules" : none);
+      return statusText(observationStatus(memory, state.config, observer));
+    },
+  },
+  {
+    name: "obs-auto-compact",
+    description: "[on|off] [mode] [observer] [reflector] [retain]: observe and compact by itself",
+    run: ({ state, words }) => changeSettings(state, autoCompactChanges(words)),
+  },
+  {
+    name: "obs-mode",
+    description: "[buffered|blocking]: observe after turns, or at compaction",
+    run: ({ state, words: [mode] }) => changeSettings(state, mode === undefined ? {} : { mode }),
+  },
+  {
+    name: "obs-view",
+    description: "[obs] [raw] [maxLines]: the observations, or what is not yet observed",
+    run: viewObservations,
+  },
+  {
+    name: "obs-reflect",
+    description: "[focus]: condense the observations now",
+    run: (called) =>
+      whenIdle(called, async ({ common }) => {
+        const { reflect } = await import("../../lib/observe/reflect.ts");
+        const focus = called.words.join(" ") || undefined;
+        const { tokens, note } = await reflect({ ...common, force: true, focus });
+        return `reflected: ${tokens.before} → ${tokens.after} tokens${note === undefined ? "" : ` (${note})`}`;
+      }),
+  },
+  {
+    name: "obs-dump",
+    description: "The ledger's records as JSON lines",
+    async run({ state, context }) {
+      const { memory } = await requireObserving(state, context);
+      return memory.ledger.map((record) => JSON.stringify(record)).join("\n") || "no records yet";
+    },
+  },
+  {
+    name: "obs-rebuild",
+    description: "Observe the whole session again",
+    run: (called) =>
+      whenIdle(called, async ({ memory, common }) => {
+        const { reobserve } = await import("../../lib/observe/observe.ts");
+        const { steps, observations, failure } = await reobserve({ ...common, entries: memory.entries });
+        if (failure !== undefined) return `nothing changed: ${failure}`;
+        return `observed again: ${observations} observations in ${steps} steps`;
+      }),
+  },
+];
+
+/** Registers the commands. */
 export function registerObservationCommands(state: PiState): void {
-  const { config } = state;
-  const command = (name: string, description: string, run: Run) =>
+  for (const { name, description, run } of COMMANDS)
     state.pi.registerCommand(name, {
       description,
       async handler(args, context) {
-        const redact = await redactorOf(config);
+        const redact = await redactorOf(state.config);
         try {
-          context.ui.notify(redact(await run(args.split(/\s+/).filter(Boolean), context)), "info");
+          context.ui.notify(redact(await run({ words: splitWords(args), context, state })), "info");
         } catch (error) {
           context.ui.notify(redact(describeWithHint(error, (hint) => ` (${hint})`)), "error");
         }
       },
     });
-  const current = (context: PiContext) => requireObserving(state, context);
-  const queued = async (work: () => Promise<string>) => (await exclusively(state, work)) ?? "";
-  const change = async (changes: Record<string, string>) => {
-    const { setObserveSettings } = await import("../../lib/observe/ledger.ts");
-    const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });
-    const { mode, auto, observerTokens, reflectorTokens, retainTokens } = settings;
-    return `observations: ${mode}, automatic ${auto ? "on" : "off"}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`;
-  };
+}
 
-  command(
-    "obs-memory-status",
-    "Observations: tokens, thresholds, mode, what is covered",
-    async (_, context) => {
-      const { memory, canObserve } = await current(context);
-      const { observationStatus, statusText } = await import("../../lib/observe/observe-view.ts");
-      const none = `none: observe.model is ${memory.settings.model}`;
-      const observer = observingModelName(config, context) ?? (canObserve ? "rules" : none);
-      return statusText(observationStatus(memory, config, observer));
-    },
-  );
-  command(
-    "obs-auto-compact",
-    "[on|off] [mode] [observer] [reflector] [retain]: observe and compact by itself",
-    (words) => change(autoCompactChanges(words)),
-  );
-  command("obs-mode", "[buffered|blocking]: observe after turns, or at compaction", (words) =>
-    change(words[0] === undefined ? {} : { mode: words[0] }),
-  );
-  command(
-    "obs-view",
-    "[obs] [raw] [maxLines]: the observations, or what is not yet observed",
-    async (words, context) => {
-      const { memory, common } = await current(context);
-      const lines = Number(words.find((word) => /^\d+$/.test(word)) ?? VIEW_LINES);
-      const [{ observationLines }, { foldLedger }, { rawLines }] = await Promise.all([
-        import("../../lib/observe/render-observations.ts"),
-        import("../../lib/observe/observations.ts"),
-        import("../../lib/observe/observe-view.ts"),
-      ]);
-      const observations =
-        words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
-      const raw = words.includes("raw")
-        ? rawLines(memory, { ...config.settings, redact: common.redact })
-        : [];
-      return [...observations, ...raw].slice(-lines).join("\n") || "nothing observed yet";
-    },
-  );
-  command("obs-reflect", "[focus]: condense the observations now", async (words, context) => {
-    await context.waitForIdle();
-    return await queued(async () => {
-      const { common } = await current(context);
-      const { reflect } = await import("../../lib/observe/reflect.ts");
-      const focus = words.join(" ") || undefined;
-      const { tokens, note } = await reflect({ ...common, force: true, focus });
-      return `reflected: ${tokens.before} → ${tokens.after} tokens${note === undefined ? "" : ` (${note})`}`;
-    });
-  });
-  command("obs-dump", "The ledger's records as JSON lines", async (_, context) => {
-    const { memory } = await current(context);
-    return memory.ledger.map((record) => JSON.stringify(record)).join("\n") || "no records yet";
-  });
-  command("obs-rebuild", "Observe the whole session again", async (_, context) => {
-    await context.waitForIdle();
-    return await queued(async () => {
-      const { memory, common } = await current(context);
-      const { reobserve } = await import("../../lib/observe/observe.ts");
-      const { steps, observations, failure } = await reobserve({ ...common, entries: memory.entries });
-      if (failure !== undefined) return `nothing changed: ${failure}`;
-      return `observed again: ${observations} observations in ${steps} steps`;
-    });
-  });
+type Observing = Awaited<ReturnType<typeof requireObserving>>;
+
+/** Runs work on the observations once pi is idle and nobody else observes. */
+async function whenIdle(
+  { state, context }: Called,
+  work: (observing: Observing) => Promise<string>,
+): Promise<string> {
+  await context.waitForIdle();
+  return (await exclusively(state, async () => work(await requireObserving(state, context)))) ?? "";
+}
+
+async function changeSettings({ config }: PiState, changes: Record<string, string>): Promise<string> {
+  const { setObserveSettings } = await import("../../lib/observe/ledger.ts");
+  const settings = setObserveSettings(config.paths, { settings: config.settings.observe, changes });
+  const { mode, auto, observerTokens, reflectorTokens, retainTokens } = settings;
+  return `observations: ${mode}, automatic ${auto ? "on" : "off"}, compact at ${observerTokens} + ${retainTokens} retained, reflect at ${reflectorTokens}`;
+}
+
+async function viewObservations({ state, words, context }: Called): Promise<string> {
+  const { memory, common } = await requireObserving(state, context);
+  const lines = Number(words.find((word) => /^\d+$/.test(word)) ?? VIEW_LINES);
+  const [{ observationLines }, { foldLedger }, { rawLines }] = await Promise.all([
+    import("../../lib/observe/render-observations.ts"),
+    import("../../lib/observe/observations.ts"),
+    import("../../lib/observe/observe-view.ts"),
+  ]);
+  const observations =
+    words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
+  const raw = words.includes("raw")
+    ? rawLines(memory, { ...state.config.settings, redact: common.redact })
+    : [];
+  return [...observations, ...raw].slice(-lines).join("\n") || "nothing observed yet";
 }
 
 async function requireObserving(state: PiState, context: PiContext) {

@@ -60,6 +60,21 @@ export function truncate(text: string, max: number): string {
         .trimEnd()}…`;
 }
 
+/** Returns the first `max` UTF-16 units of a text, without half of a character at their end. */
+export function takeStart(text: string, max: number): string {
+  return text.slice(0, max).replace(/[\ud800-\udbff]$/, "");
+}
+
+/** Returns the last `max` UTF-16 units of a text, without half of a character at their start. */
+export function takeEnd(text: string, max: number): string {
+  return max <= 0 ? "" : text.slice(-max).replace(/^[\udc00-\udfff]/, "");
+}
+
+/** Returns the words of a text as white space parts them. */
+export function splitWords(text: string): string[] {
+  return text.split(/\s+/).filter(Boolean);
+}
+
 /** Returns the last part of a path, whichever system's; a repository's `.git` is named as what it lies in. */
 export function folderName(path: string): string {
   return path.replace(/[/\\]\.git(?=[/\\]*$)|[/\\]+$/g, "").replace(/^.*[/\\]/s, "");
