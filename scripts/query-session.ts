@@ -9,6 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { takeStart } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -79,7 +80,7 @@ export async function querySession(
   const rules = readRules(settings);
   const { clean } = rules;
   const entries = rows ? entriesOf(rows) : readActiveBranch(session.file, { rules, results: true });
-  const asked = clean(question).slice(0, QUESTION_MAX_CHARS).toWellFormed();
+  const asked = takeStart(clean(question), QUESTION_MAX_CHARS);
   const relevance = await relevanceTo(asked, entries);
   const { text, omitted } = conversationText(entries, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });
   if (text === "") return { ...NOTHING_SAID, answer: NOT_IN_SESSION };

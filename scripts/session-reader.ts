@@ -11,7 +11,7 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { statUnpacked } from "../lib/base/files.ts";
 import { countPoints, isTerminal, plainText } from "../lib/base/output.ts";
-import { onMachine, shortId } from "../lib/base/text.ts";
+import { onMachine, shortId, splitWords } from "../lib/base/text.ts";
 import {
   choiceFlag,
   integerFlag,
@@ -137,7 +137,7 @@ function requestOf(values: Values, timezone: string | undefined, participants: P
     count: integerFlag("--lines", values.lines, 50, { min: 1 }),
     filter: {
       speaker: speakerFlag(values.speaker, participants),
-      words: (values.grep ?? "").toLowerCase().split(/\s+/).filter(Boolean),
+      words: splitWords((values.grep ?? "").toLowerCase()),
       tools: !values["no-tools"],
       insideTools: tools,
       since: timeFlag("--since", values.since, { timezone })?.toISOString(),

@@ -4,7 +4,7 @@
  */
 
 import type { Line, Part, PartKind } from "./output.ts";
-import { DAY_MS, formatLocal } from "./time.ts";
+import { DAY_MS, formatLocal, MONTHS } from "./time.ts";
 
 /** What can be painted: of a `said` part only the words that were asked for, as `match`. */
 type Painted = Exclude<PartKind, "said"> | "match";
@@ -100,11 +100,9 @@ export function sayTime(iso: string, timezone: string | undefined, now = Date.no
   const dayAgo = (ms: number) => formatLocal(new Date(now - ms).toISOString(), timezone).slice(0, 10);
   if (day === dayAgo(0)) return `today ${clock}`;
   if (day === dayAgo(DAY_MS)) return `yesterday ${clock}`;
-  const said = `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]}`;
+  const said = `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]?.slice(0, 3)}`;
   return day.slice(0, 4) === dayAgo(0).slice(0, 4) ? said : `${said} ${day.slice(0, 4)}`;
 }
-
-const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 
 /** East Asian Wide and Fullwidth (UAX 11) and what terminals draw as emoji. */
 const WIDE =

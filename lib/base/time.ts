@@ -19,10 +19,8 @@ const UNIT_MS: Record<string, number> = {
   d: DAY_MS,
   w: 7 * DAY_MS,
 };
-/** English only; a question's may be of other languages (`lib/language/times.ts`). */
-const MONTHS = "january february march april may june july august september october november december".split(
-  " ",
-);
+export const MONTHS =
+  "January February March April May June July August September October November December".split(" ");
 /** A leap day is at most this far back. */
 const YEARS_BACK = 8;
 const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
@@ -111,7 +109,7 @@ function writtenDate(word: string): DateParts | undefined {
     /^(?<day>\d{1,2})(?:st|nd|rd|th)?\.?(?: of)? (?<month>[a-z]{3,})\.?(?:,? (?<year>\d{4}))?$/.exec(rest) ??
     /^(?<month>[a-z]{3,})\.?(?: (?:the )?(?<day>\d{1,2})(?:st|nd|rd|th)?)?(?:,? (?<year>\d{4}))?$/.exec(rest);
   const { day, month = "", year } = parts?.groups ?? {};
-  const number = MONTHS.findIndex((name) => name.startsWith(month)) + 1;
+  const number = MONTHS.findIndex((name) => name.toLowerCase().startsWith(month)) + 1;
   return parts && number > 0 ? { year, month: `${number}`, day } : undefined;
 }
 

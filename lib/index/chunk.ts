@@ -4,8 +4,8 @@
  * A chunk is cut between messages; inside one only when it alone is too long, and then the pieces overlap.
  */
 
-import { truncate } from "../base/text.ts";
-import { localTime } from "../base/time.ts";
+import { takeEnd, takeStart, truncate } from "../base/text.ts";
+import { localTime, MONTHS } from "../base/time.ts";
 import { describeActs } from "../language/speech.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
 import { topicsOf } from "../language/topics.ts";
@@ -130,7 +130,7 @@ function readMessages(rows: readonly Row[]): Message[] {
 function keepEnds(text: string): string {
   if (text.length <= MESSAGE_CHARACTERS) return text;
   const half = MESSAGE_CHARACTERS / 2;
-  return `${text.slice(0, half)}\n…\n${text.slice(-half)}`.toWellFormed();
+  return `${takeStart(text, half)}\n…\n${takeEnd(text, half)}`;
 }
 
 /** Groups messages by the wanted size; a message that is too long alone becomes several groups. */
@@ -289,10 +289,6 @@ function wholePosition(text: string, position: number): number {
   const isLow = (text.charCodeAt(position) & 0xfc00) === 0xdc00;
   return isLow && (text.charCodeAt(position - 1) & 0xfc00) === 0xd800 ? position - 1 : position;
 }
-
-const MONTHS = "January February March April May June July August September October November December".split(
-  " ",
-);
 
 /** Returns a moment as a header has it: `February 5, 2026`, `10:30 AM Melbourne time`. */
 function momentOf(iso: string | undefined, timezone: string): Pick<Header, "day" | "clock"> {

@@ -3,7 +3,7 @@
  * Chunks of that time are preferred; no others are filtered out, since people misremember.
  */
 
-import { DAY_MS, instantOf, localTime, parseTime } from "../base/time.ts";
+import { DAY_MS, instantOf, localTime, MONTHS, parseTime } from "../base/time.ts";
 import { foldText, STOP_WORDS, wordsOf } from "./words.ts";
 
 /** Stretches of time, in milliseconds; a date without a year is one in each year that may be meant. */
@@ -17,17 +17,19 @@ const YEARS_BACK = 5;
 /** A day beyond a shorter month is the next one's. */
 const LAST_DAY = 31;
 
-/** English, German, French, Spanish, Portuguese, Russian (in a date and after "in"); folded. */
-const MONTHS = `
-january jan januar janner janvier enero janeiro января январе|february feb februar fevrier febrero fevereiro февраля феврале
-march mar marz mars marzo marco марта марте|april apr avril abril апреля апреле|may mai mayo maio мая мае
-june jun juni juin junio junho июня июне|july jul juli juillet julio julho июля июле|august aug aout agosto августа августе
-september sep sept septembre septiembre setembro сентября сентябре|october oct oktober octobre octubre outubro октября октябре
-november nov novembre noviembre novembro ноября ноябре|december dec dezember decembre diciembre dezembro декабря декабре`;
+/** The months in German, French, Spanish, Portuguese and Russian (in a date and after "in"), folded, and short in English. */
+const OTHER_MONTHS = `
+jan januar janner janvier enero janeiro января январе|feb februar fevrier febrero fevereiro февраля феврале
+mar marz mars marzo marco марта марте|apr avril abril апреля апреле|mai mayo maio мая мае
+jun juni juin junio junho июня июне|jul juli juillet julio julho июля июле|aug aout agosto августа августе
+sep sept septembre septiembre setembro сентября сентябре|oct oktober octobre octubre outubro октября октябре
+nov novembre noviembre novembro ноября ноябре|dec dezember decembre diciembre dezembro декабря декабре`;
 const MONTH_NUMBERS = new Map(
-  MONTHS.trim()
+  OTHER_MONTHS.trim()
     .split(/[|\n]/)
-    .flatMap((names, index) => names.split(" ").map((name) => [name, index + 1] as const)),
+    .flatMap((names, index) =>
+      [MONTHS[index] ?? "", ...names.split(" ")].map((name) => [name.toLowerCase(), index + 1] as const),
+    ),
 );
 /** "may" and "march" are words too: a month needs a number or a word such as "in" beside it. */
 const MONTH = [...MONTH_NUMBERS.keys()].sort((a, b) => b.length - a.length).join("|");

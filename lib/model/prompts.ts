@@ -4,6 +4,7 @@
  */
 
 import { z } from "zod";
+import { splitWords } from "../base/text.ts";
 
 const TAG = /<(?=\/?\s*(?:conversation|previous|question|chunks?|system|instructions?)\b)/gi;
 
@@ -16,7 +17,7 @@ const metaText = (max: number) => z.string().trim().min(1).max(max);
 
 /** What a meta file says of a session. Longer names are cut to ten words, so one a little longer is no reason to ask again. */
 const metaAnswer = z.object({
-  name: metaText(160).refine((name) => name.split(/\s+/).length <= 14, { error: "expected 5 to 8 words" }),
+  name: metaText(160).refine((name) => splitWords(name).length <= 14, { error: "expected 5 to 8 words" }),
   description: metaText(600),
   summary: metaText(6000),
   tags: z.array(z.string().trim().min(1).max(60)).max(20),

@@ -2,7 +2,7 @@
 
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord, numberOf } from "../base/json.ts";
-import { folderName, truncate } from "../base/text.ts";
+import { folderName, splitWords, takeStart, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import { gist, spokenText } from "../language/speech.ts";
@@ -128,7 +128,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   return {
     name: tidyName(clean(name)),
     description: oneLine(clean(description), DESCRIPTION_CHARS),
-    summary: clean(summary).slice(0, SUMMARY_CHARS).toWellFormed(),
+    summary: takeStart(clean(summary), SUMMARY_CHARS),
     tags: [...new Set(tags.map((tag) => oneLine(clean(tag).toLowerCase(), TAG_CHARS)))].slice(0, TAGS_MAX),
     model: answer.model,
   };
@@ -157,7 +157,7 @@ function previousText(
   clean: (text: string) => string,
 ): string {
   const text = `name: ${name}\ndescription: ${description}\nsummary: ${summary}\ntags: ${tags.join(", ")}`;
-  return clean(text).slice(0, PREVIOUS_MAX_CHARS).toWellFormed();
+  return takeStart(clean(text), PREVIOUS_MAX_CHARS);
 }
 
 export function isSpoken({ kind, text }: Entry): boolean {
@@ -229,7 +229,7 @@ function openingWords(text: string): string {
   const plain = spokenText(text)
     .replaceAll('"', "")
     .replace(/@?(?:[\w.-]*\/)+([\w.-]+)/g, "$1");
-  const words = plain.trim().split(/\s+/).slice(0, QUOTED_WORDS).join(" ");
+  const words = splitWords(plain).slice(0, QUOTED_WORDS).join(" ");
   return /\p{L}{2}/u.test(words) ? truncate(words, CHARS.quoted) : "";
 }
 

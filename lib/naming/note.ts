@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, readText } from "../base/files.ts";
 import { logEvent } from "../base/output.ts";
+import { takeStart } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
 import type { SendChat } from "../model/answers.ts";
@@ -247,7 +248,7 @@ async function askForSlug(
     if (content.trim() === "") throw new RangeError("the conversation is empty");
     const { slugPrompt } = await import("../model/prompts.ts");
     const send = "send" in options ? options.send : await slugSender(options);
-    const prompt = slugPrompt(clean(content).slice(0, CONTENT_MAX).toWellFormed());
+    const prompt = slugPrompt(takeStart(clean(content), CONTENT_MAX));
     const asked = { feature: "slug", maxTokens: ANSWER_TOKENS };
     const answer = await send([{ role: "user", content: prompt }], asked);
     const slug = sanitizeSlug(clean(answer.text));

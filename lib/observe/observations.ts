@@ -6,6 +6,7 @@
  */
 
 import { createHash } from "node:crypto";
+import { takeEnd, takeStart } from "../base/text.ts";
 import { formatLocal, systemTimezone } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry } from "../transcripts/session.ts";
@@ -316,9 +317,7 @@ export function excerpt(text: string, max: number, { total = text.length } = {})
   const mark = (missing: number) => ` … [${missing} characters] … `;
   const room = Math.max(2, max - mark(total).length);
   const head = Math.ceil(room * HEAD_SHARE);
-  const tail = room - head;
-  // A character beyond the basic plane is two units: it is taken whole or not at all.
-  const beginning = text.slice(0, head).replace(/[\uD800-\uDBFF]$/, "");
-  const end = text.slice(text.length - tail).replace(/^[\uDC00-\uDFFF]/, "");
+  const beginning = takeStart(text, head);
+  const end = takeEnd(text, room - head);
   return `${beginning}${mark(total - beginning.length - end.length)}${end}`;
 }

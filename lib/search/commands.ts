@@ -1,6 +1,8 @@
 /** Reads command lines without a shell: their commands, words and programs; and finds how a command was run here. */
 
+import { splitWords } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
+import { LOOKING } from "../transcripts/outcome.ts";
 import { toolCall } from "../transcripts/tool-call.ts";
 import { type Find, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
 
@@ -22,10 +24,6 @@ const PREPARING = /^(?:cd|pushd|popd|export|set|source|\.|sleep|true|echo|printf
 const GIVEN = /^(?:\S*\/)?(?:ba|z)?sh -\w*c /;
 const REDIRECTION = /\s*(?:\d?>&\d|\d?>>?\s*\S+|<\s*\S+|&>\s*\S+)/g;
 const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;
-/** Programs that only look, so that nothing is fixed by them. */
-const LOOKING =
-  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|sed -n|wc|which|type|test|diff|pwd|stat|file|tree|du|df|jq|awk|sort|lsof|ps|ss|netstat|git (?:status|diff|log|show|branch|ls-files|grep|blame))\b/;
-
 /** Asks a program about itself, or what it would do. */
 const ASKING = /\s--(?:help|version|dry-run)\b|^\S+ (?:help|version)$/;
 
@@ -103,7 +101,7 @@ export function isLooking(line: string): boolean {
 
 /** Returns whether a command holds these words one after the other; a program counts by its name without folders. */
 export function hasWords(command: string, asked: string): boolean {
-  const wanted = asked.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = splitWords(asked.toLowerCase());
   const parts = shellWords(command).map((part) => part.toLowerCase());
   return parts.some((_, i) =>
     wanted.every((word, j) => parts[i + j] === word || parts[i + j]?.split("/").at(-1) === word),

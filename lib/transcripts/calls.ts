@@ -4,7 +4,7 @@
  */
 
 import { resolve } from "node:path";
-import { shortHash } from "../base/text.ts";
+import { shortHash, takeEnd, takeStart } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { commitLines, outcomeOf } from "./outcome.ts";
@@ -328,12 +328,12 @@ function keptResult(whole: string, { kind, outcome }: Pick<Done, "kind" | "outco
 function cutHead(text: string, max: number): string {
   const whole = text.trim();
   if (whole.length <= max) return whole;
-  return `${whole.slice(0, max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+  return `${takeStart(whole, max - 1)}…`;
 }
 
 function cutTail(text: string, max: number): string {
   if (text.length <= max) return text;
-  return `…${text.slice(1 - max).replace(/^[\udc00-\udfff]/, "")}`;
+  return `…${takeEnd(text, max - 1)}`;
 }
 
 /** How far back a result's call is looked for: calls of one message come back in any order, but soon. */

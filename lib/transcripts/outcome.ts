@@ -73,9 +73,12 @@ export function commitsOf(call: Call): string[] {
   return message === undefined ? [] : [message];
 }
 
-/** Commands that only look, and the shell's own. */
-const LOOKING =
-  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|head|tail|less|sed -n|wc|which|type|command -v|test|\[|diff|cmp|echo|printf|pwd|stat|file|tree|jq|awk|sort|uniq|cd|export|source|set|sleep|true|for|while|until|if|elif|git (?:-C \S+ )?(?:status|diff|log|show|branch|ls-files|grep|blame|rev-parse))(?![\w-])/;
+/** Commands that only look, so that nothing is done or fixed by them. */
+export const LOOKING =
+  /^(?:sudo )?(?:e?grep|rg|ag|ls|find|fd|cat|bat|head|tail|less|sed -n|wc|which|type|command -v|test|\[|diff|cmp|pwd|stat|file|tree|du|df|jq|awk|sort|uniq|lsof|ps|ss|netstat|git (?:-C \S+ )?(?:status|diff|log|show|branch|ls-files|grep|blame|rev-parse))(?![\w-])/;
+/** The shell's own words. */
+const OF_SHELL =
+  /^(?:sudo )?(?:echo|printf|cd|export|source|set|sleep|true|for|while|until|if|elif)(?![\w-])/;
 /** Those of them that end with an error where they find nothing. */
 const SEEKING =
   /^(?:sudo )?(?:e?grep|rg|ag|which|type|command -v|test|\[|diff|cmp|jq|git (?:-C \S+ )?(?:diff|grep))(?![\w-])/;
@@ -117,7 +120,7 @@ function shapeOf(command: string): Shape {
     joint = "&&";
     if (SEEKING.test(stages.at(-1) ?? "")) shape.isSeeking = true;
     if (/^(?:for|while|until|if)\b/.test(first)) shape.isHidden = true;
-    if (LOOKING.test(first)) continue;
+    if (LOOKING.test(first) || OF_SHELL.test(first)) continue;
     work++;
     if (stages.length > 1) shape.isHidden = true;
     if (TELLING.test(first)) shape.isTold = false;
