@@ -73,6 +73,7 @@ const MAIL = "0198bbbb-0000-7000-8000-000000000007";
 const CHINESE = "eeee0000-0000-4000-8000-000000000008";
 const NUMBERED = "ffff0000-0000-4000-8000-000000000009";
 const GONE = "12340000-0000-4000-8000-00000000000a";
+const ASKING = "ffff0000-0000-4000-8000-00000000000b";
 const HELPER = "agent-a3f09c2e7b1d48567";
 
 /** Sessions of every agent with names of every kind; the later in the list, the older. */
@@ -86,6 +87,7 @@ function layNames(home: TemporaryHome): ResolveContext {
     claude(home, CHAT, "Chatting about Discord"),
     claude(home, CHINESE, "修复登录测试"),
     claude(home, NUMBERED, "Migration 12"),
+    claude(home, ASKING, "@@weekly-report: which totals were wrong?"),
     writePi(home, { id: MAIL, rows: [piHeader({ id: MAIL }), piUser({ text: "hello" })] }),
     writeCodex(home, {
       id: ROLLOUT,
@@ -145,6 +147,9 @@ const TABLE: [reference: string, expected: string][] = [
   // like a name
   ["login", LOGIN],
   ["invoices", MAIL],
+  ["weekly", REPORT],
+  ["weekly reprot", REPORT],
+  ["totals", ASKING],
   ["登录", CHINESE],
   ["fix lgoin test", LOGIN],
   ["stagin-rollout", DEPLOY],

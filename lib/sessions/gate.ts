@@ -14,7 +14,7 @@ import { projectKey } from "./project.ts";
 import { hostTitle } from "./titles.ts";
 
 /** Hands out the sessions that may be read. */
-export interface Gate {
+interface Gate {
   /** Returns whether a session with a transcript may be read; its name and project are looked up only when they matter. */
   admits(session: Session): boolean;
   /** Returns those that may be read. */

@@ -171,7 +171,7 @@ export function findNamed<T extends Pick<Referable, "names">>(reference: string,
 }
 
 /** Folds a name for comparison: case, `-`, `_` and character width do not matter. */
-export function foldName(name: string): string {
+function foldName(name: string): string {
   const plain = isAscii(name) ? name : name.normalize("NFKC");
   return plain
     .toLowerCase()
@@ -189,17 +189,22 @@ export function likeName<T extends Named>(reference: string, all: readonly T[]):
   const wanted = foldName(reference);
   const words = wanted.split(" ");
   if (wanted.length < 2) return [];
-  const folded = all.map((item) => ({ item, names: item.names.map(foldName) }));
+  const folded = all.map((item) => ({ item, names: item.names.map(ownWords) }));
   const found = folded.filter(({ names }) =>
     names.some((name) => words.every((word) => holdsWord(name, word))),
   );
   return found.length > 0 ? found.map(({ item }) => item) : mistyped(wanted, folded);
 }
 
+/** Returns a name's own words: a session that began with a question to another one mentions that one's name. */
+function ownWords(name: string): string {
+  return foldName(name.includes("@@") ? name.replace(REFERENCE, " ") : name);
+}
+
 /** Returns the most similar names by shared letters, best first. */
 export function nearest<T extends Named>(reference: string, all: readonly T[], count: number): T[] {
   const wanted = pairs(foldName(reference));
-  const score = ({ names }: T) => Math.max(0, ...names.map((name) => likeness(wanted, foldName(name))));
+  const score = ({ names }: T) => Math.max(0, ...names.map((name) => likeness(wanted, ownWords(name))));
   const scored = all.map((item) => ({ item, score: score(item) })).sort((a, b) => b.score - a.score);
   return scored.slice(0, count).map(({ item }) => item);
 }

@@ -15,7 +15,7 @@ import type { Paths } from "../config/config.ts";
 import { HOSTS } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
 
-export interface VoluteSessions {
+interface VoluteSessions {
   /** Names of sessions in a host's own places, by their id. */
   names: Map<string, string>;
   /** Ids of temporary sessions. */
