@@ -46,6 +46,11 @@ describe("a command whose exit code a pipe or a later command hides", () => {
       "failed: 1 fail",
     ],
     [
+      "bun test; du -sh dist",
+      " 1350 pass\n 1 fail\nRan 1351 tests across 61 files.\n1.2M\tdist",
+      "failed: 1 fail",
+    ],
+    [
       "mix test | tail -3",
       "14 doctests, 297 tests, 11 failures",
       "failed: 14 doctests, 297 tests, 11 failures",
