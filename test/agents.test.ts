@@ -96,6 +96,24 @@ test("whoever lists, opens or names sessions gets them through the gate: no othe
   expect(files.toSorted()).toEqual(ASKING.toSorted());
 });
 
+const EXPORT = /^export (?:async )?(?:function\*?|const|let|interface|type|class) ([\w$]+)/gm;
+
+test("lib/ exports nothing that no other file names", () => {
+  const files = ["lib", "scripts", "hooks", "bin", "test"].flatMap((folder) =>
+    (readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }) as string[])
+      .filter((file) => /\.[jt]s$/.test(file) && !file.includes("node_modules"))
+      .map((file) => ({ path: join(folder, file), text: readFileSync(join(ROOT, folder, file), "utf8") })),
+  );
+  const users = new Map<string, number>();
+  for (const { text } of files)
+    for (const name of new Set(text.match(/[\w$]+/g))) users.set(name, (users.get(name) ?? 0) + 1);
+  const unused = files
+    .filter(({ path }) => path.startsWith("lib"))
+    .flatMap(({ path, text }) => [...text.matchAll(EXPORT)].map(([, name = ""]) => ({ path, name })))
+    .filter(({ name }) => users.get(name) === 1);
+  expect(unused).toEqual([]);
+});
+
 /** Every rule of a room in biome.json must name all the rooms after it, or the order is not held. */
 test("lint keeps each room from importing the rooms after it", () => {
   const order = rooms();

@@ -87,14 +87,14 @@ interface Copy {
   isThere: boolean;
 }
 
-export interface ArchiveReport {
+interface ArchiveReport {
   made: number;
   removed: number;
   /** Sessions for which there is no room. */
   left: number;
 }
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   paths: PathsWithRules;
   settings: Settings;
   now?: Date;
@@ -336,7 +336,7 @@ function removeCopy(file: string): number {
 }
 
 /** What the archive holds. */
-export interface ArchiveState {
+interface ArchiveState {
   copies: number;
   bytes: number;
   /** Copies whose transcript is gone, and their bytes. */

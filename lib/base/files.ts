@@ -11,7 +11,6 @@ import {
   fstatSync,
   fsyncSync,
   linkSync,
-  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -247,15 +246,6 @@ export function whyUnwritable(folder: string): string | undefined {
     return bavail * bsize < TURN_BYTES ? `no space is left for ${folder}` : undefined;
   } catch {
     return undefined; // a file system that does not say
-  }
-}
-
-/** Returns whether a path is itself a file, not a link to one. */
-export function isPlainFile(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false })?.isFile() === true;
-  } catch {
-    return false;
   }
 }
 

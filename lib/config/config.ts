@@ -127,7 +127,7 @@ export function forgottenFile(config: string): string {
 }
 
 /** Returns the file that notes which rows of sessions announce secrets. */
-export function secretRowsFile(config: string): string {
+function secretRowsFile(config: string): string {
   return join(dirname(config), "secret-rows.ndjson");
 }
 

@@ -116,7 +116,7 @@ function uncounted(
   };
 }
 
-export const STORES: readonly ForgettableStore[] = [
+const STORES: readonly ForgettableStore[] = [
   store("notes", (forgetting, scope) => {
     const { ours, others } = forgetNotes(forgetting, scope);
     return { counts: { notes: ours }, keptFiles: others };

@@ -137,7 +137,7 @@ export function overlapOf(text: string, next: string): number {
 }
 
 /** A message as it was labelled in a chunk. */
-export type Labelled = Pick<Message, "line" | "who" | "text">;
+type Labelled = Pick<Message, "line" | "who" | "text">;
 
 /** Returns the messages of a labelled text by where they begin, `0:118 340:121`; what damage left of that may be anything. */
 export function splitLabelled(text: string, places: string, firstLine: number): Labelled[] {

@@ -15,7 +15,7 @@ import { forgetProgress } from "./index-state.ts";
 import { removeChunk, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
 
 /** What would be removed. */
-export interface RowsFound {
+interface RowsFound {
   chunks: number;
   vectors: number;
   /** The sessions whose files begin with rows of forgotten ones. */

@@ -5,7 +5,7 @@ import type { Paths } from "../config/config.ts";
 import { openDatabase } from "../store/sqlite.ts";
 
 /** How many sessions are known, and how many of them began at or after a time. */
-export interface KnownSessions {
+interface KnownSessions {
   count: number;
   fresh: number;
 }

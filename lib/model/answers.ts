@@ -47,7 +47,7 @@ export interface JsonRequest<T> {
   signal?: AbortSignal | undefined;
 }
 
-export interface JsonAnswer<T> {
+interface JsonAnswer<T> {
   value: T;
   model: string;
   /** Over all attempts. */

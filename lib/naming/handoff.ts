@@ -20,7 +20,7 @@ import type { Row, Said, Session } from "../transcripts/session.ts";
 import { workLine } from "./outline.ts";
 
 /** What the page is made from. */
-export interface HandedOver {
+interface HandedOver {
   session: Session;
   /** Its conversation, oldest first, without what was taken back. */
   rows: readonly Row[];

@@ -212,7 +212,7 @@ export const OVERRIDES = "settings.json";
 const BACKOFF_MS = { first: 60_000, most: 6 * 3_600_000 };
 
 /** Failed attempts in a row, and when the next one may be made. */
-export interface Backoff {
+interface Backoff {
   failures: number;
   /** Milliseconds since 1970. */
   notBefore: number;

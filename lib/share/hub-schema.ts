@@ -33,7 +33,7 @@ interface InitReport {
 }
 
 /** An append-only list; entries that were released are never edited. */
-export const HUB_MIGRATIONS: readonly string[] = [
+const HUB_MIGRATIONS: readonly string[] = [
   `
 CREATE TABLE session_memory.facts (name text PRIMARY KEY, value text NOT NULL);
 INSERT INTO session_memory.facts VALUES ('hub', gen_random_uuid()::text), ('version', '0');

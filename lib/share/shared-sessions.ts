@@ -168,7 +168,7 @@ export async function findObserved(
 }
 
 /** Returns a shared session in the shape of one whose transcript is here. */
-export function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {
+function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {
   const common = { name, cwd, startedAt, updatedAt, modifiedAt: updatedAt };
   return { id: reference, agent: agent as Agent, file: "", size: 0, ...common };
 }
