@@ -1,7 +1,7 @@
 /** Formats rows as a log, as text and as JSON: which are wanted, what is shown of them, and how many fit. */
 
 import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
-import { counted } from "../base/text.ts";
+import { counted, takeEnd, takeStart } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -174,8 +174,8 @@ export function cutInside(text: string, line: number): string {
   if (text.length <= INSIDE_MAX) return text;
   const mark = `… ${text.length} characters, --line ${line} --full to show …`;
   const rest = INSIDE_MAX - mark.length - 2;
-  const head = text.slice(0, Math.ceil(rest / 2)).replace(/[\ud800-\udbff]$/, "");
-  const tail = text.slice(-Math.floor(rest / 2)).replace(/^[\udc00-\udfff]/, "");
+  const head = takeStart(text, Math.ceil(rest / 2));
+  const tail = takeEnd(text, Math.floor(rest / 2));
   return `${head}\n${mark}\n${tail}`;
 }
 
