@@ -8,20 +8,22 @@
 import { type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
 import { compareText } from "../base/text.ts";
+import { rowOf } from "../transcripts/calls.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
+import { addRow, emptyTally, type Tally } from "../transcripts/tally.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
 import { type Advance, isMarkValid, isOfRows, markAt, markAtEnd } from "./cursors.ts";
-import { type ActivityStats, addEntry, emptyStats } from "./digest.ts";
 import type { Mark, Marks } from "./look.ts";
 
 /** The activity of one session since the viewer last looked. */
 export interface SessionActivity {
   session: Session;
-  stats: ActivityStats;
+  /** Texts and paths are as in the transcript. */
+  did: Tally;
   /** The mark just past the last row read; undefined when the file changed meanwhile and must be read again. */
   advance: Advance | undefined;
   /** Lines that could not be read. */
@@ -169,7 +171,8 @@ function read(
 ): SessionActivity {
   // A host copies rows when it creates the file, so those after a valid mark are new.
   const isCopy = offset > 0 && mark ? () => false : copiesOf({ file: session.file, head, offset, after });
-  const stats = emptyStats();
+  const did = emptyTally();
+  let lastId: string | undefined;
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // for rows without a time
   const from = { offset, line: 0 };
@@ -178,16 +181,19 @@ function read(
   for (const entry of readEntries(session.file, { rules, head, from, progress, isOver: isCut })) {
     at = entry.at ?? at;
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
-    addEntry(stats, entry);
+    const isSaid = entry.kind !== "tool" && entry.kind !== "summary";
+    // one message may come as several entries
+    addRow(did, rowOf(entry), { goesOn: isSaid && entry.id !== undefined && entry.id === lastId });
+    if (isSaid) lastId = entry.id;
   }
-  stats.latest ??= at;
+  did.latest ??= at;
   const next = markAt(session.file, progress.offset);
   const now = statSync(session.file);
   const isSame = now.ino === stat.ino && now.size >= stat.size;
   // a last line without its end is looked at again when something was added to it
   const rest = isCut?.() || stat.size === progress.offset ? {} : { passed: stat.size };
   const advance = isSame ? { id: session.id, file: session.file, mark: { ...next, ...rest } } : undefined;
-  return { session, stats, advance, skipped: progress.skipped };
+  return { session, did, advance, skipped: progress.skipped };
 }
 
 /** A turn or two, which take milliseconds to read. */

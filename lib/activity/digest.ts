@@ -1,24 +1,9 @@
-/** Counts what other sessions did, and renders the digest: a few lines within a number of characters. Pure. */
+/** Renders the digest of what other sessions did: a few lines within a number of characters. Pure. */
 
 import { counted, headed, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import type { Agent, Entry } from "../transcripts/session.ts";
-
-/** The activity of a session since the viewer last looked. Texts and paths are as in the transcript. */
-export interface ActivityStats {
-  /** User and assistant messages with text. */
-  messages: number;
-  firstUser?: string | undefined;
-  lastAssistant?: string | undefined;
-  /** The time of the last edit, by path as written. */
-  edited: Map<string, string | undefined>;
-  read: Set<string>;
-  ran: number;
-  /** The time of the newest entry. */
-  latest?: string | undefined;
-  /** The id of the last message counted: one message may come as several entries. */
-  lastId?: string | undefined;
-}
+import type { Agent } from "../transcripts/session.ts";
+import type { Tally } from "../transcripts/tally.ts";
 
 /** One session in the digest, and in its JSON. Texts are redacted and on one line. */
 export interface Activity {
@@ -52,33 +37,9 @@ const WARNING_SHARE = 0.5;
 /** `- 2 sessions: "hello"` and its line end. */
 const LINE_MIN_CHARS = 20;
 
-export function emptyStats(): ActivityStats {
-  return { messages: 0, edited: new Map(), read: new Set(), ran: 0 };
-}
-
-export function addEntry(stats: ActivityStats, entry: Entry): void {
-  if (entry.kind === "user" || entry.kind === "assistant") addMessage(stats, entry);
-  else if (entry.kind === "tool") addToolCall(stats, entry);
-  else return;
-  if (entry.at !== undefined && entry.at > (stats.latest ?? "")) stats.latest = entry.at;
-}
-
 /** Returns whether there is anything to report: words, edits or commands. Reading alone is not news. */
-export function isNews({ messages, edited, ran }: ActivityStats): boolean {
+export function isNews({ messages, edited, ran }: Tally): boolean {
   return messages > 0 || edited.size > 0 || ran > 0;
-}
-
-function addMessage(stats: ActivityStats, entry: Entry): void {
-  if (entry.id === undefined || entry.id !== stats.lastId) stats.messages++;
-  stats.lastId = entry.id;
-  if (entry.kind === "user") stats.firstUser ??= entry.text;
-  else stats.lastAssistant = entry.text;
-}
-
-function addToolCall(stats: ActivityStats, { tool, at }: Entry): void {
-  if (tool?.action === "edit") for (const path of tool.paths) stats.edited.set(path, at);
-  else if (tool?.action === "read") for (const path of tool.paths) stats.read.add(path);
-  else if (tool?.action === "run") stats.ran++;
 }
 
 /**

@@ -16,7 +16,7 @@ import { identifySession, newestCopies, projectTest } from "../sessions/sessions
 import { lastTime } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
+import type { Said, Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Advance, passing, saveCursors } from "./cursors.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
@@ -165,17 +165,17 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     sources: viewer.file === undefined ? view.recent : [viewer.file, ...view.recent],
     rules,
   });
-  const active = activities.filter(({ stats }) => isNews(stats));
+  const active = activities.filter(({ did }) => isNews(did));
   const described = view.describe(active.map(({ session }) => session));
   const own = active
-    .map((did, i) => ({ ...did, session: described[i] ?? did.session }))
+    .map((each, i) => ({ ...each, session: described[i] ?? each.session }))
     .filter(
       ({ session }) =>
         !rules.hasSession(
           rules.needsProject ? { ...session, project: session.cwd && projectKey(session.cwd) } : session,
         ),
     )
-    .map((did) => toNews(did, { now, show, rules }));
+    .map((each) => toNews(each, { now, show, rules }));
   const top = projectDirectories(viewer.cwd)[0] ?? viewer.cwd;
   const shared = (view.shared ?? [])
     .filter((news) => isNew(news, { marks, now }) && !isSharedOut(news, rules))
@@ -213,8 +213,8 @@ function isSharedOut(
 
 /** Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change. */
 function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly News[]): boolean {
-  const advances = activities.flatMap(({ session, stats, advance }) => {
-    if (!advance || isNews(stats) || stats.read.size === 0) return advance ?? [];
+  const advances = activities.flatMap(({ session, did, advance }) => {
+    if (!advance || isNews(did) || did.read.size === 0) return advance ?? [];
     const stat = statOf(session.file);
     const isWhole = stat?.size === advance.mark.offset;
     return isWhole ? passing({ found: session, stat }, view.marks) : [];
@@ -224,28 +224,28 @@ function markSeen(view: View, activities: readonly SessionActivity[], shared: re
 }
 
 function toNews(
-  { session, stats, advance }: SessionActivity,
+  { session, did, advance }: SessionActivity,
   { now, show, rules }: { now: number; show: Show; rules: Rules },
 ): News {
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
-  const latest = pastTime(stats.latest) ?? session.updatedAt;
+  const latest = pastTime(did.latest) ?? session.updatedAt;
   const here = directoryHere(session);
   const top = here === undefined ? undefined : projectDirectories(here)[0];
   const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
   const shown = (path: string) => show(within(absolute(path), [top, session.cwd]), PATH_MAX);
-  const said = (text: string | undefined) => (text === undefined ? null : show(text, TEXT_MAX));
-  const edited = [...new Set([...stats.edited.keys()].map(absolute))];
+  const said = (row: Said | undefined) => (row ? show(row.text, TEXT_MAX) : null);
+  const edited = [...new Set([...did.edited.keys()].map(absolute))];
   const activity: Activity = {
     id: session.id,
     name: show(onMachine(called ?? shortId(session.id), session), NAME_MAX),
     agent: session.agent,
     ageSeconds: secondsSince(latest, now),
-    messages: stats.messages,
-    firstUser: said(stats.firstUser),
-    lastAssistant: said(stats.lastAssistant),
+    messages: did.messages,
+    firstUser: said(did.firstUser),
+    lastAssistant: said(did.lastAssistant),
     edited: edited.map(shown),
-    read: [...new Set([...stats.read].map(shown))],
-    ran: stats.ran,
+    read: [...new Set([...did.read].map(shown))],
+    ran: did.ran,
   };
   return { activity, isNamed: called !== undefined, edited, latest, advance };
 }

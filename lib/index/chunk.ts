@@ -9,7 +9,7 @@ import { localTime, MONTHS } from "../base/time.ts";
 import { describeActs } from "../language/speech.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
 import { topicsOf } from "../language/topics.ts";
-import type { Entry, Row, Said } from "../transcripts/session.ts";
+import type { Row, Said } from "../transcripts/session.ts";
 import { contentOf, type Header } from "./chunk-text.ts";
 
 /** Messages are gathered up to this many tokens, so that a chunk is about an exchange and rarely near 500. */
@@ -57,26 +57,6 @@ interface Message {
   row: Said;
   tokens: number;
   tools: string;
-}
-
-/** A user message and everything that follows until the next one. */
-export interface Exchange {
-  entries: Entry[];
-  /** Whether a later user message has closed it. */
-  closed: boolean;
-}
-
-/** Groups entries by user message: each exchange is a user message and all that follows until the next one. */
-export function* exchanges(entries: Iterable<Entry>): Generator<Exchange> {
-  let current: Entry[] = [];
-  for (const entry of entries) {
-    if (entry.kind === "user" && current.length > 0) {
-      yield { entries: current, closed: true };
-      current = [];
-    }
-    current.push(entry);
-  }
-  if (current.length > 0) yield { entries: current, closed: false };
 }
 
 /** Returns the rows that are searchable, messages without the middle of a paste: no summaries, and nothing that is blank. */

@@ -14,9 +14,10 @@ import { hashBefore } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { SecretMemory } from "../transcripts/secret-rows.ts";
 import type { Cursor, Entry, Row, Session } from "../transcripts/session.ts";
+import { type Exchange, exchangesIn } from "../transcripts/tally.ts";
 import { entryKey, memoryOf, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
-import { type Chunk, chunkExchange, type Exchange, exchanges, searchableRows } from "./chunk.ts";
+import { type Chunk, chunkExchange, searchableRows } from "./chunk.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -111,8 +112,8 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
 /** Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed. */
 export function* runPass(input: PassInput, options: PassOptions): Generator<void, void> {
   const pass = startPass(input, options);
-  for (const exchange of exchanges(readNew(pass))) {
-    if (pass.isCut && !exchange.closed) break; // what follows was not read
+  for (const exchange of exchangesIn(readNew(pass))) {
+    if (pass.isCut && !exchange.isClosed) break; // what follows was not read
     moveTo(pass, exchange);
     if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
       savePart(pass);
@@ -203,7 +204,7 @@ function startPass(input: PassInput, options: PassOptions): Pass {
 }
 
 /** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */
-function moveTo(pass: Pass, { entries }: Exchange): void {
+function moveTo(pass: Pass, { items: entries }: Exchange<Entry>): void {
   const [first, last] = [entries[0] as Entry, entries.at(-1) as Entry];
   const { skippedBefore } = pass;
   if (first.line !== pass.lastLine) {
@@ -215,7 +216,7 @@ function moveTo(pass: Pass, { entries }: Exchange): void {
   pass.lastLine = last.line;
 }
 
-function takeExchange(pass: Pass, { entries: all }: Exchange): void {
+function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
   const { store, state, isNew, lastLine, head, session, settings, rules } = pass;
   const { line, nth } = all[0] as Entry;
   const entries = claimRows(store, all, state);

@@ -6,9 +6,9 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
-import { isEdit } from "../transcripts/log.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Row } from "../transcripts/session.ts";
+import { exchangesIn, tally } from "../transcripts/tally.ts";
 
 interface OutlineOptions {
   /** IANA name. */
@@ -33,7 +33,10 @@ const COUNT_CHARS = 80;
 
 /** Returns the lines of an outline, oldest first; of a long session the oldest sections, or the newest, are counted only. */
 export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
-  const sections = sectionsOf(rows);
+  const sections = Array.from(
+    exchangesIn(rows, ({ who }) => who === "user" || who === "summary"),
+    ({ items }) => items,
+  );
   const lines = sections.map((section) => sectionLines(section, options));
   const room = options.maxChars;
   if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= room) return lines.flat();
@@ -54,16 +57,6 @@ export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
   const from = lines.findLastIndex(isTooLong) + 1;
   const end = from < lines.length ? `-${lineOf(from) - 1}` : " and on";
   return [remark(from, `before: lines ${lineOf(0)}${end}`), ...lines.slice(from).flat()];
-}
-
-/** Parts rows before each user message and compaction. */
-function sectionsOf(rows: readonly Row[]): Row[][] {
-  const sections: Row[][] = [];
-  for (const row of rows) {
-    if (row.who === "user" || row.who === "summary" || sections.length === 0) sections.push([row]);
-    else sections.at(-1)?.push(row);
-  }
-  return sections;
 }
 
 function sectionLines(
@@ -102,22 +95,13 @@ interface WorkOptions {
 
 /** Lists the files edited, the commands that failed and the commits, on one line. */
 export function workLine(rows: readonly Row[], { cwd, chars, files, each }: WorkOptions): string {
-  const edited = new Set<string>();
-  const failed = new Set<string>();
-  const commits: string[] = [];
-  let ran = 0;
-  for (const row of rows) {
-    if (row.who !== "tool") continue;
-    const { kind, outcome, target } = row;
-    if (isEdit(row) && outcome !== "failed" && outcome !== "rejected") {
-      for (const path of row.paths) edited.add(shownPath(path, cwd));
-    }
-    if (kind !== "command") continue;
-    const { verdict } = judgeCommand(row);
-    if (verdict !== "stopped") ran++;
-    if (verdict === "failed") failed.add(oneLine(target, PART_CHARS));
-    for (const subject of commitsOf(row)) commits.push(oneLine(subject, PART_CHARS));
-  }
+  const done = tally(rows);
+  const { ran } = done;
+  const edited = new Set([...done.edited.keys()].map((path) => shownPath(path, cwd)));
+  const commands = rows.filter((row) => row.who === "tool").filter(({ kind }) => kind === "command");
+  const failing = commands.filter((row) => judgeCommand(row).verdict === "failed");
+  const failed = new Set(failing.map(({ target }) => oneLine(target, PART_CHARS)));
+  const commits = commands.flatMap(commitsOf).map((subject) => oneLine(subject, PART_CHARS));
   const parts = [
     ...(edited.size > 0 ? [`edited ${listed([...edited], files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),

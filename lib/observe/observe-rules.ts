@@ -18,9 +18,10 @@ import {
 import { contentWords } from "../language/words.ts";
 import { rowsOf } from "../transcripts/calls.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
-import { isEdit } from "../transcripts/log.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Done, Entry, Row, Said } from "../transcripts/session.ts";
+import { exchangesIn } from "../transcripts/tally.ts";
+import { isChange } from "../transcripts/tool-call.ts";
 import {
   COMMITTED,
   DONE,
@@ -56,7 +57,7 @@ export function observeByRule(entries: readonly Entry[], { memory, clean, earlie
   const drafts: Draft[] = [];
   let answer = earlier ?? (memory.coversTo > 0 ? "" : undefined);
   let isFailing = false;
-  for (const part of parts(entries)) {
+  for (const { items: part } of exchangesIn(entries)) {
     const [prompt] = part;
     if (prompt?.kind === "user") {
       const said = promptDrafts(prompt, { answer, clean });
@@ -90,16 +91,6 @@ export function observePrompt(prompt: Entry, entries: readonly Entry[], clean: C
 /** Returns the last that an assistant said. */
 export function lastWords(entries: readonly Entry[]): string | undefined {
   return entries.findLast(({ kind }) => kind === "assistant")?.text;
-}
-
-/** Splits entries before each user message; the first part continues what was asked for before. */
-function parts(entries: readonly Entry[]): Entry[][] {
-  const found: Entry[][] = [[]];
-  for (const entry of entries) {
-    if (entry.kind === "user") found.push([entry]);
-    else found.at(-1)?.push(entry);
-  }
-  return found;
 }
 
 interface Before {
@@ -207,7 +198,7 @@ function workNotes(entries: readonly Entry[], clean: Clean): Work {
     if (row.who === "assistant") causes.push(...statedCause(row, clean));
     if (row.who !== "tool") continue;
     const { kind, target, paths } = row;
-    if (isEdit(row) && paths.length > 0) {
+    if (isChange(row) && paths.length > 0) {
       const names = paths.map((path) => clean(path.split(/[\\/]/).at(-1) || path));
       for (const name of names) edited.add(name);
       lastEdit = row;

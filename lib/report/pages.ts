@@ -8,9 +8,11 @@ import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import { hostName } from "../transcripts/hosts.ts";
-import { callText, cutInside, insideOf, isEdit, outcomeWord } from "../transcripts/log.ts";
+import { callText, cutInside, insideOf, outcomeWord } from "../transcripts/log.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Done, Row, Said, Session } from "../transcripts/session.ts";
+import { type Tally, tally } from "../transcripts/tally.ts";
+import { isChange } from "../transcripts/tool-call.ts";
 import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 
 /** What a page is made of. */
@@ -34,7 +36,7 @@ export interface PageStyle {
 }
 
 /** What the overview says of a session. */
-interface PageFacts {
+interface PageFacts extends Pick<Tally, "messages" | "calls" | "edited"> {
   title: string;
   description: string;
   project: string;
@@ -42,10 +44,6 @@ interface PageFacts {
   /** ISO; the first and the last dated step. */
   from: string | undefined;
   to: string;
-  messages: number;
-  calls: number;
-  /** Files edited, in their order, with the line of the last edit. */
-  edited: Map<string, number>;
 }
 
 const TITLE_CHARS = 160; // as a tool call in the reader
@@ -60,12 +58,7 @@ export function sessionFacts(
   { rules }: Pick<PageStyle, "rules">,
 ): PageFacts {
   const shown = shownBy(rules);
-  const edited = new Map<string, number>();
-  for (const row of rows) {
-    if (row.who !== "tool" || !isEdit(row) || row.outcome !== "done") continue;
-    for (const path of row.paths) edited.set(path, row.line);
-  }
-  const count = (isCounted: (who: Row["who"]) => boolean) => rows.filter(({ who }) => isCounted(who)).length;
+  const { messages, calls, edited } = tally(rows);
   const title = oneLine(shown(session.name) || shown(meta?.name) || shown(session.id), TITLE_CHARS);
   const description = shown(meta?.description);
   return {
@@ -75,8 +68,8 @@ export function sessionFacts(
     agent: hostName(session.agent),
     from: session.startedAt ?? rows.find(({ at }) => at)?.at,
     to: session.updatedAt,
-    messages: count((who) => who === "user" || who === "assistant"),
-    calls: count((who) => who === "tool"),
+    messages,
+    calls,
     edited,
   };
 }
@@ -149,7 +142,7 @@ function headerHtml(
 }
 
 function editedHtml({ edited, project }: PageFacts): Html {
-  const items = [...edited].map(([path, line]) => {
+  const items = [...edited].map(([path, { line }]) => {
     const shown = path.startsWith(`${project}/`) ? path.slice(project.length + 1) : path;
     return `<li>${escapeHtml(shown)} ${placeHtml(line)}</li>`;
   });
@@ -236,7 +229,7 @@ function doneHtml(row: Done, mark: Html, place: Html): Html {
   const { input, result } = insideOf(row);
   const called = cutInside(input, row.line);
   const inside = [
-    isEdit(row) ? diffHtml(called) : escapeHtml(called),
+    isChange(row) ? diffHtml(called) : escapeHtml(called),
     escapeHtml(cutInside(result, row.line)),
   ]
     .filter((html) => html.trim() !== "")

@@ -3,7 +3,7 @@
 import type { Stored } from "../index/stored-rows.ts";
 import { errorWords, sameLine } from "../transcripts/error-lines.ts";
 import type { Done } from "../transcripts/session.ts";
-import { onlyChanges } from "../transcripts/tool-call.ts";
+import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import {
   commandKey,
   commandsIn,
@@ -179,10 +179,6 @@ export function commandOrTarget({ input, target }: Done): string {
 
 export function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
-}
-
-export function isChange({ kind }: Done): boolean {
-  return kind === "edit" || kind === "write";
 }
 
 /** Returns the deeds between two lines that may have changed something. */

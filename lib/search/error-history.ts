@@ -5,9 +5,9 @@ import { readDone, type Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import { errorLines, errorWords, outputLines, sameLine } from "../transcripts/error-lines.ts";
 import type { Done } from "../transcripts/session.ts";
-import { onlyChanges } from "../transcripts/tool-call.ts";
+import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, isLooking } from "./commands.ts";
-import { changeAround, type Ending, findEnding, isChange, rankSteps, stepsBetween } from "./endings.ts";
+import { changeAround, type Ending, findEnding, rankSteps, stepsBetween } from "./endings.ts";
 import {
   deedRow,
   type Find,

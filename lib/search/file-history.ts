@@ -4,7 +4,7 @@ import { isAbsolute, join, normalize as normalizePosix, relative } from "node:pa
 import type { Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import type { Done } from "../transcripts/session.ts";
-import { onlyChanges } from "../transcripts/tool-call.ts";
+import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import { shellParts, shellWords } from "./commands.ts";
 import {
   deedRow,
@@ -156,8 +156,7 @@ function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Fi
 function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): Row[] {
   const before = { from: deed.line - REASON_LINES, to: deed.line - 1 };
   const reason = messagesWithin(store, session.number, before).at(-1);
-  const isChange = deed.kind === "edit" || deed.kind === "write";
-  const text = isChange ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
+  const text = isChange(deed) ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
   const row = deedRow(deed, { text, cwd: session.cwd, clean });
   return reason ? [{ ...reason, text: clean(reason.text) }, row] : [row];
 }

@@ -17,9 +17,11 @@ import { gist, replyOf } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
 import { commitsOf } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
+import { tally } from "../transcripts/tally.ts";
+import { isChange } from "../transcripts/tool-call.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";
-import { commandOrTarget, isChange } from "./endings.ts";
+import { commandOrTarget } from "./endings.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
 import { deedRow, type Find, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
@@ -261,10 +263,9 @@ function doneRow(deed: Done, style: RowStyle): Row {
 }
 
 function summaryOf(messages: number, deeds: readonly Done[]): string {
-  const edited = new Set(deeds.filter(isChange).map(({ target }) => target)).size;
-  const ran = deeds.filter(({ kind, outcome }) => kind === "command" && outcome !== "rejected").length;
+  const { edited, ran } = tally(deeds);
   const done = [
-    edited > 0 ? `edited ${counted(edited, "file")}` : "",
+    edited.size > 0 ? `edited ${counted(edited.size, "file")}` : "",
     ran > 0 ? `ran ${counted(ran, "command")}` : "",
   ];
   return [counted(messages, "message"), ...done].filter(Boolean).join(", ");

@@ -7,6 +7,7 @@ import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import type { Done, Said } from "../transcripts/session.ts";
+import { isOfFiles } from "../transcripts/tool-call.ts";
 import { type ChunkRow, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
 /** Redacts what was stored under older rules. */
@@ -135,8 +136,6 @@ function shortenExchange(chunks: readonly ChunkRow[]): string {
 
 const TARGET_MAX = 90;
 const COMMAND_MAX = 200;
-/** Kinds of deeds whose successful results say nothing. */
-const PLAIN_DONE: ReadonlySet<string> = new Set(["edit", "write", "read", "search"]);
 
 /** Returns the text of a deed by which it was found. */
 export function deedText({ target, input, result }: Stored<Done>): string {
@@ -160,7 +159,8 @@ export function deedRowsOf(
     const said =
       kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
     const call = { line, who, tool: `${head}${failed}`, text: clean(said).trimStart() };
-    const isInformative = result !== "" && !(outcome === "done" && PLAIN_DONE.has(kind));
+    // what files held says nothing of the work
+    const isInformative = result !== "" && !(outcome === "done" && isOfFiles(deed));
     if (!isInformative) return [call];
     const tool = `${clean(`[${deed.tool} output]`)}${failed}`;
     return [

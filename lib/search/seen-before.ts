@@ -9,6 +9,7 @@ import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Done } from "../transcripts/session.ts";
+import { isChange } from "../transcripts/tool-call.ts";
 import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
 import {
   baseName,
@@ -19,7 +20,6 @@ import {
   failingPart,
   findEnding,
   hasOwnCode,
-  isChange,
   operandsOf,
   programNamedIn,
   rankSteps,

@@ -25,7 +25,8 @@ import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
-import type { CallKind, Done, Outcome, Row, Said } from "../transcripts/session.ts";
+import type { Done, Outcome, Row, Said } from "../transcripts/session.ts";
+import { CALL_KINDS } from "../transcripts/tool-call.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
 import { emptyShared, heldSize, type SharedSession, WEIGHT_BYTES } from "./replica.ts";
@@ -142,7 +143,6 @@ function toChunk(row: HubRow, { updatedAt }: SharedSession, { text, line }: Clea
   return { chunk, exchangeLine: count(body.exchange), hash, deeds };
 }
 
-const KINDS: readonly CallKind[] = ["command", "edit", "write", "read", "search", "fetch"];
 const OUTCOMES: readonly Outcome[] = ["done", "failed", "rejected", "running"];
 
 /** Returns a deed of the hub, checked and cleaned. */
@@ -155,7 +155,7 @@ function toDeed(
     ...{ line: count(line), nth, who: "tool" },
     resultLine: typeof resultLine === "number" ? count(resultLine) : undefined,
     at: timeOf(at, updatedAt),
-    kind: KINDS.find((known) => known === kind) ?? "other",
+    kind: CALL_KINDS.find((known) => known === kind) ?? "other",
     tool: oneLine(tool),
     target: text(target).replaceAll("\n", " "),
     paths: listIn(paths, PATHS_MAX).map((path) => text(path).replaceAll("\n", " ")),

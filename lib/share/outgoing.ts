@@ -20,7 +20,8 @@ import type { Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { folderNames } from "../transcripts/hosts.ts";
 import { type Exclusion, readExclusion, readRules } from "../transcripts/rules.ts";
-import type { Agent, CallKind, Done } from "../transcripts/session.ts";
+import type { Agent, Done } from "../transcripts/session.ts";
+import { isOfFiles } from "../transcripts/tool-call.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
 import { hubId, keyOf, ofHub, ownMachine, type SessionKey, sharedProject } from "./share-state.ts";
@@ -59,7 +60,6 @@ const NAME_MAX = 200; // readers take no more
 const FOLDER_MAX = 4096; // the hub takes no more
 /** The most tags of a session and topics of a chunk; readers take no more. */
 const TEXTS_MAX = 100;
-const FILE_KINDS = new Set<CallKind>(["edit", "write", "read", "search"]);
 
 /** Decides how a text is sent, and which are not. */
 interface Sending {
@@ -229,7 +229,7 @@ function deedsByChunk(
 
 function toShared(deed: Stored<Done>, { clean }: Sending) {
   const { line, resultLine = null, at, kind, outcome } = deed;
-  const isFile = FILE_KINDS.has(kind);
+  const isFile = isOfFiles(deed);
   const placed = (path: string) => withoutFolders(clean(path));
   const files = isFile ? [deed.target, ...deed.paths].filter((path) => path.startsWith("/")) : [];
   // the arguments repeat the path

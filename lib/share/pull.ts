@@ -19,8 +19,8 @@ import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { type Exclusion, expandHome } from "../transcripts/rules.ts";
-import type { ToolAction } from "../transcripts/session.ts";
-import { toolAction } from "../transcripts/tool-call.ts";
+import type { Said } from "../transcripts/session.ts";
+import { tally } from "../transcripts/tally.ts";
 import type { Hub } from "./hub.ts";
 import { countSizes, fetchSessions, type ListedSession, noteSize, toListed } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
@@ -353,26 +353,20 @@ export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Da
 
 function newsOf(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
   const rows = sharedRows(replica, String(row.stored_id));
-  const recent = rows.filter(({ at = "" }) => at > since);
-  const said = recent.filter((each) => each.who !== "tool");
-  const latest = recent.reduce((last, { at = "" }) => (at > last ? at : last), "");
-  if (latest === "") return undefined;
-  const done = recent.filter((each) => each.who === "tool");
-  const paths = (action: ToolAction) => [
-    ...new Set(done.filter(({ tool }) => toolAction(tool) === action).flatMap((call) => call.paths)),
-  ];
-  const text = (found: string | undefined) => found?.slice(0, TEXT_MAX) ?? null;
+  const recent = tally(rows.filter(({ at = "" }) => at > since));
+  if (recent.latest === undefined) return undefined;
+  const text = (found: Said | undefined) => found?.text.slice(0, TEXT_MAX) ?? null;
   return {
     id: String(row.stored_id),
     name: row.name === null ? null : String(row.name),
     agent: String(row.agent),
     project: String(row.project),
-    latest,
-    messages: rows.filter(({ who }) => who !== "tool").length,
-    firstUser: text(said.find(({ who }) => who === "user")?.text),
-    lastAssistant: text(said.findLast(({ who }) => who === "assistant")?.text),
-    edited: paths("edit"),
-    read: paths("read"),
-    ran: done.filter(({ kind }) => kind === "command").length,
+    latest: recent.latest,
+    messages: tally(rows).messages,
+    firstUser: text(recent.firstUser),
+    lastAssistant: text(recent.lastAssistant),
+    edited: [...recent.edited.keys()],
+    read: [...recent.read],
+    ran: recent.ran,
   };
 }

@@ -186,8 +186,13 @@ export function rowsOf(entries: readonly Entry[]): Row[] {
   const results = resultsByCall(entries);
   return entries.flatMap((entry): Row[] => {
     if (entry.kind === "result") return [];
-    return [entry.tool ? doneRow(entry, entry.tool, results.get(entry)) : saidRow(entry)];
+    return [rowOf(entry, results.get(entry))];
   });
+}
+
+/** Returns the row of what was said, or of a call with its result. */
+export function rowOf(entry: Entry, result?: Entry): Row {
+  return entry.tool ? doneRow(entry, entry.tool, result) : saidRow(entry);
 }
 
 /** Returns the last result of each call: hosts use an id again, so it is that of the call before it. */

@@ -6,7 +6,7 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Done, Row, Said } from "./session.ts";
-import { countChanges, toolAction } from "./tool-call.ts";
+import { countChanges, isChange, toolAction } from "./tool-call.ts";
 
 /** Rows shown before and after a line that is asked for alone. */
 export const AROUND = 10;
@@ -80,15 +80,10 @@ export function callText({ tool, target }: Pick<Done, "tool" | "target">): strin
 export function outcomeWord(row: Done): string {
   const { outcome } = row;
   if (outcome === "failed" || outcome === "rejected" || outcome === "running") return outcome;
-  if (!isEdit(row)) return "";
+  if (!isChange(row)) return "";
   const { added, removed } = countChanges(readChange(row));
   if (added + removed === 0) return "";
   return removed === 0 ? `+${added}` : `+${added} -${removed}`;
-}
-
-/** Returns whether a call changes a file. */
-export function isEdit({ kind }: Pick<Done, "kind">): boolean {
-  return kind === "edit" || kind === "write";
 }
 
 /** Returns the diff of an edit, or a written file as one. */
@@ -103,7 +98,7 @@ export function insideOf(row: Done): { input: string; result: string } {
   const { kind, outcome, target, patch } = row;
   const input = (kind === "edit" ? patch : undefined) ?? (row.input || target);
   // Hosts answer an edit with a copy of the file.
-  const isCopy = isEdit(row) && outcome !== "failed" && outcome !== "rejected";
+  const isCopy = isChange(row) && outcome !== "failed" && outcome !== "rejected";
   return { input, result: isCopy ? "" : row.result.trim() };
 }
 
@@ -160,7 +155,7 @@ function insideParts(row: Done, { full }: LogStyle): Part[] {
   const texts = [row.kind === "command" ? `$ ${input}` : input, result]
     .filter((text) => text.trim() !== "" && text !== "$ ")
     .map(shown);
-  if (!isEdit(row)) return texts.map((text) => `\n  ${text}`);
+  if (!isChange(row)) return texts.map((text) => `\n  ${text}`);
   return texts.flatMap((text) => text.split("\n  ").flatMap((each) => ["\n  ", changed(each)]));
 }
 

@@ -35,8 +35,7 @@ export function outcomeOf(result: Pick<Entry, "text" | "isError" | "state"> | un
 
 /** Returns what came of a command. */
 export function judgeCommand({ target, input, outcome, result }: Call): Judgement {
-  if (outcome === "rejected" || (outcome === "unknown" && BROKEN_OFF.test(result)))
-    return { verdict: "stopped" };
+  if (wasStopped({ outcome, result })) return { verdict: "stopped" };
   if (outcome === "unknown" || outcome === "running") return { verdict: "ran" };
   const shape = shapeOf((input || target).slice(0, READ.command));
   const said = shape.isTold ? lastWord(result) : undefined;
@@ -45,6 +44,11 @@ export function judgeCommand({ target, input, outcome, result }: Call): Judgemen
     return { verdict: "failed", why: said?.why, isLooking: !shape.hasWork };
   if (outcome === "done" && !shape.isHidden) return { verdict: "passed" };
   return said ?? { verdict: "ran" };
+}
+
+/** Returns whether a call was turned down before it began, or broken off. */
+export function wasStopped({ outcome, result }: Pick<Done, "outcome" | "result">): boolean {
+  return outcome === "rejected" || (outcome === "unknown" && BROKEN_OFF.test(result));
 }
 
 /** Returns the exit code that hosts write into a failing command's output; 1 where it is not there. */

@@ -276,7 +276,7 @@ const LOCK_WAIT_MS = 10_000; // a writer appends one line
 
 /** Adds rows under the entry of `exclude` that keeps them out. */
 export async function keepForgottenRows(file: string, entry: string, rows: Iterable<RowId>): Promise<void> {
-  const keys = new Set([...rows].flatMap((row) => rowKey(row) ?? []));
+  const keys = new Set([...rows].flatMap((row) => forgottenKey(row) ?? []));
   if (keys.size > 0) await change(file, (present) => [...present, { entry, rows: [...keys] }]);
 }
 
@@ -321,12 +321,20 @@ function forgottenTest(file: string | undefined): ((entry: RowId) => boolean) | 
   if (forgottenRows?.file !== file || forgottenRows.state !== state)
     forgottenRows = { file, state, rows: new Set(read(file).flatMap(({ rows }) => rows)) };
   const { rows } = forgottenRows;
-  return (entry) => rows.has(rowKey(entry) ?? "");
+  return (entry) => rows.has(forgottenKey(entry) ?? "");
 }
 
 type RowId = Pick<Entry, "id" | "at">;
 
-/** Short ids (pi's eight digits) are unique within a file only; with their time they are everywhere. */
-function rowKey({ id, at = "" }: RowId): string | undefined {
-  return id === undefined ? undefined : shortHash(id.length >= 32 ? id : `${id}@${at}`).toString(36);
+function forgottenKey(row: RowId): string | undefined {
+  const key = rowKey(row);
+  return key === undefined ? undefined : shortHash(key).toString(36);
+}
+
+/**
+ * Returns a key that every copy of a row shares, as forks make them; undefined where the host gives rows no id. Short ids (pi's
+ * eight digits) are unique within a file only; with their time they are everywhere.
+ */
+export function rowKey({ id, at = "" }: RowId): string | undefined {
+  return id === undefined || id.length >= 32 ? id : `${id}@${at}`;
 }

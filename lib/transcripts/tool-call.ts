@@ -1,7 +1,7 @@
 /** Reads what a tool call does and to what, and its whole input as text: a command, a diff, a written file, the arguments. */
 
 import { arrayOf, isRecord, type JsonRecord, jsonOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import type { CallKind, ToolAction, ToolCall } from "./session.ts";
+import type { CallKind, Done, ToolAction, ToolCall } from "./session.ts";
 
 const PATH_ARGUMENTS = ["file_path", "filePath", "absolute_path", "path", "notebook_path"];
 /** For a search, what is looked for comes before where. */
@@ -86,6 +86,27 @@ const FETCHES = /^(?:web_?fetch|fetch(?:_\w+)?|open_url|read_url)$/i;
 const BEFORE = ["old_string", "oldText", "old_str", "oldString"];
 const AFTER = ["new_string", "newText", "new_str", "new_source", "newString"];
 const CONTENT = ["content", "file_text", "contents"];
+
+/** Every kind of a call. */
+export const CALL_KINDS: readonly CallKind[] = [
+  "command",
+  "edit",
+  "write",
+  "read",
+  "search",
+  "fetch",
+  "other",
+];
+
+/** Returns whether a call changes a file. */
+export function isChange({ kind }: Pick<Done, "kind">): boolean {
+  return kind === "edit" || kind === "write";
+}
+
+/** Returns whether a call is about files: its target is a path, and its result, where it went well, what they hold. */
+export function isOfFiles({ kind }: Pick<Done, "kind">): boolean {
+  return isChange({ kind }) || kind === "read" || kind === "search";
+}
 
 /** Returns the kind of a call. */
 export function callKind(name: string, action: ToolAction): CallKind {

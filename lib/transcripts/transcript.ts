@@ -24,7 +24,7 @@ import {
   withFile,
 } from "./jsonl.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
-import { entryFilter, type Rules } from "./rules.ts";
+import { entryFilter, type Rules, rowKey } from "./rules.ts";
 import { type SecretMemory, secretMemory } from "./secret-rows.ts";
 import type { Cursor, Entry, Row } from "./session.ts";
 
@@ -133,12 +133,12 @@ export function sessionCleaner(file: string | undefined, rules: Rules): (text: s
   return (text) => memory.clean(text, { rows: [] });
 }
 
-/** Returns a key that every copy of a row shares, as forks make them; undefined when the host gives rows no id. */
+/** Returns an entry's key among all sessions; of one without a time its text stands for that. */
 export function entryKey(entry: Entry): string | undefined {
-  if (entry.id === undefined) return undefined;
-  if (entry.id.length >= 32) return entry.id;
-  // Short ids (pi's eight digits) are unique within a file only: their time makes them so everywhere, else their text.
-  return `${entry.id}@${entry.at ?? shortHash(entry.text)}`;
+  const { id, at } = entry;
+  return id === undefined || at !== undefined
+    ? rowKey(entry)
+    : rowKey({ id, at: `${shortHash(entry.text)}` });
 }
 
 interface Before {

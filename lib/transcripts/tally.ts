@@ -1,0 +1,83 @@
+/** Counts what was said and done in rows, and parts rows into exchanges: what digests, outlines, pages and searches say of them. */
+
+import { wasStopped } from "./outcome.ts";
+import type { Done, Entry, Row, Said } from "./session.ts";
+import { isChange } from "./tool-call.ts";
+
+/** What was said and done in some rows. */
+export interface Tally {
+  /** Of the user and the assistant. */
+  messages: number;
+  /** What the user said first, and the assistant last. */
+  firstUser?: Said;
+  lastAssistant?: Said;
+  /** Tool calls of every kind. */
+  calls: number;
+  /** The last call that changed a file, by the file's path as written. */
+  edited: Map<string, Done>;
+  read: Set<string>;
+  /** Commands that were begun. */
+  ran: number;
+  /** The time of the newest row. */
+  latest?: string;
+}
+
+/** Counts rows; calls without their results count as done. */
+export function tally(rows: Iterable<Row>): Tally {
+  const sum = emptyTally();
+  for (const row of rows) addRow(sum, row);
+  return sum;
+}
+
+export function emptyTally(): Tally {
+  return { messages: 0, calls: 0, edited: new Map(), read: new Set(), ran: 0 };
+}
+
+/** Adds a row, which may go on with the message of the row before it. */
+export function addRow(sum: Tally, row: Row, { goesOn = false } = {}): void {
+  if (row.who === "summary") return;
+  if (row.who === "tool") addDone(sum, row);
+  else addSaid(sum, row, goesOn);
+  if (row.at !== undefined && row.at > (sum.latest ?? "")) sum.latest = row.at;
+}
+
+function addSaid(sum: Tally, row: Said, goesOn: boolean): void {
+  if (!goesOn) sum.messages++;
+  if (row.who === "user") sum.firstUser ??= row;
+  else sum.lastAssistant = row;
+}
+
+function addDone(sum: Tally, row: Done): void {
+  sum.calls++;
+  if (row.kind === "command" && !wasStopped(row)) sum.ran++;
+  if (row.outcome === "failed" || row.outcome === "rejected") return;
+  if (isChange(row)) for (const path of row.paths) sum.edited.set(path, row);
+  else if (row.kind === "read") for (const path of row.paths) sum.read.add(path);
+}
+
+/** A user's message and all that follows until the next one. */
+export interface Exchange<T> {
+  items: T[];
+  /** Whether a later user's message has closed it. */
+  isClosed: boolean;
+}
+
+/** Parts rows or entries before each of a user's messages, or before whatever else begins a part. */
+export function* exchangesIn<T extends Row | Entry>(
+  items: Iterable<T>,
+  isFirst: (item: T) => boolean = isPrompt,
+): Generator<Exchange<T>> {
+  let current: T[] = [];
+  for (const item of items) {
+    if (isFirst(item) && current.length > 0) {
+      yield { items: current, isClosed: true };
+      current = [];
+    }
+    current.push(item);
+  }
+  if (current.length > 0) yield { items: current, isClosed: false };
+}
+
+function isPrompt(item: Row | Entry): boolean {
+  return ("who" in item ? item.who : item.kind) === "user";
+}
