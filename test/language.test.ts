@@ -1,12 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { describeActs, isDecision, isRule } from "../lib/language/speech.ts";
+import { readMeaning } from "../lib/language/meaning.ts";
+import { isDecision, isRule } from "../lib/language/speech.ts";
 import { readTimeAsked, readTimeCues } from "../lib/language/times.ts";
-import { topicsOf } from "../lib/language/topics.ts";
 
 /** Which of the texts a check holds for. */
 const holding = (texts: readonly string[], check: (text: string) => boolean) => texts.filter(check);
 
-describe("topicsOf()", () => {
+/** Returns the topics of a text. */
+const topicsOf = (text: string) => readMeaning(text).topics;
+
+describe("readMeaning()", () => {
   test("names up to three topics, most mentioned first, whatever form their words have", () => {
     expect(topicsOf("The tests fail: a mocked unittest fixture raises an error")).toEqual([
       "testing",
@@ -18,35 +21,45 @@ describe("topicsOf()", () => {
       ),
     ).toEqual(["git", "database", "deployment"]);
     expect(topicsOf("2tests, not a1test, testimony, logical, cities or apiary")).toEqual(["testing"]);
+    expect(topicsOf("Ошибка в DATENBANK, snake_test_case")).toEqual(["debugging", "database", "testing"]);
   });
 
-  test("falls back to the three words that tell most, and to a word for nothing at all", () => {
-    const text =
-      "User: the turnstile counts twice\nAssistant: Each turnstile sees the barrier; a kaleidoscope of causes.";
-    expect(topicsOf(text)).toEqual(["turnstile", "kaleidoscope", "barrier"]);
-    expect(topicsOf("ok")).toEqual(["conversation"]);
+  test("names no topic where no word is known", () => {
+    expect(topicsOf("User: the turnstile counts twice\nAssistant: Each sees the barrier.")).toEqual([]);
+    expect(topicsOf("")).toEqual([]);
   });
-});
 
-describe("describeActs()", () => {
   test("tells decisions in several languages, and does not take every sentence for one", () => {
     const decisions = [
       "We decided to keep WAL.",
       "Let's use Postgres for that.",
+      "let’s not",
       "ok, going with the second layout",
+      "The decision: WAL",
       "Wir haben uns für WAL entschieden.",
       "On a choisi la deuxième solution",
       "Decidimos usar la otra tabla",
       "Вчера РЕШИЛИ использовать журнал",
       "我们决定使用预写日志",
     ];
-    const others = ["Go to the next page", "What does the reader do?", "we use it", "letter from the boss"];
-    expect(holding([...decisions, ...others], (text) => describeActs(text).hasDecision)).toEqual(decisions);
+    const others = [
+      "Go to the next page",
+      "What does the reader do?",
+      "we use it",
+      "letter from the boss",
+      "undecided",
+      "instead often",
+    ];
+    expect(holding([...decisions, ...others], (text) => readMeaning(text).hasDecision)).toEqual(decisions);
   });
 
-  test("tells both of one text, in whatever case", () => {
+  test("tells topics and both acts of one text, in whatever case", () => {
     const text = "Todo: the LAYOUT.\nInstead of flex, we need to use a grid; DECIDED";
-    expect(describeActs(text)).toEqual({ hasDecision: true, hasAction: true });
+    expect(readMeaning(text)).toEqual({
+      topics: ["planning", "frontend"],
+      hasDecision: true,
+      hasAction: true,
+    });
   });
 
   test("tells what is left to do", () => {
@@ -57,9 +70,10 @@ describe("describeActs()", () => {
       "- [ ] write docs",
       "Es gibt noch zu tun",
       "надо проверить",
+      "忘れずに",
     ];
-    const done = ["All green.", "the next page", "needle in a haystack"];
-    expect(holding([...open, ...done], (text) => describeActs(text).hasAction)).toEqual(open);
+    const done = ["All green.", "the next page", "needle in a haystack", "mustard"];
+    expect(holding([...open, ...done], (text) => readMeaning(text).hasAction)).toEqual(open);
   });
 });
 

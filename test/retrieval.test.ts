@@ -261,7 +261,7 @@ function randomFilter(random: Random, all: readonly Plain[]): ChunkFilter {
     after: maybe(random.pick(all).timestamp),
     before: maybe(random.pick(all).timestamp),
     speaker: maybe(random.pick(["user", "assistant"] as const)),
-    topics: maybe([random.pick(some.topics).toUpperCase()]),
+    topics: maybe([random.pick([...some.topics, "no topic"]).toUpperCase()]),
     hasDecision: maybe(random.chance(0.5)),
     hasAction: maybe(random.chance(0.5)),
     session: maybe(some.session),

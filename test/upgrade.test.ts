@@ -69,3 +69,31 @@ test("an upgrade keeps all that was said and done in a session whose transcript 
   const { results } = JSON.parse(await home.ok("search", "brass sextant room", "--json"));
   expect([results[0].session_id, results[0].source_gone]).toEqual([GONE, true]);
 });
+
+test("keys that once depended on topics are renamed, so that other topics ask for no vector and no topic anew", async () => {
+  using home = oldHome();
+  await home.ok("embed", "--topics", "--quiet");
+  const db = openDatabase(home.paths.database);
+  // as version 4 left it: every key another one, topics where no word is known, vectors that no chunk has
+  db.exec(`
+    UPDATE topic_cache SET content_hash = CAST(substr(content_hash, 9) || substr(content_hash, 1, 8) AS BLOB);
+    UPDATE chunks SET content_hash = CAST(substr(content_hash, 9) || substr(content_hash, 1, 8) AS BLOB),
+      topic_tags = '["drawer"]';
+    DELETE FROM topic_cache WHERE content_hash = (SELECT content_hash FROM chunks ORDER BY id DESC LIMIT 1);
+    INSERT OR IGNORE INTO vector_cache SELECT content_hash, embedder, embedding FROM chunks;
+    UPDATE chunks SET embedder = NULL, embedding = NULL WHERE id % 2;
+    PRAGMA user_version = 4`);
+  db.close();
+  server.requests.length = 0;
+  const { vectors } = JSON.parse(await home.ok("embed", "--json", "--quiet"));
+  expect([vectors.embedded, vectors.left, server.requests]).toEqual([vectors.reused, 0, []]);
+  const renamed = openDatabase(home.paths.database);
+  const tags = renamed.prepare(
+    "SELECT topic_tags, count(*) AS n FROM session_chunks GROUP BY 1 ORDER BY 2 DESC",
+  );
+  expect(tags.all()).toEqual([
+    { topic_tags: '["old instruments"]', n: 12 },
+    { topic_tags: "[]", n: 2 },
+  ]);
+  renamed.close();
+});

@@ -5,15 +5,16 @@
 
 import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
+import { readMeaning } from "../language/meaning.ts";
 import { columnsOf, copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
-import { type CarriedTable, readOldRows, type TakeRow } from "./carry-old.ts";
-import { contentOf } from "./chunk-text.ts";
+import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./carry-old.ts";
+import { contentOf, type Header } from "./chunk-text.ts";
 import { hostId } from "./index-state.ts";
-import { addRows, contentHash, putFullText } from "./session-rows.ts";
+import { addRows, cachedTopics, contentHash, putTopics } from "./session-rows.ts";
 import { isBefore, readChunkTexts, type Stored, toRow } from "./stored-rows.ts";
 
 /** What a carry-over works on. */
@@ -154,12 +155,29 @@ function takeExchange(row: SqlRow, { to, rules, renamed }: Carrying): void {
   insertRow(to, "exchanges", { ...row, subject });
 }
 
-/** Keeps the vector of a chunk that will be made again. */
-function keepPaid(
-  { content_hash = null, embedder = null, embedding = null }: SqlRow,
-  { to }: Carrying,
-): void {
+/** Keeps the vector and topics of a chunk that will be made again. */
+function keepPaid(row: SqlRow, { from, to }: Carrying): void {
+  const { content_hash = null, embedder = null, embedding = null } = row;
   if (embedder !== null) insertRow(to, "vector_cache", { content_hash, embedder, embedding });
+  const isPaid = PAID.some((table) =>
+    to.prepare(`SELECT 1 FROM ${table} WHERE content_hash = ?`).get(content_hash),
+  );
+  const text = isPaid && ("header" in row ? readOldText(row) : storedText(from, Number(row.id)));
+  if (text) renamePaid(to, content_hash, contentHash(text));
+}
+
+/** Returns the header and content of a stored chunk. */
+function storedText(db: SqlDatabase, id: number): { header: Header; content: string } | undefined {
+  const [text] = readChunkTexts({ db }, [id]);
+  return text && { header: text.header, content: contentOf(text.rows) };
+}
+
+const PAID = ["vector_cache", "topic_cache"];
+
+/** Gives what was paid for a chunk its present key: up to version 4 keys depended on the topics. */
+function renamePaid(to: SqlDatabase, former: SqlValue, key: Uint8Array): void {
+  for (const table of PAID)
+    to.prepare(`UPDATE OR REPLACE ${table} SET content_hash = ? WHERE content_hash = ?`).run(key, former);
 }
 
 function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carrying): void {
@@ -170,9 +188,8 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
   ];
   if (dropped.some((out) => out.session === session && !isBefore(out, first) && !isBefore(last, out))) return;
   const whole = row.part_from === null ? undefined : cleaned.get(keyOf(first));
-  const topics = cleanList(String(row.topic_tags), rules.clean);
   const tools = rules.clean(String(row.tools));
-  const kept = { ...row, tools, topic_tags: topics, ...(whole && partOf(row, whole, rules.clean)) };
+  const kept = { ...row, tools, ...(whole && partOf(row, whole, rules.clean)) };
   insertRow(to, "chunks", kept);
   const [text] = readChunkTexts({ db: to }, [id]);
   const content = contentOf(text?.rows ?? []);
@@ -184,13 +201,13 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
     for (const { line, nth } of text?.rows ?? []) remove.run(session, line, nth);
     return;
   }
-  const isSame = topics === row.topic_tags && !renamed.has(Number(row.exchange));
-  if (!isSame || text.rows.some((said) => cleaned.has(keyOf({ session, ...said })))) {
-    to.prepare("UPDATE chunks SET content_hash = ?, embedder = NULL, embedding = NULL WHERE id = ?").run(
-      ...[contentHash({ header: text.header, content }), id],
-    );
-  }
-  putFullText({ db: to }, text);
+  const key = contentHash({ header: text.header, content });
+  to.prepare("UPDATE chunks SET content_hash = ? WHERE id = ?").run(key, id);
+  const isCleaned = text.rows.some((said) => cleaned.has(keyOf({ session, ...said })));
+  if (isCleaned || renamed.has(Number(row.exchange)))
+    to.prepare("UPDATE chunks SET embedder = NULL, embedding = NULL WHERE id = ?").run(id);
+  else renamePaid(to, row.content_hash ?? null, key);
+  putTopics({ db: to }, id, cachedTopics(to, key) ?? readMeaning(content).topics);
 }
 
 /** Returns the characters of a message that a piece is once the message is clean: what was cut in two stays in it. */

@@ -39,7 +39,8 @@ export function readOldRows(from: SqlDatabase, { numbers, take }: Reading): bool
   const table = columnsOf("chunks", from).length > 0 ? "chunks" : "session_chunks";
   const byId = new Map([...numbers].map(([number, id]) => [id, number]));
   const places = new Map<number, { index: number; id: number }[]>();
-  const columns = "id, session_id, chunk_index, content_hash, embedder, embedding";
+  const text = columnsOf(table, from).includes("header") ? "header" : "context_content AS header";
+  const columns = `id, session_id, chunk_index, content_hash, embedder, embedding, content, ${text}`;
   const areChunks = eachRow(from, { table, columns }, (row) => {
     const session = byId.get(String(row.session_id));
     if (session === undefined) return take("chunks", { ...row, session: -1 });
@@ -98,7 +99,7 @@ function takeSession(
     const exchange = Number(chunk.exchange_line);
     const isPiece = first === last && first.pieces > 1;
     const id = idOf(`${session} ${exchange}`);
-    const { day, clock = null, ...about } = readHeader(headerOf(chunk));
+    const { day, clock = null, ...about } = readHeader(String(chunk.header ?? chunk.context_content));
     take("exchanges", { ...about, id, session, line: exchange, nth: 0 });
     take("chunks", {
       ...chunk,
@@ -111,9 +112,12 @@ function takeSession(
   return messages;
 }
 
-/** Returns a chunk's header, which up to version 2 stood before a second copy of the content. */
-function headerOf({ header, context_content, content }: SqlRow): string {
-  return String(header ?? String(context_content).slice(0, -String(content).length));
+/** Returns the header and content of a chunk. */
+export function readOldText({ header, content }: SqlRow): {
+  header: Omit<Header, "topics">;
+  content: string;
+} {
+  return { header: readHeader(String(header)), content: String(content) };
 }
 
 /** Joins a piece to the message that it goes on with, if it does; returns that message and the characters that the piece is. */

@@ -1,6 +1,7 @@
 /** How a chunk's text is written: a situational header, then what was said, each message after its speaker's label. */
 
 import { splitJoined } from "../language/words.ts";
+import { NO_TOPICS } from "../store/store.ts";
 import type { Said } from "../transcripts/session.ts";
 
 /** What a chunk is read with: when it was said, by whom, on what, and in which exchange. */
@@ -21,7 +22,7 @@ export interface Header {
 export function headerText({ day, clock, participants, topics, ...exchange }: Header): string {
   return (
     `[Session from ${clock === undefined ? day : `${day} at ${clock}`}]\n[Participants: ${participants}]\n` +
-    `[Topics: ${topics.join(", ")}]\n[Context: ${subjectLine(exchange)}]\n\n`
+    `[Topics: ${topics.join(", ") || NO_TOPICS}]\n[Context: ${subjectLine(exchange)}]\n\n`
   );
 }
 

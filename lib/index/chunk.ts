@@ -6,9 +6,8 @@
 
 import { takeEnd, takeStart, truncate } from "../base/text.ts";
 import { localTime, MONTHS } from "../base/time.ts";
-import { describeActs } from "../language/speech.ts";
+import { readMeaning } from "../language/meaning.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
-import { topicsOf } from "../language/topics.ts";
 import type { Row, Said } from "../transcripts/session.ts";
 import { contentOf, type Header } from "./chunk-text.ts";
 
@@ -155,14 +154,14 @@ function makeChunk(
 ): Chunk {
   const rows = group.map(({ row }) => row);
   const content = contentOf(rows);
-  const { hasDecision, hasAction } = describeActs(content);
+  const { topics, hasDecision, hasAction } = readMeaning(content);
   const { at } = rows[0] as Said;
   return {
     index,
     at,
     rows,
     content,
-    header: { ...momentOf(at, context.timezone), ...about, topics: topicsOf(content) },
+    header: { ...momentOf(at, context.timezone), ...about, topics },
     hasDecision,
     hasAction,
     tools: group.flatMap(({ tools }) => (tools === "" ? [] : [tools])).join("\n"),

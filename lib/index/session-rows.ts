@@ -152,14 +152,14 @@ export function removeEmptyExchanges({ db }: Store, session: number): void {
 }
 
 /** Replaces a chunk's topics, also in the full text. */
-export function putTopics(store: Store, chunkId: number, topics: string[]): void {
+export function putTopics(store: Pick<Store, "db">, chunkId: number, topics: string[]): void {
   store.db.prepare("UPDATE chunks SET topic_tags = ? WHERE id = ?").run(JSON.stringify(topics), chunkId);
   const [text] = readChunkTexts(store, [chunkId]);
   if (text) putFullText(store, text);
 }
 
 /** Puts the words of a stored chunk into the full text, and notes how long it is. */
-export function putFullText({ db }: Pick<Store, "db">, { id, rows, ...text }: ChunkText): void {
+function putFullText({ db }: Pick<Store, "db">, { id, rows, ...text }: ChunkText): void {
   const content = contentOf(rows);
   const length = headerText(text.header).length + content.length;
   db.prepare("UPDATE chunks SET length = ? WHERE id = ?").run(length, id);
@@ -167,7 +167,8 @@ export function putFullText({ db }: Pick<Store, "db">, { id, rows, ...text }: Ch
   db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...text, content }));
 }
 
-function cachedTopics(db: Store["db"], hash: Uint8Array): string[] | undefined {
+/** Returns the topics that a model gave for the words of a chunk. */
+export function cachedTopics(db: Store["db"], hash: Uint8Array): string[] | undefined {
   const row = db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?").get(hash);
   return row && JSON.parse(String(row.topics));
 }
@@ -241,9 +242,16 @@ export function sessionsWithCopies(store: Store, ownerId: string): string[] {
     .map((row) => String(row.session_id));
 }
 
-/** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of the words that are embedded. */
-export function contentHash({ header, content }: Pick<Chunk, "header" | "content">): Uint8Array {
-  return sha256().update(headerText(header)).update(content).digest().subarray(0, HASH_BYTES);
+/** Returns the key of a chunk's vector and topics: 128 bits of the sha256 of its header without topics, and its content. */
+export function contentHash({
+  header,
+  content,
+}: {
+  header: Omit<Header, "topics">;
+  content: string;
+}): Uint8Array {
+  const about = headerText({ ...header, topics: [] });
+  return sha256().update(about).update(content).digest().subarray(0, HASH_BYTES);
 }
 
 /** Where rows belong. */

@@ -51,7 +51,8 @@ const PHRASES = {
   announces: `let me|i['’]?ll|i will|i think|i guess|i wonder|now|wait|looking|if|what if|should|would|option|or`,
 };
 
-type Act = keyof typeof PHRASES;
+/** What a message or a sentence does. */
+export type Act = keyof typeof PHRASES;
 
 const UNSPACED = /[\u3040-\u9fff]/;
 
@@ -59,18 +60,37 @@ const UNSPACED = /[\u3040-\u9fff]/;
 const LETTER = "a-z0-9\\u00c0-\\u024f\\u0400-\\u04ff";
 
 /** Matches the phrases of acts as whole words; those of scripts without spaces anywhere. */
-function pattern(acts: Act | Act[], { isFirst = false, flags = "i" } = {}): RegExp {
-  const phrases = [acts].flat().flatMap((act) => phrasesOf(act).split(/\|(?![^(]*\))/));
-  const parts = Map.groupBy(phrases, (phrase) => UNSPACED.test(phrase));
+function pattern(act: Act, { isFirst = false } = {}): RegExp {
+  const parts = Map.groupBy(patternsOf(act), (phrase) => UNSPACED.test(phrase));
   const [unspaced, spaced] = [true, false].map((is) => (parts.get(is) ?? ["(?!)"]).join("|"));
   const [anywhere, atWord] = isFirst
     ? ["^[\\s，。、！？!?.,]*", `^[^${LETTER}]*`]
     : ["", `(?:^|[^${LETTER}])`];
-  return new RegExp(`${atWord}(?:${spaced})(?![${LETTER}])|${anywhere}(?:${unspaced})`, flags);
+  return new RegExp(`${atWord}(?:${spaced})(?![${LETTER}])|${anywhere}(?:${unspaced})`, "i");
 }
 
-function phrasesOf(act: Act): string {
-  return PHRASES[act].replace(/\s*\n\s*/g, "|");
+/** Returns the phrases of an act in each of the ways in which its patterns without a lookahead can be written. */
+export function phrasesOf(act: Act): string[] {
+  return patternsOf(act).flatMap(spell);
+}
+
+function patternsOf(act: Act): string[] {
+  return PHRASES[act].split(/\s*\n\s*|\|(?![^(]*\))/);
+}
+
+/** Returns all texts that a pattern of letters, classes, groups and `?` matches. */
+function spell(pattern: string): string[] {
+  const [part] = /^(?:\(\?:[^)]*\)|\[[^\]]*\]|.)\??/su.exec(pattern) ?? [];
+  if (part === undefined) return [""];
+  const one = part.replace(/(?<=.)\?$/su, "");
+  const ways =
+    one.startsWith("(") && one.length > 1
+      ? one.slice(3, -1).split("|").flatMap(spell)
+      : one.startsWith("[")
+        ? [...one.slice(1, -1)]
+        : [one];
+  const rests = spell(pattern.slice(part.length));
+  return [...ways, ...(one === part ? [] : [""])].flatMap((way) => rests.map((rest) => way + rest));
 }
 
 const CORRECTS = pattern("corrects", { isFirst: true });
@@ -80,17 +100,14 @@ const ORDERS =
   /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no more|remember (?:that|to))(?!\p{L})/iu;
 const DECIDES = pattern("decides");
 const FINDS = pattern("finds");
-const LEAVES_WORK = pattern("leavesWork");
 const WAVERS = pattern("wavers");
 const ANNOUNCES = pattern("announces", { isFirst: true });
-/** One pass over a text in lower case, which every chunk gets, takes half the time of a pass for each act in any case. */
-const MARKS = pattern(["decides", "leavesWork"], { flags: "g" });
 const REPLIES = {
   thanks: pattern("thanks"),
   goesOn: pattern("goesOn"),
   agrees: pattern("agrees", { isFirst: true }),
 };
-const REPLY_PHRASES = (["agrees", "thanks", "goesOn", "beside"] as const).map(phrasesOf).join("|");
+const REPLY_PHRASES = (["agrees", "thanks", "goesOn", "beside"] as const).flatMap(patternsOf).join("|");
 const REPLY = new RegExp(`^(?:(?:${REPLY_PHRASES})(?:[\\s\\p{P}\\p{S}]+|$)){1,8}$`, "iu");
 const ASKS = /[?？]["')\]*_`\s]*$/;
 /** Opens an answer and says nothing. */
@@ -141,12 +158,6 @@ export function isFinding(sentence: string): boolean {
 
 function isSettled(sentence: string): boolean {
   return !ASKS.test(sentence) && !WAVERS.test(sentence) && !ANNOUNCES.test(sentence);
-}
-
-/** Returns whether any of a text decides, and whether any leaves something to do. */
-export function describeActs(text: string): { hasDecision: boolean; hasAction: boolean } {
-  const marks = text.toLowerCase().match(MARKS)?.join("\n") ?? "";
-  return { hasDecision: DECIDES.test(marks), hasAction: LEAVES_WORK.test(marks) || text.includes("- [ ] ") };
 }
 
 /** Returns the question that a text ends with, give or take a sentence. */

@@ -5,8 +5,8 @@ import { isRecord, numberOf } from "../base/json.ts";
 import { folderName, splitWords, takeStart, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
+import { readMeaning } from "../language/meaning.ts";
 import { gist, spokenText } from "../language/speech.ts";
-import { topicsOf } from "../language/topics.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { RULES, type SessionMeta } from "../sessions/meta.ts";
@@ -236,5 +236,5 @@ function openingWords(text: string): string {
 function tagsOf(entries: readonly Entry[]): string[] {
   const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
   const text = said.map(({ text }) => text).join("\n");
-  return text.trim() === "" ? [] : topicsOf(text.slice(0, TOPIC_CHARS));
+  return readMeaning(text.slice(0, TOPIC_CHARS)).topics;
 }

@@ -155,21 +155,22 @@ interface TopicCount {
   sessions: number;
 }
 
-/** Returns the topics there are, most frequent first. */
+/** The least passages of a topic that is listed. */
+const TOPIC_PASSAGES_MIN = 2; // promised
+
+/** Returns the topics that several passages have, most frequent first. */
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
 ): Promise<{ topics: TopicCount[]; lines: Line[] }> {
   return await withIndex(resources, async ({ store }) => {
-    const { NO_TOPIC } = await import("../language/topics.ts");
     const topics = store.db
       .prepare(
         `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
          FROM session_chunks, json_each(topic_tags)
-         WHERE value <> $none
-           AND session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
-         GROUP BY value ORDER BY chunks DESC, topic`,
+         WHERE session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
+         GROUP BY value HAVING count(*) >= $passages ORDER BY chunks DESC, topic`,
       )
-      .all({ none: NO_TOPIC, subagents: resources.subagents ? 1 : 0 })
+      .all({ passages: TOPIC_PASSAGES_MIN, subagents: resources.subagents ? 1 : 0 })
       .map((row): TopicCount => {
         return { topic: String(row.topic), chunks: Number(row.chunks), sessions: Number(row.sessions) };
       });

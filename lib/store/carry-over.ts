@@ -14,7 +14,7 @@ import { openDatabase, type SqlDatabase, type SqlRow } from "./sqlite.ts";
 import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 
 /** `PRAGMA user_version` of an index. */
-export const INDEX_VERSION = 4;
+export const INDEX_VERSION = 5;
 /** A carry-over may have to read gigabytes; who comes second waits this long. */
 const WAIT_MS = 10_000;
 const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;

@@ -118,6 +118,9 @@ function statsOf(index: string): Stats[] {
   return PARTS.flatMap((part) => statSync(index + part, { throwIfNoEntry: false }) ?? []);
 }
 
+/** Stands in the header of a chunk without topics. */
+export const NO_TOPICS = "none";
+
 /** The condition on a row `r` to be one of the messages of a chunk `c`. */
 export const SAID_IN_CHUNK = `r.session = c.session AND r.line BETWEEN c.first_line AND c.last_line AND r.who <> 'tool'
   AND (r.line > c.first_line OR r.nth >= c.first_nth) AND (r.line < c.last_line OR r.nth <= c.last_nth)`;
@@ -257,7 +260,7 @@ SELECT *, header || content AS context_content FROM (
     c.embedding_failures, c.embedding, c.created_at,
     '[Session from ' || c.day || coalesce(' at ' || c.clock, '') || char(93, 10) ||
       '[Participants: ' || e.participants || char(93, 10) ||
-      '[Topics: ' || (SELECT group_concat(value, ', ') FROM json_each(c.topic_tags)) || char(93, 10) ||
+      '[Topics: ' || coalesce((SELECT group_concat(value, ', ') FROM json_each(c.topic_tags)), '${NO_TOPICS}') || char(93, 10) ||
       '[Context: ' || iif(e.speaker = 'user', 'User asks: ', 'Assistant says: ') || e.subject || char(93, 10, 10)
       AS header,
     (SELECT group_concat(message, char(10)) FROM (

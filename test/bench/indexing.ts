@@ -105,7 +105,7 @@ async function fullIndex(path: string, claude: string): Promise<number> {
   removeDatabase(path);
   const started = performance.now();
   const store = openStore(path);
-  const paths = { ...resolvePaths({ HOME: claude }), claude };
+  const paths = resolvePaths({ HOME: claude, CLAUDE_CONFIG_DIR: claude });
   await indexSessions({
     store,
     paths,
