@@ -215,7 +215,9 @@ describe("on made-up sessions", () => {
 
   test("among equals the project of the working directory comes first, and filters nothing", () => {
     const first = (project: string) =>
-      ask(store, ["sextant work is done phase"], { project: [project] }).map(({ hit }) => hit.project);
+      ask(store, ["sextant work is done phase"], { isOwn: (session) => session.project === project }).map(
+        ({ hit }) => hit.project,
+      );
     expect(first("/home/dev/ship")[0]).toBe("ship");
     expect(first("/home/dev/harbour")[0]).toBe("harbour");
     expect(new Set(first("/home/dev/ship"))).toEqual(new Set(first("/home/dev/harbour")));

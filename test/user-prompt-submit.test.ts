@@ -267,6 +267,7 @@ test("the hook loads no more than it takes to look", () => {
     "lib/sessions/places.ts",
     "lib/sessions/project.ts",
     "lib/sessions/volute.ts",
+    "lib/store/repositories.ts",
     "lib/transcripts/hosts.ts",
     "node:fs",
     "node:path",

@@ -88,7 +88,8 @@ async function newlySeen(
     { openShared, openStore, sharedBy },
     { withState },
     { readRules },
-    { projectKey, readOrigin },
+    { readOrigin },
+    { projectOf },
   ] = await Promise.all([
     import("../search/seen-before.ts"),
     import("../base/text.ts"),
@@ -97,8 +98,10 @@ async function newlySeen(
     import("../store/state.ts"),
     import("../transcripts/rules.ts"),
     import("../sessions/project.ts"),
+    import("../search/own-project.ts"),
   ]);
-  const [key, origin] = failed.cwd === undefined ? [] : [projectKey(failed.cwd), readOrigin(failed.cwd)];
+  const [isOwn, origin] =
+    failed.cwd === undefined ? [] : [projectOf(failed.cwd, paths), readOrigin(failed.cwd)];
   const rules = readRules(settings);
   const own = existsSync(paths.database) ? openStore(paths.database, { create: false }) : undefined;
   const shared = openShared(paths, now);
@@ -119,8 +122,8 @@ async function newlySeen(
           originOf: (session) => {
             const owner = sharedBy(session)?.owner ?? "";
             // a path in another person's row is none of this machine
-            const here = owner === "" ? [key, origin] : [origin];
-            return { owner, isHere: session.project !== undefined && here.includes(session.project) };
+            const isSame = origin !== undefined && session.project === origin;
+            return { owner, isHere: owner === "" ? isOwn?.(session) === true : isSame };
           },
           nameOf: (session) => {
             const from = sharedBy(session);

@@ -109,7 +109,7 @@ export function readUpdates(options: UpdateOptions): Updates {
   const look =
     options.look ?? takeLook({ paths, viewer: current, scope, now, changedAfter: since?.getTime() });
   const isGiven = paths.transcripts.length > 0;
-  const isInProject = scope === "all" ? () => true : projectTest(current.cwd, current.cwd);
+  const isInProject = scope === "all" ? () => true : projectTest(current.cwd, { cwd: current.cwd, paths });
   const isWanted = (session: Session) =>
     session.parentId === undefined &&
     session.id !== current.id &&

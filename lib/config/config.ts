@@ -121,6 +121,16 @@ export function defaultSettings(): Settings {
   };
 }
 
+/** Returns the file in which it is noted which repositories were where. */
+export function repositoriesFile(home: string): string {
+  return join(home, "projects.json");
+}
+
+/** Returns the files beside config.json that say more of what is excluded. */
+function excludeFiles(config: string): { forgotten: string; repositories: string } {
+  return { forgotten: forgottenFile(config), repositories: repositoriesFile(dirname(config)) };
+}
+
 /** Returns the file with the rows of forgotten sessions. */
 export function forgottenFile(config: string): string {
   return join(dirname(config), "forgotten.ndjson");
@@ -158,7 +168,7 @@ export function readHookSettings({ config, expand }: HookPaths): Settings | unde
   const { transcripts = [] } = file;
   if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
   if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 0) return undefined;
-  Object.assign(read.exclude, { forgotten: forgottenFile(config), home: expand("~") });
+  Object.assign(read.exclude, excludeFiles(config), { home: expand("~") });
   return Object.assign(settings, read, { transcripts });
 }
 
@@ -278,7 +288,7 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   if (text === undefined) return config;
   // The schema costs four empty starts, so it is loaded only for a file that is there.
   const settings = (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
-  Object.assign(settings.exclude, { forgotten: forgottenFile(paths.config), home: paths.expand("~") });
+  Object.assign(settings.exclude, excludeFiles(paths.config), { home: paths.expand("~") });
   Object.assign(settings.redact, { noted: secretRowsFile(paths.config) });
   return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
 }

@@ -160,8 +160,12 @@ export interface Settings extends Omit<Read, "llm" | "exclude" | "redact"> {
   llm?: LlmConfig | undefined;
   /** With the file that notes which rows announce secrets, beside config.json. */
   redact: Read["redact"] & { noted?: string | undefined };
-  /** With the file of the rows of forgotten sessions, beside config.json, and the user's home, for which `~` stands. */
-  exclude: Read["exclude"] & { forgotten?: string | undefined; home?: string | undefined };
+  /** With what `excludeFiles` names, and the user's home, for which `~` stands. */
+  exclude: Read["exclude"] & {
+    forgotten?: string | undefined;
+    repositories?: string | undefined;
+    home?: string | undefined;
+  };
 }
 
 /**

@@ -25,9 +25,11 @@ import { oneLine, redact } from "../redact/redact.ts";
 import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
+  namesOfDirectory,
   projectDirectories,
   projectKey,
   projectLookup,
+  projectNames,
   readOrigin,
   realDirectory,
   sessionProject,
@@ -38,7 +40,7 @@ import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting } from "../store/state.ts";
-import { allIndexes } from "../store/store.ts";
+import { allIndexes, sharedBy } from "../store/store.ts";
 import { dropForgottenRows, keepForgottenRows, ownRules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -114,10 +116,14 @@ export function targetsWhere(
   // Sessions of other machines belong to the same project if they have the same origin.
   const isDirectory = project !== undefined && isAbsolute(project);
   const origin = isDirectory ? readOrigin(project) : undefined;
-  const isWanted = ({ id, here, updatedAt, project: known }: Known) =>
+  // Its top means the repository, wherever its sessions ran, a folder inside one only itself.
+  const isTop = isDirectory && projectKey(project) === project;
+  const names = isTop ? namesOfDirectory(project, projectLookup(options.paths)) : [];
+  const isWanted = ({ id, here, updatedAt, project: known, names: own }: Known) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
     (project === undefined ||
       (origin !== undefined && known === origin) ||
+      own.some((name) => names.includes(name)) ||
       hasSession({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
   return distinct(allKnown(options).filter(isWanted));
 }
@@ -126,6 +132,8 @@ interface Known extends Target {
   /** Its directory, where that is one of this machine. */
   here: string | undefined;
   project: string | undefined;
+  /** What its project is known by. */
+  names: readonly string[];
   updatedAt: string;
 }
 
@@ -133,19 +141,22 @@ interface Known extends Target {
 function allKnown({ paths, cwd, held }: TargetOptions): Known[] {
   const listed = listSessions(paths, { subagents: true, cwd, dated: true });
   const there = new Set(listed.map(({ id }) => id));
-  const lookup = projectLookup();
+  const lookup = projectLookup(paths);
   const sessions = listed.map((session) => {
     const place = sessionPlace(session);
     const { updatedAt } = session;
     const project = sessionProject(place, lookup);
-    return { ...toTarget({ ...session, cwd: place.cwd }), here: directoryHere(place), project, updatedAt };
+    const [here, names] = [directoryHere(place), projectNames(place, lookup)];
+    return { ...toTarget({ ...session, cwd: place.cwd }), here, project, names, updatedAt };
   });
   const gone = held.filter(({ id }) => !there.has(id));
-  const hereOf = ({ cwd, file }: HeldSession) => directoryHere({ cwd, machine: findMachine(file, paths) });
-  return [
-    ...sessions,
-    ...gone.map((session) => ({ ...session, ...toTarget(session), here: hereOf(session) })),
-  ];
+  const known = gone.map((session) => {
+    const { id, parentId = id, cwd, file } = session;
+    const place = { id: parentId, cwd, machine: findMachine(file, paths) };
+    const of = sharedBy(session) ? { ...place, cwd: session.project } : place;
+    return { ...session, ...toTarget(session), here: directoryHere(place), names: projectNames(of, lookup) };
+  });
+  return [...sessions, ...known];
 }
 
 /** Of one that only an index holds, no transcript is left. */

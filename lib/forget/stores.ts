@@ -8,7 +8,7 @@ import { forgetCopies } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
-import type { PathsWithRules } from "../config/config.ts";
+import { type PathsWithRules, repositoriesFile } from "../config/config.ts";
 import { countRows, forgetRows } from "../index/forget-rows.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/ledger.ts";
@@ -18,6 +18,7 @@ import { forgetMetas } from "../sessions/record.ts";
 import { forgetShared } from "../share/replica.ts";
 import { forgetPublished } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
+import { forgetRepositories } from "../store/repositories.ts";
 import {
   eraseFreedState,
   type ForgetIn,
@@ -130,6 +131,10 @@ const STORES: readonly ForgettableStore[] = [
     return { counts: { metaFiles: ours.length }, keptFiles: others };
   }),
   store("ledgers", async (forgetting, scope) => ({ counts: await forgetLedgers(forgetting, scope) })),
+  store("projects", async (forgetting, { paths, dryRun }) => {
+    await forgetRepositories(repositoriesFile(paths.home), { unwanted: forgetting, dryRun });
+    return {};
+  }),
   store("archive", async (forgetting, scope) => ({
     counts: { copies: await forgetCopies(forgetting, scope) },
   })),

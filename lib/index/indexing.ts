@@ -5,14 +5,16 @@
  * next one continues from there. Two runs at once are safe: each looks at a session again inside its transaction.
  */
 
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
-import { currentExclude, type Paths, type Settings } from "../config/config.ts";
+import { currentExclude, type Paths, repositoriesFile, type Settings } from "../config/config.ts";
 import { openQuickGate } from "../sessions/gate.ts";
+import { findMachine } from "../sessions/places.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { hostTitle } from "../sessions/titles.ts";
+import { noteRepositories, repositoriesState } from "../store/repositories.ts";
 import type { Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -33,6 +35,7 @@ import { type PassOptions, runPass } from "./index-pass.ts";
 import {
   emptyReport,
   forgetProgress,
+  hostId,
   type IndexedSession,
   type IndexReport,
   newIndexedSession,
@@ -48,7 +51,7 @@ export interface IndexOptions {
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
   /** The folder with the lock, and the config.json that is read again when another process has written. */
-  paths: Pick<Paths, "home" | "config" | "expand">;
+  paths: Pick<Paths, "home" | "config" | "expand" | "transcripts" | "synced">;
   /** True if everything is read again and compared. @default {false} */
   all?: boolean | undefined;
   /** Milliseconds after which it stops between two exchanges. Files with very much to read are left to a run without it. */
@@ -100,7 +103,31 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
     // signals, timers and a waiting writer get their turn
     await new Promise((resolve) => setImmediate(resolve));
   }
+  await noteProjects(run).catch(() => undefined); // another process is doing so, or the next run does
   return run.report;
+}
+
+/** Notes which repositories are where sessions ran, and where what is excluded lies: folders are moved. */
+async function noteProjects({ options: { store, paths, settings }, report, rules }: Run): Promise<void> {
+  const file = repositoriesFile(paths.home);
+  const isNew = report.sessions > 0 || repositoriesState(file) === undefined;
+  if (!isNew || paths.transcripts.length > 0) return;
+  const { known, placeOf } = projectLookup(paths);
+  const noted = new Set([...known.values()].flatMap((there) => there.flatMap(({ sessions }) => sessions)));
+  const rows = store.db.prepare("SELECT id, cwd, file FROM sessions WHERE parent_id IS NULL AND cwd <> ''");
+  const ran = rows.all().flatMap((row) => {
+    const [id, cwd] = [hostId(String(row.id)), String(row.cwd)];
+    return noted.has(id) || findMachine(String(row.file), paths) !== undefined ? [] : [{ id, cwd }];
+  });
+  const isShown = (text: string) => !rules.hasText(text) && rules.clean(text) === text;
+  const out = settings.exclude.projects.map((entry) => ({ id: "", cwd: paths.expand(entry) }));
+  const there = [...ran, ...out].flatMap(({ id, cwd }) => {
+    const live = isAbsolute(cwd) ? placeOf(cwd).live : undefined;
+    if (!live || !isShown(live.top)) return [];
+    const { git, origin, top } = live;
+    return [{ id, top, repository: origin !== undefined && isShown(origin) ? { git, origin } : { git } }];
+  });
+  await noteRepositories(file, there);
 }
 
 function startRun(options: IndexOptions): Run {
@@ -110,7 +137,7 @@ function startRun(options: IndexOptions): Run {
     options,
     version: -1,
     isOutdated: false,
-    projects: projectLookup(),
+    projects: projectLookup(options.paths),
     store,
     settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
     rules: readRules(settings),

@@ -91,7 +91,8 @@ async function describe(
   { paths, cwd }: { paths: PathsWithRules; cwd: string },
 ): Promise<About | undefined> {
   const session = identifySession(found);
-  if (!session || session.parentId !== undefined || !projectTest(cwd, cwd)(session)) return undefined;
+  if (!session || session.parentId !== undefined || !projectTest(cwd, { cwd, paths })(session))
+    return undefined;
   if (!openGate(paths).admits(session)) return undefined;
   const { meta } = readMeta(metaFile(paths, session));
   if (!meta) return await fromTranscript(session, paths);

@@ -45,8 +45,8 @@ export interface RetrievalOptions {
   now: Date;
   /** IANA name: times in questions are meant there. @default the system's */
   timezone?: string | undefined;
-  /** The project that leads among equals, by its directory and by its origin. */
-  project?: readonly (string | undefined)[] | undefined;
+  /** Returns whether a session is of the project that leads among equals. @default of none */
+  isOwn?: ((session: SessionRow) => boolean) | undefined;
   /** Returns whether a session is left out: a shared one may also be in the index itself. */
   isHidden?: ((session: SessionRow) => boolean) | undefined;
 }
@@ -148,7 +148,7 @@ export function retrieve(
     });
     return { question, cues: cue, ranking };
   });
-  const chunks = fuseChunks(rows, { sessions, phrasings }, options.project);
+  const chunks = fuseChunks(rows, { sessions, phrasings }, options.isOwn);
   return { chunks, rows, sessions, phrasings, asked, deeds };
 }
 
@@ -231,17 +231,21 @@ function findCandidates(
 function fuseChunks(
   rows: readonly ChunkRow[],
   { sessions, phrasings }: Pick<Retrieved, "sessions" | "phrasings">,
-  project: RetrievalOptions["project"] = [],
+  isOwn: RetrievalOptions["isOwn"] = () => false,
 ): RankedChunk[] {
   const lists = phrasings.map(({ ranking: { scores, strength, coverage } }) => {
     return { scores, weight: strength * Math.sqrt(coverage) };
   });
   const [only] = lists;
   const fused = only && lists.length === 1 ? only.scores.slice() : fuse(lists);
-  for (const [i, row] of rows.entries()) {
-    const own = sessions.get(row.sessionId)?.project;
-    if (own !== undefined && project.includes(own)) fused[i] = (fused[i] as number) * OWN_PROJECT;
-  }
+  const own = new Set(
+    sessions
+      .values()
+      .filter(isOwn)
+      .map(({ id }) => id),
+  );
+  for (const [i, row] of rows.entries())
+    if (own.has(row.sessionId)) fused[i] = (fused[i] as number) * OWN_PROJECT;
   const chunks: RankedChunk[] = [];
   for (const i of bestFirst(fused)) {
     const row = rows[i] as ChunkRow;

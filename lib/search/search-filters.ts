@@ -2,7 +2,6 @@
 
 import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { folderName } from "../base/text.ts";
 import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
@@ -10,7 +9,7 @@ import { type Store, sharedBy } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { projectPaths, readSessionRows, uniquePrefix } from "./corpus.ts";
+import { readSessionRows, uniquePrefix } from "./corpus.ts";
 
 export interface SearchFilters {
   /** ISO time, date, or words such as `last week`. */
@@ -43,7 +42,7 @@ interface FilterContext extends Stores {
  * @throws {SessionMemoryError} `USAGE` for what is no time; `NOT_FOUND` or `AMBIGUOUS` for a session.
  */
 export async function toFilter(filters: SearchFilters, context: FilterContext): Promise<ChunkFilter> {
-  const { store, shared, config, subagents } = context;
+  const { config, subagents } = context;
   const { session, project, after, before, topics, speaker, agent } = filters;
   return {
     after: toIso(after, "start", config),
@@ -55,7 +54,7 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
     hasDecision: filters.has_decision,
     hasAction: filters.has_action,
     session: session === undefined ? undefined : await sessionId(session, context),
-    projects: project === undefined ? undefined : await projectsMeant(project, { store, shared }),
+    among: project === undefined ? undefined : await sessionsOf(project, context),
     caller: config.currentSession,
   };
 }
@@ -63,18 +62,14 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
 /** A path of Windows, which is none of this system. */
 export const WINDOWS_PATH = /^[a-z]:[/\\]/i;
 
-/** Returns a folder's project and its origin, or the projects and directories with a name or a path of Windows. */
-async function projectsMeant(project: string, stores: Stores): Promise<string[]> {
-  const isElsewhere = WINDOWS_PATH.test(project);
-  if (!isElsewhere && /[/\\]|^\.\.?$/.test(project)) {
-    const { projectKey, readOrigin } = await import("../sessions/project.ts");
-    const origin = readOrigin(resolve(project));
-    return [projectKey(resolve(project)), ...(origin === undefined ? [] : [origin])];
-  }
-  const wanted = project.toLowerCase().replace(/[/\\]+$/, "");
-  return listOf(stores)
-    .flatMap(projectPaths)
-    .filter((path) => (isElsewhere ? path : folderName(path)).toLowerCase() === wanted);
+/** Returns the ids of the sessions of a folder's project, or of those with a name or a path of Windows. */
+async function sessionsOf(project: string, { store, shared, config }: FilterContext): Promise<string[]> {
+  const { idsWhere, projectCalled, projectOf } = await import("./own-project.ts");
+  const isFolder = !WINDOWS_PATH.test(project) && /[/\\]|^\.\.?$/.test(project);
+  const isWanted = isFolder
+    ? projectOf(resolve(project), config.paths)
+    : projectCalled(project, config.paths);
+  return idsWhere(listOf({ store, shared }), isWanted);
 }
 
 function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {

@@ -8,7 +8,6 @@ import { type Behind, isAllIndexed, openIndex } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readName } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
-import { projectKey, readOrigin } from "../sessions/project.ts";
 import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
@@ -16,6 +15,7 @@ import type { ChunkFilter } from "./candidates.ts";
 import { logSearch, projectPaths, readIndexSize } from "./corpus.ts";
 import type { Find } from "./finds.ts";
 import { findHits } from "./hits.ts";
+import { projectOf } from "./own-project.ts";
 import {
   type FoundHit,
   type Hit,
@@ -246,11 +246,11 @@ type TimeFilter = Pick<ChunkFilter, "after" | "before" | "projects">;
 /** Returns the times that are asked for and nothing else: by the first phrasing, or by filters and every phrasing. */
 async function timesAsked(
   texts: readonly string[],
-  { after, before, topics, projects }: ChunkFilter,
+  { after, before, topics }: ChunkFilter,
   { config, stores }: { config: Config; stores: Stores },
 ): Promise<TimeFilter[]> {
   if (topics !== undefined) return [];
-  if (texts.length === 0) return [{ after, before, projects }];
+  if (texts.length === 0) return [{ after, before }];
   const { readTimeAsked } = await import("../language/times.ts");
   const clock = { now: new Date(), timezone: config.settings.timezone };
   const known = listOf(stores).flatMap(projectPaths);
@@ -258,13 +258,12 @@ async function timesAsked(
   const [question] = asked;
   if (question === undefined || (question.times.length === 0 && asked.includes(undefined))) return [];
   const names = new Set(asked.flatMap((one) => one?.projects ?? []));
-  const meant = names.size === 0 ? undefined : known.filter((path) => names.has(folderName(path)));
-  const among = projects && meant ? meant.filter((path) => projects.includes(path)) : (meant ?? projects);
-  if (after !== undefined || before !== undefined) return [{ after, before, projects: among }];
+  const projects = names.size === 0 ? undefined : known.filter((path) => names.has(folderName(path)));
+  if (after !== undefined || before !== undefined) return [{ after, before, projects }];
   return question.times.map(({ from, to }) => ({
     after: new Date(from).toISOString(),
     before: new Date(to).toISOString(),
-    projects: among,
+    projects,
   }));
 }
 
@@ -316,7 +315,7 @@ async function answerHits(
     now: new Date(),
     timezone: config.settings.timezone,
     meaning,
-    project: [projectKey(cwd), readOrigin(cwd)],
+    isOwn: projectOf(cwd, config.paths),
     isHidden: await hiddenSessions(store, config),
     clean: readRules(config.settings).clean,
     nameOf: namer(config),

@@ -11,7 +11,7 @@ import { BLOCKED, entriesOf, fileStem, isConflictCopy, isFile, PACKED, statOf } 
 import type { Paths } from "../config/config.ts";
 import { beginFolder, copiesFolder, HOSTS, type Host, type Place, UUID_NAME } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
-import { projectDirectories } from "./project.ts";
+import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
 
 /** A file that is a transcript by its place and name. */
@@ -66,7 +66,7 @@ export function findTranscripts(paths: Paths, options: FindOptions = {}): Transc
 /** Returns the transcripts in the places of hosts, of this machine and of others. */
 export function hostedTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
   const { agent, directory, subagents, recent } = options;
-  const directories = directory === undefined ? undefined : listDirectories(directory);
+  const directories = directory === undefined ? undefined : listDirectories(directory, paths);
   const places: PlaceOptions = { subagents, recent, directories };
   const volute = voluteSessions(options.cwd ?? directory ?? process.cwd(), paths.volute);
   const isWanted = (candidate: Agent) => agent === undefined || agent === candidate;
@@ -160,9 +160,9 @@ function withVoluteNames(
   });
 }
 
-/** Returns the given directory too: hosts differ in resolving symlinks. */
-export function listDirectories(directory: string): string[] {
-  return [...new Set([directory, ...projectDirectories(directory)])];
+/** Returns the given directory too: hosts differ in resolving symlinks; and those in which the project was before. */
+export function listDirectories(directory: string, paths: Pick<Paths, "home">): string[] {
+  return [...new Set([directory, ...projectDirectories(directory), ...formerTops(directory, paths)])];
 }
 
 const COPIES = ["<id>.jsonl", "<parent>/<id>.jsonl"];

@@ -7,6 +7,13 @@
 
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { entriesOf, isFile, readText, realPathOf, statOf } from "../base/files.ts";
+import { type Paths, repositoriesFile } from "../config/config.ts";
+import {
+  isSameRepository,
+  type KnownRepositories,
+  type RepositoryNames,
+  readRepositories,
+} from "../store/repositories.ts";
 import type { Session } from "../transcripts/session.ts";
 
 /** A directory's place in git. */
@@ -28,8 +35,65 @@ export function directoryHere({ cwd, machine }: Pick<Session, "cwd" | "machine">
 
 /** What a session says of the place it worked in. */
 interface Place extends Pick<Session, "cwd" | "machine"> {
+  /** The session's id, or its parent's, by which it is known which repository was there. */
+  id?: string | undefined;
   /** The address of its repository, where its host noted it. */
   remote?: string | undefined;
+}
+
+/** What a project is known by: a directory, the name of its \`.git\`, its origin. Two places with one of them are one project. */
+type ProjectNames = readonly string[];
+
+/** Returns what a session's project is known by: of one whose folder was moved, or holds another repository now, not by that. */
+export function projectNames(place: Place, lookup: ProjectLookup): ProjectNames {
+  if (directoryHere(place) === undefined || place.machine !== undefined) {
+    const project = sessionProject(place, lookup);
+    return project === undefined ? [] : [project];
+  }
+  const { folder, repository } = whereabouts(place, lookup);
+  return [...(folder === undefined ? [] : [folder]), ...namesIn(repository)];
+}
+
+/** Returns what a session's project is known by, with the folders in which it is or was known last. */
+export function projectFolders(place: Place, lookup: ProjectLookup): string[] {
+  const names = projectNames(place, lookup);
+  const tops = [...lookup.known].flatMap(([top, there]) => {
+    const now = namesIn(there.at(-1));
+    return now.some((name) => names.includes(name)) ? [top] : [];
+  });
+  return [...names, ...tops];
+}
+
+/** Returns the origin of a session's project, as it was noted where the folder was moved. */
+export function projectOrigin(place: Place, lookup: ProjectLookup): string | undefined {
+  return whereabouts(place, lookup).repository?.origin;
+}
+
+/** Returns a session's repository, and the folder that it is known by as well: none where that holds another one now. */
+function whereabouts(
+  place: Place,
+  lookup: ProjectLookup,
+): { folder: string | undefined; repository: RepositoryNames | undefined } {
+  const here = directoryHere(place);
+  if (here === undefined) return { folder: undefined, repository: undefined };
+  const { directory, top, live, exists } = lookup.placeOf(here);
+  const there = (top === undefined ? undefined : lookup.known.get(top)) ?? [];
+  const noted = there.find(({ sessions }) => place.id !== undefined && sessions.includes(place.id));
+  const was = noted ?? (live || exists ? undefined : there.at(-1));
+  if (!was || (live && isSameRepository(was, live)))
+    return { folder: live?.key ?? directory, repository: live };
+  return { folder: live ? undefined : top, repository: was };
+}
+
+/** Returns what the project of a directory of this machine is known by. */
+export function namesOfDirectory(directory: string, lookup: ProjectLookup): ProjectNames {
+  return [lookup.keyOf(directory), ...namesIn(repositoryAt(directory))];
+}
+
+function namesIn(repository: RepositoryNames | undefined): ProjectNames {
+  if (!repository) return [];
+  const { git, origin } = repository;
+  return origin === undefined ? [git] : [git, origin];
 }
 
 /**
@@ -38,7 +102,10 @@ interface Place extends Pick<Session, "cwd" | "machine"> {
  */
 export function sessionProject(
   place: Place,
-  { keyOf, originAt }: ProjectLookup = { keyOf: projectKey, originAt: readOrigin },
+  { keyOf, originAt }: Pick<ProjectLookup, "keyOf" | "originAt"> = {
+    keyOf: projectKey,
+    originAt: readOrigin,
+  },
 ): string | undefined {
   const here = directoryHere(place);
   const ofPath = here === undefined ? place.cwd : keyOf(here);
@@ -51,11 +118,69 @@ export function sessionProject(
 interface ProjectLookup {
   keyOf: (directory: string) => string;
   originAt: (directory: string) => string | undefined;
+  /** Which repositories were where. */
+  known: KnownRepositories;
+  placeOf: (directory: string) => PlaceNow;
+}
+
+/** A directory of a session, as it is now. */
+interface PlaceNow {
+  /** With symlinks resolved. */
+  directory: string;
+  exists: boolean;
+  /** The top of the innermost worktree around it in which sessions ran. */
+  top: string | undefined;
+  /** The repository that holds it, unless that only holds the folder in which its own one was. */
+  live: RepositoryHere | undefined;
 }
 
 /** Returns a lookup that remembers its answers. */
-export function projectLookup(): ProjectLookup {
-  return { keyOf: remembering(projectKey), originAt: remembering(readOrigin) };
+export function projectLookup({ home }: Pick<Paths, "home">): ProjectLookup {
+  const known = readRepositories(repositoriesFile(home));
+  return {
+    keyOf: remembering(projectKey),
+    originAt: remembering(readOrigin),
+    known,
+    placeOf: remembering((directory) => placeNow(directory, known)),
+  };
+}
+
+function placeNow(path: string, known: KnownRepositories): PlaceNow {
+  const directory = realDirectory(path);
+  let top: string | undefined = directory;
+  while (top !== undefined && !known.has(top)) top = top === dirname(top) ? undefined : dirname(top);
+  const live = repositoryAt(directory);
+  const isOuter = live !== undefined && top !== undefined && live.top.length < top.length;
+  return { directory, exists: statOf(directory) !== undefined, top, live: isOuter ? undefined : live };
+}
+
+/** A repository of this machine. */
+interface RepositoryHere extends RepositoryNames {
+  /** The top of the worktree. */
+  top: string;
+  /** What `projectKey` says. */
+  key: string;
+}
+
+/** Returns the repository that holds a directory. */
+function repositoryAt(directory: string): RepositoryHere | undefined {
+  if (!isAbsolute(directory)) return undefined;
+  const repository = findRepository(realDirectory(directory));
+  const stat = repository && statOf(repository.commonDirectory);
+  if (!repository || !stat) return undefined;
+  // A removed folder's number is given to the next one; runtimes differ in fractions of milliseconds.
+  const git = `git:${stat.ino}.${Math.floor(stat.birthtimeMs) || 0}`;
+  return { git, origin: originOf(repository), top: repository.top, key: keyOf(repository) };
+}
+
+/** Returns the paths at which a directory's repository was when sessions ran in it. */
+export function formerTops(directory: string, { home }: Pick<Paths, "home">): string[] {
+  const known = readRepositories(repositoriesFile(home));
+  const now = known.size === 0 ? undefined : repositoryAt(directory);
+  if (!now) return [];
+  return [...known].flatMap(([top, there]) =>
+    there.some((each) => isSameRepository(each, now)) ? [top] : [],
+  );
 }
 
 /** Returns an absolute path that identifies a directory's project; a path that is only a name identifies itself. */
@@ -173,7 +298,11 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
 export function readOrigin(directory: string): string | undefined {
   if (!isAbsolute(directory)) return undefined;
   const repository = findRepository(realDirectory(directory));
-  const remote = repository && originIn(readText(join(repository.commonDirectory, "config")));
+  return repository && originOf(repository);
+}
+
+function originOf({ commonDirectory }: Repository): string | undefined {
+  const remote = originIn(readText(join(commonDirectory, "config")));
   return remote === undefined ? undefined : normalizeRemote(remote);
 }
 

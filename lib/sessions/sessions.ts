@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { BLOCKED, changedAt, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
-import type { PathsWithRules } from "../config/config.ts";
+import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
 import { formatOf, outermostEntries, tryHead } from "../transcripts/head.ts";
 import { findHost } from "../transcripts/hosts.ts";
@@ -18,7 +18,7 @@ import {
   listDirectories,
   type TranscriptFile,
 } from "./places.ts";
-import { projectLookup, sessionProject } from "./project.ts";
+import { namesOfDirectory, projectFolders, projectLookup, projectNames } from "./project.ts";
 import { recordKey, withNames } from "./record.ts";
 import { lastDirectory, lastTime } from "./titles.ts";
 import { voluteSessions } from "./volute.ts";
@@ -58,7 +58,7 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
     if (!subagents && session.parentId !== undefined) return [];
     return [options.dated ? dated(session) : session];
   });
-  const wanted = newestCopies(sessions).filter(projectFilter(options, directory));
+  const wanted = newestCopies(sessions).filter(projectFilter(options, { directory, paths }));
   return excluded ? wanted : openGate(paths).visible(wanted);
 }
 
@@ -139,28 +139,30 @@ function projectDirectory({ project, cwd = process.cwd() }: ListOptions): string
 
 function projectFilter(
   { project, cwd }: ListOptions,
-  directory: string | undefined,
+  { directory, paths }: { directory: string | undefined; paths: Paths },
 ): (session: Session) => boolean {
-  if (directory !== undefined) return projectTest(directory, cwd ?? directory);
+  if (directory !== undefined) return projectTest(directory, { cwd: cwd ?? directory, paths });
   if (project === undefined) return () => true;
-  const lookup = projectLookup();
+  const lookup = projectLookup(paths);
   const wanted = project.toLowerCase();
-  const isNamed = (path: string) => folderName(path).toLowerCase() === wanted;
   return (session) => {
     const place = sessionPlace(session);
-    return place.cwd !== undefined && [place.cwd, sessionProject(place, lookup) ?? ""].some(isNamed);
+    return [place.cwd ?? "", ...projectFolders(place, lookup)].some(
+      (path) => folderName(path).toLowerCase() === wanted,
+    );
   };
 }
 
 /** Returns a check whether a session belongs to a directory's project. Folder names are lossy, so the rows decide. */
-export function projectTest(directory: string, cwd: string): (session: Session) => boolean {
-  const lookup = projectLookup();
-  const [key, origin] = [lookup.keyOf(directory), lookup.originAt(directory)];
-  const isHere = (place: Parameters<typeof sessionProject>[0]) => {
-    const project = sessionProject(place, lookup);
-    return project !== undefined && (project === key || project === origin);
-  };
-  const directories = listDirectories(directory);
+export function projectTest(
+  directory: string,
+  { cwd, paths }: { cwd: string; paths: Pick<Paths, "home"> },
+): (session: Session) => boolean {
+  const lookup = projectLookup(paths);
+  const names = new Set(namesOfDirectory(directory, lookup));
+  const isHere = (place: Parameters<typeof projectNames>[0]) =>
+    projectNames(place, lookup).some((name) => names.has(name));
+  const directories = listDirectories(directory, paths);
   // Sessions of an untrusted folder are never asked about.
   const volute = voluteSessions(cwd);
   const ofMind = new Set(volute.transcripts.map(({ file }) => file));
@@ -172,14 +174,14 @@ export function projectTest(directory: string, cwd: string): (session: Session) 
     const folder = basename(dirname(file));
     const { folderName } = findHost(agent) ?? {};
     if (!folderName || !directories.some((each) => folderName(each) === folder)) return false;
-    return isHere({ cwd: lastDirectory(file), machine });
+    return isHere({ id: session.parentId ?? id, cwd: lastDirectory(file), machine });
   };
 }
 
 /** Returns where a session began: the directory it is listed under. */
-export function sessionPlace({ file, cwd, machine }: Session) {
+export function sessionPlace({ id, parentId = id, file, cwd, machine }: Session) {
   const head = tryHead(file);
-  return { cwd: head?.cwd ?? cwd, remote: head?.remote, machine };
+  return { id: parentId, cwd: head?.cwd ?? cwd, remote: head?.remote, machine };
 }
 
 /** Ids that a host took from its user: never a path. */

@@ -14,7 +14,7 @@ import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
-import { directoryHere, folderInProject, projectDirectories, projectLookup } from "../sessions/project.ts";
+import { folderInProject, projectDirectories, projectLookup, projectOrigin } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
@@ -282,7 +282,7 @@ export function localSessions(
   store: Store,
   { config, exclusion }: { config: Pick<Config, "paths" | "settings">; exclusion: Exclusion },
 ): LocalSession[] {
-  const context = { config, exclusion, rules: shareRules(config), lookup: projectLookup() };
+  const context = { config, exclusion, rules: shareRules(config), lookup: projectLookup(config.paths) };
   const rows = store.db.prepare(
     `SELECT number, id, agent, file, name, cwd, project, parent_id, started_at, updated_at, chunk_count, last_indexed
      FROM sessions JOIN index_state ON session_id = id
@@ -307,12 +307,12 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
   const { paths, settings } = config;
   const [cwd, parentId, name] = [row.cwd, row.parent_id, row.name].map(textOf);
   const machine = findMachine(String(row.file), paths);
-  const here = directoryHere({ cwd, machine });
-  const project = here === undefined ? undefined : lookup.originAt(here);
+  const storedId = String(row.id);
+  const id = hostId(storedId);
+  const project = projectOrigin({ id: parentId ?? id, cwd, machine }, lookup);
   const shared = project === undefined ? undefined : sharedProject(project, settings.share?.projects ?? {});
   if (cwd === undefined || project === undefined || shared === undefined) return undefined;
-  const [storedId, agent] = [String(row.id), row.agent as Agent];
-  const id = hostId(storedId);
+  const agent = row.agent as Agent;
   if (exclusion.hasSession({ id, name, cwd, project: textOf(row.project), parentId })) return undefined;
   const beside = [metaFile(paths, { id, agent }), ledgerFile(paths, id)].map(stateOf);
   return {
@@ -341,9 +341,9 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
 }
 
 /** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
-export function publishedExclusion({ settings }: Pick<Config, "settings">) {
+export function publishedExclusion({ paths, settings }: Pick<Config, "paths" | "settings">) {
   const exclusion = readExclusion(settings.exclude);
-  const { keyOf: projectOf } = projectLookup();
+  const { keyOf: projectOf } = projectLookup(paths);
   return ({ id, name, cwd }: { id: string; name: string | undefined; cwd: string | undefined }) => {
     const project = cwd === undefined ? undefined : projectOf(cwd);
     return exclusion.hasSession({ ...ofHub(id), name, cwd, project });

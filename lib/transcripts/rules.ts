@@ -8,6 +8,7 @@ import { folderName, shortHash, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { type Redactor, redactor, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
+import { readRepositories, repositoriesState, topsOf } from "../store/repositories.ts";
 import { lastLine, printedBy, replaceValues, type SecretMemory } from "./secret-rows.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
@@ -23,13 +24,14 @@ export interface Rules extends Exclusion {
  * same in many places.
  */
 function oncePerBlock<T>(make: (exclude: Exclude, extra: readonly string[]) => T) {
-  const made = new WeakMap<Exclude, { extra: readonly string[]; forgotten: string | undefined; value: T }>();
+  const made = new WeakMap<Exclude, { extra: readonly string[]; state: string; value: T }>();
   return (exclude: Exclude, extra: readonly string[]): T => {
-    const forgotten = forgottenState(exclude.forgotten);
+    const moved = exclude.projects.length > 0 ? exclude.repositories : undefined;
+    const state = `${forgottenState(exclude.forgotten)} ${repositoriesState(moved)}`;
     const before = made.get(exclude);
-    if (before?.extra === extra && before.forgotten === forgotten) return before.value;
+    if (before?.extra === extra && before.state === state) return before.value;
     const value = make(exclude, extra);
-    made.set(exclude, { extra, forgotten, value });
+    made.set(exclude, { extra, state, value });
     return value;
   };
 }
@@ -214,11 +216,13 @@ export function readExclusion(exclude: Exclude): Exclusion {
   return exclusionOnce(exclude, NO_EXTRA);
 }
 
-function compileExclusion({ sessions, projects, patterns, forgotten, home }: Exclude): Exclusion {
+function compileExclusion(exclude: Exclude): Exclusion {
+  const { sessions, projects, patterns, forgotten, home } = exclude;
   const isForgotten = forgottenTest(forgotten);
   const names = new Set(sessions.map((name) => name.toLowerCase()));
   const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
-  const projectTests = projects.map((project) => projectTest(project, home));
+  const given = projects.map((project) => projectTest(project, home));
+  const projectTests = [...given, ...movedTests(given, exclude)];
   const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
   const hasText = (text: string) => texts.some((pattern) => pattern.test(text));
   const hasId = (id: string | undefined) =>
@@ -243,6 +247,19 @@ function compileExclusion({ sessions, projects, patterns, forgotten, home }: Exc
     hasPatterns: texts.length > 0,
     needsProject: projects.length > 0,
   };
+}
+
+/** Returns tests for the other paths of repositories that an entry keeps out: it holds where a folder was moved. */
+function movedTests(
+  given: readonly ((place: string) => boolean)[],
+  { repositories }: Exclude,
+): ((place: string) => boolean)[] {
+  if (given.length === 0 || repositories === undefined) return [];
+  const known = readRepositories(repositories);
+  const isGiven = (top: string) => given.some((isOfProject) => isOfProject(top));
+  const out = [...known].flatMap(([top, there]) => (isGiven(top) ? there.slice(-1) : []));
+  const tops = out.flatMap((repository) => topsOf(repository, known)).filter((top) => !isGiven(top));
+  return [...new Set(tops)].map((top) => (place) => place === top || place.startsWith(top + sep));
 }
 
 /**

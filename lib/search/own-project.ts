@@ -1,0 +1,55 @@
+/** Tells which sessions of an index belong to a project, wherever its folder is by now. */
+
+import { folderName } from "../base/text.ts";
+import type { Paths } from "../config/config.ts";
+import { hostId, SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { findMachine } from "../sessions/places.ts";
+import { namesOfDirectory, projectFolders, projectLookup, projectNames } from "../sessions/project.ts";
+import { type Store, sharedBy } from "../store/store.ts";
+
+type Places = Pick<Paths, "home" | "synced">;
+type Stored = Pick<SessionRow, "id" | "file" | "cwd" | "project" | "parentId">;
+type NamesOf = (
+  place: Parameters<typeof projectNames>[0],
+  lookup: ReturnType<typeof projectLookup>,
+) => readonly string[];
+
+/** Returns a test for sessions of a directory's project. */
+export function projectOf(directory: string, paths: Places): (session: Stored) => boolean {
+  const lookup = projectLookup(paths);
+  const names = new Set(namesOfDirectory(directory, lookup));
+  return (session) =>
+    storedNames(session, { paths, lookup, namesOf: projectNames }).some((name) => names.has(name));
+}
+
+/** Returns a test for sessions of projects that are called so, or ran in a folder called so; a path of Windows is a name. */
+export function projectCalled(name: string, paths: Places): (session: Stored) => boolean {
+  const lookup = projectLookup(paths);
+  const wanted = name.toLowerCase().replace(/[/\\]+$/, "");
+  return (session) =>
+    [session.cwd ?? "", ...storedNames(session, { paths, lookup, namesOf: projectFolders })]
+      .map((path) => path.toLowerCase())
+      .some((path) => path === wanted || folderName(path) === wanted);
+}
+
+/** Returns what a stored session's project is known by: of one that is not on this machine what was stored. */
+function storedNames(
+  session: Stored,
+  { paths, lookup, namesOf }: { paths: Places; lookup: ReturnType<typeof projectLookup>; namesOf: NamesOf },
+): readonly string[] {
+  const { project, cwd, file, parentId } = session;
+  const known = project === undefined ? [] : [project];
+  if (sharedBy(session) || findMachine(file, paths) !== undefined) return known;
+  const id = parentId ?? hostId(session.id);
+  const isNoted = known.some((top) => lookup.known.get(top)?.some(({ sessions }) => sessions.includes(id)));
+  // What was not noted is known as it was when it was indexed: a worktree may be gone since.
+  return [...namesOf({ id, cwd }, lookup), ...(isNoted ? [] : known)];
+}
+
+/** Returns the ids of the sessions in indexes that pass a test. */
+export function idsWhere(stores: readonly Store[], isWanted: (session: Stored) => boolean): string[] {
+  return stores.flatMap((store) => {
+    const rows = store.db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toSessionRow);
+    return rows.filter(isWanted).map(({ id }) => id);
+  });
+}

@@ -1,0 +1,146 @@
+/**
+ * Remembers which repository was at a path when a session there was indexed: folders are moved, and one path can hold
+ * several repositories in turn. A small file, since prompts read it too.
+ */
+
+import { dirname, join } from "node:path";
+import { readIfExists, readJson, remove, replaceFile, statOf } from "../base/files.ts";
+import { arrayOf, isRecord, stringOf } from "../base/json.ts";
+
+/** What a repository is known by wherever it lies. */
+export interface RepositoryNames {
+  /** Of its `.git`: a rename within a file system keeps it, and no other repository has it. */
+  git: string;
+  /** Its normalised origin. */
+  origin?: string | undefined;
+}
+
+/** A repository that was at a path. */
+interface KnownRepository extends RepositoryNames {
+  /** Ids of the sessions that ran in it there. */
+  sessions: readonly string[];
+}
+
+/** By the top of a worktree: the repositories that were there, in their order. */
+export type KnownRepositories = ReadonlyMap<string, readonly KnownRepository[]>;
+
+let last: { file: string; state: string; known: KnownRepositories } | undefined;
+
+/** Returns a text that changes with the file; undefined where there is none. */
+export function repositoriesState(file: string | undefined): string | undefined {
+  const stat = file === undefined ? undefined : statOf(file);
+  return stat && `${stat.size} ${stat.mtimeMs} ${stat.ino}`;
+}
+
+/** Reads what is known. */
+export function readRepositories(file: string): KnownRepositories {
+  const state = repositoriesState(file);
+  if (state === undefined) return NOTHING;
+  if (last?.file !== file || last.state !== state) last = { file, state, known: parse(readJson(file)) };
+  return last.known;
+}
+
+const NOTHING: KnownRepositories = new Map();
+
+function parse(read: unknown): KnownRepositories {
+  if (!isRecord(read)) return NOTHING;
+  return new Map(
+    Object.entries(read).map(([top, there]) => [
+      top,
+      arrayOf(there).flatMap((each) => {
+        if (!isRecord(each) || typeof each.git !== "string") return [];
+        const sessions = arrayOf(each.sessions).map(String);
+        return [{ git: each.git, origin: stringOf(each.origin), sessions }];
+      }),
+    ]),
+  );
+}
+
+/** Returns whether two are one repository, or clones of one. */
+export function isSameRepository(a: RepositoryNames, b: RepositoryNames): boolean {
+  return a.git === b.git || (a.origin !== undefined && a.origin === b.origin);
+}
+
+/** Returns the paths at which a repository was the last that is known. */
+export function topsOf(repository: RepositoryNames, known: KnownRepositories): string[] {
+  return [...known].flatMap(([top, there]) => {
+    const now = there.at(-1);
+    return now && isSameRepository(now, repository) ? [top] : [];
+  });
+}
+
+/** A session, and the repository that is where it ran. */
+interface SessionThere {
+  id: string;
+  top: string;
+  repository: RepositoryNames;
+}
+
+/** Returns what is known with further sessions; the same where there is nothing new. */
+function withSessions(known: KnownRepositories, sessions: readonly SessionThere[]): KnownRepositories {
+  const next = new Map(known);
+  for (const { id, top, repository } of sessions) {
+    const there = next.get(top) ?? [];
+    const at = there.findIndex((each) => isSameRepository(each, repository));
+    const before = there[at];
+    const ids = before?.sessions ?? [];
+    const isNoted = id === "" || ids.includes(id);
+    if (before && isNoted && before.git === repository.git && before.origin === repository.origin) continue;
+    const noted: KnownRepository = { ...repository, sessions: isNoted ? ids : [...ids, id] };
+    next.set(top, at === -1 ? [...there, noted] : there.with(at, noted));
+  }
+  return next;
+}
+
+const LOCK_WAIT_MS = 10_000; // a writer replaces one small file
+
+/** Adds sessions to what is known. */
+export async function noteRepositories(file: string, sessions: readonly SessionThere[]): Promise<void> {
+  if (sessions.length > 0) await change(file, (known) => withSessions(known, sessions));
+}
+
+/** What is to be forgotten: sessions, or all that holds a text. */
+type Unwanted = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
+
+/** Removes sessions, and repositories of which none is left; or paths and origins with a text. Returns how many. */
+export async function forgetRepositories(
+  file: string,
+  { unwanted, dryRun }: { unwanted: Unwanted; dryRun: boolean },
+): Promise<number> {
+  const known = readRepositories(file);
+  let removed = 0;
+  const left = (repositories: readonly KnownRepository[]) =>
+    repositories.flatMap((each) => {
+      if (!("ids" in unwanted)) {
+        const isNamed = each.origin !== undefined && unwanted.hasText(each.origin);
+        if (isNamed) removed++;
+        return [isNamed ? { ...each, origin: undefined } : each];
+      }
+      const sessions = each.sessions.filter((id) => !unwanted.ids.has(id));
+      if (sessions.length === each.sessions.length) return [each];
+      removed++;
+      return sessions.length === 0 ? [] : [{ ...each, sessions }];
+    });
+  const without = (all: KnownRepositories): KnownRepositories =>
+    new Map(
+      [...all].flatMap(([top, there]) => {
+        const isGone = "hasText" in unwanted && unwanted.hasText(top);
+        if (isGone) removed += there.length;
+        return isGone ? [] : [[top, left(there)] as const];
+      }),
+    );
+  without(known);
+  const count = removed;
+  if (!dryRun && count > 0) await change(file, without);
+  return count;
+}
+
+async function change(file: string, work: (known: KnownRepositories) => KnownRepositories): Promise<void> {
+  const { withLock } = await import("../base/locks.ts"); // prompts only read
+  await withLock(join(dirname(file), "projects.lock"), LOCK_WAIT_MS, () => {
+    const next = [...work(readRepositories(file))].filter(([, there]) => there.length > 0);
+    const text = `${JSON.stringify(Object.fromEntries(next))}\n`;
+    if (next.length === 0) remove(file);
+    else if (text !== readIfExists(file)) replaceFile(file, text);
+  });
+}
