@@ -55,7 +55,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --topic <t>           One of these topics (repeatable); --topics lists them
   --decision, --action  Only where something was decided, or is left to do
   --session <s>, --agent <a>, --project <folder or name>
-  --file <path>         Sessions that edited, read or discussed it; with phrasings: only in those
+  --file <path>[:<n>]   Sessions that edited, read or discussed it (wrote its line n, or 3-9), and why
   --error <text>|-      Where it occurred, and what was done until the same command ran without it
   --command <words>     How it was run ("git push"): distinct commands, how often, how the last run ended
   --min-score <x>       Only results of at least this score, 0 to 1 (default: 0); strong is 0.5
@@ -108,7 +108,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     show({ topics }, lines);
     return;
   }
-  const { lines, results, index } = await searchAsText(
+  const { lines, results, blame, index } = await searchAsText(
     {
       query: phrasings(words, filters),
       filters,
@@ -125,8 +125,8 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     },
     options,
   );
-  show({ results, index }, lines);
-  if (results.length === 0) note("nothing relevant found");
+  show({ results, ...(blame && { blame }), index }, lines);
+  if (results.length === 0 && !blame) note("nothing relevant found");
   note(describeIndex(index, values.sessions));
 }
 

@@ -27,19 +27,28 @@ const SAID_BEFORE = 100;
 /** The number of lines before an edit in which its reason is looked for. */
 const REASON_LINES = 40;
 
-interface Touched extends SessionDeed {
+export interface Touched extends SessionDeed {
   how: "edited" | "read" | "ran";
 }
 
 /** Finds the sessions that had to do with a file, newest first. */
 export function fileHistory(store: Store, path: string, scope: FindScope): Find[] {
-  const names = namesOf(store, path, scope);
-  const touched = names.flatMap((name) => touchedAs(store, name, scope));
+  const { names, touched } = touchesOf(store, path, scope);
   const bySession = [...Map.groupBy(touched, ({ session }) => session.number).values()];
   const finds = bySession.map((own) => findOf(store, unique(own), scope));
   const known = new Set(finds.map(({ session }) => session.id));
   finds.push(...discussions(store, names, scope).filter(({ session }) => !known.has(session.id)));
   return finds.sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1));
+}
+
+/** Returns a file's names, and what was done to it under each of them. */
+export function touchesOf(
+  store: Store,
+  path: string,
+  scope: FindScope,
+): { names: string[]; touched: Touched[] } {
+  const names = namesOf(store, path, scope);
+  return { names, touched: names.flatMap((name) => touchedAs(store, name, scope)) };
 }
 
 /** Returns a file's name relative to the asker's directory, and the names it had before moves. */
@@ -90,7 +99,7 @@ function movedTo(name: string, command: string): string[] {
 }
 
 /** Returns whether two paths may be one file: one ends with the other. */
-function isSameFile(path: string, name: string): boolean {
+export function isSameFile(path: string, name: string): boolean {
   return path === name || path.endsWith(`/${name}`) || name.endsWith(`/${path}`);
 }
 

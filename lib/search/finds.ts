@@ -19,6 +19,8 @@ export interface Find {
   also: [from: number, to: number][];
   /** Ids of other sessions where it was the same. */
   elsewhere?: string[];
+  /** True if it is not certain that it is what was asked for. */
+  isPossible?: boolean;
 }
 
 /** The sessions to look at. */

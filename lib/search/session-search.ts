@@ -11,6 +11,7 @@ import { findMachine } from "../sessions/places.ts";
 import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
+import type { BlameScope, Verdict } from "./blame.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { logSearch, projectPaths, readIndexSize } from "./corpus.ts";
 import type { Find } from "./finds.ts";
@@ -92,6 +93,8 @@ export interface SearchResources {
 export interface SearchAnswer {
   /** Best first; empty when nothing is relevant. */
   results: Hit[];
+  /** Of lines of a file that were asked for, who wrote them. */
+  blame?: Verdict[] | undefined;
   index: {
     sessions: number;
     chunks: number;
@@ -108,8 +111,8 @@ export async function sessionSearch(
   request: SearchRequest,
   resources: SearchResources = {},
 ): Promise<SearchAnswer> {
-  const { results, index } = await searchAsText(request, resources);
-  return { results, index };
+  const { results, blame, index } = await searchAsText(request, resources);
+  return { results, ...(blame && { blame }), index };
 }
 
 /** Searches past conversation; the answer's lines are what the command prints. */
@@ -122,10 +125,10 @@ export async function searchAsText(
     const { signal, remark } = resources;
     const shared = request.own ? undefined : openShared(config.paths);
     try {
-      const { lines, results, semantic } = await answer(store, request, { config, signal, remark, shared });
+      const { lines, results, semantic, blame } = await answer(store, request, { config, signal, remark, shared });
       logSearch(store, { tookMs: performance.now() - started, results: results.length });
       const text = lines.map(plainText).join("\n");
-      return { lines, text, results, index: { ...readIndexSize(store), behind, semantic } };
+      return { lines, text, results, blame, index: { ...readIndexSize(store), behind, semantic } };
     } finally {
       shared?.close();
     }
@@ -206,10 +209,18 @@ async function updateIndex(
   return await catchUp({ store, paths, sessions, settings, deadlineMs: INDEX_MS, signal });
 }
 
-interface Answer {
+interface Answer extends Pick<SearchAnswer, "blame"> {
   lines: Line[];
   results: Hit[];
   semantic: string;
+}
+
+/** Who wrote the lines of a file. */
+interface Blamed {
+  finds: Find[];
+  verdicts: Verdict[];
+  /** What is said of lines that no session is known to have written. */
+  lines: string[];
 }
 
 async function answer(store: Store, request: SearchRequest, surroundings: Surroundings): Promise<Answer> {
@@ -227,17 +238,39 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
   const isHidden = await hiddenSessions(store, config);
-  const finds = listOf(stores)
-    .flatMap((each) => {
-      const scope = scopeOf(each, filter, { cwd, clean });
-      if (isOfDeeds) return findHistory(each, filters, scope);
-      return times.flatMap((time) => timeHistory(each, { ...filter, ...time }, scope));
-    })
-    .filter(({ session }) => !isHidden(session));
+  const scopes = listOf(stores).map((each) => ({ store: each, scope: scopeOf(each, filter, { cwd, clean }) }));
+  const blamed = file === undefined ? undefined : await blameFile(file, { cwd, scopes, isHidden, config });
+  const finds =
+    blamed?.finds ??
+    scopes
+      .flatMap(({ store, scope }) => {
+        if (isOfDeeds) return findHistory(store, filters, scope);
+        return times.flatMap((time) => timeHistory(store, { ...filter, ...time }, scope));
+      })
+      .filter(({ session }) => !isHidden(session));
   const isAsked = texts.length > 0 && (isOfDeeds || finds.length === 0);
-  if (!isAsked) return await answerFinds(finds, { request, stores, config, isOfDeeds });
+  if (!isAsked) return await answerFinds(finds, { request, stores, config, isOfDeeds, blamed });
   const among = isOfDeeds ? { among: sessionsOf(finds) } : {};
   return await answerHits(store, texts, { request, filter: { ...filter, ...among }, ...surroundings });
+}
+
+interface BlameSurroundings extends Pick<BlameScope, "isHidden"> {
+  cwd: string;
+  scopes: BlameScope["stores"];
+  config: Config;
+}
+
+/** Finds who wrote the lines that a file is asked for with; undefined where it names none. */
+async function blameFile(
+  file: string,
+  { cwd, scopes, isHidden, config }: BlameSurroundings,
+): Promise<Blamed | undefined> {
+  if (!/:\d/.test(file)) return undefined;
+  const { blame, linePlace, verdictLines } = await import("./blame.ts");
+  const place = linePlace(file, cwd);
+  if (!place) return undefined;
+  const { finds, verdicts } = blame(place, { stores: scopes, rules: readRules(config.settings), isHidden });
+  return { finds, verdicts, lines: verdictLines(verdicts, place.name) };
 }
 
 /** A time that is asked for and nothing else, of some projects perhaps. */
@@ -275,7 +308,14 @@ async function answerFinds(
     stores,
     config,
     isOfDeeds,
-  }: { request: SearchRequest; stores: Stores; config: Config; isOfDeeds: boolean },
+    blamed,
+  }: {
+    request: SearchRequest;
+    stores: Stores;
+    config: Config;
+    isOfDeeds: boolean;
+    blamed?: Blamed | undefined;
+  },
 ): Promise<Answer> {
   const { findJson, printCommands, printFinds } = await import("./histories.ts");
   const { error, file } = request.filters ?? {};
@@ -283,9 +323,11 @@ async function answerFinds(
   const limit = request.limit ?? (isAll ? LIMIT_MAX : isOfDeeds ? LIMIT_DEFAULT : LIMIT_OF_LINES);
   const shown = finds.slice(0, limit);
   const isBare = [request.query ?? []].flat().length === 0;
+  const top = (blamed?.lines ?? []).map((line): Line => ({ kind: "text", parts: [line] }));
+  const maxChars = isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MODES.sessions.maxChars);
   const style = {
     total: finds.length,
-    maxChars: isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MODES.sessions.maxChars),
+    maxChars: maxChars - countPoints(top),
     timezone: config.settings.timezone,
     nameOf: namer(config),
     shortId: (session: { id: string; file: string }) => shortIdIn(stores, session),
@@ -294,7 +336,8 @@ async function answerFinds(
     isBrief: request.mode === "brief" || (isOfDeeds && request.mode === "sessions"),
   };
   const lines = isAll && file === undefined ? printCommands(shown, style) : printFinds(shown, style);
-  return { lines, results: shown.map((find) => findJson(find, style)), semantic: "off: not asked" };
+  const results = shown.map((find) => findJson(find, style));
+  return { lines: [...top, ...lines], results, semantic: "off: not asked", blame: blamed?.verdicts };
 }
 
 async function answerHits(

@@ -5,7 +5,7 @@ import { type TemporaryHome, writeClaude } from "./home.ts";
 import { type Row, uuidFrom } from "./rows.ts";
 
 /** `["fails", command, output]`, `["edits", file, before, after]`. */
-export type Turn = readonly ["user" | "says" | "fails" | "runs" | "reads" | "edits", ...string[]];
+export type Turn = readonly ["user" | "says" | "fails" | "runs" | "reads" | "edits" | "writes", ...string[]];
 
 /** Rows of a session that begins on a day of February 2026 at ten. */
 function workRows(
@@ -25,6 +25,7 @@ function workRows(
     if (what === "fails") return call("Bash", { command: one }, two, true);
     if (what === "runs") return call("Bash", { command: one }, two);
     if (what === "reads") return call("Read", { file_path: one }, two || "text");
+    if (what === "writes") return call("Write", { file_path: one, content: two }, "written");
     return call("Edit", { file_path: one, old_string: two, new_string: three }, "updated");
   });
 }

@@ -1,0 +1,327 @@
+/** Finds which sessions wrote lines of a file that is here, why, and what sessions did to it since. */
+
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { isPlainFile, readIfExists, realPathOf, statOf } from "../base/files.ts";
+import { counted } from "../base/text.ts";
+import { rewoundLines } from "../index/index-state.ts";
+import { isFiller, replyOf } from "../language/speech.ts";
+import { folderInProject, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
+import type { Store } from "../store/store.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import type { LineSpan } from "../transcripts/session.ts";
+import { type Touched, touchesOf } from "./file-history.ts";
+import { deedRow, type Find, type FindScope, messagesWithin } from "./finds.ts";
+import { rangeOf } from "./print.ts";
+import { type Change, lineKey, replay, type Trace } from "./replay.ts";
+import type { Row } from "./rows.ts";
+
+/** Lines of a file. */
+export interface LinePlace {
+  /** Absolute. */
+  path: string;
+  /** As it was given. */
+  name: string;
+  from: number;
+  to: number;
+}
+
+/** What is known of lines that follow each other. */
+export interface Verdict {
+  lines: [from: number, to: number];
+  verdict: "written" | "no session wrote it" | "cannot tell";
+  why?: string;
+  session_id?: string;
+  /** The transcript's line of the call that wrote them. */
+  line?: number;
+}
+
+/** A shorter line (`} else {`) stands in too many files to say who wrote it. */
+const KEY_MIN = 12; // promised
+/** The most lines of one question: a screen. */
+const LINES_MAX = 200;
+/** Lines before a change in which the request and the reason for it are looked for. */
+const REACH = { request: 2000, reason: 40 };
+const CHANGES_SHOWN = 3;
+const LATER_SHOWN = 5;
+const CHANGE_CHARS = 220;
+
+/** Reads `src/a.ts:120` and `src/a.ts:120-134`; undefined for a file whose name ends so, and where no line is named. */
+export function linePlace(file: string, cwd: string): LinePlace | undefined {
+  const [, name = "", first = "", last = first] = /^(.+?):(\d+)(?:-(\d+))?$/.exec(file.trim()) ?? [];
+  if (name === "" || statOf(resolve(cwd, file.trim()))) return undefined;
+  return { path: resolve(cwd, name), name, from: Number(first), to: Number(last) };
+}
+
+/** What a search for lines looks at. */
+export interface BlameScope {
+  stores: readonly { store: Store; scope: FindScope }[];
+  rules: Rules;
+  /** Returns whether a session may not be shown. */
+  isHidden: (session: Find["session"]) => boolean;
+}
+
+/**
+ * Finds who wrote some lines of a file, by its text as it is now.
+ *
+ * @throws {SessionMemoryError} `NOT_FOUND` where there is no such file or line.
+ */
+export function blame(place: LinePlace, scope: BlameScope): { finds: Find[]; verdicts: Verdict[] } {
+  const text = readFile(place);
+  return blameText(text.split(/\r?\n/), place, scope);
+}
+
+function readFile({ path, name, from, to }: LinePlace): string {
+  const hint = `search --file ${name} lists the sessions that had to do with it`;
+  const text = isPlainFile(path) ? readIfExists(path) : undefined;
+  if (text === undefined)
+    throw new SessionMemoryError("NOT_FOUND", `Cannot read ${name}: no such file here`, { hint });
+  const count = text.replace(/\r?\n$/, "").split("\n").length;
+  if (from >= 1 && from <= to && to <= count && to - from < LINES_MAX) return text;
+  const asked = `Cannot find line ${rangeOf(from, to)} of ${name}`;
+  const why = to - from >= LINES_MAX ? `at most ${LINES_MAX} lines at once` : `it has ${counted(count, "line")}`;
+  throw new SessionMemoryError("NOT_FOUND", `${asked}: ${why}`, { hint });
+}
+
+/** Finds who wrote some of the lines of a file. */
+export function blameText(
+  lines: readonly string[],
+  { path, from, to }: LinePlace,
+  { stores, rules, isHidden }: BlameScope,
+): { finds: Find[]; verdicts: Verdict[] } {
+  const { names, changes } = changesOf(path, stores);
+  const visible = changes.filter(({ session }) => !isHidden(session));
+  const keys = lines.map((line) => lineKey(rules.clean(line)));
+  const asked = keys.slice(from - 1, to);
+  const traces = replay(visible, new Set(asked), { names, rules });
+  const judged = asked.map((key, i) => {
+    const [line = "", number] = [lines[from - 1 + i], from + i];
+    const isHiddenText = key !== lineKey(line);
+    return judge({ key, number, trace: traces.get(key), count: count(keys, key), isHiddenText });
+  });
+  return { finds: findsOf(judged, visible), verdicts: joinVerdicts(judged) };
+}
+
+function count(keys: readonly string[], wanted: string): number {
+  return keys.filter((key) => key === wanted).length;
+}
+
+interface Judged {
+  number: number;
+  key: string;
+  verdict: Verdict["verdict"];
+  why?: string;
+  writers: readonly Change[];
+}
+
+interface LineFacts {
+  key: string;
+  number: number;
+  trace: Trace | undefined;
+  /** How often it stands in the file. */
+  count: number;
+  /** Whether a secret was taken out of it. */
+  isHiddenText: boolean;
+}
+
+function judge({ key, number, trace, count, isHiddenText }: LineFacts): Judged {
+  const { writers = [], how = "nowhere" } = trace ?? {};
+  const doubt =
+    key.length < KEY_MIN
+      ? `shorter than ${KEY_MIN} characters`
+      : count > 1
+        ? `it stands ${count} times in the file`
+        : how === "possible"
+          ? "it may have come from there"
+          : isHiddenText && how !== "certain"
+            ? "it holds a secret"
+            : undefined;
+  if (doubt !== undefined) return { number, key, verdict: "cannot tell", why: doubt, writers };
+  return { number, key, verdict: how === "certain" ? "written" : "no session wrote it", writers };
+}
+
+/** Joins lines that follow each other and have one verdict. */
+function joinVerdicts(judged: readonly Judged[]): Verdict[] {
+  const joined: Verdict[] = [];
+  for (const { number, verdict, why, writers } of judged) {
+    const [writer] = verdict === "written" ? writers : [];
+    const session = writer && { session_id: writer.session.id, line: writer.deed.line };
+    const last = joined.at(-1);
+    const isSame = last?.verdict === verdict && last.why === why && last.session_id === session?.session_id;
+    if (last && isSame && last.line === session?.line) last.lines[1] = number;
+    else joined.push({ lines: [number, number], verdict, ...(why && { why }), ...session });
+  }
+  return joined;
+}
+
+/** Returns a file's names, and in the order of time what sessions did to it. */
+function changesOf(path: string, stores: BlameScope["stores"]): { names: string[]; changes: Change[] } {
+  const file = placeInProject(path);
+  const found = stores.map(({ store, scope }) => {
+    const options = { ...scope, cwd: file.top, subagents: true };
+    const { names, touched } = touchesOf(store, file.path, options);
+    const once = new Map(touched.map((touch) => [touch.deed.id, touch]));
+    const isRewound = rewoundTest(store);
+    const changes = [...once.values()]
+      .filter((touch) => hasHappened(touch) && isOf(touch, file, names))
+      .map((touch): Change => ({ ...touch, store, isRewound: isRewound(touch) }));
+    return { names, changes };
+  });
+  const changes = found.flatMap((each) => each.changes).sort(byTime);
+  return { names: [...new Set(found.flatMap(({ names }) => names))], changes };
+}
+
+interface FileInProject {
+  /** Without symlinks. */
+  path: string;
+  /** The top of its worktree, or its folder. */
+  top: string;
+  /** The tops of all worktrees. */
+  tops: string[];
+  project: string;
+  origin: string | undefined;
+}
+
+function placeInProject(given: string): FileInProject {
+  const folder = realPathOf(dirname(given)) ?? dirname(given);
+  const inside = folderInProject(folder);
+  return {
+    path: join(folder, basename(given)),
+    top: inside ? folder.slice(0, -inside.length - 1) : folder,
+    tops: projectDirectories(folder),
+    project: projectKey(folder),
+    origin: readOrigin(folder),
+  };
+}
+
+/** Returns whether a call was about this file, not about one of its name elsewhere. */
+function isOf({ deed, session }: Touched, file: FileInProject, names: readonly string[]): boolean {
+  const { project, cwd = "/" } = session;
+  const isOfProject = project === file.project || (file.origin !== undefined && project === file.origin);
+  // moved since, or of another machine: its folder has the same name
+  const isElsewhere = basename(cwd) === basename(file.top) && !statOf(cwd);
+  if (deed.kind === "command") return isOfProject || isElsewhere;
+  const tops = [...(isOfProject ? file.tops : []), ...(isOfProject || isElsewhere ? [cwd] : [])];
+  const places = names.flatMap((name) => (isAbsolute(name) ? [name] : tops.map((top) => join(top, name))));
+  const paths = deed.paths.map((path) => (isAbsolute(path) ? path : join(cwd, path)));
+  return paths.some((path) => path === file.path || places.includes(path));
+}
+
+function rewoundTest(store: Store): (touch: Touched) => boolean {
+  const known = new Map<number, LineSpan[]>();
+  return ({ session: { number }, deed: { line } }) => {
+    const spans = known.get(number) ?? rewoundLines(store, number);
+    known.set(number, spans);
+    return spans.some(([from, to]) => line >= from && line <= to);
+  };
+}
+
+function hasHappened({ how, deed: { outcome } }: Touched): boolean {
+  return how !== "read" && outcome !== "failed" && outcome !== "rejected";
+}
+
+function byTime(a: Change, b: Change): number {
+  if (a.deed.at !== b.deed.at) return a.deed.at < b.deed.at ? -1 : 1;
+  return a.deed.session - b.deed.session || a.deed.line - b.deed.line || a.deed.nth - b.deed.nth;
+}
+
+/** Returns the sessions that wrote the lines, those that may have, and those that edited the file after the first. */
+function findsOf(judged: readonly Judged[], changes: readonly Change[]): Find[] {
+  const written = judged.filter(({ verdict }) => verdict === "written");
+  const unsure = judged.filter(({ verdict, key }) => verdict === "cannot tell" && key !== "");
+  const writers = findsBySession(written, "wrote");
+  const known = new Set(writers.map(({ session }) => session.id));
+  const candidates = findsBySession(unsure, "may have written").filter(({ session }) => !known.has(session.id));
+  const last = written.flatMap((each) => each.writers).sort(byTime).at(-1);
+  if (!last) return candidates;
+  for (const { session } of candidates) known.add(session.id);
+  return [...writers, ...candidates, ...laterFinds(changes, last, known)];
+}
+
+function findsBySession(judged: readonly Judged[], verb: string): Find[] {
+  const pairs = judged.flatMap((line) => line.writers.map((writer) => ({ line, writer })));
+  return [...Map.groupBy(pairs, ({ writer }) => writer.session.id).values()].map((own) => {
+    const changes = [...new Set(own.map(({ writer }) => writer))].sort(byTime);
+    const numbers = [...new Set(own.map(({ line }) => line.number))];
+    const [first, last] = [changes[0] as Change, changes.at(-1) as Change];
+    const shown = changes.length > CHANGES_SHOWN ? changes.slice(-CHANGES_SHOWN) : changes;
+    const rows = [
+      ...reasonsOf(shown[0] as Change),
+      ...shown.map((change) => changeRow(change, linesBy(own, change))),
+    ];
+    const isPossible = verb !== "wrote";
+    return {
+      session: first.session,
+      timestamp: last.deed.at,
+      summary: `${verb} ${numbers.length === 1 ? "line" : "lines"} ${rangesOf(numbers)}`,
+      rows,
+      firstLine: rows[0]?.line ?? first.deed.line,
+      lastLine: last.deed.line,
+      also: [],
+      ...(isPossible && { isPossible }),
+    };
+  });
+}
+
+function linesBy(own: readonly { line: Judged; writer: Change }[], change: Change): string[] {
+  return own.filter(({ writer }) => writer === change).map(({ line }) => `+${line.key}`);
+}
+
+/** Names numbers as ranges: `3-5, 9`. */
+function rangesOf(numbers: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const number of numbers) {
+    const last = ranges.at(-1);
+    if (last && number === last[1] + 1) last[1] = number;
+    else ranges.push([number, number]);
+  }
+  return ranges.map(([from, to]) => rangeOf(from, to)).join(", ");
+}
+
+/** Returns the request that a change was made for, and what the agent said last before it. */
+function reasonsOf({ store, session, deed }: Change): Row[] {
+  const from = deed.line - REACH.request;
+  const messages = messagesWithin(store, session.number, { from, to: deed.line - 1 });
+  const request = messages.findLast(({ who, text }) => who === "user" && replyOf(text) === undefined);
+  const reason = messages.findLast(
+    ({ who, line, text }) => who === "assistant" && line >= deed.line - REACH.reason && !isFiller(text),
+  );
+  const isBehind = reason && reason.line > (request?.line ?? 0);
+  return [...(request ? [request] : []), ...(isBehind ? [reason] : [])];
+}
+
+function changeRow({ deed, session }: Change, lines: readonly string[]): Row {
+  const clean = (text: string) => text;
+  const text = [...new Set(lines)].join(" ").slice(0, CHANGE_CHARS);
+  return deedRow(deed, { text, cwd: session.cwd, clean });
+}
+
+/** Returns the sessions that edited the file after a change, the newest first. */
+function laterFinds(changes: readonly Change[], last: Change, known: ReadonlySet<string>): Find[] {
+  const later = changes.filter(
+    (change) => change.how === "edited" && byTime(change, last) > 0 && !known.has(change.session.id),
+  );
+  return [...Map.groupBy(later, ({ session }) => session.id).values()]
+    .sort((a, b) => byTime(b.at(-1) as Change, a.at(-1) as Change))
+    .slice(0, LATER_SHOWN)
+    .map((own) => {
+      const [first, newest] = [own[0] as Change, own.at(-1) as Change];
+      return {
+        session: first.session,
+        timestamp: newest.deed.at,
+        summary: `edited it ${own.length}x since`,
+        rows: [changeRow(newest, [])],
+        firstLine: first.deed.line,
+        lastLine: newest.deed.line,
+        also: [],
+        isPossible: true,
+      };
+    });
+}
+
+/** Says what is not certain, or written by no session, in a line each. */
+export function verdictLines(verdicts: readonly Verdict[], name: string): string[] {
+  return verdicts.flatMap(({ lines: [from, to], verdict, why }) =>
+    verdict === "written" ? [] : [`${name}:${rangeOf(from, to)}: ${verdict}${why ? ` (${why})` : ""}`],
+  );
+}
