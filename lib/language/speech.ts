@@ -25,6 +25,13 @@ const PHRASES = {
     it(?:['’]?s| is)? still|still (?:no|not|fails?|failing|broken|wrong|does|did|the same|an issue)|it (?:does|did|is)(?: not|n['’]?t)
     nein|falsch|halt|das (?:ist|war|geht|stimmt) (?:nicht|falsch)|non|faux|ce n['’]est pas|annule|eso no|está mal|deshaz
     não|errado|isso não|нет|не то|неправильно|неверно|不对|不是|错了?|いや|違う|違います`,
+  /** At the beginning of an answer: what was said or done before it shall not be. */
+  refuses: `no(?= *(?:[,.!:;–—-]|$| (?:we|i|it|that|this|you|not|don['’]?t|please|let)\\b))|nope|not (?:that|what|like (?:that|this))
+    (?:that|this)(?:['’]?s| is) not (?:how|what|right|it)|wrong|(?:please )?(?:undo|revert|roll ?back|take (?:that|it|this) (?:back|out))
+    actually,? (?:no|i think|let['’]?s)|nein|falsch|lass das|non|faux|annule|eso no|no hagas|deshaz|não|errado|desfaz
+    нет|не надо|не то|отмени|откати|不要|不对|撤销|いや|違う|やめて|元に戻して`,
+  /** The same, where it goes on with a word of what it answers. */
+  refusesIt: `no|(?:please )?(?:don['’]?t|do not)|kein[ens]*|pas de|nada de`,
   /** Lays down what shall hold. */
   forbids: `from now on|must not|mustn['’]t|do not ever|(?:i|we) prefer|niemals|nie|auf keinen fall|immer(?! (?:wieder|noch))
     ab jetzt|jamais|toujours|ne \\S+ pas|désormais|nunca|siempre|jamás|sempre|a partir de (?:ahora|agora)
@@ -94,6 +101,8 @@ function spell(pattern: string): string[] {
 }
 
 const CORRECTS = pattern("corrects", { isFirst: true });
+const REFUSES = pattern("refuses", { isFirst: true });
+const REFUSES_IT = pattern("refusesIt", { isFirst: true });
 const FORBIDS = pattern("forbids");
 /** An order is a rule only where a clause begins with it: "it never works" forbids nothing. */
 const ORDERS =
@@ -134,6 +143,34 @@ export function isAnswer(text: string, offer: string): boolean {
 /** Returns whether a user's message says that the work before it is not done as wanted. */
 export function isCorrection(text: string): boolean {
   return CORRECTS.test(text);
+}
+
+/** Asks back: "can you revert that?" */
+const TAKES_OUT = /\b(?:undo|revert|roll ?back|take (?:back|out)) (?:that|it|this|the last|your)\b/i;
+/** Opens a no that refuses nothing. */
+const ACCEPTS =
+  /^\W*no\W+(?:thanks?|thank you|(?:that|it|this)(?:['’]?s| is)? (?:fine|ok(?:ay)?|good|all|right|perfect)|all good|looks good|go ahead|need|problem|worries)/i;
+/** A question that proposes what to do next. */
+const PROPOSES =
+  /\b(?:want me to|(?:should|shall|can|may) (?:i|we)|would you like|proceed|sounds? good|ok(?:ay)?\?|soll(?:en)? (?:ich|wir)|dois-je|quieres que|devo)\b/i;
+const BARE_NO = /^\W*(?:no|nope|nein|non|não|нет|いや)(?!\p{L})/iu;
+/** What hosts write behind the answer to a question of a menu. */
+const CHOSEN = "(asked: ";
+
+/** Returns whether a user's answer takes back what was said or done before it; a no to a question that proposes nothing does not. */
+export function takesBack(answer: string, before: string): boolean {
+  const [first = ""] = sentences(answer);
+  if (answer.includes(CHOSEN) || ACCEPTS.test(answer)) return false;
+  if (TAKES_OUT.test(first)) return true;
+  const isRefusal = REFUSES.test(first) || (REFUSES_IT.test(first) && sharesWord(first, before));
+  if (!isRefusal || ASKS.test(first)) return false;
+  const question = BARE_NO.test(first) ? pendingQuestion(before) : undefined;
+  return question === undefined || PROPOSES.test(question);
+}
+
+function sharesWord(text: string, before: string): boolean {
+  const known = new Set(contentWords(before));
+  return contentWords(text.split(/[,;:]/, 1)[0] ?? "").some((word) => known.has(word));
 }
 
 /** Returns whether a sentence forbids, or lays down what shall hold from then on. */

@@ -36,6 +36,8 @@ export interface FindScope {
   cwd: string;
   /** Redacts what was stored under older rules. */
   clean: Clean;
+  /** Returns whether a session may not be named. @default all may */
+  isHidden?: ((session: SessionRow) => boolean) | undefined;
 }
 
 /** Chunks looked at for one question. */

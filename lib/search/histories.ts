@@ -19,6 +19,7 @@ import { commitsOf } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
 import { isChange } from "../transcripts/tool-call.ts";
+import { withAftermath } from "./aftermath.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";
 import { commandOrTarget } from "./endings.ts";
@@ -182,7 +183,9 @@ export function findHistory(store: Store, { file, error, command }: Asked, scope
   const finds = first?.(within) ?? [];
   return finds.map((find) => {
     markRewound(find.rows, store, find.session.number);
-    return { ...find, rows: withHolding(find.rows, { store, session: find.session }, within) };
+    const { session } = find;
+    const rows = withHolding(find.rows, { store, session }, within);
+    return { ...find, rows: withAftermath(rows, { ...within, store, session }) };
   });
 }
 

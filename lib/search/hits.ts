@@ -8,6 +8,7 @@ import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { type Store, sharedBy } from "../store/store.ts";
+import { withAftermath } from "./aftermath.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
 import { byBestSentence, type Choice, chooseRows, readChoices } from "./choose.ts";
 import { uniquePrefix } from "./corpus.ts";
@@ -61,6 +62,8 @@ export interface HitOptions extends RetrievalOptions {
   isBrief?: boolean | undefined;
   /** True if whole exchanges are shown, not the rows that answer. @default {false} */
   isWhole?: boolean | undefined;
+  /** The directory of who asks: what came after the rows about its files is said. @default nothing is */
+  cwd?: string | undefined;
   /** What the two who talk are called: their names are never missing words. */
   participants?: Participants | undefined;
   /** Exchanges wanted before and after. */
@@ -317,7 +320,8 @@ function fillLines(
     widen(one.hit, isOneLine ? lines.slice(0, 1) : lines);
     const { row, session } = passage.best;
     const style = { clean: options.clean, speaker: options.filter.speaker };
-    const settle = (rows: readonly Row[]) => withHolding(rows, { store: row.store, session }, style);
+    const settle = (rows: readonly Row[]) =>
+      withAftermath(withHolding(rows, { store: row.store, session }, style), { ...options, store: row.store, session });
     one.hit.lines = settle(lines);
     one.best = settle(lines.slice(0, 1))[0];
   }

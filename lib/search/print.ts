@@ -294,10 +294,19 @@ function strengthPart({ strength }: Hit): Part {
 
 /** Returns a row's line, who said it and its words, or the call and what it did. */
 export function rowParts(
-  { line, who, tool = "", rewound, text }: Row,
+  { line, who, tool = "", rewound, changed, takenBack, replaced, text }: Row,
   participants: Participants = PARTICIPANTS,
 ): Part[] {
-  const start: Part[] = [["place", `L${line}`], ...(rewound ? ([" ", ["bad", "(rewound)"]] as Part[]) : [])];
+  const marks = [
+    rewound && "rewound",
+    takenBack && `taken back: ${takenBack}`,
+    replaced && `replaced: ${replaced}`,
+    changed && "changed since",
+  ];
+  const start: Part[] = [
+    ["place", `L${line}`],
+    ...marks.flatMap((mark): Part[] => (mark ? [" ", ["bad", `(${mark})`]] : [])),
+  ];
   const by: Part = who === "tool" ? ["tool", tool] : [who, `${participants[who]}:`];
   return [...start, " ", by, ...(text.trim() === "" ? [] : ([" ", ["said", text.trimEnd()]] as Part[]))];
 }

@@ -24,6 +24,12 @@ export interface Row {
   tool?: string;
   /** True if the user took it back: the conversation went on from a row before it. */
   rewound?: true;
+  /** True if a file that it changed, or speaks of, was changed since and no longer holds what was added. */
+  changed?: true;
+  /** The place of the row that took it back: `L1400`, or that of another session. */
+  takenBack?: string;
+  /** The place of the edit that removed all that it added and put something else there. */
+  replaced?: string;
   text: string;
 }
 

@@ -244,7 +244,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
     blamed?.finds ??
     scopes
       .flatMap(({ store, scope }) => {
-        if (isOfDeeds) return findHistory(store, filters, scope);
+        if (isOfDeeds) return findHistory(store, filters, { ...scope, isHidden });
         return times.flatMap((time) => timeHistory(store, { ...filter, ...time }, scope));
       })
       .filter(({ session }) => !isHidden(session));
@@ -360,6 +360,7 @@ async function answerHits(
     meaning,
     isOwn: projectOf(cwd, config.paths),
     isHidden: await hiddenSessions(store, config),
+    cwd,
     clean: readRules(config.settings).clean,
     nameOf: namer(config),
     machineOf: ({ file }) => findMachine(file, config.paths),
