@@ -56,6 +56,22 @@ describe("changed since", () => {
     expect((await rowsOf("hygrometer limit")).find((row) => row.includes("[Edit"))).toStartWith("L2 [Edit ");
   });
 
+  test("is right about each of forty files of which half were changed", async () => {
+    const files = Array.from({ length: 40 }, (_, i) => {
+      const line = `const barometer${i} = ${i};`;
+      return {
+        line,
+        path: lay(`src/b${i}.ts`, i % 2 === 0 ? line.replace("const", "let") : `// kept\n${line}`),
+      };
+    });
+    const edits = files.map(({ path, line }): Turn => ["edits", path, "", line]);
+    work("one", 1, ["user", "forty barometers"], ...edits);
+    const marks = await Promise.all(
+      files.map(async (_, i) => (await rowsOf("--file", `src/b${i}.ts`)).at(-1)?.includes("(changed since)")),
+    );
+    expect(marks).toEqual(files.map((_, i) => i % 2 === 0));
+  });
+
   test("marks words about a file whose edit in the same exchange is gone from it", async () => {
     const file = lay("src/barometer.ts", "nothing of it");
     work(
@@ -84,7 +100,9 @@ describe("taken back", () => {
       ["user", "no problem, thanks"],
     );
     const rows = await rowsOf("barometer readings ring buffer", "where the barometer readings are kept");
-    expect(rows).toContain("L2 (taken back: L3) Assistant: I keep the barometer readings in a ring buffer of 64.");
+    expect(rows).toContain(
+      "L2 (taken back: L3) Assistant: I keep the barometer readings in a ring buffer of 64.",
+    );
     expect(rows).toContain("L3 User: no, don't use a ring buffer: write them to sqlite");
     expect(rows.filter((row) => row.includes("taken back"))).toHaveLength(1);
   });
@@ -110,7 +128,9 @@ describe("taken back", () => {
       `L7 (taken back: ${other}:2) [Edit src/barometer.ts] +const thermometerFuse = true;`,
     );
     home.configure({ exclude: { sessions: [uuidFrom("two")] } });
-    expect((await rowsOf("thermometer fuse")).find((row) => row.includes("+const thermo"))).not.toContain("taken");
+    expect((await rowsOf("thermometer fuse")).find((row) => row.includes("+const thermo"))).not.toContain(
+      "taken",
+    );
   });
 
   test.each([

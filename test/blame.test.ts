@@ -25,7 +25,12 @@ function work(name: string, day: number, ...turns: Turn[]): string {
 }
 
 interface Blamed {
-  results: { session_id: string; summary: string; strength: string; lines: { line: number; text: string }[] }[];
+  results: {
+    session_id: string;
+    summary: string;
+    strength: string;
+    lines: { line: number; text: string }[];
+  }[];
   blame: { lines: [number, number]; verdict: string; why?: string; session_id?: string; line?: number }[];
 }
 
@@ -36,7 +41,12 @@ async function blame(place: string, of: TemporaryHome = home): Promise<Blamed> {
 describe("search --file <path>:<line>", () => {
   test("shows the session that wrote the line, the request and the reason, and who edited the file since", async () => {
     const file = lay("src/retry.ts", "import x from 'y';", LIMIT, DELAY, "");
-    work("first", 1, ["user", "retry a failed request"], ["edits", file, "", `import x from 'y';\n${OLD_LIMIT}`]);
+    work(
+      "first",
+      1,
+      ["user", "retry a failed request"],
+      ["edits", file, "", `import x from 'y';\n${OLD_LIMIT}`],
+    );
     work(
       "second",
       2,
@@ -64,7 +74,14 @@ describe("search --file <path>:<line>", () => {
   });
 
   test("says that no session wrote a line, and which ones are too short or come again", async () => {
-    const file = lay("src/a.ts", "const byHand = 'nobody knows';", "}", "return cached;", "x", "return cached;");
+    const file = lay(
+      "src/a.ts",
+      "const byHand = 'nobody knows';",
+      "}",
+      "return cached;",
+      "x",
+      "return cached;",
+    );
     work("one", 1, ["user", "cache it"], ["edits", file, "x", "return cached;\n}"]);
     expect(await home.ok("search", "--file", "src/a.ts:1")).toBe("src/a.ts:1: no session wrote it\n");
     const { results, blame: found } = await blame("src/a.ts:1-5");
@@ -83,7 +100,12 @@ describe("search --file <path>:<line>", () => {
   test("follows a line through removals, overwriting, and the names that the file had", async () => {
     const file = lay("src/costs.ts", LIMIT, DELAY, "const shared = true; // kept");
     const old = join(home.project, "src/prices.ts");
-    work("first", 1, ["user", "begin"], ["writes", old, `${LIMIT}\n${DELAY}\nconst shared = true; // kept\n`]);
+    work(
+      "first",
+      1,
+      ["user", "begin"],
+      ["writes", old, `${LIMIT}\n${DELAY}\nconst shared = true; // kept\n`],
+    );
     work("second", 2, ["user", "drop it"], ["edits", old, LIMIT, "// none"]);
     work("third", 3, ["user", "bring it back"], ["edits", old, "// none", LIMIT]);
     work(
@@ -93,10 +115,12 @@ describe("search --file <path>:<line>", () => {
       ["runs", "git mv src/prices.ts src/costs.ts", ""],
       ["writes", file, `${LIMIT}\n${DELAY}\nconst shared = true; // kept\n`],
     );
-    expect((await blame("src/costs.ts:1-3")).blame.map(({ session_id, line }) => [session_id, line])).toEqual([
-      [uuidFrom("third"), 2],
-      [uuidFrom("first"), 2],
-    ]);
+    expect((await blame("src/costs.ts:1-3")).blame.map(({ session_id, line }) => [session_id, line])).toEqual(
+      [
+        [uuidFrom("third"), 2],
+        [uuidFrom("first"), 2],
+      ],
+    );
   });
 
   test("takes what a session read before it wrote the file anew for written by nobody", async () => {
@@ -128,7 +152,12 @@ describe("search --file <path>:<line>", () => {
   });
 
   test("knows what a shell wrote into the file, and is not sure of a line that a command only holds", async () => {
-    lay("notes.md", "- the lamp stays on at night", "- the oil is changed on Mondays", "- the bell rings twice");
+    lay(
+      "notes.md",
+      "- the lamp stays on at night",
+      "- the oil is changed on Mondays",
+      "- the bell rings twice",
+    );
     work(
       "one",
       1,
@@ -149,8 +178,16 @@ describe("search --file <path>:<line>", () => {
     lay("src/index.ts", LIMIT, DELAY);
     const other = join(home.root, "bakery");
     mkdirSync(other);
-    writeWork(home, "stranger", { day: 1, cwd: other }, ["user", "go"], ["edits", join(other, "src/index.ts"), "", LIMIT]);
-    expect((await blame("src/index.ts:1")).blame).toEqual([{ lines: [1, 1], verdict: "no session wrote it" }]);
+    writeWork(
+      home,
+      "stranger",
+      { day: 1, cwd: other },
+      ["user", "go"],
+      ["edits", join(other, "src/index.ts"), "", LIMIT],
+    );
+    expect((await blame("src/index.ts:1")).blame).toEqual([
+      { lines: [1, 1], verdict: "no session wrote it" },
+    ]);
   });
 
   test("takes a name that ends with a number for a file, and says what is wrong with a place", async () => {

@@ -136,13 +136,14 @@ function pathsHere(
   { cwd = "", project }: AftermathOptions["session"],
   tops: readonly string[],
 ): string[] {
-  const paths = edit.paths.map((path) => (isAbsolute(path) ? path : join(cwd, path)));
-  return paths.flatMap((path) => {
-    const top = tops.find((each) => isInside(path, each));
-    const isOfProject = project !== undefined && tops[0] !== undefined && project === projectKey(tops[0]);
-    const folder = isOfProject && isInside(path, cwd) ? cwd : undefined;
-    if (top !== undefined) return statOf(path) || tops[0] === undefined ? [path] : [join(tops[0], relative(top, path))];
-    return folder === undefined || tops[0] === undefined ? [] : [join(tops[0], relative(folder, path))];
+  const [top] = tops;
+  if (top === undefined) return [];
+  const isOfProject = project === projectKey(top);
+  return edit.paths.flatMap((named) => {
+    const path = isAbsolute(named) ? named : join(cwd, named);
+    const from = [...tops, ...(isOfProject ? [cwd] : [])].find((folder) => isInside(path, folder));
+    if (from === undefined) return [];
+    return [statOf(path) ? path : join(top, relative(from, path))];
   });
 }
 
@@ -196,7 +197,10 @@ function isReplacement(later: Done, edit: Done): boolean {
 }
 
 /** Reads what was done later to the file of an edit, and the commands of its session that may have taken it back. */
-function laterDeeds({ id, session, line, at, paths }: Stored<Done>, { store }: AftermathOptions): Stored<Done>[] {
+function laterDeeds(
+  { id, session, line, at, paths }: Stored<Done>,
+  { store }: AftermathOptions,
+): Stored<Done>[] {
   const phrase = phraseOf(baseName(paths[0] ?? ""));
   if (phrase === undefined) return [];
   const named = store.db
@@ -270,11 +274,13 @@ function reversalOf(edit: Stored<Done>, later: readonly Stored<Done>[]): Stored<
   for (const deed of later) {
     if (deed.kind !== "command") continue;
     for (const command of commandsIn(deed.input || deed.target)) {
-      const isBack = ALL_BACK.test(command) || (FILES_BACK.test(command) && names.some((name) => command.includes(name)));
+      const isBack =
+        ALL_BACK.test(command) || (FILES_BACK.test(command) && names.some((name) => command.includes(name)));
       if (isBack && commits.length === 0) return deed;
       const [, reverted = ""] = REVERT.exec(command) ?? [];
       const [first] = commits;
-      const isOwn = reverted === "HEAD" ? commits.length === 1 : reverted !== "" && isSameHash(first, reverted);
+      const isOwn =
+        reverted === "HEAD" ? commits.length === 1 : reverted !== "" && isSameHash(first, reverted);
       if (isOwn) return deed;
     }
     if (namesCommit(deed.target)) commits.push(...commitLines(deed.result).map(hashIn));
@@ -291,12 +297,21 @@ function isSameHash(hash: string | undefined, named: string): boolean {
 }
 
 /** Returns the user's answer to an assistant's words, where it takes them back. */
-function refusalOf({ line, who, text }: Row, { store, session, clean }: AftermathOptions): TakenBack | undefined {
+function refusalOf(
+  { line, who, text }: Row,
+  { store, session, clean }: AftermathOptions,
+): TakenBack | undefined {
   if (who !== "assistant") return undefined;
   const [next] = store.db
-    .prepare("SELECT line, who, text FROM rows WHERE session = ? AND line > ? AND who <> 'tool' ORDER BY line, nth LIMIT 1")
+    .prepare(
+      "SELECT line, who, text FROM rows WHERE session = ? AND line > ? AND who <> 'tool' ORDER BY line, nth LIMIT 1",
+    )
     .all(session.number, line);
   if (next?.who !== "user" || !takesBack(String(next.text), text)) return undefined;
   const said = oneLine(clean(String(next.text)), SHOWN_CHARS);
-  return { how: "takenBack", place: `L${next.line}`, row: { line: Number(next.line), who: "user", text: said } };
+  return {
+    how: "takenBack",
+    place: `L${next.line}`,
+    row: { line: Number(next.line), who: "user", text: said },
+  };
 }

@@ -79,7 +79,8 @@ function readFile({ path, name, from, to }: LinePlace): string {
   const count = text.replace(/\r?\n$/, "").split("\n").length;
   if (from >= 1 && from <= to && to <= count && to - from < LINES_MAX) return text;
   const asked = `Cannot find line ${rangeOf(from, to)} of ${name}`;
-  const why = to - from >= LINES_MAX ? `at most ${LINES_MAX} lines at once` : `it has ${counted(count, "line")}`;
+  const why =
+    to - from >= LINES_MAX ? `at most ${LINES_MAX} lines at once` : `it has ${counted(count, "line")}`;
   throw new SessionMemoryError("NOT_FOUND", `${asked}: ${why}`, { hint });
 }
 
@@ -231,8 +232,13 @@ function findsOf(judged: readonly Judged[], changes: readonly Change[]): Find[] 
   const unsure = judged.filter(({ verdict, key }) => verdict === "cannot tell" && key !== "");
   const writers = findsBySession(written, "wrote");
   const known = new Set(writers.map(({ session }) => session.id));
-  const candidates = findsBySession(unsure, "may have written").filter(({ session }) => !known.has(session.id));
-  const last = written.flatMap((each) => each.writers).sort(byTime).at(-1);
+  const candidates = findsBySession(unsure, "may have written").filter(
+    ({ session }) => !known.has(session.id),
+  );
+  const last = written
+    .flatMap((each) => each.writers)
+    .sort(byTime)
+    .at(-1);
   if (!last) return candidates;
   for (const { session } of candidates) known.add(session.id);
   return [...writers, ...candidates, ...laterFinds(changes, last, known)];

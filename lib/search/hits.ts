@@ -321,7 +321,11 @@ function fillLines(
     const { row, session } = passage.best;
     const style = { clean: options.clean, speaker: options.filter.speaker };
     const settle = (rows: readonly Row[]) =>
-      withAftermath(withHolding(rows, { store: row.store, session }, style), { ...options, store: row.store, session });
+      withAftermath(withHolding(rows, { store: row.store, session }, style), {
+        ...options,
+        store: row.store,
+        session,
+      });
     one.hit.lines = settle(lines);
     one.best = settle(lines.slice(0, 1))[0];
   }

@@ -78,7 +78,9 @@ function newLine(): LineState {
 function traceOf({ count, writers, isCertain, removed, unread }: LineState): Trace {
   const known = writers.filter((writer) => writer !== undefined);
   if (count && isCertain && writers.length === 1)
-    return known.length === 1 ? { writers: known, how: "certain" } : { writers: unread, how: ifAny(unread, "before") };
+    return known.length === 1
+      ? { writers: known, how: "certain" }
+      : { writers: unread, how: ifAny(unread, "before") };
   const possible = [...new Set([...known, ...removed, ...unread])];
   return { writers: possible, how: ifAny(possible, "nowhere") };
 }
@@ -182,7 +184,9 @@ function commandEffect(command: string, names: readonly string[]): Effect {
 /** Returns how a command line writes to the file: `>` over it, `>>` behind it. */
 function redirection(line: string, names: readonly string[]): ">" | ">>" | undefined {
   const words = shellWords(line.replace(/>>?/g, " $& "));
-  const named = words.findIndex((word) => names.includes(word.replace(/^\.\//, "")) || (isAbsolute(word) && isNamed(word, names)));
+  const named = words.findIndex(
+    (word) => names.includes(word.replace(/^\.\//, "")) || (isAbsolute(word) && isNamed(word, names)),
+  );
   if (named === -1) return undefined;
   if (words.includes("tee")) return words.includes("-a") ? ">>" : ">";
   const sign = words[named - 1];
@@ -251,7 +255,8 @@ function readRows(
   const options = { rules, results: true, unterminated: "accept", progress } as const;
   for (const entry of readEntries(file, { ...options, isOver: () => progress.line >= last })) {
     const { kind, callId = "", tool } = entry;
-    if (tool && LOOKS.has(tool.action) && baseNames.some((name) => tool.target.includes(name))) looks.add(callId);
+    if (tool && LOOKS.has(tool.action) && baseNames.some((name) => tool.target.includes(name)))
+      looks.add(callId);
     if (kind === "result" && looks.has(callId))
       for (const key of keysIn(entry.text, keys)) if (!seen.has(key)) seen.set(key, entry.line);
     if (tool && wanted.has(entry.line)) wantedCalls.add(callId);

@@ -125,7 +125,12 @@ export async function searchAsText(
     const { signal, remark } = resources;
     const shared = request.own ? undefined : openShared(config.paths);
     try {
-      const { lines, results, semantic, blame } = await answer(store, request, { config, signal, remark, shared });
+      const { lines, results, semantic, blame } = await answer(store, request, {
+        config,
+        signal,
+        remark,
+        shared,
+      });
       logSearch(store, { tookMs: performance.now() - started, results: results.length });
       const text = lines.map(plainText).join("\n");
       return { lines, text, results, blame, index: { ...readIndexSize(store), behind, semantic } };
@@ -238,7 +243,10 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
   const isHidden = await hiddenSessions(store, config);
-  const scopes = listOf(stores).map((each) => ({ store: each, scope: scopeOf(each, filter, { cwd, clean }) }));
+  const scopes = listOf(stores).map((each) => ({
+    store: each,
+    scope: scopeOf(each, filter, { cwd, clean }),
+  }));
   const blamed = file === undefined ? undefined : await blameFile(file, { cwd, scopes, isHidden, config });
   const finds =
     blamed?.finds ??

@@ -47,9 +47,19 @@ function versionsIn(file: string): Version[] {
       const called = lineOf.get(String(blocks.find(({ type }) => type === "tool_result")?.tool_use_id));
       const after = result && typeof result === "object" ? afterEdit(result) : undefined;
       if (!result || called === undefined || after === undefined) return [];
-      const before = [result.originalFile, result.originalFileContents].find((text) => typeof text === "string");
+      const before = [result.originalFile, result.originalFileContents].find(
+        (text) => typeof text === "string",
+      );
       const author = `${basename(file, ".jsonl")} ${called}`;
-      return [{ at: String(record.timestamp), path: String(result.filePath), author, before: before as string | undefined, after }];
+      return [
+        {
+          at: String(record.timestamp),
+          path: String(result.filePath),
+          author,
+          before: before as string | undefined,
+          after,
+        },
+      ];
     });
 }
 
@@ -146,11 +156,17 @@ async function compare(): Promise<Count> {
     for (const [path, lines] of truth()) {
       const keys = lines.map(({ key }) => key);
       const { verdicts } = blameText(keys, { path, name: path, from: 1, to: keys.length }, options);
-      for (const { lines: [from, to], verdict, session_id = "", line } of verdicts)
+      for (const {
+        lines: [from, to],
+        verdict,
+        session_id = "",
+        line,
+      } of verdicts)
         for (let number = from; number <= to; number++) {
           const { key, author } = lines[number - 1] as Written;
           if (key.length < KEY_MIN || keys.indexOf(key) !== keys.lastIndexOf(key)) continue;
-          const said = verdict === "written" ? `${session_id} ${line}` : verdict === "cannot tell" ? "" : OUTSIDE;
+          const said =
+            verdict === "written" ? `${session_id} ${line}` : verdict === "cannot tell" ? "" : OUTSIDE;
           const place = `${path}:${number} ${key.slice(0, 60)} | ${author} | ${said}`;
           if (said === author) count.right++;
           else if (said === "") count.unsure.push(place);
@@ -168,12 +184,18 @@ export async function rows(): Promise<BenchRow[]> {
   const all = right + wrong.length + unsure.length;
   return [
     atLeast(`lines attributed rightly, of ${all}`, (100 * right) / all, 90),
-    atMost("lines attributed wrongly", wrong.length, 0, { unit: "lines", detail: `${unsure.length} cannot tell, ${shell.length} by a command` }),
+    atMost("lines attributed wrongly", wrong.length, 0, {
+      unit: "lines",
+      detail: `${unsure.length} cannot tell, ${shell.length} by a command`,
+    }),
   ];
 }
 
 if (import.meta.main) {
   const { right, wrong, unsure, shell } = await compare();
-  console.log(`right ${right}, wrong ${wrong.length}, cannot tell ${unsure.length}, by a command ${shell.length}`);
-  for (const [name, places] of Object.entries({ wrong, unsure, shell })) console.log(`${name}\n${places.join("\n")}`);
+  console.log(
+    `right ${right}, wrong ${wrong.length}, cannot tell ${unsure.length}, by a command ${shell.length}`,
+  );
+  for (const [name, places] of Object.entries({ wrong, unsure, shell }))
+    console.log(`${name}\n${places.join("\n")}`);
 }
