@@ -11,10 +11,9 @@ import { takesBack } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
-import { isEdit } from "../transcripts/log.ts";
 import { commitLines } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
-import { namesCommit, onlyChanges } from "../transcripts/tool-call.ts";
+import { isChange, namesCommit, onlyChanges } from "../transcripts/tool-call.ts";
 import { commandsIn } from "./commands.ts";
 import { uniquePrefix } from "./corpus.ts";
 import { deedRow, type FindScope, phraseOf } from "./finds.ts";
@@ -64,7 +63,7 @@ function editsOf({ line, who, tool = "", text }: Row, { store, session }: Afterm
   const span = who === "tool" ? { after: line - 1, to: line } : exchangeAt(store, session.number, line);
   const named = who === "tool" ? tool : text;
   return readDone(store, session.number, span).filter(
-    (deed) => isMade(deed) && isEdit(deed) && deed.paths.some((path) => named.includes(baseName(path))),
+    (deed) => isMade(deed) && isChange(deed) && deed.paths.some((path) => named.includes(baseName(path))),
   );
 }
 
@@ -230,7 +229,7 @@ function removalOf(
   const { added } = changeOf(edit);
   if (!added.some((line) => line.length >= TELLING_LONG)) return undefined;
   const isSame = ({ paths }: Done) => paths.some((path) => edit.paths.includes(path));
-  const edits = later.filter(isEdit);
+  const edits = later.filter(isChange);
   const found = edits.find((deed) => {
     if (!isSame(deed)) return false;
     if (deed.kind === "write" && !deed.input.endsWith("…"))

@@ -2,7 +2,7 @@
 
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { isPlainFile, readIfExists, realPathOf, statOf } from "../base/files.ts";
+import { readIfExists, realPathOf, statOf } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { rewoundLines } from "../index/index-state.ts";
 import { isFiller, replyOf } from "../language/speech.ts";
@@ -73,7 +73,7 @@ export function blame(place: LinePlace, scope: BlameScope): { finds: Find[]; ver
 
 function readFile({ path, name, from, to }: LinePlace): string {
   const hint = `search --file ${name} lists the sessions that had to do with it`;
-  const text = isPlainFile(path) ? readIfExists(path) : undefined;
+  const text = statOf(path)?.isFile() ? readIfExists(path) : undefined;
   if (text === undefined)
     throw new SessionMemoryError("NOT_FOUND", `Cannot read ${name}: no such file here`, { hint });
   const count = text.replace(/\r?\n$/, "").split("\n").length;
