@@ -20,7 +20,7 @@ import { deedRow, type FindScope, phraseOf } from "./finds.ts";
 import type { Row } from "./rows.ts";
 
 /** Where rows are from, and who asks. */
-export interface AftermathOptions extends Pick<FindScope, "clean"> {
+interface AftermathOptions extends Pick<FindScope, "clean"> {
   store: Store;
   session: Pick<SessionRow, "number" | "cwd" | "project">;
   /** The directory of who asks: only files of its project are looked at. Without it nothing is said. */

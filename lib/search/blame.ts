@@ -17,7 +17,7 @@ import { type Change, lineKey, replay, type Trace } from "./replay.ts";
 import type { Row } from "./rows.ts";
 
 /** Lines of a file. */
-export interface LinePlace {
+interface LinePlace {
   /** Absolute. */
   path: string;
   /** As it was given. */

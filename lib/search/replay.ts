@@ -28,7 +28,7 @@ export interface Trace {
   how: "certain" | "possible" | "before" | "nowhere";
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** Every name of the file. */
   names: readonly string[];
   rules: Rules;
