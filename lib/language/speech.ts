@@ -178,6 +178,11 @@ export function isRule(sentence: string): boolean {
   return (FORBIDS.test(sentence) || ORDERS.test(sentence)) && !ASKS.test(sentence);
 }
 
+/** Returns whether a sentence asks. */
+export function isQuestion(sentence: string): boolean {
+  return ASKS.test(sentence);
+}
+
 /** Returns whether a sentence states a choice that was made. */
 export function isDecision(sentence: string): boolean {
   return DECIDES.test(sentence) && isSettled(sentence);

@@ -1,0 +1,120 @@
+import { describe, expect, test } from "bun:test";
+import {
+  gistOfRule,
+  isSameMatter,
+  isTakenBackBy,
+  standingSentences,
+  takingBack,
+} from "../lib/language/standing.ts";
+
+/** Laid down in so many words, as an instruction to the agent. */
+const RULES = [
+  "Next time you made changes to the code, let me commit.",
+  "From now on, always run the linter before you commit.",
+  "Never force-push to main.",
+  "Please always write commit messages in English.",
+  "Don't add co-author lines from now on.",
+  "In future ask me before you install a package.",
+  "Always use table-driven tests.",
+  "Going forward, no em dashes in comments you post.",
+  "You should never edit generated files.",
+  "Never commit without asking me.",
+  "Next time the tests fail, show me the output first.",
+  "Next time please run the tests before you say it is done",
+  "Use pnpm from now on, npm breaks the lockfile.",
+  "Ab jetzt bitte keine Emojis in Commit-Nachrichten.",
+  "Immer zuerst die Tests laufen lassen.",
+  "Désormais, utilise pnpm et pas npm.",
+  "Toujours lancer les tests avant de committer.",
+  "De ahora en adelante usa pnpm.",
+  "Nunca hagas commit sin preguntar.",
+  "A partir de agora use pnpm nos scripts.",
+  "Всегда запускай тесты перед коммитом.",
+  "以后请不要自动提交代码。",
+  "今後はコミットする前に必ずテストを実行してください。",
+];
+
+/** Of the same words, and no rule for a later session. */
+const LOOK_ALIKES = {
+  asked: [
+    "So from now on every time I commit the tool will link our chat to the commit?",
+    "Should we always run the linter?",
+    "can you always use pnpm from now on?",
+  ],
+  "of the program": [
+    "invalid themes must NEVER explode",
+    "it never works",
+    "the url should always go to maps.example.org",
+    "From now on the server always restarts by itself.",
+    "Always return a 404 when the session is missing.",
+    "Always show the banner on the start page.",
+    "Always keep the header visible.",
+    "Never delete the user's files.",
+    "Never push notifications to muted users.",
+    "the linter always runs before you commit",
+    "Siempre falla",
+    "Всегда падает",
+    "总是失败",
+    "必ず失敗する",
+    "Toujours la même erreur",
+    "Immer noch kaputt",
+    "Ab jetzt startet der Server automatisch.",
+  ],
+  quoted: [
+    'Their guide says: "Always run the linter before you commit."',
+    "> Always run the linter before you commit.\nwhat do you think of that?",
+    "Use `always run the linter` as the title.",
+    "He said always run the tests.",
+  ],
+  pasted: [
+    "Their guide says:\nAlways run the linter before you commit.",
+    "# Guidelines\n- Always run tests\n- Never push\nreview this",
+    "1. Always run the tests\n2. Never push to main\n3. Ask me first\n4. go",
+    `Implement the following plan. ${"It has many steps. ".repeat(70)}\nNever commit without asking me.`,
+    "```\nNever commit without asking me.\n```\nis that in our hook?",
+  ],
+  "of this task": [
+    "Don't commit this time.",
+    "Never use this function in the parser.",
+    "Never do that again.",
+    "Always run it twice here.",
+    "don't commit",
+  ],
+  "of somebody": ["I always run the linter before I commit.", "Next time I'll do it myself.", "Never mind."],
+};
+
+describe("standingSentences()", () => {
+  test("takes what is laid down in so many words, as it was written", () => {
+    expect(RULES.filter((rule) => standingSentences(rule)[0] !== rule)).toEqual([]);
+    expect(
+      standingSentences("The login works now, thanks. From now on ask me before you commit. Now the tests."),
+    ).toEqual(["From now on ask me before you commit."]);
+  });
+
+  for (const [kind, texts] of Object.entries(LOOK_ALIKES)) {
+    test(`takes none that is ${kind}`, () => {
+      expect(texts.flatMap((text) => standingSentences(text))).toEqual([]);
+    });
+  }
+});
+
+describe("two rules", () => {
+  test("are of the same matter where only what they say of it differs", () => {
+    const [always, never, other] = [
+      "Always use mocks in tests.",
+      "From now on, never use mocks in tests.",
+      "Always use fixtures in tests.",
+    ].map(gistOfRule);
+    expect(isSameMatter(always ?? gistOfRule(""), never ?? gistOfRule(""))).toBe(true);
+    expect([always?.forbids, never?.forbids]).toEqual([false, true]);
+    expect(isSameMatter(always ?? gistOfRule(""), other ?? gistOfRule(""))).toBe(false);
+  });
+
+  test("end where a sentence takes the first back in its own words", () => {
+    const rule = gistOfRule("Always run the linter before you commit.");
+    const [back] = takingBack("No need to run the linter any more.");
+    expect(isTakenBackBy(rule, gistOfRule(back ?? ""))).toBe(true);
+    expect(takingBack("Is the linter no longer needed?")).toEqual([]);
+    expect(isTakenBackBy(rule, gistOfRule("No need to run the migration any more."))).toBe(false);
+  });
+});
