@@ -1,5 +1,5 @@
 /**
- * For programs that run agents through the Agent SDK: adds what other sessions did, and what is known of the sessions
+ * For programs that run agents through the Agent SDK: adds what the user laid down in earlier sessions, what others did, and what is known of the sessions
  * that the prompt mentions, to each prompt; and at a failing command how earlier sessions ended its error.
  *
  *     query({ prompt, options: { hooks: {
@@ -8,7 +8,8 @@
  *     } } })
  */
 
-import { lookForDigest } from "../lib/activity/look.ts";
+import { lookForDigest, type Viewer } from "../lib/activity/look.ts";
+import { statOf } from "../lib/base/files.ts";
 import { recordOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
@@ -17,8 +18,16 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
+import { rulesFor } from "./beginning.ts";
 import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
-import { answerFailure, answerPrompt, type Injection, modelOf, readFailure } from "./prompt-answer.ts";
+import {
+  answerFailure,
+  answerPrompt,
+  type Injection,
+  injection,
+  modelOf,
+  readFailure,
+} from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
@@ -48,6 +57,7 @@ const ABOUT = { source: "claude" };
 
 /** Returns the callback for `hooks.UserPromptSubmit` in the SDK's options. It never rejects. */
 export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOptions = {}): HookCallback {
+  const begun = new Set<string>();
   return callback("UserPromptSubmit", given, async (input, env, places) => {
     const prompt = readPrompt(input);
     if (!prompt) return undefined;
@@ -55,8 +65,28 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
     const activity = { ...settings.activity, ...options };
     const look = lookForDigest({ paths, viewer: prompt.session, activity });
     const model = modelOf(env, prompt.session);
-    return await answerPrompt(prompt, look, { paths, settings: { ...settings, activity }, model });
+    const rules = begins(prompt.session, begun) ? await rulesFor(prompt.session, paths, settings) : undefined;
+    const answer = await answerPrompt(prompt, look, { paths, settings: { ...settings, activity }, model });
+    return both(injection(rules, prompt.session.id, paths), answer);
   });
+}
+
+/** Returns whether a session begins with this prompt: callbacks hear of no start, and nothing is written before the first. */
+function begins({ id, file }: Viewer, begun: Set<string>): boolean {
+  if (begun.has(id)) return false;
+  begun.add(id);
+  return file === undefined || !statOf(file)?.size;
+}
+
+function both(first: Injection, second: Injection): Injection {
+  const texts = [first.text, second.text].filter((text) => text !== undefined);
+  return {
+    text: texts.length > 0 ? texts.join("\n\n") : undefined,
+    delivered() {
+      first.delivered();
+      second.delivered();
+    },
+  };
 }
 
 /** Returns the callback for `hooks.PostToolUseFailure` in the SDK's options. It never rejects. */

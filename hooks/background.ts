@@ -19,7 +19,8 @@ import { catchUp } from "../lib/index/indexing.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { observeSettings } from "../lib/observe/ledger.ts";
-import { observeSession } from "../lib/observe/observe-session.ts";
+import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
+import { keepStanding } from "../lib/observe/standing-marks.ts";
 import { findTranscripts } from "../lib/sessions/places.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { namedSessions, readRecord, readRecords, recordKey } from "../lib/sessions/record.ts";
@@ -90,7 +91,11 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
   if (!session) return;
   if (asked.save && settings.notes.onClear) await perform("save", () => save(asked, session, config));
   await perform("index", () => index(session, config));
-  if (asked["index-only"]) return;
+  // its host observes by itself, and short sessions not at all
+  if (asked["index-only"]) {
+    if (session.size <= SMALL_BYTES) await perform("rules", () => noteRules(session, config));
+    return;
+  }
   if (!asked.save && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
   await perform("observe", () => observe(session, config));
   await perform("meta", () => makeMeta(session, config));
@@ -122,6 +127,12 @@ async function observe(session: Session, config: Config): Promise<void> {
   if (!observeSettings(paths, settings.observe).auto) return;
   const complete = await configuredModel(config);
   await observeSession(session, { paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
+}
+
+/** Keeps what the session's user laid down, said in so many words or marked by who observed it. */
+async function noteRules(session: Session, { paths, settings }: Config): Promise<void> {
+  const { entries, ledger } = readSessionMemory(session, { paths, settings });
+  await keepStanding(session, { paths, entries, ledger });
 }
 
 async function makeMeta(session: Session, config: Config): Promise<void> {

@@ -37,17 +37,16 @@ await runHook("moment", async (call) => {
   if (writeFully(`${JSON.stringify({ context: given.text })}\n`)) given.delivered();
 });
 
-/** Returns the line on the project's last session; what older sessions need is done in the background. */
+/** Returns the line on the project's last session and the standing rules; what older sessions need is done in the background. */
 async function atStart({ env, input, session, host, paths: places }: Moment): Promise<Injection | undefined> {
   await startBeginning(host, { cwd: session.cwd, env });
-  if (input.isTold === true) return undefined;
   const { paths, settings } = requireSettings(places, { env, transcript: undefined });
-  if (!settings.activity.welcome) return undefined;
-  const [{ welcomeLine }, { injection }] = await Promise.all([
-    import("../lib/naming/welcome.ts"),
+  const [{ beginningOf }, { injection }] = await Promise.all([
+    import("./beginning.ts"),
     import("./prompt-answer.ts"),
   ]);
-  return injection(await welcomeLine(paths, session), session.id, paths);
+  const isTold = input.isTold === true;
+  return injection(await beginningOf(session, paths, settings, isTold), session.id, paths);
 }
 
 /** Returns what other sessions did, and what the prompt's references mean. */
@@ -70,14 +69,14 @@ async function atFailure({ env, input, session, paths: places }: Moment): Promis
   return answerFailure(failed, requireSettings(places, { env, transcript: undefined }));
 }
 
-/** Returns what was observed of the session that is compacted. */
+/** Returns what was observed of the session that is compacted, and the standing rules again. */
 async function atCompaction({ env, session, paths: places }: Moment): Promise<Injection | undefined> {
   const { paths, settings } = requireSettings(places, { env, transcript: undefined });
-  const [{ observationsOf }, { injection }] = await Promise.all([
-    import("./observed.ts"),
+  const [{ compactedOf }, { injection }] = await Promise.all([
+    import("./beginning.ts"),
     import("./prompt-answer.ts"),
   ]);
-  return injection(await observationsOf(session, paths, settings), session.id, paths);
+  return injection(await compactedOf(session, paths, settings), session.id, paths);
 }
 
 /** Starts the work that is due after a turn. */

@@ -265,6 +265,7 @@ function forgottenLines(
     ...dashed(called, SHOWN_MAX),
     `index: ${counted(removed.chunks, "chunk")}, ${counted(removed.vectors, "vector")}`,
     `observations: ${removed.observations} in ${counted(removed.ledgers, "ledger")}`,
+    ...when(removed.rules > 0, `standing rules: ${removed.rules}`),
     ...when(removed.copies > 0, `archive: ${counted(removed.copies, "copy", "copies")}`),
     `meta files: ${removed.metaFiles}; marks: ${removed.cursors}; log lines: ${removed.logLines}`,
     ...when(removed.sharedChunks > 0, `shared by others: ${counted(removed.sharedChunks, "chunk")}`),

@@ -82,7 +82,7 @@ function describeTold(told: readonly Told[], timezone: string | undefined): Line
 }
 
 function* describe(
-  { status, findings, metrics, hooks, sends, runtime }: Health,
+  { status, findings, metrics, hooks, rules, sends, runtime }: Health,
   timezone: string | undefined,
 ): Generator<Line | string> {
   const minute = (iso: string) => formatLocal(iso, timezone).slice(0, 16);
@@ -101,6 +101,7 @@ function* describe(
   for (const { event, lastRun, failures24h } of hooks) {
     yield `hook ${event}: last ${minute(lastRun)}, ${counted(failures24h, "failure")} within a day`;
   }
+  yield `standing rules: ${rules}`;
   yield `redacted: ${counted(redactions, "secret")} in what is stored · spent today: $${spendToday.toFixed(4)}`;
   yield `sends: ${sends}`;
   yield `runtime: ${runtime}`;

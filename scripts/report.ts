@@ -27,6 +27,7 @@ import {
 import { expandPath, type PathsWithRules, type Settings } from "../lib/config/config.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { readSessionMemory } from "../lib/observe/observe-session.ts";
+import { readStanding, rulesOfAll, type StandingRule } from "../lib/observe/standing-rules.ts";
 import { pageName } from "../lib/report/html.ts";
 import {
   type LinkedPage,
@@ -84,7 +85,9 @@ async function main(run: ReportRun): Promise<void> {
   }
   const { settings, paths } = config;
   const { timezone, participants } = settings;
-  const options = { paths, settings, timezone, participants, rules: readRules(settings) };
+  const rules = readRules(settings);
+  const standing = await rulesOfAll(readStanding(paths), rules);
+  const options = { paths, settings, timezone, participants, rules, standing };
   if (reference === undefined) await reportMany(run, options);
   else await reportOne(run, reference, options);
 }
@@ -154,12 +157,14 @@ const ROWS_MAX = 10_000;
 interface ReportOptions extends PageStyle {
   paths: PathsWithRules;
   settings: Settings;
+  /** What users laid down, in every project. */
+  standing: readonly StandingRule[];
 }
 
 /** Reads a session, of which others share no observations as records. */
 function readReported(
   { session, rows: held, shared }: Pick<Place, "session" | "rows" | "shared">,
-  { paths, settings, rules }: ReportOptions,
+  { paths, settings, rules, standing }: ReportOptions,
 ): ReportedSession {
   const meta = shared ? metaOfShared(shared) : readMeta(metaFile(paths, session)).meta;
   const file = held ? "" : session.file;
@@ -168,11 +173,16 @@ function readReported(
   const spans = held ? [] : readRewound(file);
   return {
     ...{ session, meta },
+    standing: shared ? [] : standing.filter(({ marks }) => marks.some((mark) => isIn(session, mark))),
     memory: ledger.length > 0 ? foldLedger(ledger) : undefined,
     rows: rows.slice(-ROWS_MAX),
     isRewound: ({ line }) => spans.some(([from, to]) => from <= line && line <= to),
     isCut: rows.length > ROWS_MAX,
   };
+}
+
+function isIn({ agent, id }: Place["session"], mark: StandingRule["mark"]): boolean {
+  return mark.sessionId === id && mark.agent === agent;
 }
 
 /** Writes a session's page and returns what an overview says of it. */

@@ -76,6 +76,7 @@ const ASKING = [
     "index/carry-index.ts",
     "index/indexing.ts",
   ],
+  ...["observe/standing-rules.ts"],
   ...["naming/welcome.ts", "search/search-filters.ts", "sessions/exclusions.ts", "sessions/gate.ts"],
   ...[
     "sessions/record.ts",

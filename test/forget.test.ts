@@ -78,6 +78,7 @@ describe("forget", () => {
       notes: expect.any(Array),
       reports: expect.any(Array),
       logLines: expect.any(Number),
+      rules: 0,
       sharedChunks: 0,
     });
     expect(told.removed.notes).toHaveLength(4);

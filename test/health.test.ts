@@ -21,6 +21,10 @@ import { jsonl, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 import { secretsOf } from "./support/secrets.ts";
 
+/** What is said of standing rules where nothing was laid down and no model is named. */
+const BY_WORDS =
+  '0 messages; without a model that observes (llm in config.json) marked only where said in so many words ("from now on", "never")';
+
 const home = homePerTest();
 
 const ONE = uuidFrom("healthy one");
@@ -101,6 +105,7 @@ describe("checkHealth()", () => {
       status: "OK",
       findings: [],
       hooks: [{ event: "injected", failures24h: 0 }],
+      rules: BY_WORDS,
       sends: "nothing",
     });
     expect(health.runtime).toMatch(/^bun \//);
@@ -338,6 +343,7 @@ describe("health.ts", () => {
     expect(lines.slice(3, -3)).toEqual([
       "index: 0 sessions, 0 chunks, 0 MB, behind by 1 session (0.0 MB); not written yet",
       "searches within a day: 0 · ends of errors told: 0",
+      `standing rules: ${BY_WORDS}`,
       "redacted: 0 secrets in what is stored · spent today: $0.0000",
     ]);
     expect(lines.slice(-3)[0]).toBe("sends: nothing");

@@ -57,6 +57,11 @@ const COMMANDS: Record<string, [exitCode: number, ...args: string[]][]> = {
     [0, posting.id, "--prompt"],
     [1, "no such session"],
   ],
+  rules: [
+    [0, "--project", "."],
+    [1, "--drop", "zzzzzz"],
+    [2, "--drop", "zzzzzz", "--markdown"],
+  ],
   restore: [
     [0, posting.id, "--dry-run"],
     [1, "no such session"],
@@ -83,6 +88,7 @@ const CONFIGURED: [exitCode: number, script: string, ...args: string[]][] = [
   [0, "save-session", posting.id, "--dir", "memory", "--llm-slug"],
   [0, "session-reader", posting.id, "--utc"],
   [0, "handoff", posting.id],
+  [0, "rules", "--json"],
   [0, "restore", posting.id, "--dry-run"],
   [0, "status-line", "--json"],
   [0, "activity-summary", "--peek", "--current", deploy.id, "--since", "2026-01-01"],

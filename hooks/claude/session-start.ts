@@ -1,6 +1,6 @@
 /**
- * Claude Code's SessionStart: a line on the project's last session when one begins, and this session's own
- * observations after a compaction; what others share, and sessions not yet indexed or named, are read in the background.
+ * Claude Code's SessionStart: a line on the project's last session when one begins, this session's own observations after
+ * a compaction, and at both what the user laid down in the project; what others share, and sessions not yet indexed or named, are read in the background.
  * A resumed or forked session has what it was given before: nothing.
  */
 
@@ -46,12 +46,8 @@ async function wordOf({ env, input, paths: places }: HookCall) {
 async function contextOf({ env, input, paths: places }: HookCall): Promise<string | undefined> {
   const session = readRecorded(input);
   const { paths, settings } = requireSettings(places, { env, transcript: session.file });
-  if (input.source === "compact") {
-    const { observationsOf } = await import("../observed.ts");
-    return observationsOf(session, paths, settings);
-  }
-  const begins = input.source === "startup" || input.source === "clear";
-  if (!begins || !settings.activity.welcome) return undefined;
-  const { welcomeLine } = await import("../../lib/naming/welcome.ts");
-  return welcomeLine(paths, session);
+  const isCompacted = input.source === "compact";
+  if (!isCompacted && input.source !== "startup" && input.source !== "clear") return undefined;
+  const { beginningOf, compactedOf } = await import("../beginning.ts");
+  return isCompacted ? compactedOf(session, paths, settings) : beginningOf(session, paths, settings);
 }

@@ -1,6 +1,6 @@
 /**
- * session-memory in opencode: tells the session what other sessions did, what @@name means, how an error was ended before, and
- * after a compaction what was observed. Tried with opencode 1.18.33.
+ * session-memory in opencode: tells the session what the user laid down in earlier ones, what others did, what @@name means,
+ * how an error was ended before, and after a compaction what was observed. Tried with opencode 1.18.33.
  *
  * Plain JavaScript without imports of ours: it runs inside opencode and starts our programs. A throw here would fail the
  * user's prompt, so every hook catches what goes wrong, and says nothing then.
@@ -91,8 +91,8 @@ export const SessionMemory = async ({ directory }) => {
       begun.add(sessionID);
       const news = await at("prompt", sessionID, { text });
       // Of sessions that are named already nothing more is said.
-      const last = isFirst ? await at("start", sessionID, { isTold: news !== "" }) : "";
-      const context = news || last;
+      const start = isFirst ? await at("start", sessionID, { isTold: news !== "" }) : "";
+      const context = [news, start].filter(Boolean).join("\n\n");
       if (context === "") return;
       const id = `prt_${Date.now().toString(16)}${(parts++).toString(16).padStart(4, "0")}sessionmemory`;
       written.push({ id, sessionID, messageID: message.id, type: "text", text: context, synthetic: true });

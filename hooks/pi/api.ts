@@ -32,6 +32,8 @@ export interface PiEntry {
   id: string;
   type?: string;
   message?: { role?: string };
+  /** On messages of extensions. */
+  customType?: string;
   /** On compactions. */
   firstKeptEntryId?: string;
   details?: unknown;

@@ -12,8 +12,9 @@ import { findRuntime, withOwnRuntime } from "../../lib/base/runtime.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
+import { rulesFor } from "../beginning.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
-import { activityOf, answerFailure, referencesIn } from "../prompt-answer.ts";
+import { activityOf, answerFailure, injection, referencesIn } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { namingModel, namingModelName, promptModel } from "./models.ts";
@@ -37,11 +38,12 @@ export async function register(pi: PiApi): Promise<void> {
   registerTools(state);
 }
 
-/** Registers the two messages. pi stores each as an entry of its own and sends it after the user's words. */
+/** Registers the messages. pi stores each as an entry of its own and sends it after the user's words. */
 export function registerPrompt(state: PiState): void {
   const { config } = state;
   const { settings } = config;
   let deliver = () => {};
+  registerRules(state);
   on(state, "before_agent_start", async (_, context) => {
     const paths = pathsOf(config, context);
     const look = lookForDigest({ paths, viewer: sessionIn(context), activity: settings.activity });
@@ -62,6 +64,28 @@ export function registerPrompt(state: PiState): void {
     const { text, delivered } = await referencesIn(mention, { paths, settings, model, hasTool });
     delivered();
     return message("session-reference", text);
+  });
+}
+
+const RULES = "standing-rules";
+
+/** Registers the message with the standing rules: at a session's first prompt, and again once a compaction took it. */
+function registerRules(state: PiState): void {
+  const { config } = state;
+  let asked: string | undefined;
+  on(state, "before_agent_start", async (_, context) => {
+    const session = sessionIn(context);
+    const branch = context.sessionManager.getBranch();
+    const compaction = branch.findLast(({ type }) => type === "compaction");
+    const time = `${session.id} ${compaction?.id ?? ""}`;
+    if (asked === time) return undefined;
+    asked = time;
+    const kept = branch.findIndex(({ id }) => id === compaction?.firstKeptEntryId);
+    if (branch.slice(Math.max(0, kept)).some(({ customType }) => customType === RULES)) return undefined;
+    const paths = pathsOf(config, context);
+    const text = await rulesFor(session, paths, config.settings);
+    injection(text, session.id, paths).delivered();
+    return message(RULES, text);
   });
 }
 

@@ -97,6 +97,7 @@ export function defaultSettings(): Settings {
       digest: true,
       welcome: true,
       seenBefore: true,
+      rules: true,
       daily: true,
       statusLine: true,
     },

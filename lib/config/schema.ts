@@ -110,6 +110,8 @@ const SETTINGS = z.strictObject({
     digest: flag,
     welcome: flag,
     seenBefore: flag,
+    /** What the user laid down in earlier sessions, when one begins. */
+    rules: flag,
     /** A word to the person at the first session of a day. */
     daily: flag,
     statusLine: flag,

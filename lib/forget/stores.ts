@@ -12,6 +12,7 @@ import { type PathsWithRules, repositoriesFile } from "../config/config.ts";
 import { countRows, forgetRows } from "../index/forget-rows.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/ledger.ts";
+import { forgetStanding } from "../observe/standing-rules.ts";
 import { forgetReports } from "../report/html.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/record.ts";
@@ -44,6 +45,8 @@ export interface Counts {
   vectors: number;
   ledgers: number;
   observations: number;
+  /** Messages that laid something down beyond their task. */
+  rules: number;
   /** Copies of sessions in the archive. */
   copies: number;
   /** Files with marks of and about the session, and the errors it was informed about. */
@@ -63,6 +66,7 @@ const NO_COUNTS: Counts = {
     vectors: 0,
     ledgers: 0,
     observations: 0,
+    rules: 0,
     copies: 0,
     cursors: 0,
     logLines: 0,
@@ -135,6 +139,9 @@ const STORES: readonly ForgettableStore[] = [
     await forgetRepositories(repositoriesFile(paths.home), { unwanted: forgetting, dryRun });
     return {};
   }),
+  store("standing rules", (forgetting, scope) => ({
+    counts: { rules: forgetStanding(forgetting, scope) },
+  })),
   store("archive", async (forgetting, scope) => ({
     counts: { copies: await forgetCopies(forgetting, scope) },
   })),

@@ -21,6 +21,7 @@ import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
+import { readStanding } from "../observe/standing-rules.ts";
 import { redact } from "../redact/redact.ts";
 import { countWithExcluded, unfitLine, unfitProjects } from "../sessions/exclusions.ts";
 import { damagedMetas } from "../sessions/meta.ts";
@@ -56,6 +57,8 @@ export interface Health {
     seenBefore24h: number;
   };
   hooks: HookRuns[];
+  /** How many standing rules there are, and by what they are heard. */
+  rules: string;
   /** Receivers of what leaves the machine. */
   sends: string;
   /** The runtime of background work. */
@@ -95,6 +98,7 @@ export function checkHealth(options: HealthOptions): Health {
       seenBefore24h: withExistingState(paths, (state) => countSeen(state, now)) ?? 0,
     },
     hooks: log.runs,
+    rules: describeStanding(config),
     sends: describeReceivers({ ...config, cwd: options.cwd }),
     runtime: runtime
       ? `${runtime.name} ${runtime.command}`
@@ -192,6 +196,14 @@ function checkStateFolder(home: string, add: Add): void {
   if (why !== undefined) add("error", why, remedy);
   else if (process.platform !== "win32" && ((statOf(home)?.mode ?? 0) & 0o077) !== 0)
     add("warning", `others may read ${home}`, `chmod 700 ${home}`);
+}
+
+/** Says how many messages laid something down, and what a model would add. */
+function describeStanding({ settings, paths }: Pick<Config, "settings" | "paths">): string {
+  if (!settings.activity.rules) return "off (activity.rules)";
+  const said = counted(readStanding(paths).marks.filter(({ isEnd }) => !isEnd).length, "message");
+  if (settings.llm) return `${said}; marked by the model that observes, and where said in so many words`;
+  return `${said}; without a model that observes (llm in config.json) marked only where said in so many words ("from now on", "never")`;
 }
 
 /** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */

@@ -159,7 +159,8 @@ function parseObservation(value: unknown): Observation | undefined {
     const own = stringOf(value[key]);
     if (own) observation[key] = own;
   }
-  for (const key of ["thread", "rule"] as const) if (value[key] === true) observation[key] = true;
+  for (const key of ["thread", "rule", "standing"] as const) if (value[key] === true) observation[key] = true;
+  if (Array.isArray(value.replaces)) observation.replaces = stringsOf(value.replaces);
   if (Array.isArray(value.sourceIds)) observation.sourceIds = stringsOf(value.sourceIds);
   return observation;
 }

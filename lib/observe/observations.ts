@@ -38,6 +38,10 @@ export interface Observation {
   thread?: true;
   /** A standing rule: settling the request it came with does not close it. */
   rule?: true;
+  /** Laid down beyond its task: `standing-rules.ts` says what of it holds. */
+  standing?: true;
+  /** The ids of standing rules that it repeats or changes; without `standing` it ends them. */
+  replaces?: string[];
   /** The thing whose state it gives, such as a command; a later one with the same subject supersedes it. */
   subject?: string;
 }
@@ -117,6 +121,8 @@ export interface Memory {
   /** The last line covered; 0 when nothing is. */
   coversTo: number;
   files: { read: Set<string>; modified: Set<string> };
+  /** What was laid down beyond its task, or ended, and by whom it was marked; a reflection changes nothing of it. */
+  standing: Map<string, { observation: Observation; by: string }>;
   /** What the last reflection left. */
   reflectedTokens: number | undefined;
 }
@@ -161,6 +167,7 @@ function emptyMemory(): Memory {
     covered: new Set(),
     coversTo: 0,
     files: { read: new Set(), modified: new Set() },
+    standing: new Map(),
     reflectedTokens: undefined,
   };
 }
@@ -170,6 +177,8 @@ function foldObserved(memory: Memory, live: Map<string, Observation>, record: Ob
     live.set(observation.id, observation);
     memory.history.set(observation.id, observation);
     memory.left.delete(observation.id);
+    if (observation.standing || observation.replaces)
+      memory.standing.set(observation.id, { observation, by: record.by });
   }
   for (const id of record.closes ?? []) memory.closed.add(id);
   for (const path of record.files?.read ?? []) memory.files.read.add(path);
@@ -203,7 +212,9 @@ function foldDropped(memory: Memory, live: Map<string, Observation>, record: Dro
   }
   for (const id of record.ids) {
     live.delete(id);
-    if (record.reason === BRANCH_LEFT) memory.left.add(id);
+    if (record.reason !== BRANCH_LEFT) continue;
+    memory.left.add(id);
+    memory.standing.delete(id);
   }
 }
 

@@ -38,6 +38,7 @@ import {
   reobserve,
 } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
+import { keepStanding, standingFor } from "./standing-marks.ts";
 
 export interface SessionContext {
   paths: PathsWithRules;
@@ -80,7 +81,11 @@ export async function observeSession(
     if (when === "due") {
       const memory = foldLedger(ledger);
       const isDue = isStepDue(entries, memory, settings) || isReflectionDue(memory, settings.reflectorTokens);
-      if (settings.mode !== "buffered" || !isDue) return { status: "nothing" };
+      if (settings.mode !== "buffered" || !isDue) {
+        // said in so many words, it waits for no step
+        await keepStanding(session, { paths, entries, ledger });
+        return { status: "nothing" };
+      }
     }
     const context = { ...contextOf(state, options), entries, backoff, when, now };
     const { observed, reflected } = await runObserver(session, { ...context, paths });
@@ -90,7 +95,7 @@ export async function observeSession(
   });
 }
 
-interface RunOptions extends ObserveOptions {
+interface RunOptions extends Omit<ObserveOptions, "standing"> {
   paths: PathsWithRules;
   /** The failed attempts so far. */
   backoff: ReturnType<typeof readBackoff>;
@@ -100,21 +105,31 @@ interface RunOptions extends ObserveOptions {
   onObserved?: ((observed: ObserveOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Observes a conversation into the ledger that `append` writes, notes a failure for the next attempt, and reflects where that is due. */
+/**
+ * Observes a conversation into the ledger that `append` writes, keeps what is laid down in it, notes a failure for the next
+ * attempt, and reflects where that is due.
+ */
 export async function runObserver(
-  session: Pick<Session, "id">,
+  session: Session,
   { paths, backoff, now = Date.now, onObserved, ...options }: RunOptions,
 ): Promise<{ observed: ObserveOutcome; reflected?: ReflectOutcome }> {
-  const observed = await observe({ ...options, failures: backoff?.failures }).catch((error) => {
+  const standing = options.complete ? await knownTo(session, paths) : undefined;
+  const observed = await observe({ ...options, standing, failures: backoff?.failures }).catch((error) => {
     // What cannot be kept was paid for: the next turn does not pay again at once.
     noteAttempt(paths, { sessionId: session.id, failure: describeError(error), now: now() });
     throw error;
   });
   const { failure, ledger } = observed;
   if (failure !== undefined || backoff) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
+  await keepStanding(session, { paths, entries: options.entries, ledger });
   await onObserved?.(observed);
   if (options.shouldStop?.() || options.signal?.aborted) return { observed };
   return { observed, reflected: await reflect({ ...options, ledger }) };
+}
+
+/** Returns the rules that a session's observer may name. */
+async function knownTo(session: Session, paths: PathsWithRules) {
+  return (await standingFor(session, paths)).map(({ mark: { id, words } }) => ({ id, words }));
 }
 
 /** Reflects on a session's ledger now, whatever its size. Throws as `observeSession` does. */
@@ -130,9 +145,13 @@ export async function reflectSession(
 /** Observes a whole session again, and drops what its ledger held once that has succeeded. Throws as `observeSession` does. */
 export async function reobserveSession(session: Session, options: SessionContext): Promise<SessionOutcome> {
   return await locked(session, options, async (state): Promise<SessionOutcome> => {
-    const observed = await reobserve({ ...contextOf(state, options), entries: state.entries });
+    const { paths } = options;
+    const { entries } = state;
+    const standing = options.complete ? await knownTo(session, paths) : undefined;
+    const observed = await reobserve({ ...contextOf(state, options), entries, standing });
+    await keepStanding(session, { paths, entries, ledger: observed.ledger });
     if (observed.failure !== undefined) return { status: "failed", observed, reason: observed.failure };
-    noteAttempt(options.paths, { sessionId: session.id, failure: undefined, now: 0 });
+    noteAttempt(paths, { sessionId: session.id, failure: undefined, now: 0 });
     return { status: "observed", observed };
   });
 }

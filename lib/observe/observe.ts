@@ -42,6 +42,8 @@ export interface ObserveContext {
   append: (record: LedgerRecord) => void | Promise<void>;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
+  /** What users laid down in this project, for the model to replace. @default none */
+  standing?: readonly { id: string; words: string }[] | undefined;
   signal?: AbortSignal | undefined;
   /** True to record row ids, for a ledger inside a transcript that can be forked. @default {false} */
   rowIds?: boolean | undefined;
@@ -184,7 +186,7 @@ async function notesOn(
   step: ObservationStep,
   { complete, entries, outcome, ...context }: Recording & ObserveOptions & { outcome: ObserveOutcome },
 ): Promise<(StepNotes & { by: string }) | undefined> {
-  const { memory, redact, signal } = context;
+  const { memory, redact, standing, signal } = context;
   const clean = redactToLine(context);
   if (!complete) {
     const first = step.entries[0]?.line ?? 0;
@@ -192,7 +194,9 @@ async function notesOn(
     return { ...observeByRule(step.entries, { memory, clean, earlier }), by: "rules" };
   }
   const { askObserver } = await import("./observer.ts");
-  const { tokens, usd, ...answer } = await askObserver(step, { memory, complete, redact, clean, signal });
+  const { tokens, usd, ...answer } = await askObserver(step, {
+    ...{ memory, complete, redact, clean, standing, signal },
+  });
   outcome.tokens += tokens;
   outcome.usd = outcome.usd === null || usd === null ? null : outcome.usd + usd;
   if ("taken" in answer) return { ...answer.taken, by: answer.by };

@@ -6,6 +6,7 @@
 
 import { z } from "zod";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { truncate } from "../base/text.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson, JsonRequest } from "../model/answers.ts";
 import {
@@ -30,6 +31,8 @@ export interface Asking {
   redact: (text: string) => string;
   /** Redacts a text and puts it on one line. */
   clean: (text: string) => string;
+  /** What users laid down in this project, with the ids by which it is replaced. */
+  standing?: readonly { id: string; words: string }[] | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -45,13 +48,13 @@ export async function askObserver(step: ObservationStep, asking: Asking): Promis
   const request = {
     feature: "observe",
     system: OBSERVER_SYSTEM,
-    prompt: observerPrompt(memory, step),
+    prompt: observerPrompt(memory, step, asking.standing),
     schema: observerAnswer,
     maxTokens: ANSWER_TOKENS.observer,
   };
   try {
     const { value, model: by, tokens, usd } = await ask(request, asking);
-    const accepted = acceptObservations(value.observations, { step, memory, clean });
+    const accepted = acceptObservations(value.observations, { ...asking, step });
     if ("refused" in accepted) return { refused: accepted.refused, tokens, usd };
     const drafts = withPrompts(accepted.drafts, step, clean);
     return { taken: { ...accepted, drafts }, by, tokens, usd };
@@ -109,7 +112,16 @@ const priority = z
   .pipe(z.enum(["red", "yellow", "green"]));
 
 const observerAnswer = z.object({
-  observations: z.array(z.object({ priority, text: z.string(), sources: z.array(z.coerce.number().int()) })),
+  observations: z.array(
+    z.object({
+      priority,
+      text: z.string(),
+      sources: z.array(z.coerce.number().int()),
+      // not asked of most: an answer is taken without them
+      standing: z.boolean().nullish().catch(undefined),
+      replaces: z.array(z.string()).nullish().catch(undefined),
+    }),
+  ),
 });
 
 const reflectorAnswer = z.object({
@@ -135,12 +147,15 @@ Rules
 - "green": anything else worth a line. Rather none than noise.
 - Completed work begins with "✅". If it completes a request of an earlier observation, end with that observation's id
   in brackets: "✅ Deployed 2.3.1 to staging [k3f9a2]". A request without its ✅ is done a second time.
+- "standing": true on a "red" one that says how you shall work in later sessions too (a preference, "next time …", a
+  complaint about a habit of yours); not for this task alone, for what the program shall do, or in a quote or a paste.
 - "sources": the line numbers in brackets that support the observation, from the new conversation only. An
   observation without a given line is thrown away.
 - No dates, times or numbers that are not in the conversation. Times are added from the lines you cite.
 - Do not repeat what the observations so far already say, unless it changed; then say what it is now.
 
-Answer with JSON only: {"observations": [{"priority": "red" | "yellow" | "green", "text": "…", "sources": [12]}]}`;
+Answer with JSON only: {"observations": [{"priority": "red" | "yellow" | "green", "text": "…", "sources": [12],
+"standing"?: true}]}`;
 
 const REFLECTOR_SYSTEM = `\
 You condense the memory of a coding session so that it takes fewer tokens and loses nothing that still matters.
@@ -161,10 +176,13 @@ Answer with JSON only: {"observations": [{"ids": ["k3f9a2"], "priority": "red" |
 /** Tokens of earlier observations that the observer sees; the newest, since what is new follows from those. */
 const HISTORY_TOKENS = 4000;
 
+/** The most standing rules that the observer sees, as many as a session hears, and the most characters of each: enough to know it by. */
+const STANDING_SHOWN = { rules: 5, chars: 60 };
+
 /** Returns the observer's message: history, new conversation, then the task. */
-function observerPrompt(memory: Memory, step: ObservationStep): string {
+function observerPrompt(memory: Memory, step: ObservationStep, standing: Asking["standing"] = []): string {
   return `\
-<observations-so-far>
+${standingLines(standing)}<observations-so-far>
 ${newestLines(memory) || "(none yet)"}
 </observations-so-far>
 
@@ -173,6 +191,20 @@ ${step.text}
 </new-conversation>
 
 Write the observations of the new conversation, oldest first. Cite its line numbers.`;
+}
+
+function standingLines(standing: readonly { id: string; words: string }[]): string {
+  if (standing.length === 0) return "";
+  const lines = standing
+    .slice(0, STANDING_SHOWN.rules)
+    .map(({ id, words }) => `- ${truncate(words, STANDING_SHOWN.chars)} [${id}]`);
+  return `\
+<standing-rules>
+${lines.join("\n")}
+</standing-rules>
+An observation that repeats or changes one also has "replaces": [its id]; without "standing" where it only ends it for good.
+
+`;
 }
 
 /** Returns the reflector's message: all observations, then the task with what must be kept. */
@@ -219,7 +251,14 @@ type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number]
 /** Judges an observer's answer. */
 function acceptObservations(
   offered: readonly OfferedObservation[],
-  { step, memory, clean }: Pick<Asking, "memory" | "clean"> & { step: ObservationStep },
+  {
+    step,
+    memory,
+    clean,
+    standing = [],
+  }: Pick<Asking, "memory" | "clean" | "standing"> & {
+    step: ObservationStep;
+  },
 ): StepNotes | { refused: string } {
   const hasWords = step.entries.some(({ kind }) => kind === "user" || kind === "assistant");
   if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
@@ -229,13 +268,20 @@ function acceptObservations(
   const dates = datesIn(step.text);
   for (const { at } of step.entries) if (at) dates.add(at.slice(0, 10));
   const lines = new Set(step.entries.map(({ line }) => line));
+  const known = new Set([...standing.map(({ id }) => id), ...memory.standing.keys()]);
   const drafts: Draft[] = [];
-  for (const [index, { priority, sources }] of offered.entries()) {
+  for (const [index, { priority, sources, ...said }] of offered.entries()) {
     const text = texts[index] ?? "";
     const cited = [...new Set(sources)].filter((line) => lines.has(line)).toSorted((a, b) => a - b);
     const isGrounded = cited.length > 0 && [...datesIn(text)].every((date) => dates.has(date));
     if (text === "" || text.length > MOST.chars || !isGrounded) continue;
-    drafts.push(draftOf({ priority, text, sources: cited.slice(0, MOST.sources) }, step));
+    const draft = draftOf({ priority, text, sources: cited.slice(0, MOST.sources) }, step);
+    drafts.push(
+      withStanding(draft, step, {
+        isStanding: said.standing === true,
+        replaces: knownIn(said.replaces, known),
+      }),
+    );
   }
   const left = offered.length - drafts.length;
   if (left > drafts.length)
@@ -308,7 +354,26 @@ function datesIn(text: string): Set<string> {
   return new Set(text.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? []);
 }
 
-function draftOf({ priority, text, sources }: OfferedObservation, { entries }: ObservationStep): Draft {
+function knownIn(ids: readonly string[] | null | undefined, known: ReadonlySet<string>): string[] {
+  return (ids ?? []).map((id) => id.replace(/[[\]\s]/g, "")).filter((id) => known.has(id));
+}
+
+/** Marks a draft as laying down something beyond its task, or ending that, which only the user can do. */
+function withStanding(
+  draft: Draft,
+  { entries }: ObservationStep,
+  { isStanding, replaces }: { isStanding: boolean; replaces: string[] },
+): Draft {
+  const isSaid = entries.some(({ kind, line }) => kind === "user" && draft.sources.includes(line));
+  if (!isSaid || draft.priority !== "red") return draft;
+  const marked: Draft = isStanding ? { ...draft, rule: true, standing: true } : draft;
+  return replaces.length > 0 ? { ...marked, replaces } : marked;
+}
+
+function draftOf(
+  { priority, text, sources }: Pick<OfferedObservation, "priority" | "text" | "sources">,
+  { entries }: ObservationStep,
+): Draft {
   const cited = entries.filter(({ line }) => sources.includes(line));
   const at = cited.find((entry) => entry.at)?.at ?? entries.find((entry) => entry.at)?.at ?? null;
   const draft: Draft = { at, priority, text, sources };

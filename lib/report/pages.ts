@@ -5,6 +5,7 @@ import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { outline } from "../naming/outline.ts";
 import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
+import { holds, type StandingRule } from "../observe/standing-rules.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import { hostName } from "../transcripts/hosts.ts";
@@ -19,6 +20,8 @@ import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 export interface ReportedSession {
   session: Session;
   meta: SessionMeta | undefined;
+  /** What its user laid down beyond its task. */
+  standing: readonly StandingRule[];
   /** Its observations; undefined where there are none. */
   memory: Memory | undefined;
   /** Oldest first. */
@@ -93,6 +96,7 @@ export function sessionPage(reported: ReportedSession, facts: PageFacts, style: 
     `<header>\n${headerHtml(reported, { facts, style })}\n</header>`,
     "<main>",
     editedHtml(facts),
+    standingHtml(reported, style),
     observationsHtml(reported.memory),
     contentsHtml(reported, style),
     conversationHtml(reported, style),
@@ -147,6 +151,21 @@ function editedHtml({ edited, project }: PageFacts): Html {
     return `<li>${escapeHtml(shown)} ${placeHtml(line)}</li>`;
   });
   return listHtml("Files edited", items);
+}
+
+function standingHtml({ session, standing }: ReportedSession, { rules }: PageStyle): Html {
+  const items = standing.flatMap((rule) => {
+    const here = rule.marks.filter(
+      ({ sessionId, agent }) => sessionId === session.id && agent === session.agent,
+    );
+    const state = rule.isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
+    const again = rule.said > here.length ? ` (said ${counted(rule.said, "time")})` : "";
+    return here.map(
+      ({ words, line }) =>
+        `<li dir="auto">${escapeHtml(rules.clean(words))}${state}${again} ${placeHtml(line)}</li>`,
+    );
+  });
+  return listHtml("Standing rules", items);
 }
 
 function observationsHtml(memory: Memory | undefined): Html {

@@ -132,7 +132,10 @@ export function hasConversation({ file, size }: Session): boolean {
 }
 
 /** Returns the directory that names the project; undefined for a project's name, or none. */
-function projectDirectory({ project, cwd = process.cwd() }: ListOptions): string | undefined {
+export function projectDirectory({
+  project,
+  cwd = process.cwd(),
+}: Pick<ListOptions, "project" | "cwd">): string | undefined {
   if (project === undefined || !/[/\\]|^\.\.?$/.test(project)) return undefined;
   return resolve(cwd, project);
 }

@@ -16,10 +16,12 @@ import type { Store } from "./store.ts";
 type StatePaths = Pick<Paths, "state">;
 
 /** `PRAGMA user_version` of `state.db`. */
-const STATE_VERSION = 2;
+const STATE_VERSION = 3;
 
 /** What nothing else knows: files of ours elsewhere, spend, and what the hub has or is to hear of. */
 const CARRIED = ["written_files", "spend", "share_facts", "share_published", "share_withdrawals"] as const;
+/** Carried too, from versions that had them: standing rules, which only every transcript together would give again. */
+const CARRIED_SINCE = ["standing_marks", "standing_ends"] as const;
 
 /**
  * Opens `state.db`, created or carried over as needed.
@@ -30,7 +32,10 @@ export function openState({ state }: StatePaths): Store {
   const db = openVersioned(state, {
     schema: STATE_SCHEMA,
     version: STATE_VERSION,
-    carry: (from, to) => CARRIED.map((table) => copyTable(table, from, to)).every(Boolean),
+    carry: (from, to) => {
+      for (const table of CARRIED_SINCE) copyTable(table, from, to);
+      return CARRIED.map((table) => copyTable(table, from, to)).every(Boolean);
+    },
   });
   db.exec("PRAGMA secure_delete = ON");
   return { db, close: () => db.close() };
@@ -59,7 +64,7 @@ export function eraseFreedState(paths: StatePaths): void {
   });
 }
 
-/** The tables of `state.db`, at the only version there is. */
+/** The tables of `state.db`, at their present version. */
 const STATE_SCHEMA = `
 -- files that we wrote outside the state folder, as they were then
 CREATE TABLE written_files (
@@ -145,6 +150,35 @@ CREATE TABLE seen_before (
   key INTEGER NOT NULL,
   at TEXT NOT NULL,
   PRIMARY KEY (viewer, key)
+) STRICT, WITHOUT ROWID;
+
+-- what users laid down beyond a task, as their sessions have it: derived; lib/observe/standing-marks.ts
+CREATE TABLE standing_marks (
+  agent TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  line INTEGER NOT NULL,
+  at TEXT NOT NULL,
+  -- paths and origins as they may be shown
+  project TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  words TEXT NOT NULL,
+  -- words, or the model
+  marked_by TEXT NOT NULL,
+  -- ids of earlier ones: JSON
+  replaces TEXT NOT NULL,
+  -- takes those back and lays nothing down
+  is_end INTEGER NOT NULL,
+  PRIMARY KEY (agent, session_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX standing_marks_project ON standing_marks(project);
+-- the ones that a person ended, by where they were said: nothing else knows
+CREATE TABLE standing_ends (
+  session_id TEXT NOT NULL,
+  line INTEGER NOT NULL,
+  words TEXT NOT NULL,
+  at TEXT NOT NULL,
+  PRIMARY KEY (session_id, line, words)
 ) STRICT, WITHOUT ROWID;
 `;
 

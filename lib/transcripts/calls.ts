@@ -26,7 +26,7 @@ const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
 /** A folder of ours: this one, or a copy elsewhere. */
 const FOLDER = `(?:session-memory[\\w.@-]*|${resolve(import.meta.dirname, "..", "..").replace(/[.*+?^${}()|[\]\\]/g, "\\$&")})`;
 const SCRIPTS =
-  "activity|chunk|embed|forget|handoff|health|index|observe|query|report|restore|save|search|session|setup|share|status";
+  "activity|chunk|embed|forget|handoff|health|index|observe|query|report|restore|rules|save|search|session|setup|share|status";
 const OWN_COMMAND = new RegExp(
   [
     // Our bin: by its path, or where a command can begin.

@@ -1,0 +1,52 @@
+/** What a session hears when it begins, and again after a compaction, which took it. */
+
+import type { Viewer } from "../lib/activity/look.ts";
+import type { PathsWithRules, Settings } from "../lib/config/config.ts";
+import { logFailure } from "./hook.ts";
+
+/** Returns the line on the project's last session, unless it is told of others already, and the standing rules. */
+export async function beginningOf(
+  session: Viewer,
+  paths: PathsWithRules,
+  settings: Settings,
+  isTold = false,
+): Promise<string | undefined> {
+  const welcomes = settings.activity.welcome && !isTold;
+  const line = welcomes ? await welcomeFor(session, paths) : undefined;
+  return joined([line, await rulesFor(session, paths, settings)]);
+}
+
+/** Returns what was observed before a compaction, and the standing rules. */
+export async function compactedOf(
+  session: Viewer,
+  paths: PathsWithRules,
+  settings: Settings,
+): Promise<string | undefined> {
+  const { observationsOf } = await import("./observed.ts");
+  return joined([observationsOf(session, paths, settings), await rulesFor(session, paths, settings)]);
+}
+
+async function welcomeFor(session: Viewer, paths: PathsWithRules): Promise<string | undefined> {
+  const { welcomeLine } = await import("../lib/naming/welcome.ts");
+  return welcomeLine(paths, session);
+}
+
+/** Returns the standing rules that hold in a session's project; a failure leaves what else is said. */
+export async function rulesFor(
+  session: Viewer,
+  paths: PathsWithRules,
+  { activity, timezone }: Settings,
+): Promise<string | undefined> {
+  if (!activity.rules) return undefined;
+  try {
+    const { standingText } = await import("../lib/observe/standing-rules.ts");
+    return await standingText(session, { paths, timezone });
+  } catch (error) {
+    await logFailure(paths, "rules", error, { session: session.id });
+    return undefined;
+  }
+}
+
+function joined(texts: readonly (string | undefined)[]): string | undefined {
+  return texts.filter((text) => text !== undefined && text !== "").join("\n\n") || undefined;
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/env bun
+/**
+ * Lists what users laid down beyond a task, ends a rule for good, and prints the rules that hold for CLAUDE.md.
+ *
+ * @module
+ */
+
+import { SessionMemoryError } from "../lib/base/errors.ts";
+import { counted, folderName, quote, unbroken } from "../lib/base/text.ts";
+import { note, type Run, refuseTogether, runScript, switches, texts } from "../lib/cli.ts";
+import {
+  dayOf,
+  endRule,
+  holds,
+  placeOf,
+  readStanding,
+  rulesOfAll,
+  type StandingRule,
+  type StoredStanding,
+  standingProject,
+  WORDS,
+} from "../lib/observe/standing-rules.ts";
+import { projectDirectory } from "../lib/sessions/sessions.ts";
+import { type Rules, readRules } from "../lib/transcripts/rules.ts";
+
+const USAGE = `\
+Usage: session-memory rules [options]
+
+Lists standing rules: what you laid down in a session beyond its task ("next time …, let me commit"), with place and
+origin. Sessions of the project hear those that hold when they begin. A model that observes (llm in config.json, in pi
+its own) marks them; without one only what is said in so many words is heard: from now on, always, never, next time.
+
+Options:
+      --project <p>      Only a project's: a folder in it (.), or its name (default: all projects)
+      --drop <id>        End one for good
+      --markdown         Those that hold as a list for CLAUDE.md or AGENTS.md; writes into no project
+      --json, --quiet    One JSON document (rules); no remarks on stderr
+
+Examples:
+  session-memory rules --project .
+  session-memory rules --drop k3f9a2
+`;
+
+const SCRIPT = {
+  usage: USAGE,
+  flags: { ...texts("project", "drop"), ...switches("markdown") },
+  words: { max: 0 },
+} as const;
+
+type RulesRun = Run<typeof SCRIPT.flags>;
+
+async function main(run: RulesRun): Promise<void> {
+  const { values, config, show } = run;
+  refuseTogether(values, "drop", "markdown");
+  const rules = readRules(config.settings);
+  const stored = storedFor(run, rules);
+  const found = await rulesOfAll(stored, rules);
+  if (values.drop !== undefined) return drop(run, found, values.drop);
+  if (found.length === 0) note("nothing was laid down beyond a task");
+  const style = { timezone: config.settings.timezone, rules };
+  const lines = values.markdown ? markdown(found, rules) : listing(found, style);
+  show({ rules: found.map((rule) => ruleJson(rule, rules)) }, lines);
+}
+
+/** Reads the marks of the project that is asked for, else all. */
+function storedFor({ values, config, cwd }: RulesRun, { clean }: Rules): StoredStanding {
+  const { project } = values;
+  const directory = projectDirectory({ project, cwd });
+  if (directory !== undefined) return readStanding(config.paths, standingProject(directory, clean));
+  const all = readStanding(config.paths);
+  if (project === undefined) return all;
+  const isNamed = (path: string) => folderName(path).toLowerCase() === project.toLowerCase();
+  return { ...all, marks: all.marks.filter((mark) => isNamed(mark.project) || isNamed(mark.origin)) };
+}
+
+function drop({ config, show }: RulesRun, found: readonly StandingRule[], id: string): void {
+  const rule = found.find(({ ids }) => ids.has(id));
+  if (!rule) {
+    throw new SessionMemoryError("NOT_FOUND", `Cannot end "${id.slice(0, 100)}": no rule has this id`, {
+      hint: "session-memory rules lists them with their ids",
+    });
+  }
+  if (!rule.isDropped) endRule(config.paths, { mark: rule.mark, at: new Date().toISOString() });
+  const rules = readRules(config.settings);
+  show({ rules: [ruleJson({ ...rule, isDropped: true }, rules)] }, [`ended: ${wordsIn(rule, rules)}`]);
+}
+
+function wordsIn({ mark }: StandingRule, { clean }: Rules): string {
+  return quote(clean(mark.words));
+}
+
+function* listing(
+  found: readonly StandingRule[],
+  { timezone, rules }: { timezone: string | undefined; rules: Rules },
+): Generator<string> {
+  let last: string | undefined;
+  for (const rule of found) {
+    const { mark, said, supersededBy, isDropped } = rule;
+    if (mark.project !== last) yield `# ${unbroken(rules.clean(mark.project))}`;
+    last = mark.project;
+    const facts = [
+      `by ${mark.by === WORDS ? "words" : "model"}`,
+      ...(said > 1 ? [`said ${counted(said, "time")}, last here`] : []),
+      ...(supersededBy === undefined ? [] : [`superseded by ${supersededBy}`]),
+      ...(isDropped ? ["ended"] : []),
+    ];
+    yield `${mark.id}  ${wordsIn(rule, rules)} (${dayOf(mark, timezone)}${placeOf(mark)}) ${facts.join("; ")}`;
+  }
+}
+
+function markdown(found: readonly StandingRule[], { clean }: Rules): string[] {
+  return found.filter(holds).map(({ mark }) => `- ${clean(mark.words)}`);
+}
+
+function ruleJson(rule: StandingRule, { clean }: Rules) {
+  const { mark, said, supersededBy = null, isDropped } = rule;
+  return {
+    id: mark.id,
+    words: clean(mark.words),
+    project: clean(mark.project),
+    session: { id: mark.sessionId, agent: mark.agent },
+    line: mark.line,
+    place: placeOf(mark),
+    origin: mark.by === WORDS ? "words" : "model",
+    model: mark.by === WORDS ? null : clean(mark.by),
+    said,
+    lastSaid: mark.at || null,
+    supersededBy,
+    dropped: isDropped,
+    holds: holds(rule),
+  };
+}
+
+if (import.meta.main) await runScript(SCRIPT, main);
