@@ -95,12 +95,14 @@ function* listing(
 ): Generator<string> {
   let last: string | undefined;
   for (const rule of found) {
-    const { mark, said, supersededBy, isDropped } = rule;
+    const { mark, last: again, marks, supersededBy, isDropped } = rule;
     if (mark.project !== last) yield `# ${unbroken(rules.clean(mark.project))}`;
     last = mark.project;
     const facts = [
       `by ${mark.by === WORDS ? "words" : "model"}`,
-      ...(said > 1 ? [`said ${counted(said, "time")}, last here`] : []),
+      ...(marks.length > 1
+        ? [`said ${counted(marks.length, "time")}, last ${dayOf(again, timezone)}${placeOf(again)}`]
+        : []),
       ...(supersededBy === undefined ? [] : [`superseded by ${supersededBy}`]),
       ...(isDropped ? ["ended"] : []),
     ];
@@ -113,7 +115,7 @@ function markdown(found: readonly StandingRule[], { clean }: Rules): string[] {
 }
 
 function ruleJson(rule: StandingRule, { clean }: Rules) {
-  const { mark, said, supersededBy = null, isDropped } = rule;
+  const { mark, last, marks, supersededBy = null, isDropped } = rule;
   return {
     id: mark.id,
     words: clean(mark.words),
@@ -123,8 +125,8 @@ function ruleJson(rule: StandingRule, { clean }: Rules) {
     place: placeOf(mark),
     origin: mark.by === WORDS ? "words" : "model",
     model: mark.by === WORDS ? null : clean(mark.by),
-    said,
-    lastSaid: mark.at || null,
+    said: marks.length,
+    lastSaid: last.at || null,
     supersededBy,
     dropped: isDropped,
     holds: holds(rule),

@@ -245,6 +245,26 @@ describe("by a model", () => {
     ]);
   });
 
+  test("what says one again counts as that, and its words stay those of the rule", async () => {
+    const complaint = "can't the tests be designed as table driven?";
+    answering([{ priority: "red", text: `Preference: "${complaint}"`, sources: [1], standing: true }]);
+    const id = await session(4, [complaint]);
+    const [{ id: rule = "" } = {}] = await listed();
+    const again = {
+      text: "Correction: cover both gaps, as tables",
+      sources: [1],
+      standing: true,
+      repeats: [rule],
+    };
+    answering([{ priority: "red", ...again }]);
+    const later = await session(6, ["add the two gaps as well, and table tests where it can be done"]);
+    expect(await heard()).toBe(`${LABEL}\n- "${complaint}" (2026-03-04, ${id.slice(0, 8)}:1)`);
+    expect(await home.ok("rules")).toEndWith(
+      `by model; said 2 times, last 2026-03-06, ${later.slice(0, 8)}:1\n`,
+    );
+    expect(await listed()).toMatchObject([{ id: rule, said: 2, lastSaid: "2026-03-06T09:00:00.000Z" }]);
+  });
+
   test("what it names without laying anything down ends it", async () => {
     answering([{ priority: "red", text: "Constraint: let me commit", sources: [1], standing: true }]);
     await session(4, ["leave committing to me in this repository"]);

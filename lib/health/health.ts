@@ -201,7 +201,7 @@ function checkStateFolder(home: string, add: Add): void {
 /** Says how many messages laid something down, and what a model would add. */
 function describeStanding({ settings, paths }: Pick<Config, "settings" | "paths">): string {
   if (!settings.activity.rules) return "off (activity.rules)";
-  const said = counted(readStanding(paths).marks.filter(({ isEnd }) => !isEnd).length, "message");
+  const said = counted(readStanding(paths).marks.filter(({ kind }) => kind !== "end").length, "message");
   if (settings.llm) return `${said}; marked by the model that observes, and where said in so many words`;
   return `${said}; without a model that observes (llm in config.json) marked only where said in so many words ("from now on", "never")`;
 }

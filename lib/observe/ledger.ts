@@ -160,8 +160,8 @@ function parseObservation(value: unknown): Observation | undefined {
     if (own) observation[key] = own;
   }
   for (const key of ["thread", "rule", "standing"] as const) if (value[key] === true) observation[key] = true;
-  if (Array.isArray(value.replaces)) observation.replaces = stringsOf(value.replaces);
-  if (Array.isArray(value.sourceIds)) observation.sourceIds = stringsOf(value.sourceIds);
+  for (const key of ["sourceIds", "repeats", "replaces"] as const)
+    if (Array.isArray(value[key])) observation[key] = stringsOf(value[key]);
   return observation;
 }
 

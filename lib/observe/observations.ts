@@ -40,7 +40,9 @@ export interface Observation {
   rule?: true;
   /** Laid down beyond its task: `standing-rules.ts` says what of it holds. */
   standing?: true;
-  /** The ids of standing rules that it repeats or changes; without `standing` it ends them. */
+  /** The ids of standing rules that it says again. */
+  repeats?: string[];
+  /** The ids of standing rules that it changes; without `standing` it ends them. */
   replaces?: string[];
   /** The thing whose state it gives, such as a command; a later one with the same subject supersedes it. */
   subject?: string;
@@ -177,7 +179,7 @@ function foldObserved(memory: Memory, live: Map<string, Observation>, record: Ob
     live.set(observation.id, observation);
     memory.history.set(observation.id, observation);
     memory.left.delete(observation.id);
-    if (observation.standing || observation.replaces)
+    if (observation.standing || observation.repeats || observation.replaces)
       memory.standing.set(observation.id, { observation, by: record.by });
   }
   for (const id of record.closes ?? []) memory.closed.add(id);

@@ -111,6 +111,8 @@ const priority = z
   .transform((word) => MARKED[word] ?? word)
   .pipe(z.enum(["red", "yellow", "green"]));
 
+const ids = z.array(z.string()).nullish().catch(undefined);
+
 const observerAnswer = z.object({
   observations: z.array(
     z.object({
@@ -119,7 +121,8 @@ const observerAnswer = z.object({
       sources: z.array(z.coerce.number().int()),
       // not asked of most: an answer is taken without them
       standing: z.boolean().nullish().catch(undefined),
-      replaces: z.array(z.string()).nullish().catch(undefined),
+      repeats: ids,
+      replaces: ids,
     }),
   ),
 });
@@ -147,8 +150,9 @@ Rules
 - "green": anything else worth a line. Rather none than noise.
 - Completed work begins with "✅". If it completes a request of an earlier observation, end with that observation's id
   in brackets: "✅ Deployed 2.3.1 to staging [k3f9a2]". A request without its ✅ is done a second time.
-- "standing": true on a "red" one that says how you shall work in later sessions too (a preference, "next time …", a
-  complaint about a habit of yours); not for this task alone, for what the program shall do, or in a quote or a paste.
+- "standing": true on a "red" one that says how you shall work in later sessions too: a preference of tools, tests, style,
+  texts or who does what, "next time …", a complaint about a habit of yours; not for this task alone, for what the
+  program shall do, or in a quote or a paste.
 - "sources": the line numbers in brackets that support the observation, from the new conversation only. An
   observation without a given line is thrown away.
 - No dates, times or numbers that are not in the conversation. Times are added from the lines you cite.
@@ -202,7 +206,7 @@ function standingLines(standing: readonly { id: string; words: string }[]): stri
 <standing-rules>
 ${lines.join("\n")}
 </standing-rules>
-An observation that repeats or changes one also has "replaces": [its id]; without "standing" where it only ends it for good.
+An observation that says one again has "repeats": [its id]; one that changes it "replaces": [its id], without "standing" where it only ends it.
 
 `;
 }
@@ -276,12 +280,7 @@ function acceptObservations(
     const isGrounded = cited.length > 0 && [...datesIn(text)].every((date) => dates.has(date));
     if (text === "" || text.length > MOST.chars || !isGrounded) continue;
     const draft = draftOf({ priority, text, sources: cited.slice(0, MOST.sources) }, step);
-    drafts.push(
-      withStanding(draft, step, {
-        isStanding: said.standing === true,
-        replaces: knownIn(said.replaces, known),
-      }),
-    );
+    drafts.push(withStanding(draft, step, { said, known }));
   }
   const left = offered.length - drafts.length;
   if (left > drafts.length)
@@ -354,20 +353,20 @@ function datesIn(text: string): Set<string> {
   return new Set(text.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? []);
 }
 
-function knownIn(ids: readonly string[] | null | undefined, known: ReadonlySet<string>): string[] {
-  return (ids ?? []).map((id) => id.replace(/[[\]\s]/g, "")).filter((id) => known.has(id));
-}
-
-/** Marks a draft as laying down something beyond its task, or ending that, which only the user can do. */
+/** Marks a draft as laying something down beyond its task, as saying that again or as ending it, which only the user can do. */
 function withStanding(
   draft: Draft,
   { entries }: ObservationStep,
-  { isStanding, replaces }: { isStanding: boolean; replaces: string[] },
+  { said, known }: { said: Partial<OfferedObservation>; known: ReadonlySet<string> },
 ): Draft {
   const isSaid = entries.some(({ kind, line }) => kind === "user" && draft.sources.includes(line));
   if (!isSaid || draft.priority !== "red") return draft;
-  const marked: Draft = isStanding ? { ...draft, rule: true, standing: true } : draft;
-  return replaces.length > 0 ? { ...marked, replaces } : marked;
+  const marked: Draft = said.standing ? { ...draft, rule: true, standing: true } : { ...draft };
+  for (const key of ["repeats", "replaces"] as const) {
+    const named = (said[key] ?? []).map((id) => id.replace(/[[\]\s]/g, "")).filter((id) => known.has(id));
+    if (named.length > 0) marked[key] = named;
+  }
+  return marked;
 }
 
 function draftOf(

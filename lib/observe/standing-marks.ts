@@ -39,7 +39,7 @@ interface Observed {
 /** Makes the mark of a message; one of its own words where no model named it. */
 type Mark = (
   entry: Entry,
-  about: Pick<StandingMark, "words" | "by"> & Partial<Pick<StandingMark, "id" | "replaces" | "isEnd">>,
+  about: Pick<StandingMark, "words" | "by"> & Partial<Pick<StandingMark, "id" | "kind" | "names">>,
 ) => StandingMark;
 
 /** Stores what a session's user laid down; nothing of a subagent's session, nor of one that a program started. */
@@ -62,9 +62,9 @@ export async function keepStanding(session: Session, { paths, entries, ledger }:
   const known = [...marksOfOthers(session, readStanding(paths, place).marks), ...marks];
   const ends = said.flatMap((entry) =>
     takingBack(entry.text).flatMap((sentence) => {
-      const replaces = takenBack(sentence, known, entry.at);
-      if (replaces.length === 0) return [];
-      return [mark(entry, { words: cutToLine(clean(sentence)), by: WORDS, replaces, isEnd: true })];
+      const names = takenBack(sentence, known, entry.at);
+      if (names.length === 0) return [];
+      return [mark(entry, { words: cutToLine(clean(sentence)), by: WORDS, kind: "end", names })];
     }),
   );
   replaceMarks(paths, session, [...marks, ...ends]);
@@ -72,9 +72,9 @@ export async function keepStanding(session: Session, { paths, entries, ledger }:
 
 function marker(session: Session, { key: project, origin }: { key: string; origin: string }): Mark {
   const { agent, id: sessionId, startedAt = "" } = session;
-  return ({ line, at = startedAt }, { id, replaces = [], isEnd = false, ...about }) => {
+  return ({ line, at = startedAt }, { id, kind = "rule", names = [], ...about }) => {
     const own = id ?? idOf([sessionId, String(line), about.words]);
-    return { agent, sessionId, id: own, line, at, project, origin, ...about, replaces, isEnd };
+    return { agent, sessionId, id: own, line, at, project, origin, ...about, kind, names };
   };
 }
 
@@ -85,8 +85,9 @@ function markedByModel(
   return [...foldLedger(ledger).standing.values()].flatMap(({ observation, by }) => {
     const source = said.find(({ line }) => observation.sources.includes(line));
     if (!source) return [];
-    const { id, replaces = [], standing } = observation;
-    return [mark(source, { id, words: ownWords(observation, source), by, replaces, isEnd: !standing })];
+    const { id, standing, repeats, replaces = [] } = observation;
+    const kind = repeats ? "repeat" : standing ? "rule" : "end";
+    return [mark(source, { id, words: ownWords(observation, source), by, kind, names: repeats ?? replaces })];
   });
 }
 

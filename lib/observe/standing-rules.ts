@@ -18,6 +18,8 @@ import type { Rules } from "../transcripts/rules.ts";
 /** Marks what was said in so many words, where no model did. */
 export const WORDS = "words";
 
+const KINDS = ["rule", "repeat", "end"] as const;
+
 /** What one message of a user laid down, or took back. */
 export interface StandingMark {
   id: string;
@@ -33,18 +35,18 @@ export interface StandingMark {
   words: string;
   /** `WORDS`, or the model that marked it. */
   by: string;
-  /** Ids of marks whose rule it repeats, changes or takes back. */
-  replaces: readonly string[];
-  /** Whether it only takes back. */
-  isEnd: boolean;
+  /** `repeat` and `end` are of the rules that it names; a `rule` changes those. */
+  kind: (typeof KINDS)[number];
+  /** Ids of earlier marks. */
+  names: readonly string[];
 }
 
 /** A rule with everything that was said of it. */
 export interface StandingRule {
-  /** As it was said last. */
+  /** With the words that stand for it. */
   mark: StandingMark;
-  /** How often it was said. */
-  said: number;
+  /** When it was said last. */
+  last: StandingMark;
   /** The ids of all of its marks. */
   ids: ReadonlySet<string>;
   /** Oldest first. */
@@ -105,8 +107,8 @@ function markOf(row: SqlRow): StandingMark {
     origin: text("origin"),
     words: text("words"),
     by: text("marked_by"),
-    replaces: text("replaces").split(" ").filter(Boolean),
-    isEnd: Number(row.is_end) === 1,
+    kind: KINDS.find((kind) => kind === text("kind")) ?? "rule",
+    names: text("names").split(" ").filter(Boolean),
   };
 }
 
@@ -139,31 +141,34 @@ export async function rulesOf({ marks, ends }: StoredStanding): Promise<Standing
     .toSorted(inOrder);
 }
 
-/** Lets a mark repeat, replace or end what was laid down before it, or lay down what is new. */
+/** Lets a mark repeat, change or end what was laid down before it, or lay down what is new. */
 function takeMark(
   mark: StandingMark,
   rules: Growing[],
   { gistOfRule, isSameMatter }: typeof import("../language/standing.ts"),
 ): void {
   const holding = rules.filter(({ supersededBy }) => supersededBy === undefined);
-  const named = holding.filter(({ ids }) => mark.replaces.some((id) => ids.has(id)));
-  if (mark.isEnd) {
-    supersede(named, mark);
-    return;
-  }
-  const gist = gistOfRule(mark.words);
-  const alike = holding.filter((rule) => isSameMatter(rule.gist, gist));
-  const again = alike.find((rule) => rule.gist.forbids === gist.forbids);
-  const others = (rule: Growing) => rule !== again;
-  supersede([...named, ...alike].filter(others), mark);
-  // a model names what a rule repeats in other words too
-  const said = named.filter(others).reduce((sum, rule) => sum + rule.said, 1);
-  if (!again) rules.push({ mark, said, ids: new Set([mark.id]), isDropped: false, gist, marks: [mark] });
+  const named = holding.filter(({ ids }) => mark.names.some((id) => ids.has(id)));
+  if (mark.kind === "end") supersede(named, mark);
+  else if (mark.kind === "repeat" && named.length > 0) for (const rule of named) repeat(rule, mark);
   else {
-    Object.assign(again, { mark, said: again.said + said });
-    again.ids.add(mark.id);
-    again.marks.push(mark);
+    const gist = gistOfRule(mark.words);
+    const alike = holding.filter((rule) => isSameMatter(rule.gist, gist));
+    const again = alike.find((rule) => rule.gist.forbids === gist.forbids);
+    supersede(
+      [...named, ...alike].filter((rule) => rule !== again),
+      mark,
+    );
+    // in the same words, those that were said last stand for it
+    if (again) repeat(Object.assign(again, { mark }), mark);
+    else rules.push({ mark, last: mark, ids: new Set([mark.id]), isDropped: false, gist, marks: [mark] });
   }
+}
+
+function repeat(rule: Growing, mark: StandingMark): void {
+  rule.last = mark;
+  rule.ids.add(mark.id);
+  rule.marks.push(mark);
 }
 
 function supersede(rules: readonly Growing[], { id }: StandingMark): void {
@@ -171,7 +176,8 @@ function supersede(rules: readonly Growing[], { id }: StandingMark): void {
 }
 
 function inOrder(a: StandingRule, b: StandingRule): number {
-  return Number(!holds(a)) - Number(!holds(b)) || b.said - a.said || (a.mark.at < b.mark.at ? 1 : -1);
+  const held = Number(!holds(a)) - Number(!holds(b));
+  return held || b.marks.length - a.marks.length || (a.last.at < b.last.at ? 1 : -1);
 }
 
 /** Returns the rules of every project, without those of sessions and of texts that are kept out. */
@@ -224,7 +230,7 @@ export async function standingText(
   const heard = (await rulesOf(stored)).filter(
     (rule) =>
       holds(rule) &&
-      rule.mark.sessionId !== id &&
+      rule.marks.some(({ sessionId }) => sessionId !== id) &&
       !hasText(rule.mark.words) &&
       !hasSession({ id: rule.mark.sessionId, cwd, project: rule.mark.project }),
   );
@@ -288,9 +294,9 @@ export function replaceMarks(
       const insert = db.prepare(
         "INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       );
-      for (const { sessionId, line, at, project, origin, words, by, replaces, isEnd, ...mark } of marks) {
+      for (const { sessionId, line, at, project, origin, words, by, kind, names, ...mark } of marks) {
         const place = [mark.agent, sessionId, mark.id, line, at, project, origin] as const;
-        insert.run(...place, words, by, replaces.join(" "), isEnd ? 1 : 0);
+        insert.run(...place, words, by, kind, names.join(" "));
       }
     });
   if (marks.length > 0) withState(paths, replace);

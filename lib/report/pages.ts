@@ -159,7 +159,7 @@ function standingHtml({ session, standing }: ReportedSession, { rules }: PageSty
       ({ sessionId, agent }) => sessionId === session.id && agent === session.agent,
     );
     const state = rule.isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
-    const again = rule.said > here.length ? ` (said ${counted(rule.said, "time")})` : "";
+    const again = rule.marks.length > here.length ? ` (said ${counted(rule.marks.length, "time")})` : "";
     return here.map(
       ({ words, line }) =>
         `<li dir="auto">${escapeHtml(rules.clean(words))}${state}${again} ${placeHtml(line)}</li>`,

@@ -165,10 +165,10 @@ CREATE TABLE standing_marks (
   words TEXT NOT NULL,
   -- words, or the model
   marked_by TEXT NOT NULL,
-  -- ids of earlier ones: JSON
-  replaces TEXT NOT NULL,
-  -- takes those back and lays nothing down
-  is_end INTEGER NOT NULL,
+  -- rule; repeat or end: of the rules of those that it names
+  kind TEXT NOT NULL,
+  -- ids of earlier ones, with a blank between
+  names TEXT NOT NULL,
   PRIMARY KEY (agent, session_id, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX standing_marks_project ON standing_marks(project);
