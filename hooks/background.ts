@@ -42,7 +42,7 @@ const OFF = { type: "boolean", default: false } as const;
 /** What the host asks for. */
 const FLAGS = {
   ...{ session: TEXT, file: TEXT, cwd: TEXT, source: { ...TEXT, default: "claude" } },
-  ...{ "index-only": OFF, save: OFF, begin: OFF },
+  ...{ "index-only": OFF, save: OFF, begin: OFF, end: OFF },
 };
 
 type Asked = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>["values"];
@@ -55,6 +55,7 @@ async function main(): Promise<void> {
     const perform = performer(asked, config);
     if (!asked.begin) await followTurn(asked, config, perform);
     if (config.settings.share) await perform("share", () => share(config));
+    if (asked.begin) await perform("last-session", () => observeLast(asked, config));
     if (asked.begin) await perform("old-sessions", () => followOld(config, asked.source));
     if (asked.begin) await perform("archive", () => archive(config));
   } catch (error) {
@@ -97,7 +98,7 @@ async function followTurn(asked: Asked, config: Config, perform: Perform): Promi
     return;
   }
   if (!asked.save && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
-  await perform("observe", () => observe(session, config));
+  await perform("observe", () => observe(session, config, asked.end));
   await perform("meta", () => makeMeta(session, config));
 }
 
@@ -122,11 +123,29 @@ async function index(session: Session, config: Config): Promise<void> {
   if (failure) throw failure;
 }
 
-async function observe(session: Session, config: Config): Promise<void> {
+/**
+ * Observes what is due. Of a session that has ended a model observes the rest too, once: what its user laid down there is heard
+ * by the next one.
+ */
+async function observe(session: Session, config: Config, hasEnded = false): Promise<void> {
   const { paths, settings } = config;
-  if (!observeSettings(paths, settings.observe).auto) return;
+  const { auto, mode } = observeSettings(paths, settings.observe);
+  if (!auto) return;
   const complete = await configuredModel(config);
-  await observeSession(session, { paths, settings, complete, waitMs: OBSERVER_WAIT_MS });
+  const when = hasEnded && complete && mode === "buffered" ? "all" : "due";
+  await observeSession(session, { paths, settings, complete, when, waitMs: OBSERVER_WAIT_MS });
+}
+
+/** Idle for so long a session has ended, as far as anybody can tell: not every host says so. */
+const ENDED_MS = 10 * 60_000;
+
+/** Observes the rest of the project's last session of a host, where its own end did not. */
+async function observeLast({ source, cwd }: Asked, config: Config): Promise<void> {
+  if (cwd === "" || !config.settings.llm) return;
+  const host = HOSTS.find(({ agent }) => agent === source);
+  const sessions = host ? listSessions(config.paths, { agent: host.agent, project: cwd }) : [];
+  const last = sessions.find(({ modifiedAt }) => Date.now() - Date.parse(modifiedAt) >= ENDED_MS);
+  if (last && !last.archived && isWorthReading(last)) await observe(last, config, true);
 }
 
 /** Keeps what the session's user laid down, said in so many words or marked by who observed it. */

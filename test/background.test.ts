@@ -1,14 +1,15 @@
 /** What follows a transcript after a turn: index, observations and name. */
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { ledgerFile, readLedgerFile } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { reads } from "../lib/transcripts/jsonl.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
-import { jsonl, type Row } from "./support/rows.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 import { runScript } from "./support/run.ts";
 
 const home = homePerTest();
@@ -121,4 +122,58 @@ test("when a session begins, those that were there before are indexed and named,
   const { metrics } = JSON.parse((await runScript("health", ["--json"], { env: home.env })).stdout);
   expect(metrics.totalSessions).toBe(5);
   expect(await begin()).toBe(0);
+});
+
+const server = serverPerFile();
+const OBSERVER = "You keep the memory of a coding session.";
+
+/** A session of one exchange, far too short for a step, last written to so many minutes ago. */
+function short(id: string, minutes: number): string {
+  const context = { sessionId: id, cwd: home.project };
+  const rows = [
+    claudeUser({ ...context, text: "can't the tests be tables?" }),
+    ...claudeAssistant({ ...context, text: "They can." }),
+  ];
+  const file = writeClaude(home, { id, rows });
+  const at = Date.now() / 1000 - minutes * 60;
+  utimesSync(file, at, at);
+  return file;
+}
+
+function answerEach(): void {
+  const observations = [
+    { priority: "red", text: "Preference: tests as tables", sources: [1], standing: true },
+  ];
+  server.script(JSON.stringify({ observations }));
+  home.env.OPENAI_API_KEY = "made-up";
+  home.configure({ llm: { baseUrl: server.baseUrl, model: "fake-1" } });
+}
+
+function observed(): number {
+  return server.chats().filter(({ text }) => text.includes(OBSERVER)).length;
+}
+
+test("a model observes the rest of a session once it has ended, and only then", async () => {
+  answerEach();
+  const file = short(ID, 0);
+  await run(["--session", ID, "--file", file], "background.observe");
+  expect(observed()).toBe(0);
+  await run(["--session", ID, "--file", file, "--end"], "background.observe");
+  await run(["--session", ID, "--file", file, "--end"], "background.observe");
+  expect(observed()).toBe(1);
+  expect(await home.ok("rules", "--markdown")).toBe("- can't the tests be tables?\n");
+});
+
+test("when a session begins, a model observes the rest of the project's last one that ended unheard, and of no other", async () => {
+  answerEach();
+  for (const minutes of [1, 30, 60]) short(uuidFrom(`ended ${minutes}`), minutes);
+  await run(["--begin", "--source", "claude"], "background.last-session");
+  expect(observed()).toBe(1);
+  expect(JSON.parse(await home.ok("rules", "--json")).rules).toMatchObject([
+    { session: { id: uuidFrom("ended 30") } },
+  ]);
+  home.configure({ llm: { baseUrl: server.baseUrl, model: "fake-1" }, observe: { auto: false } });
+  short(uuidFrom("ended 20"), 20);
+  await run(["--begin", "--source", "claude"], "background.last-session");
+  expect(observed()).toBe(1);
 });

@@ -3,4 +3,6 @@
 import { runHook, startAfterTurn } from "../hook.ts";
 
 // A cleared session is saved as a note.
-await runHook("session-end", (call) => startAfterTurn(call, call.input.reason === "clear" ? ["--save"] : []));
+await runHook("session-end", (call) =>
+  startAfterTurn(call, ["--end", ...(call.input.reason === "clear" ? ["--save"] : [])]),
+);
