@@ -8,10 +8,12 @@
  */
 
 import {
+  ABOUT_FIELD,
   asksForValue,
   contentStart,
   type Found,
   isFieldName,
+  isJoined,
   isStandIn,
   isUuid,
   isWords,
@@ -35,7 +37,7 @@ function compileTable(table: string, parts: Record<string, string>, flags: strin
 
 const PARTS: Record<string, string> = {
   "@c": "[\"'`\\])*_]{0,5}[?!]?(?: (?:\\[[^\\]\\n]{0,40}\\]|\\([\\w .-]{1,30}\\)))?",
-  "@q": "[\"'`“„«「]",
+  "@q": "(?:[\"'`“„「]|«[ \\xa0]?)",
   "@s": "[bfruLN@$]{0,2}[\"'`“„«「]",
   "@a": "(?::=|=>|->|→|：|[:=]={0,2})",
   // a call or a list around the value: `Buffer.from(`, `[]byte(`, `Field(default=`, `[`
@@ -44,25 +46,26 @@ const PARTS: Record<string, string> = {
   "@t": "(?:\\s{0,4}:\\s{0,4}[^\\n=\"'`:;,]{1,50}|\\s?\\{[^{}\\n=]{1,40}\\}|\\s?<\\w{1,20}>|\\[\\w{0,6}\\])\\s{0,4}=\\s{0,4}",
   "@b": "(?:(?:bearer|basic|token|apikey|digest|negotiate)[ \\t]{1,4})?",
   "@p": "(?: (?:for|of|to|on|at|in|from|für|zum?|zur|von|d[aeiou]s?|del(?:la)?|pour|para|per|voor|van|för|till?|på|do|ke?) [^\\s:;,=!?\"'()|<>]{1,40}(?: [^\\s:;,=!?\"'()|<>]{1,40}){0,3}?)",
-  "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|to|still|called|ist|lautet|est|es|è|é|är|er|jest|je|este|это|c'est|هي|هو|είναι|है))",
+  "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|generated|to|still|called|ist|lautet|est|es|è|é|är|er|jest|je|este|это|c'est|هي|هو|είναι|है))",
   "@n": "[\\s+>|-]{1,40}(?:\\d{1,6}[→:|\\t-][\\s+>|-]{0,40})?",
 };
 /** The ways from a name to its value: it can be nothing else, it may be code, it is said in a sentence, or it only follows. */
 const WAYS = compileTable(
   String.raw`
 certain @c@t@w@s
-argument \]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,8}@s@b
+argument ["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,8}@s@b
 certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
+certain [?:]{0,2} ?["'][)\s;{}]{1,40}(?:\w{1,30}\.)?(?:exp_)?send\w{0,6}[ (](?:-- )?["']
 certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
 certain ["']?(?:,\s{0,40}|@n|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
 element (?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=[^]{0,500}?<\/)
 certain @c\s{0,24}@a\s{0,24}@w@s@b
 written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
 said \(\s{0,4}@s
-said @c(?:@p?@v{1,4}:?|@p:)\s{1,2}@q{0,2}
+said @c(?:@p?@v{1,4}(?:@p?:)?|@p:)\s{1,2}@q{0,2}
 foreign (?: [^\s:;,=!?"'()|<>]{1,40}){0,4}?(?: (?:to|e|on|là|[—–-])|@v:?|\s?[:：])\s{1,2}@q{0,2}
 said \s{0,2}(?:是|为|は|가|는|은)\s{0,2}@q?
-near (?:\s{0,8}\|\s{0,8}|["']?[ \t]{1,8}(?:-[A-Z]\w{1,20}[ \t]{1,4}){0,2})["']?
+near (?:\s{0,8}\|\s{0,8}|[ \t]{1,4}[—–][ \t]{1,4}|["']?[ \t]{1,8}(?:-[A-Z]\w{1,20}[ \t]{1,4}){0,2})["']?
 `,
   PARTS,
   "iy",
@@ -71,6 +74,10 @@ near (?:\s{0,8}\|\s{0,8}|["']?[ \t]{1,8}(?:-[A-Z]\w{1,20}[ \t]{1,4}){0,2})["']?
 const BARE = /(?:[^\s"'`,;<>()[\]{}|&，。、」»]|&(?![\w.-]{1,40}=|&)){1,128}/y;
 const REST = new RegExp(BARE.source.replace("{1,128}", "*"), "y");
 const CLOSING: Record<string, string> = { "“": "”", "„": "“", "«": "»", "「": "」" };
+/** In lists of pairs a value in braces may hold anything, a closing brace twice; a bare name in them is a variable. */
+const BRACED = /^\{((?=[^}]*[^\w.}])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)/;
+/** What an element holds besides others. */
+const ELEMENT = /[^\s<>][^<>\n]{2,200}(?=<)/y;
 /** Quoted values are not longer. */
 const QUOTED_MAX = 4096;
 
@@ -114,6 +121,19 @@ function findNamed(text: string, name: Name, found: Found): number {
 
 function readValue(text: string, start: number, way: string): Value | undefined {
   const quote = text.charAt(start - 1);
+  const braced = text[start] === "{" && quote === "=" ? BRACED.exec(text.slice(start, start + 200)) : null;
+  if (braced)
+    return {
+      text: braced[1] ?? "",
+      start: start + 1,
+      end: start + braced[0].length - 1,
+      way,
+      isQuoted: true,
+    };
+  ELEMENT.lastIndex = start;
+  const content = way === "element" ? ELEMENT.exec(text)?.[0] : undefined;
+  if (content !== undefined)
+    return { text: content, start, end: start + content.length, way, isQuoted: true };
   if (/["'`“„«「]/.test(quote)) {
     const end = text.indexOf(CLOSING[quote] ?? quote, start);
     const quoted = end === -1 || end - start > QUOTED_MAX ? "\n" : text.slice(start, end);
@@ -133,10 +153,10 @@ function readValue(text: string, start: number, way: string): Value | undefined 
 const VARIABLE = /^(?:[A-Z0-9_]+|_[a-z]\w*)$/;
 /** Matches what names a user or sets a variable just before a password. */
 const BEFORE =
-  /\b(?:user(?:name)?|login|email|host|port|database)["']?\s?[:=]\s?\S*\s+$|\blogin\s+\S{1,100}\s+$|\b(?:ENV|setx|setenv) +$/i;
+  /\b(?:user(?:name)?|login|email|host|port|database)["']?(?:\s?[:=]\s?\S*|\s+\S{1,100}[,;])\s+$|\blogin\s+\S{1,100}\s+$|\b(?:ENV|setx|setenv) +$/i;
 
 const IN_OTHER_LANGUAGE =
-  /[^\0-\x7f]|(?:wort|passe|senha|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode)$/i;
+  /[^\0-\x7f]|(?:wort|passe|senha|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|passord|parola|lozinka|geslo|jelszo)$/i;
 /** Letters that go on behind a value without a blank. */
 const UNSPACED = /[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]/;
 /** A value given before its name: `value: x`, then `name: PASSWORD`. */
@@ -159,7 +179,7 @@ function isSecret(
   const isAlone = /^(?:certain|argument|element)$/.test(way);
   if (!isQuoted && UNSPACED.test(name.text))
     value.end = value.start + (value.text.search(UNSPACED) + 1 || value.text.length + 1) - 1;
-  const isLast = /^["'`*\]}\s]{0,8}?(?:\n|$)/.test(text.slice(value.end, value.end + 9));
+  const isLast = /^["'`*\]}|\s]{0,8}?(?:\n|$)/.test(text.slice(value.end, value.end + 9));
   const isVariable =
     VARIABLE.test(name.text) &&
     (between.startsWith("=") ||
@@ -167,23 +187,31 @@ function isSecret(
       (isLast && /^["']?:\s/.test(between) && /[A-Z]_|WORD|PHRASE/.test(name.text)) ||
       /\b(?:ENV|setx|setenv) +$/.test(before));
   const isPair =
-    between === "=" &&
-    (/;\s?$/.test(before) || /^;\s?[\w ]{1,40}=/.test(text.slice(value.end, value.end + 44)));
+    /^=["']?$/.test(between) &&
+    (/;\s?$/.test(before) ||
+      (/["']$/.test(before) && before.at(-1) === text[value.end] && !IN_CODE.test(before)) ||
+      /^;\s?[\w ]{1,40}=/.test(text.slice(value.end, value.end + 44)) ||
+      (/\w=[^\s=]{1,100}[,&\s]\s?$/.test(before) && !IN_CODE.test(before)) ||
+      (/^(?:[,&]| (?! ))\w[\w.]{0,40}=/.test(text.slice(value.end, value.end + 44)) &&
+        !IN_CODE.test(before)));
   const isOption = name.text.startsWith("-");
   const isParameter = /^[:=]/.test(between) && /[?&]$|\$\{$/.test(before);
   const isBehind = BEFORE.test(before);
   const isLine = isLast && isFirst(text, name);
   const isCertain =
     [isAlone, isVariable, hasScheme, isParameter, isPair, isOption, name.kind === "cookie"].some(Boolean) ||
-    /^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw)$/.test(name.text) ||
+    /^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw|bindpw)$|authtok$/.test(name.text) ||
+    (isLine && /^\s?=\s?$/.test(between) && SECTION.test(before)) ||
     (between === "=" && (name.text.includes(".") || isBehind || isLine)) ||
-    (isLine && (isBehind || /\*\*|__/.test(between))) ||
+    (isLast && isBehind && !IN_CODE.test(before)) ||
+    (isLine && /\*\*|__/.test(between)) ||
     (isBehind && way === "near");
   if (!isCertain && !isQuoted) value.end -= value.text.length - value.text.replace(/[.,:;!?*]+$/, "").length;
   const v = value.text.slice(0, value.end - value.start);
-  if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isVariable: isVariable || isOption, way });
+  const isData = isVariable || isOption || isPair;
+  if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isData, way });
   if (!isQuoted && /[([]/.test(text.charAt(value.end))) return false;
-  const look = lookAt(v);
+  const look = lookAt(v, isQuoted || isData || (isLine && isBehind));
   if (name.level === TOKEN) {
     const part = lookAt(longestPart(v));
     if (part === LOOK.RANDOM || (isCertain && part === LOOK.SCRAMBLED && v.length >= 16)) return true;
@@ -193,12 +221,15 @@ function isSecret(
     return !isUuid(v) && (isVariable || isParameter || name.kind === "cookie");
   }
   if (look === LOOK.RANDOM) return true;
-  if (isVariable && look !== LOOK.NONE && v.length >= 8) return !(v.includes("/") && isWords(v));
+  const isCompound = look === LOOK.WORD && COMPOUND.test(v);
+  if (isVariable && look !== LOOK.NONE && v.length >= 8)
+    return !(v.includes("/") && isWords(v)) && !(isCompound && name.level === SECRET);
   const isGiven = isCertain || way === "written";
   if (name.level === SECRET) {
     if (look === LOOK.HASH || !isGiven || v.length < 8 || isFieldName(v))
       return look === LOOK.HASH && isGiven;
-    if (look === LOOK.MIXED) return isCertain ? !isWords(v) : /[^\w.:/|-]/.test(v);
+    if (look === LOOK.MIXED)
+      return isCertain || (isLine && v.length >= 16) ? !isWords(v) : /[^\w.:/|-]/.test(v);
     return look === LOOK.SCRAMBLED && isCertain;
   }
   const isCode =
@@ -207,24 +238,43 @@ function isSecret(
     (IN_CODE.test(before.replace(/["'`]$/, "")) || (between !== "=" && isFirst(text, name)));
   if (isCode && !isVariable && !isOption) return false;
   const isWord = isBehind ? isQuoted : isVariable || (isOption && between === "=");
+  const isColumn = way === "near" && isLast && isFirst(text, name) && /["'|\t]|\s{2}/.test(between);
+  if (
+    look === LOOK.WORD &&
+    (OF_SECRET.test(v) || (/^[)"'`]+\W|^\)/.test(between) && /^pass$/i.test(name.text)))
+  )
+    return false;
   if (isCertain) return look >= LOOK.WORD || (isWord && isGivenWord(v));
+  if (look === LOOK.WORD && !/^pass$/i.test(name.text)) {
+    if (/^\s*["'`]/.test(between)) return way === "near" && /^\s/.test(between) && !name.text.startsWith("$");
+    if (way === "said" || way === "foreign")
+      return /^\(/.test(between) ? /\.p/i.test(name.text) : isQuoted || isCompound;
+    if (isLast && /^: ?$/.test(between)) {
+      if (isJoined(v) || (isCompound && LABEL.test(before))) return true;
+      return isLine && isPlainWord(v) && /^[a-z]/.test(name.text);
+    }
+    return (isColumn || isLine) && isJoined(v);
+  }
   if (look < LOOK.MIXED || v.length < 5) return false;
-  if (isGiven) return true;
+  if (isGiven || isColumn) return true;
   if (/[/\\]|\w\.\w|::/.test(v)) return false;
   if (between.includes("|")) return isFirst(text, name);
   return way === "said" || (!/^pass$/i.test(name.text) && (isQuoted || (/\d/.test(v) && !isWords(v))));
 }
 
-/** Several words are a passphrase where a variable or an option can mean nothing else, or where they make no sentence. */
-function isPhrase(
-  v: string,
-  { name, isVariable, way }: { name: Name; isVariable: boolean; way: string },
-): boolean {
+/** Returns whether a value is one small word, and none that says how a field is. */
+const isPlainWord = (text: string): boolean =>
+  /^[a-z]{8,}$/.test(text) && !/(?:ed|en|ble|ory|ive|ing|ent)$/.test(text);
+
+/** Several words are a passphrase where data can mean nothing else, or where they make no sentence. */
+function isPhrase(v: string, { name, isData, way }: { name: Name; isData: boolean; way: string }): boolean {
   const count = v.split(/\s+/).length;
-  if (v.length > 200 || name.level < SECRET || isStandIn(v) || SENTENCE.test(v)) return false;
+  const isPlain = /\d/.test(v) || !/[A-Z.,]/.test(v);
+  if (v.length > 200 || name.level < SECRET || isStandIn(v) || ABOUT_FIELD.test(v)) return false;
   if (asksForValue(v) && count < 3) return false;
-  if (isVariable || name.level < PASSWORD || way === "near") return isVariable;
-  return (/\d/.test(v) || !/[A-Z.,]/.test(v)) && count <= 8;
+  if (isData) return true;
+  if (name.level < PASSWORD || way === "near" || count > 8 || !isPlain) return false;
+  return way === "element" || !SENTENCE.test(v);
 }
 
 /** Returns whether a name is the first on its line, or in the first cell of a row. */
@@ -240,7 +290,7 @@ export const [TOKEN, SECRET, PASSWORD] = [1, 2, 3];
 const ENDINGS: [level: number, endings: string][] = [
   [
     PASSWORD,
-    "pass(?:word|wd|wort|phrase|code|e)?|pwd|pw|psk|kennwort|senh?a|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|pepper|rootpw|securestring",
+    "p?assword|pass(?:wd|wort|phrase|code|e)?|pwd|pw|psk|mdp|authtok|kennwort|senh?a|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|passord|parola|lozinka|geslo|jelszo|pepper|rootpw|securestring",
   ],
   [SECRET, "secrets?(?:_?id)?|credentials?|creds|mnemonic|geheimnis|segredo|secreto"],
   [
@@ -251,14 +301,14 @@ const ENDINGS: [level: number, endings: string][] = [
 const NAME_ENDS = `(?:${ENDINGS.map(([, endings]) => endings).join("|")})(?![a-z])`;
 /** Names beyond ASCII, looked for only in texts with such letters. */
 const FOREIGN_NAMES =
-  /contraseñas?|hasł[aoe]m?|şifre(?:si|m|niz)?|parolası|lösenord(?:et)?|salasana(?=ä)|jelsz(?:ó|av)[a-z]{0,3}|парол[ьяіюеи]м?|密码|密碼|口令|パスワード|暗証番号|비밀번호|비번|암호|كلمة (?:ال)?(?:مرور|سر)|סיסמ[הת]|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
+  /contraseñas?|hasł[aoe]m?|şifre(?:si|m|niz)?|parolası|lösenord(?:et)?|parolă|salasana(?=ä)|jelsz(?:ó|av)[a-z]{0,3}|парол[ьяіюеиа]м?|密码|密碼|口令|パスワード|暗証番号|비밀번호|비번|암호|كلمة (?:ال)?(?:مرور|سر)|סיסמ[הת]|รหัสผ่าน|mật khẩu|κωδικός|पासवर्ड/gi;
 const LEVELS = ENDINGS.map(
   ([level, endings]) => [level, new RegExp(`^(?:${endings.replace("(?==)", "")})$`, "i")] as const,
 );
 /** Endings that other words have, too, unless one of `JOINED` precedes them. */
-const SHORT = /^(?:pass|pwd?|psk|key|auth|sig|sid|sess|seed|salt|session)$/i;
+const SHORT = /^(?:pass|mdp|pwd?|psk|key|auth|sig|sid|sess|seed|salt|session)$/i;
 const JOINED =
-  /(?:api|access|secret|private|auth|db|pg|ssh|sql|user|root|admin|smtp|php|j|asp|store|key|require|master)$/i;
+  /(?:api|access|secret|private|auth|db|pg|ssh|sql|user|root|admin|smtp|php|j|asp|bind|store|key|require|master)$/i;
 /** What makes a `key` or a `token` a secret one, and what makes it none. */
 const QUALIFIER =
   /^(?:api|access|secret|private|auth\w*|encryption|encrypt|signing|account|shared|master|admin|app|service|client|consumer|deploy|bot|webhook|license|jwt|hmac|unseal|root|refresh|bearer|oauth\d?|security|personal|[cx]srf|vault|wallet|fernet|storage|hub|rapidapi|registration|runner|job|ci|x|wlan|wifi|wpa|preshared)$/i;
@@ -295,7 +345,7 @@ function nameEndingAt(text: string, at: number, ending: string): Name | undefine
   if (TAIL.test(text)) end = TAIL.lastIndex;
   if (/^(?:[A-Za-z0-9$]|_+[A-Za-z0-9]|[.-][a-z])/.test(text.slice(end, end + 3))) return undefined;
   const qualifier = /([A-Z]?[a-z\d]+|[A-Z\d]+)[ _.$-]?$/.exec(before)?.[1] ?? "";
-  if (HARMLESS.test(qualifier)) return undefined;
+  if (level !== PASSWORD && HARMLESS.test(qualifier)) return undefined;
   const start = at - prefix.length;
   const isSecret = level === TOKEN && QUALIFIER.test(qualifier);
   return {
@@ -316,32 +366,42 @@ function kindOf(ending: string, level: number): string {
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
 const PLACE_WORDS =
-  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?:\\.\\w{1,20})?\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<![\\w.]|\\w-)(?:sshpass|vault|mysql\\w*|mariadb|redis-cli|mongo\\w*|cqlsh|mosquitto_\\w+|sqlcmd|bcp|ipmitool|zip|unzip|7z|u?n?rar|ldap[a-z]+|openssl|ssh-keygen|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
+  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?: ?= ?|\\.\\w{1,20})?\\(|(?<=password)(?:token|auth\\w{0,12})\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<=[ \"'])-[apPwsNAX]|nect(?= )|secrets? (?=set|put|create|add|update)|secret(?:-value)?(?= )|securestring(?= )|passwd(?= )|login(?= '|(?: \\S{1,60}@))|creden[cz]ial[ei]s?|zugangsdaten|identifiants|inloggegevens|(?<![\\w.]|\\w-)(?:vault|sqlplus|sqlldr|rman|etcdctl|lftp|openssl|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
 
 /** Kinds, and what precedes a value; `@a` matches other arguments, `@v` the value, bare or in quotes. */
 const COMMANDS = String.raw`
-password (?:sshpass|mongo\w*|cqlsh)@a -p ?@v
-password (?:mysql\w*|mariadb|7z|u?n?rar)@a -p@v
-password (?:sqlcmd|bcp|ipmitool|zip|unzip|mosquitto_\w+)@a -P ?@v
-password (?:redis-cli@a -a|login -(?:@a -)?p|ldap\w+@a -[ws]|ssh-keygen@a -[NP]) @v
+password (?<=@g(?:sshpass|mongo\w*|cqlsh|psexec\w*|rdesktop|winexe|login|upload)@a )-p ?@v
+password (?<=@g(?:mysql\w*|mariadb\w*|7z\w?|u?n?rar)@a )-p@v
+password (?<=@g(?:sqlcmd|bcp|ipmitool|u?n?zip|mosquitto_\w+)@a )-P ?@v
+password (?:(?<=@gredis-cli@a )-a|(?<=@gldap\w+@a )-[ws]|(?<=@gssh-keygen@a )-[NP]|(?<=@gsnmp\w+@a )-[AX]) @v
 password (?:openssl@a -(?:k |(?:pass(?:in|out)? )?pass:)|freerdp@a /p:|smbclient@a -U ?["']?[^\s%"']{1,60}%)@v
-password (?:curl|wget|xh|https?|hurl)@a (?:-u|-a|--(?:proxy-)?user)(?:=| ){1,2}["']?[^\s:"'$]{1,100}:@v
+password (?:curl|wget|xh|https?|hurl|etcdctl|lftp)@a (?:-u|-a|--(?:proxy-)?user|--auth)(?:=| ){1,2}["']?[^\s:,"'$]{1,100}[:,]@v
 password (?:htpasswd -\w*b\w* \S{1,100}|rabbitmqctl \w+|(?<=wpa_)passphrase|net user(?=[^\n]* /)) \S{1,60} @v
-password (?:vault@a (?:pass(?:word)?|secret|token)=|net use \S{1,4} \S{1,200} (?=\S{1,99} /user))@v
+password vault@a (?:pass(?:word)?|secret|token)=@v
+password net use \S{1,4} \S{1,200} (?:(?=\S{1,99} /user)|/user:\S{1,60} )@v
+password (?<=^|\n|> |["'])AUTH (?:\w{1,30} )?@d(?=["'\s]|$)
+password (?<=(?:USER |331 )[^\n]{0,80}\n(?:[<>-]{1,3} )?)PASS @v
+password (?<=(?:^|\n)\w{1,8} )LOGIN \S{1,60} @d
+password (?:sudo -S|passwd|chpasswd)@a <<< ?@v
+secret (?:secrets? (?:set|put|create|add|update)|(?<=(?:create|put|update)-)secret\S{0,6}|SecureString)@a (?:-b ?|(?:--body|--value|--secret-string|--data)(?: |=)|[A-Z]\w{1,40}=)@v
+secret secrets? set ["']?[\w:.-]{1,60}["']? @v
+secret (?<=set --)secret \S{1,60} @v
 password -u @w @a-[pP] ?@d
 password from-literal[= ]["']?[\w.-]{1,60}=@v
-password PASSWORD\s{0,4}[=(]?\s{0,4}N?'([^'\n]{3,200})'
-password (?<=(?:echo|printf)(?: -\w{1,3}| ["']%s(?:\\n)?["'])? ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?[^|\n]{0,80}?)(?:sudo -S|chpasswd|password-stdin)
+password PASSWORD(?: FOR \S{1,60})?\s{0,4}[=(]?\s{0,4}N?'([^'\n]{3,200})'
+password (?<=(?:echo|printf)(?: -\w{1,3}| ["']%s(?:\\n)?["'])? ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?[^|\n]{0,80}?)(?:sudo -S|chpasswd|password-stdin|passwd --stdin|secrets? (?:set|create|put))
 pin (?:PIN|[Pp]in [Cc]ode)@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
 secret (?:(?<=op )read op:|(?<=read ["']?)op:|get-secret|secrets versions|auth token|(?<=\|\s{0,4})base64 -(?:d|D|-decode)|pass show|(?<=output -)raw |(?<=-)field=)@l
 `;
 
 const SENTENCES = String.raw`
+password (?:(?:sqlplus|sqlldr|rman|nect)@a |nect\(["'])\w{1,30}/([^\s"'@/]{4,60})(?=@)
 password (?:pdo|mysqli|nect(?:ion)?)\((?:@x, ?){0,1}@x, ?(?:@u, ?["']([^"'\n/:.\s]{4,200})["']|(?<=["'], ?)["']([^"'\n/:.\s-]{0,99}\d[^"'\n/:.\s-]{0,99})["'],)
-password (?:(?<=set_)password|auth ?= ?|(?<=basic_?|plain|digest|proxy)auth|authenticate|log[io]n|credentials?(?:\.\w{1,20})?)\((?:@x, ?)?@u, ?["']([^"'\n\s-][^"'\n\s]{3,200})["']
+password (?:(?<=set_)password|auth ?= ?|(?<=basic_?|plain|digest|proxy)auth|authenticate|log[io]n|(?<=password)(?:token|auth\w{0,12})|credentials?(?: ?= ?|\.\w{1,20})?)\((?:@x, ?)?@u, ?(?:Some\()?["']([^"'\n\s-][^"'\n]{3,200})["']
+password login '[^'\n]{1,60}', '([^'\n]{3,100})'
 password identified(?: with [\w'"]{1,40})? (?:by|as)\s{1,4}["']([^'"\n]{3,200})["']
-password (?:creds|credentials?|auth|log ?in(?: with| as| is|:))["']?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})
-password (?<=\buse[ds]? ["']?(@m[^\s"'<>]{6,100})["']? as (?:\w{1,12} ){0,2})pass(?:word|phrase)(?! \w)
+password (?:creds|credentials?|zugangsdaten|identifiants|credenciales|credenziali|inloggegevens|auth|log ?in(?: with| as| is|:))["']?(?: are| is)?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})
+password (?<=\b(?:use[ds]?|try) ["']?(@m[^\s"'<>]{6,100})["']? as (?:\w{1,12} ){0,2})pass(?:word|phrase)(?! \w)
 password (?<=(?:create|alter)\s+(?:user|role|login)\s[^\n;']{0,100})password\s{0,4}=?\s{0,4}'([^'\n]{3,200})'
 password wifi:(?:[STH]:[^;\n]{0,64};){0,3}P:([^;\n]{4,100});
 code (?<=(?:tion|time|ity|login|sign-?in|2fa|mfa) (?:pass)?)code(?: is|:)@s(\d{3}[ -]\d{3}|\d{4,8})(?!\w|[.-]\w)
@@ -355,6 +415,7 @@ mnemonic (?:mnemonic|wallet|seed|phrase)(?:[ _-](?:phrase|words))?@s(?:[:=]|is|a
 `;
 const PLACE_PARTS: Record<string, string> = {
   "@a": "[^\\n;]{0,200}?",
+  "@g": "(?<![\\w.]|\\w-)",
   "@v": "(?:\"([^\"$\\n]{3,100})\"|'([^'$\\n]{3,100})'|[\"']?([^\\s\"'|;&<>$:/-][^\\s\"'|;&<>]{2,199}))",
   "@w": "[\"']?[^\\s\"']{1,60}[\"']?",
   "@d": "[\"']?((?=[^\\s\"']*\\d)(?=[^\\s\"']*[A-Za-z])(?![^\\s\"']*[:/])[^\\s\"'|;&<>$-][^\\s\"'|;&<>]{4,100})",
@@ -386,6 +447,13 @@ const isGivenWord = (value: string): boolean =>
   !isStandIn(value) &&
   !asksForValue(value);
 
+/** A section of a file of settings, in which no code stands. */
+const SECTION = /(?:^|\n)[\s+>|\d→-]{0,12}\[[\w .:"-]{1,40}\]\s*\n[^()[\]{};]*$/;
+/** The beginning of a label in words: `Your new`. */
+const LABEL = /(?:^|\n)\P{L}{0,12}\p{Lu}\p{Ll}+(?: \p{L}+){0,4} $/u;
+const COMPOUND = /\p{L}[-_.]\p{L}|\p{Ll}\p{Lu}/u;
+/** What announces a secret is none: a label in another language, the name of a field. */
+const OF_SECRET = new RegExp(`(?:${NAME_ENDS}|${FOREIGN_NAMES.source})$`, "i");
 /** Names of fields and variables. */
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
 
@@ -398,7 +466,8 @@ function findPlaced(text: string, at: number, found: Found): number {
       pattern.lastIndex = at;
       const [start, end] = pattern.exec(text)?.indices?.slice(1).find(Boolean) ?? [0, 0];
       const value = text.slice(start, end);
-      if (end === 0 || isStandIn(value) || FIELD.test(value)) continue;
+      if (end === 0 || isStandIn(value, /["']/.test(text.charAt(start - 1))) || FIELD.test(value)) continue;
+      if (/\s/.test(value) && kind !== "mnemonic" && SENTENCE.test(value)) continue;
       found(start, end, kind);
       return Math.max(at, end);
     }
@@ -432,6 +501,32 @@ export function findAnnounced(text: string, words: readonly number[], found: Fou
 /** Reports the secrets that names beyond ASCII announce. */
 export function findForeign(text: string, found: Found): void {
   for (const { index, 0: name } of text.matchAll(FOREIGN_NAMES)) findValue(text, index, name, found);
+}
+
+/** A table's heading, the line under it, and its rows. */
+const TABLE =
+  /^([^\n]*\|[^\n]*)\n[^\n|:-]{0,12}\|?[ \t]*:?-{2,}[-:|+ \t]*\n((?:[^\n]*\|[^\n]*(?:\n|$)){1,200})/dgm;
+const HEADING = new RegExp(`(?:^|[\\s_*-])(?:${ENDINGS[0]?.[1]})[\\s*]*$`, "i");
+
+/** Reports what stands in a table's column of passwords. */
+export function findInColumns(text: string, found: Found): void {
+  for (const { indices, 1: heading = "", 2: rows = "" } of text.matchAll(TABLE)) {
+    const columns = heading.split("|").flatMap((cell, i) => (HEADING.test(cell) ? [i] : []));
+    let at = columns.length > 0 ? (indices?.[2]?.[0] ?? 0) : -1;
+    for (const row of at < 0 ? [] : rows.split("\n")) {
+      let start = at;
+      for (const [i, cell] of row.split("|").entries()) {
+        const value = cell.replace(/^[\s`*]+|[\s`*]+$/g, "");
+        const look =
+          columns.includes(i) && value.length > 4 && !/\s/.test(value) ? lookAt(value, true) : LOOK.NONE;
+        const from = start + cell.indexOf(value);
+        if (look >= LOOK.MIXED || (look === LOOK.WORD && COMPOUND.test(value)))
+          found(from, from + value.length, "password");
+        start += cell.length + 1;
+      }
+      at += row.length + 1;
+    }
+  }
 }
 
 function findValue(text: string, at: number, word: string, found: Found): number {

@@ -2,7 +2,7 @@
 
 /** Templates, variables, masks and words that say that the value is elsewhere. */
 const PLACEHOLDER =
-  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|[_-]here$|^abcdef\w{0,10}$|[*•xX]{4}|\.{3}|…|\$\{|\{\{|^%\w+%$|^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+/i;
+  /^(?:\$[A-Za-z_{(]|\$\d\b|%[A-Za-z_(]|[<{[(]|[-*•.…_#?]+$|x+$)|example|placeholder|changeme|redacted|[_-]here$|^abcdef\w{0,10}$|[*•xX]{4}|\.{3}|…|\$\{|\{\{|^%\w+%$|^@\w+@$|^[*&][a-z_]+$|^(?:ctrl|alt|shift|cmd|meta|option|super|command)\+/i;
 const PLACEHOLDER_WORD =
   /^(?:your|my|the|some|any|no|new|old|test|dummy|fake|sample|demo|mock|change|insert|enter|put|null|undefined|true|false|none|required|optional|string|number|boolean|unknown|object|postgres|rabbitmq|mongodb|minioadmin|localhost|development|production)(?:$|[\s_-]|me)/i;
 /** A chain of names: `form.password.value`, `*flags.PWD`. */
@@ -18,8 +18,13 @@ const ALGORITHM =
 const FIELD_WORD =
   /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value|^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$/i;
 /** Words of sentences about passwords, and of those that say where a value is. */
-export const SENTENCE =
-  /pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha|\b(?:is|are|be|must|should|cannot|not|please|required|invalid|incorrect|enter|your|the|at|least|characters?|see|ask|same|as|in|of|to|for|from|with|and|or|user|input|field|value|hint|text|string|option|missing|empty|insert|put|change)\b/i;
+export const ABOUT_FIELD =
+  /pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha|\b(?:must|should|cannot|please|required|invalid|incorrect|enter|your|least|characters?|see|ask|same|field|value|hint|string|option|missing|empty)\b/i;
+/** Words of any sentence. */
+export const SENTENCE = new RegExp(
+  `${ABOUT_FIELD.source}|\\b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|user|input|text|insert|put|change)\\b`,
+  "i",
+);
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 /** Shorter hashes are as often numbers. */
@@ -33,26 +38,32 @@ export type Found = (start: number, end: number, kind: string) => void;
 export const isUuid = (text: string): boolean => UUID.test(text);
 export const isHex = (text: string): boolean => HEX.test(text);
 
-/** How a value looks: as none, a word, letters of no word, letters mixed with digits or signs, a hash or id, random. */
+/** How a value looks: as none, words, letters of no word, letters mixed with digits or signs, a hash or id, random. */
 export const LOOK = { NONE: 0, WORD: 1, SCRAMBLED: 2, MIXED: 3, HASH: 4, RANDOM: 5 };
 
-export function lookAt(value: string): number {
-  if (value.length < 4 || isStandIn(value) || /^[\d.,_-]+$/.test(value)) return LOOK.NONE;
+export function lookAt(value: string, isQuoted = false): number {
+  if (value.length < 4 || isStandIn(value, isQuoted) || /^[\d.,_-]+$/.test(value)) return LOOK.NONE;
   if (UUID.test(value) || (HEX.test(value) && value.length >= HASH_MIN)) return LOOK.HASH;
   if (looksRandom(value)) return LOOK.RANDOM;
   if (PLACEHOLDER_WORD.test(value) || ALGORITHM.test(value)) return LOOK.NONE;
   if (isMixed(value)) return LOOK.MIXED;
   if (isScrambled(value)) return LOOK.SCRAMBLED;
-  return /^[a-z]{6,40}$/.test(value) && !FIELD_WORD.test(value) ? LOOK.WORD : LOOK.NONE;
+  return WORDS.test(value) && !isFieldName(value) && !ADJECTIVE.test(value) ? LOOK.WORD : LOOK.NONE;
 }
 
-/** Returns whether a text stands for a value that is not written here. */
-export function isStandIn(text: string): boolean {
-  return (
-    PLACEHOLDER.test(text) ||
-    ELSEWHERE.test(text) ||
-    (CHAIN.test(text) && !looksRandom(text.replaceAll(".", "")))
-  );
+/** Words as people join them to a password: `celadonMug`, `panda-Ladder`. All capitals stand for a value. */
+const WORDS = /^(?=.*\p{Ll})(?=.{6,60}$)\p{L}+(?:[_.-]\p{L}+){0,3}$/u;
+/** `case-sensitive`, `base64-encoded`, `read-only`. */
+const ADJECTIVE =
+  /[-_](?:[a-z]+(?:ed|ing|ive|able|ible)|only|free|less|set|date|time|side|safe|based|specific)$/;
+/** Returns whether words are joined as a name in a text is not: no camel case, no underscore. */
+export const isJoined = (text: string): boolean => /\p{L}-\p{L}/u.test(text);
+
+/** Returns whether a text stands for a value that is not written here. In quotes two names are no chain. */
+export function isStandIn(text: string, isQuoted = false): boolean {
+  if (PLACEHOLDER.test(text) || ELSEWHERE.test(text)) return true;
+  if (isQuoted && !/\w\.\w+\.\w|::|->/.test(text)) return false;
+  return CHAIN.test(text) && !looksRandom(text.replaceAll(".", ""));
 }
 
 /** Returns whether a text begins as one that asks for a value. */

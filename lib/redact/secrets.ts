@@ -3,7 +3,7 @@
  * that announces a secret, does it look random by itself?
  */
 
-import { findAnnounced, findForeign } from "./announced.ts";
+import { findAnnounced, findForeign, findInColumns } from "./announced.ts";
 import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
 import { decode, type Found, isBodyLine, isRandom, looksRandom } from "./looks.ts";
 
@@ -73,6 +73,7 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): 
   for (const run of tokens) findMiddles(text, run, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
+  if (text.includes("|") && text.includes("--")) findInColumns(text, found);
   findInAddresses(text, found);
   findCards(text, found);
   findKeyArrays(text, found);
@@ -249,7 +250,7 @@ const HEX_USER = /^[0-9a-f]{32,64}$/;
 
 /** Passwords at a place without a scheme: in PostgreSQL's password files, and for the drivers of Go and Oracle. */
 const UNNAMED =
-  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:([^:\s"']{3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'`:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'`@/[\]]{3,100})@/dg;
+  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'`:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'`@/[\]]{3,100})@/dg;
 
 /** Reports users and passwords in addresses. */
 function findInAddresses(text: string, found: Found): void {
