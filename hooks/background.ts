@@ -83,8 +83,8 @@ function performer({ session, source }: Asked, { paths }: Config): Perform {
 
 async function followTurn(asked: Asked, config: Config, perform: Perform): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
-  // a host that keeps its sessions in a database has written no file: the copy of the session is brought up to date first
-  if (HOSTS.some(({ agent, database }) => agent === asked.source && database !== undefined))
+  // a host that keeps its sessions in a store has written no file: the copy of the session is brought up to date first
+  if (HOSTS.some(({ agent, store }) => agent === asked.source && store !== undefined))
     await perform("copies", () => updateCopies(config.paths));
   if (!statUnpacked(asked.file)) return; // nothing was said
   const { paths, settings } = config;

@@ -136,7 +136,7 @@ describe.each(NAMES)("a session of %s", (agent) => {
   test("shows what came before a row that is half written, and counts a damaged one", async () => {
     using other = temporaryHome();
     const written = HOST_WRITERS[agent]?.(other, { ...session, cwd: other.project }) ?? "";
-    if (HOSTS.some((host) => host.agent === agent && host.database)) return; // no file of the host's
+    if (HOSTS.some((host) => host.agent === agent && host.store)) return; // no file of the host's
     tear(written);
     const torn = JSON.parse(await other.ok("session-reader", id, "--json"));
     expect([torn.entries.length, torn.skipped]).toEqual([6, 0]);

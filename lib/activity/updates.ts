@@ -144,7 +144,7 @@ const DATED_MIN = 100;
 function newestFirst(changed: readonly Sighting[], until: number): (Sighting & { updatedAt: string })[] {
   const dated: (Sighting & { updatedAt: string })[] = [];
   for (const sighting of changed.toSorted((a, b) => b.modifiedAt - a.modifiedAt)) {
-    const updatedAt = lastTime(sighting.found.file) ?? new Date(sighting.modifiedAt).toISOString();
+    const updatedAt = lastTime(sighting.found) ?? new Date(sighting.modifiedAt).toISOString();
     dated.push({ ...sighting, updatedAt });
     if (dated.length >= DATED_MIN && Date.now() > until) break;
   }

@@ -7,7 +7,7 @@ import { utimesSync } from "node:fs";
 import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
 import { BLOCKED } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
-import { type Head, readRow } from "../transcripts/format.ts";
+import { type Head, readRow, TOLD } from "../transcripts/format.ts";
 import { formatOf, headIn } from "../transcripts/head.ts";
 import {
   closeTranscript,
@@ -16,7 +16,6 @@ import {
   openTranscript,
   parseLine,
   recordsAfter,
-  sizeOf,
 } from "../transcripts/jsonl.ts";
 import { entryFilter, type Rules, textsInTurn } from "../transcripts/rules.ts";
 import { memoryOf } from "../transcripts/transcript.ts";
@@ -64,7 +63,7 @@ export async function writeCopy(
   const descriptor = openTranscript(source);
   let writer: BlockWriter | undefined;
   try {
-    const head = headIn(descriptor, sizeOf(descriptor));
+    const head = headIn(source, descriptor);
     if (!head) return undefined;
     writer = options.dryRun ? undefined : writeBlocks(target + BLOCKED, options);
     const excluded = await writeRows(descriptor, { source, head, writer }, options);
@@ -100,6 +99,8 @@ async function writeRows(
     ...{ rules, later: recordsAfter(descriptor), memory: memoryOf(source, { rules, head }) },
     onExcluded: () => excluded++,
   });
+  const { clean } = rules;
+  let told = toldBeside(head, clean);
   let line = 0;
   let rested = 0;
   for (const { bytes, offset, end, terminated, count } of linesForward(descriptor)) {
@@ -107,8 +108,10 @@ async function writeRows(
     const { records, damaged } = bytes?.length === 0 ? NOTHING : parseLine(bytes);
     // A row before which something is torn stays such a row.
     const torn = damaged ? DAMAGED : "";
-    const text =
-      torn + records.map((record) => JSON.stringify(copied(record, { line, offset, end }))).join("");
+    const copies = records.map((record) => copied(record, { line, offset, end }));
+    if (copies[0]) Object.assign(copies[0], told);
+    if (copies[0]) told = undefined;
+    const text = torn + copies.map((copy) => JSON.stringify(copy)).join("");
     writer?.write(Buffer.from(text));
     if (terminated) writer?.write(Buffer.alloc(count, NEWLINE));
     line += count - 1;
@@ -117,6 +120,12 @@ async function writeRows(
     await rest?.();
   }
   return excluded;
+}
+
+/** Returns what the first row of the copy keeps of the files beside the transcript, which may be gone with it. */
+function toldBeside({ agent, cwd, startedAt }: Head, clean: Rules["clean"]): JsonRecord | undefined {
+  if (!formatOf(agent).beside) return undefined;
+  return { [TOLD]: { ...(cwd !== undefined && { cwd: clean(cwd) }), startedAt } };
 }
 
 const NOTHING: ReturnType<typeof parseLine> = { records: [], damaged: false };

@@ -105,6 +105,11 @@ export function shortId(id: string): string {
   return id.slice(0, id[14] === "7" ? 13 : 8);
 }
 
+/** Returns the id of what has its name only within something else. */
+export function idWithin(whole: string, name: string): string {
+  return `${whole}.${name}`;
+}
+
 /** Returns an id with the machine whose transcript is synced to this one, as a reference takes it. */
 export function onMachine(id: string, { machine }: { machine?: string | undefined }): string {
   return machine === undefined ? id : `${id}@${machine}`;

@@ -80,7 +80,7 @@ function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFil
   files.sort((a, b) => changedMs(b.stat) - changedMs(a.stat));
   const dated = files.slice(0, AMONG).map(({ found, stat }) => ({
     found,
-    at: lastTime(found.file) ?? changedAt(stat),
+    at: lastTime(found) ?? changedAt(stat),
   }));
   return dated.sort((a, b) => (a.at < b.at ? 1 : -1));
 }

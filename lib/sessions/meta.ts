@@ -128,8 +128,8 @@ const TEXT_FIELDS = [
 
 /** Returns the agent by a transcript's place and name, for files that are gone. */
 export function agentByPlace(file: string, paths: PathsWithRules): Agent {
-  const folders = ({ agent, home, transcripts = [], database }: Host) => [
-    database === undefined ? paths.expand(home) : copiesFolder(paths, agent),
+  const folders = ({ agent, home, transcripts = [], store }: Host) => [
+    store === undefined ? paths.expand(home) : copiesFolder(paths, agent),
     ...transcripts.flatMap((place) => (typeof place === "object" && place.under?.(paths)) || []),
   ];
   const isBelow = (folder: string) => file.startsWith(`${folder}${sep}`);

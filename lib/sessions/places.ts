@@ -8,6 +8,7 @@
 import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
 import { BLOCKED, entriesOf, fileStem, isConflictCopy, isFile, PACKED, statOf } from "../base/files.ts";
+import { idWithin } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { beginFolder, copiesFolder, HOSTS, type Host, type Place, UUID_NAME } from "../transcripts/hosts.ts";
 import type { Agent } from "../transcripts/session.ts";
@@ -169,9 +170,9 @@ const COPIES = ["<id>.jsonl", "<parent>/<id>.jsonl"];
 
 /** Lists the transcripts of a host by the places in its line of the table. */
 function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): TranscriptFile[] {
-  const { agent, home, database, transcripts = [] } = host;
+  const { agent, home, store, transcripts = [] } = host;
   const given = transcripts.map((place) => (typeof place === "string" ? { path: place } : place));
-  const copies = database ? COPIES.map((path) => ({ path, under: () => copiesFolder(paths, agent) })) : [];
+  const copies = store ? COPIES.map((path) => ({ path, under: () => copiesFolder(paths, agent) })) : [];
   const beginnings = options.directories?.map((directory) => beginFolder(host, directory));
   const found: TranscriptFile[] = [];
   const list = listOnce();
@@ -181,7 +182,8 @@ function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): Trans
     const root = place.under ? place.under(paths) : paths.expand(home);
     const segments = place.path.split("/");
     const file = readName(segments.pop() ?? "", { host, place });
-    if (root !== undefined) walk(root, segments, { file, list, beginnings, options, found });
+    const { names } = place;
+    if (root !== undefined) walk(root, segments, { file, names, list, beginnings, options, found });
   }
   return found;
 }
@@ -203,6 +205,8 @@ interface Walk {
   /** Reads what a file's name says; undefined for one that does not fit. */
   file: (name: string) => Told | undefined;
   list: (folder: string) => Dirent[];
+  /** The names of subagents' folders. */
+  names: RegExp | undefined;
   /** How folders of the wanted directories begin. @default all are wanted */
   beginnings: readonly string[] | undefined;
   options: PlaceOptions;
@@ -220,16 +224,19 @@ function walk(folder: string, [segment, ...rest]: readonly string[], to: Walk, t
     for (const entry of to.list(folder)) {
       const { name } = entry;
       if (!entry.isDirectory() || isWanted?.(name) === false) continue;
-      const known =
-        segment === "<id>"
-          ? { ...told, id: name }
-          : segment === "<parent>"
-            ? { ...told, parentId: name, subagent: true }
-            : told;
-      walk(join(folder, name), rest, to, known);
+      const known = segment in SAYING ? SAYING[segment]?.(name, told, to) : {};
+      if (known) walk(join(folder, name), rest, to, { ...told, ...known });
     }
   } else walk(join(folder, segment), rest, to, told);
 }
+
+/** What the names of folders say of a session; undefined where there is none. */
+const SAYING: Record<string, (name: string, told: Told, to: Walk) => Partial<Told> | undefined> = {
+  "<id>": (id) => ({ id }),
+  "<parent>": (parentId) => ({ parentId, subagent: true }),
+  "<child>": (name, { parentId = "" }, { names }) =>
+    names?.test(name) ? { id: idWithin(parentId, name) } : undefined,
+};
 
 function addFiles(folder: string, { file, list, found }: Walk, told: Told, isDeep = false): void {
   const add = (path: string, name: string) => {

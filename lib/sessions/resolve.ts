@@ -344,7 +344,7 @@ function describeCandidates(sessions: readonly Session[], paths: PathsWithRules)
       name: name === undefined ? undefined : safe(name),
       ageSeconds: Math.max(
         0,
-        Math.round((Date.now() - Date.parse(lastTime(session.file) ?? session.updatedAt)) / 1000),
+        Math.round((Date.now() - Date.parse(lastTime(session) ?? session.updatedAt)) / 1000),
       ),
     };
   });

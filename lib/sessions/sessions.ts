@@ -65,7 +65,7 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
 function dated(session: Session): Session {
   // A compressed file has the time of the rows, and its end is not reached without all of it.
   if (!session.archived && !existsSync(session.file)) return session;
-  return { ...session, updatedAt: lastTime(session.file) ?? session.modifiedAt };
+  return { ...session, updatedAt: lastTime(session) ?? session.modifiedAt };
 }
 
 /** Adds name, directory, start time and the time of the last row. */

@@ -1,11 +1,11 @@
 /** Reads from both ends of a transcript its host's title, its last directory and the time of its last row. */
 
-import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
-import { isoTime } from "../transcripts/format.ts";
+import { type Format, isoTime, rowTime } from "../transcripts/format.ts";
 import { formatOf } from "../transcripts/head.ts";
 import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
-import type { Session } from "../transcripts/session.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
 import { cleanName } from "./meta.ts";
 
 const END_BYTES = 64 * 1024; // promised: the first and last 64 KiB
@@ -61,17 +61,17 @@ export function lastDirectory(file: string): string | undefined {
 
 /** The first usually holds the last dated row; a row with an image needs the third. */
 const LAST_ROW_BYTES = [4 * 1024, END_BYTES, 2 * 1024 * 1024];
-const ROW_TIME = /"timestamp":"(\d{4}-\d\d-\d\dT[^"]{1,24})"/g;
 
 /**
  * Returns the time of a session's last dated row, which copying the file does not change; undefined without one. A row dated
  * later than now has none.
  */
-export function lastTime(file: string): string | undefined {
+export function lastTime({ file, agent = "plain" }: DatedFile): string | undefined {
   try {
+    const format = formatOf(agent);
     for (const bytes of LAST_ROW_BYTES) {
       const tail = readTailBytes(file, bytes);
-      const time = timeIn(tail);
+      const time = timeIn(tail, format);
       if (time !== undefined || tail.length < bytes) return time;
     }
   } catch {
@@ -80,14 +80,24 @@ export function lastTime(file: string): string | undefined {
   return undefined;
 }
 
-function timeIn(tail: Buffer): string | undefined {
-  for (const row of rowsWithText([tail], '"timestamp"')) {
-    const time = pastTime(isoTime(row.timestamp) ?? isoTime(recordOf(row.message).timestamp));
+interface DatedFile {
+  file: string;
+  agent?: Agent | undefined;
+}
+
+function timeIn(tail: Buffer, format: Format): string | undefined {
+  const key = format.timeKey ?? "timestamp";
+  for (const row of rowsWithText([tail], `"${key}"`)) {
+    const time = pastTime(rowTime(row, format));
     if (time !== undefined) return time;
   }
   // The end of a longer row: inside a text the quotes would be escaped.
   const cut = tail.subarray(0, Math.max(0, tail.indexOf(NEWLINE))).toString("latin1");
-  return pastTime(isoTime([...cut.matchAll(ROW_TIME)].at(-1)?.[1]));
+  const times = cut.matchAll(
+    new RegExp(`"${key}":(?:"(\\d{4}-\\d\\d-\\d\\dT[^"]{1,24})"|(\\d{13})\\b)`, "g"),
+  );
+  const [, text, ms] = [...times].at(-1) ?? [];
+  return pastTime(isoTime(text ?? (ms === undefined ? undefined : Number(ms))));
 }
 
 /** Reads a small file whole, else its complete first and last lines. */

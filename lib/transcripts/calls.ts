@@ -9,7 +9,7 @@ import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { commitLines, outcomeOf } from "./outcome.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "./session.ts";
-import { callKind, onlyChanges, toolAction } from "./tool-call.ts";
+import { calledAction, callKind, onlyChanges } from "./tool-call.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
@@ -272,7 +272,7 @@ export function entriesOf(rows: readonly Row[]): Entry[] {
     const place = { line, nth, offset: 0, end: 0, at };
     if (row.who !== "tool") return [{ ...place, kind: row.who, text: row.text }];
     const { tool: name, target, paths, input, outcome, result, resultLine = line, patch } = row;
-    const call = { name, target, action: toolAction(name), paths: [...paths], input: input || target };
+    const call = { name, target, action: calledAction(row), paths: [...paths], input: input || target };
     const callId = `${line} ${nth}`;
     const entry: Entry = { ...place, kind: "tool", text: `${name} ${target}`.trim(), tool: call, callId };
     if (outcome === "unknown") return [entry];

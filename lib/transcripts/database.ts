@@ -1,10 +1,11 @@
 /**
- * Copies sessions that a host keeps as rows of a database: each is written, redacted, as lines of our plain form below one that
- * names the session, and read from there. A database is only read, beside a client that may be running.
+ * Copies sessions that a host keeps in another form than lines, as rows of a database or in documents that it writes anew: each
+ * is written, redacted, as lines of our plain form below one that names the session, and read from there. A host's file is only
+ * read, beside a client that may be running.
  */
 
-import { appendFileSync, existsSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { appendFileSync, existsSync, statSync } from "node:fs";
+import { join, relative } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, fileStem, readJson, replaceFile } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
@@ -14,14 +15,51 @@ import { isoTime } from "./format.ts";
 import type { Rules } from "./rules.ts";
 import { secretMemory } from "./secret-rows.ts";
 
+/** How sessions are read from the files in which a host keeps them. */
+export interface HostStore {
+  /** Returns the files beside one that hold more of its sessions: when one of them changed, it is read again. */
+  beside(file: string): string[];
+  /** Opens a file of the host's, until it is closed. */
+  open(file: string): OpenStore;
+}
+
+interface OpenStore {
+  /** Whether a client is writing it: it is opened again. */
+  isBeingWritten?: boolean;
+  /** Lists every session, the newest first. */
+  sessions(): StoredSession[];
+  /** Reads a session's messages after a place. */
+  read(session: string, options: ReadOptions): Reading;
+  close(): void;
+}
+
+interface ReadOptions {
+  after: string | undefined;
+  clean: Clean;
+}
+
 /** How sessions are read from a host's database. */
-export interface HostDatabase {
+interface HostDatabase {
   /** The tables without which it is not the host's. */
   tables: readonly string[];
   /** Lists every session, the newest first, by one query. */
   sessions(db: SqlDatabase): StoredSession[];
-  /** Reads a session's messages after a place. */
-  read(db: SqlDatabase, session: string, options: { after: string | undefined; clean: Clean }): Reading;
+  read(db: SqlDatabase, session: string, options: ReadOptions): Reading;
+}
+
+/** Returns how sessions are read from a host's databases. */
+export function databaseStore({ tables, sessions, read }: HostDatabase): HostStore {
+  return {
+    beside: (file) => [`${file}-wal`],
+    open(file) {
+      const db = openForeign(file, tables);
+      return {
+        sessions: () => sessions(db),
+        read: (session, options) => read(db, session, options),
+        close: () => db.close(),
+      };
+    },
+  };
 }
 
 interface StoredSession {
@@ -59,13 +97,13 @@ type Copied = Record<string, [changed: number, title: number, last: string, hasS
 /** Raised when the note means something else: all is copied again. */
 const FORMAT = 4;
 const NOTE = "copied.json";
-/** The longest that one run copies from a database: the next one goes on. */
+/** The longest that one run copies from a host's files: the next one goes on. */
 const COPY_MS = 5000;
 
 interface CopyOptions {
   agent: string;
-  reader: HostDatabase;
-  /** The host's home, and its databases there. */
+  store: HostStore;
+  /** The host's home, and its files there. */
   root: string;
   files: readonly string[];
   /** Where the copies are. */
@@ -74,25 +112,27 @@ interface CopyOptions {
 }
 
 /**
- * Copies what is new in a host's databases, a file a session, of subagents below their parent's id. Nothing new costs one
- * query, and none while the files of a database are as they were.
+ * Copies what is new in a host's files, a file a session, of subagents below their parent's id. A file is not opened while it
+ * and those beside it are as they were.
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` after all others were copied, if some sessions cannot be read.
  */
 export function copySessions(options: CopyOptions): void {
-  const { root, files, folder } = options;
+  const { root, files, folder, store } = options;
   const note = recordOf(readJson(join(folder, NOTE)));
   const isCurrent = note.format === FORMAT;
   const before = isCurrent ? recordOf(note.states) : {};
   const copied = (isCurrent ? recordOf(note.sessions) : {}) as Copied;
-  const states = Object.fromEntries(files.map((file) => [relative(root, file), describeState(file)]));
+  const state = (file: string) => describeState([file, ...store.beside(file)]);
+  const states = Object.fromEntries(files.map((file) => [relative(root, file), state(file)]));
   const changed = files.filter((file) => before[relative(root, file)] !== states[relative(root, file)]);
   if (changed.length === 0) return;
   ensureDirectory(folder);
   const problems: string[] = [];
+  const until = Date.now() + COPY_MS;
   for (const file of changed) {
     try {
-      const { isAll, failed } = copyFrom(file, copied, options);
+      const { isAll, failed } = copyFrom(file, copied, { ...options, until });
       // What could not be read is tried, and named, again.
       if (!isAll || failed.length > 0) delete states[relative(root, file)];
       problems.push(...failed);
@@ -108,20 +148,29 @@ export function copySessions(options: CopyOptions): void {
   throw new SessionMemoryError("STORAGE_ERROR", `${problem}${more}`);
 }
 
-/** Copies what is new in one database; returns whether that was all, and why sessions could not be read. */
-function copyFrom(file: string, copied: Copied, options: CopyOptions): { isAll: boolean; failed: string[] } {
-  const { reader, rules } = options;
-  const db = openForeign(file, reader.tables);
-  const until = Date.now() + COPY_MS;
+interface CopyFromOptions extends CopyOptions {
+  until: number;
+}
+
+/** Copies what is new in one file of a host's; returns whether that was all, and why sessions could not be read. */
+function copyFrom(
+  file: string,
+  copied: Copied,
+  options: CopyFromOptions,
+): { isAll: boolean; failed: string[] } {
+  const { rules, until } = options;
+  if (Date.now() > until) return { isAll: false, failed: [] };
+  const store = options.store.open(file);
   const failed: string[] = [];
+  if (store.isBeingWritten) return { isAll: false, failed };
   try {
-    for (const session of reader.sessions(db)) {
+    for (const session of store.sessions()) {
       if (Date.now() > until) return { isAll: false, failed };
       const target = copyOf(session, options.folder);
       const known = existsSync(target) ? copied[session.id] : undefined;
       if (known?.[0] === session.changed || rules.hasSession({ id: session.id, cwd: session.cwd })) continue;
       try {
-        const { last, isWhole, hasSecrets } = copySession(db, { session, target, known }, options);
+        const { last, isWhole, hasSecrets } = copySession(store, { session, target, known }, options);
         const changed = isWhole ? session.changed : 0;
         copied[session.id] = [changed, shortHash(session.title), last ?? "", hasSecrets];
       } catch (error) {
@@ -130,7 +179,7 @@ function copyFrom(file: string, copied: Copied, options: CopyOptions): { isAll: 
     }
     return { isAll: true, failed };
   } finally {
-    db.close();
+    store.close();
   }
 }
 
@@ -139,13 +188,13 @@ function copyOf({ id, parent }: StoredSession, folder: string): string {
 }
 
 function copySession(
-  db: SqlDatabase,
+  store: OpenStore,
   { session, target, known }: { session: StoredSession; target: string; known: Copied[string] | undefined },
-  { agent, reader, rules: { clean: judge, hasText, hasPatterns } }: CopyOptions,
+  { agent, rules: { clean: judge, hasText, hasPatterns } }: CopyOptions,
 ): Reading & { hasSecrets: boolean } {
   const memory = secretMemory(target, { clean: judge });
   const clean: Clean = (text, taken) => memory.clean(text, { rows: [], taken });
-  const read = (after: string | undefined) => reader.read(db, session.id, { after, clean });
+  const read = (after: string | undefined) => store.read(session.id, { after, clean });
   let reading = read(known?.[3] ? undefined : known?.[2] || undefined);
   const hasSecrets = known?.[3] === true || memory.takeNew().length > 0;
   // what one message announces is taken out of those before it too, which are copied again
@@ -157,14 +206,13 @@ function copySession(
   const rows = lines.map((line) => `${JSON.stringify(line)}\n`);
   const text = (hasPatterns ? rows.filter((row) => !hasText(row)) : rows).join("");
   // A crash between file and note makes the file anew.
-  if (session.parent !== undefined && isNew) ensureDirectory(dirname(target));
-  if (isNew) writeFileSync(target, text, { mode: 0o600 });
+  if (isNew) replaceFile(target, text, { durable: false });
   else if (text !== "") appendFileSync(target, text);
   return { ...reading, hasSecrets };
 }
 
-function describeState(file: string): string {
-  return [file, `${file}-wal`]
+function describeState(files: readonly string[]): string {
+  return files
     .map((each) => statSync(each, { throwIfNoEntry: false }))
     .map((stat) => (stat ? `${stat.size}:${stat.mtimeMs}` : ""))
     .join(" ");

@@ -1,7 +1,7 @@
 /** Factory Droid's sessions: a line that names the session, then messages near Claude Code's, with hooks' runs among them. */
 
 import { arrayOf, isRecord, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
-import { assistantEntries, type Format, isoTime, type RowEntry, textOf } from "./format.ts";
+import { assistantEntries, type Format, isoTime, type RowEntry, type Tools, textOf } from "./format.ts";
 import { firstRecord } from "./jsonl.ts";
 
 export const format: Format = {
@@ -23,7 +23,7 @@ export const format: Format = {
   entries(record, { results }) {
     const { role, content } = recordOf(record.message);
     if (record.type !== "message" || isPutIn(record)) return [];
-    if (role === "assistant") return assistantEntries(content, results);
+    if (role === "assistant") return assistantEntries(content, results, { tools: TOOLS });
     if (role !== "user") return [];
     const said: RowEntry = { kind: "user", text: textOf(content).replace(REMINDER, "").trim() };
     return [...(results ? arrayOf(content).flatMap(readResult) : []), said];
@@ -37,6 +37,8 @@ export const format: Format = {
     yield lastTitle(rowsWith('"session_start"'), false);
   },
 };
+
+const TOOLS: Tools = { Execute: { action: "run" } };
 
 /** What the client tells the model, in rows of its own or beside somebody's words. */
 const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;

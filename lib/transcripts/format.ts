@@ -2,7 +2,7 @@
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { headed } from "../base/text.ts";
-import type { Agent, Entry, Session, ToolCall } from "./session.ts";
+import type { Agent, Entry, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
 type Place = Pick<Entry, "line" | "nth" | "offset" | "end">;
@@ -25,6 +25,9 @@ export interface Head {
   /** Codex: whether typed messages are marked by events of their own. */
   typedEvents?: boolean | undefined;
 }
+
+/** The key under which the first row of our copy keeps what is beside the transcript. */
+export const TOLD = "session-memory";
 
 /** Whether tool results and whole inputs are wanted too, and of long ones all or no more than the ends. */
 export type Results = boolean | "ends";
@@ -75,6 +78,10 @@ export interface Format {
   madeTitles?(rowsWith: RowsWith): Iterable<string | undefined>;
   /** The file beside a transcript that may hold its title too. */
   titleFile?(file: string): string;
+  /** Adds what the path of a transcript and the files beside it say of the whole session: our own copies keep it in a row. */
+  beside?(file: string, head: Head): void;
+  /** The key under which rows have their time. @default `timestamp`, in the row or its message */
+  timeKey?: string;
   /** Whether no later row adds to a head with a directory and a time. @default once it has an id */
   isHeadComplete?(head: Head): boolean;
   /** The session that this one works for, where a listing can ask that of every file. */
@@ -125,7 +132,15 @@ export function readRow(format: Format, record: JsonRecord, place: Place, option
     // One by one, without a copy more than needed: this runs for every row there is.
     for (const entry of format.entries(record, options)) {
       if (isContent(entry) && entry.counts?.(options.later(end)) !== false)
-        read.push({ line, nth: nth++, offset, end, id: rowId(record), at: rowTime(record), ...entry });
+        read.push({
+          line,
+          nth: nth++,
+          offset,
+          end,
+          id: rowId(record),
+          at: rowTime(record, format),
+          ...entry,
+        });
     }
     return read;
   } catch (error) {
@@ -134,7 +149,9 @@ export function readRow(format: Format, record: JsonRecord, place: Place, option
   }
 }
 
-function rowTime(record: JsonRecord): string | undefined {
+/** Returns the time that a host wrote on a row. */
+export function rowTime(record: JsonRecord, { timeKey }: Pick<Format, "timeKey">): string | undefined {
+  if (timeKey !== undefined) return isoTime(record[timeKey]);
   return isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
 }
 
@@ -198,11 +215,15 @@ export function sumTokens(usage: unknown, keys: readonly string[]): number | und
   return sum > 0 ? sum : undefined;
 }
 
+interface SaidOptions extends Pick<RawEntry, "contextTokens" | "workdir"> {
+  tools?: Tools;
+}
+
 /** Returns what an assistant message says and calls, in block order. */
 export function assistantEntries(
   content: unknown,
   results: boolean,
-  { contextTokens, workdir }: Pick<RawEntry, "contextTokens" | "workdir"> = {},
+  { contextTokens, workdir, tools }: SaidOptions = {},
 ): RowEntry[] {
   if (typeof content === "string") return [{ kind: "assistant", text: content, contextTokens }];
   const entries: RowEntry[] = [];
@@ -210,7 +231,7 @@ export function assistantEntries(
     if (!isRecord(block)) continue;
     if (isTextBlock(block))
       entries.push({ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens });
-    else if (isCall(block)) entries.push({ ...callOf(block, results), workdir });
+    else if (isCall(block)) entries.push({ ...callOf(block, results, tools), workdir });
   }
   return entries;
 }
@@ -219,9 +240,25 @@ function isCall({ type }: JsonRecord): boolean {
   return type === "tool_use" || type === "toolCall" || type === "server_tool_use";
 }
 
+/** What those tools of a host do whose names, or whose arguments' names, do not say it. */
+export type Tools = Readonly<Record<string, Tool>>;
+
+interface Tool {
+  action: ToolAction;
+  /** Returns the arguments by the names that most hosts give them. */
+  input?: (given: JsonRecord) => JsonRecord;
+}
+
+/** What a call in our plain form may say that it does. */
+const ACTIONS: readonly ToolAction[] = ["run", "edit", "read", "search"];
+
 /** Returns a tool call's entry, with the whole input where results are wanted. */
-export function callOf(block: JsonRecord, results: boolean): RowEntry {
-  const tool = toolCall(stringOf(block.name) ?? "tool", block.input ?? block.arguments, results);
+export function callOf(block: JsonRecord, results: boolean, tools: Tools = {}): RowEntry {
+  const name = stringOf(block.name) ?? "tool";
+  const told = ACTIONS.find((each) => each === block.action);
+  const { action = told, input } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {};
+  const given = block.input ?? block.arguments;
+  const tool = toolCall(name, input && isRecord(given) ? input(given) : given, { whole: results, action });
   return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
 }
 
@@ -274,7 +311,7 @@ export const plain: Format = {
   },
 };
 
-/** Returns the format of the copies that are made of a host's database: plain lines, below one that names the session. */
+/** Returns the format of the copies that are made of a host's store: plain lines, below one that names the session. */
 export function copiedFormat(agent: Agent): Format {
   return {
     ...plain,
@@ -307,6 +344,8 @@ export function plainMessage(record: JsonRecord): JsonRecord | undefined {
   return typeof message.role === "string" && hasContent ? message : undefined;
 }
 
+const STATES = ["rejected", "running"] as const;
+
 function deedEntries(block: JsonRecord, results: boolean): RowEntry[] {
   if (isCall(block)) return [callOf(block, results)];
   if (!results || block.type !== "tool_result") return [];
@@ -316,7 +355,7 @@ function deedEntries(block: JsonRecord, results: boolean): RowEntry[] {
       text: textOf(block.content),
       callId: stringOf(block.tool_use_id),
       isError: block.is_error === true,
-      state: block.state === "rejected" ? "rejected" : undefined,
+      state: STATES.find((each) => each === block.state),
       patch: stringOf(block.patch),
     },
   ];

@@ -3,9 +3,18 @@
 import { isUtf8 } from "node:buffer";
 import { describeError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
-import { type JsonRecord, recordOf } from "../base/json.ts";
+import { isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
-import { type Format, type Head, isoTime, plain, plainMessage, type RawEntry, readRow } from "./format.ts";
+import {
+  type Format,
+  type Head,
+  isoTime,
+  plain,
+  plainMessage,
+  type RawEntry,
+  readRow,
+  TOLD,
+} from "./format.ts";
 import { HOSTS } from "./hosts.ts";
 import {
   LINE_MAX_BYTES,
@@ -15,6 +24,7 @@ import {
   recordsAfter,
   rowsBackward,
   rowsForward,
+  sizeOf,
   withFile,
 } from "./jsonl.ts";
 import type { Agent } from "./session.ts";
@@ -40,7 +50,7 @@ export function readHead(file: string): Head | undefined {
   const version = stat && `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
   const known = heads.get(file);
   if (known && known.version === version) return known.head;
-  const head = withFile(file, headIn);
+  const head = withFile(file, (descriptor) => headIn(file, descriptor));
   if (head) head.startedAt = pastTime(head.startedAt);
   if (heads.size >= HEADS_MAX) heads.clear();
   if (version !== undefined) heads.set(file, { version, head });
@@ -61,8 +71,9 @@ const heads = new Map<string, { version: string; head: Head | undefined }>();
 /** The most that are kept: of more files each is asked for once at a time. */
 const HEADS_MAX = 10_000;
 
-/** Reads the head of an open file, no further than it is known: rows after that are not parsed. */
-export function headIn(descriptor: number, size: number): Head | undefined {
+/** Reads the head of a file that is open, no further than it is known: rows after that are not parsed. */
+export function headIn(file: string, descriptor: number): Head | undefined {
+  const size = sizeOf(descriptor);
   const records: JsonRecord[] = [];
   let format: Format | undefined;
   let head: Head | undefined;
@@ -74,11 +85,12 @@ export function headIn(descriptor: number, size: number): Head | undefined {
     if (offset >= size || (read ?? 0) >= (isEnough ? HEAD_BYTES : HEAD_MAX_BYTES)) break;
     read = read === undefined ? 0 : read + (bytes?.length ?? LINE_MAX_BYTES);
     for (const record of parseLine(bytes).records) {
-      if (format && head) format.readHead(record, head);
+      if (format && head) addTo(head, format, record);
       else {
         records.push(record);
         format = FORMATS.find((host) => host.matches(record));
         head = format && headFrom(format, records);
+        if (head) format?.beside?.(file, head);
         isPlain ||= plain.matches(record);
       }
     }
@@ -90,7 +102,7 @@ export function headIn(descriptor: number, size: number): Head | undefined {
 /** Returns the first and the last entry of a transcript, as its host wrote them; none where nothing is said or done. */
 export function outermostEntries(file: string): RawEntry[] {
   return withFile(file, (descriptor, size) => {
-    const head = headIn(descriptor, size);
+    const head = headIn(file, descriptor);
     if (!head) return [];
     const format = formatOf(head.agent);
     const settings = { head, results: false, later: recordsAfter(descriptor) };
@@ -111,8 +123,16 @@ export function outermostEntries(file: string): RawEntry[] {
 
 function headFrom(format: Format, records: readonly JsonRecord[]): Head {
   const head: Head = { agent: format.agent };
-  for (const record of records) format.readHead(record, head);
+  for (const record of records) addTo(head, format, record);
   return head;
+}
+
+function addTo(head: Head, format: Format, record: JsonRecord): void {
+  format.readHead(record, head);
+  const told = record[TOLD];
+  if (!isRecord(told)) return;
+  head.cwd ??= stringOf(told.cwd);
+  head.startedAt ??= isoTime(told.startedAt);
 }
 
 /** Returns whether later rows cannot add anything. */

@@ -9,7 +9,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { namesIn } from "../base/files.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
-import type { HostDatabase } from "./database.ts";
+import type { HostStore } from "./database.ts";
 import type { Format } from "./format.ts";
 
 export interface Host {
@@ -21,7 +21,7 @@ export interface Host {
   program: string;
   /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
   home: string;
-  /** Its transcripts, and those of subagents. @default the copies that are made of its database */
+  /** Its transcripts, and those of subagents. @default the copies that are made of its stores */
   transcripts?: readonly (Place | string)[];
   /** File names that no other host gives, the session's id in the first group. */
   names?: RegExp;
@@ -53,8 +53,8 @@ export interface Host {
   outputs?: string;
   /** What befalls sessions with several files, which have the first group of their names in common. */
   severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
-  /** Its databases there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
-  database?: { file: string; load: () => Promise<{ database: HostDatabase }> };
+  /** Its databases or documents there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
+  store?: { files: string; load: () => Promise<{ store: HostStore }> };
   /** The command that resumes a session, with `<id>` or `<file>`. */
   resume: string;
   /** What to know before it is resumed. */
@@ -68,14 +68,15 @@ export interface Host {
 
 /**
  * Transcripts by their path below the host's `home`: `<id>` is the session's, `<parent>` its parent's, `<cwd>` begins as its
- * directory does, `<subagent>` is an id like those of subagents, `<name>` one of the host's `names`, `<day>` three folders or,
- * for a caller in a hurry, those of the last month; `*` is any name, `**` any number of folders.
+ * directory does, `<subagent>` is an id like those of subagents, `<child>` what a parent alone calls one of its own, `<name>` one
+ * of the host's `names`, `<day>` three folders or, for a caller in a hurry, those of the last month; `*` is any name, `**` any
+ * number of folders.
  */
 export interface Place {
   path: string;
   /** The folder that it is below, if that is not the host's home; undefined where the user has none. */
   under?: (paths: Paths) => string | undefined;
-  /** File names with an id in the first group. @default the host's */
+  /** File names with an id in the first group, or the names of `<child>`. @default the host's */
   names?: RegExp;
   /** Whether sessions there are over, so that a caller in a hurry passes over them. @default {false} */
   isOver?: true;
@@ -218,7 +219,7 @@ export const HOSTS: readonly Host[] = [
     name: "opencode",
     program: "opencode",
     home: "($XDG_DATA_HOME|~/.local/share)/opencode",
-    database: { file: "opencode.db", load: () => import("./opencode.ts") },
+    store: { files: "opencode.db", load: () => import("./opencode.ts") },
     resume: "opencode --session <id>",
     skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
     plugin: "($XDG_CONFIG_HOME|~/.config)/opencode/plugin/session-memory.js",
@@ -229,7 +230,7 @@ export const HOSTS: readonly Host[] = [
     name: "OpenClaw",
     program: "openclaw",
     home: "~/.openclaw",
-    database: { file: "agents/*/agent/openclaw-agent.sqlite", load: () => import("./openclaw.ts") },
+    store: { files: "agents/*/agent/openclaw-agent.sqlite", load: () => import("./openclaw.ts") },
     resume: 'openclaw agent --local --session-id <id> -m "…"',
     load: () => copied("openclaw"),
   },
@@ -239,7 +240,7 @@ export const HOSTS: readonly Host[] = [
     program: "kilo",
     home: "($XDG_DATA_HOME|~/.local/share)/kilo",
     // A fork of opencode, with its tables.
-    database: { file: "kilo.db", load: () => import("./opencode.ts") },
+    store: { files: "kilo.db", load: () => import("./opencode.ts") },
     resume: "kilo --session <id>",
     skills: "($XDG_CONFIG_HOME|~/.config)/kilo/skills",
     load: () => copied("kilo"),
@@ -284,26 +285,26 @@ async function copied(agent: string): Promise<{ format: Format }> {
 }
 
 /**
- * Brings the copies of sessions up to date that hosts keep in databases, before any is read. Copies that another process is
- * making are left to it. A database that cannot be read affects no other host's.
+ * Brings the copies of sessions up to date that hosts keep in stores, before any is read. Copies that another process is
+ * making are left to it. A store that cannot be read affects no other host's.
  */
 export async function updateCopies(paths: PathsWithRules): Promise<void> {
   if (paths.transcripts.length > 0) return;
   let failure: unknown;
-  for (const { agent, home, database } of HOSTS) {
+  for (const { agent, home, store: kept } of HOSTS) {
     const root = paths.expand(home);
-    const files = database ? filesLike(root, database.file.split("/")) : [];
-    if (!database || files.length === 0) continue;
-    const [{ tryLock }, { readRules }, { copySessions }, { database: reader }] = await Promise.all([
+    const files = kept ? filesLike(root, kept.files.split("/")) : [];
+    if (!kept || files.length === 0) continue;
+    const [{ tryLock }, { readRules }, { copySessions }, { store }] = await Promise.all([
       import("../base/locks.ts"),
       import("./rules.ts"),
       import("./database.ts"),
-      database.load(),
+      kept.load(),
     ]);
     const release = tryLock(join(paths.home, `${agent}.lock`));
     try {
       const rules = readRules(paths.rules);
-      if (release) copySessions({ agent, reader, root, files, folder: copiesFolder(paths, agent), rules });
+      if (release) copySessions({ agent, store, root, files, folder: copiesFolder(paths, agent), rules });
     } catch (error) {
       failure ??= error;
     } finally {
@@ -313,9 +314,12 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
   if (failure !== undefined) throw failure;
 }
 
-/** Returns the files of a path in which `*` stands for any folder. */
+/** Returns the files of a path in which `*` stands for any name, or the beginning of one. */
 function filesLike(folder: string, [name = "", ...rest]: readonly string[]): string[] {
-  const places = (name === "*" ? namesIn(folder) : [name]).map((each) => join(folder, each));
+  const names = name.startsWith("*")
+    ? namesIn(folder).filter((each) => each.endsWith(name.slice(1)))
+    : [name];
+  const places = names.map((each) => join(folder, each));
   return rest.length > 0
     ? places.flatMap((place) => filesLike(place, rest))
     : places.filter((place) => existsSync(place));
@@ -323,8 +327,8 @@ function filesLike(folder: string, [name = "", ...rest]: readonly string[]): str
 
 /** Removes every copy: what is still wanted is copied again. */
 export function removeCopies(paths: Pick<PathsWithRules, "home">): void {
-  for (const { agent, database } of HOSTS) {
-    if (database !== undefined) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
+  for (const { agent, store } of HOSTS) {
+    if (store !== undefined) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
   }
 }
 

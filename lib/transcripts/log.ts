@@ -6,7 +6,7 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Done, Row, Said } from "./session.ts";
-import { countChanges, isChange, toolAction } from "./tool-call.ts";
+import { calledAction, countChanges, isChange } from "./tool-call.ts";
 
 /** Rows shown before and after a line that is asked for alone. */
 export const AROUND = 10;
@@ -250,7 +250,7 @@ export function rowJson(row: Row, { tools, isRewound }: Pick<LogStyle, "tools" |
   const called = {
     name,
     target,
-    action: toolAction(name),
+    action: calledAction(row),
     failed: outcome === "failed" || outcome === "rejected",
   };
   return { ...common, tool: { ...called, ...(tools && insideOf(row)) } };

@@ -14,7 +14,7 @@ import {
   stringOf,
 } from "../base/json.ts";
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
-import { type Clean, type HostDatabase, redacted } from "./database.ts";
+import { type Clean, databaseStore, redacted } from "./database.ts";
 import { textOf } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -31,7 +31,7 @@ const SESSIONS = `
   WHERE session_id NOT IN (SELECT session_id FROM session_windows) GROUP BY session_id
   ORDER BY changed DESC`;
 
-export const database: HostDatabase = {
+export const store = databaseStore({
   tables: [
     ...["session_windows", "session_nodes", "transcript_events", "session_transcript_active_events"],
     ...["session_transcript_archives", "session_transcript_cold_archives"],
@@ -62,7 +62,7 @@ export const database: HostDatabase = {
     if (last === ARCHIVED && after === ARCHIVED) return { lines: [], last, isWhole: true };
     return { lines: events.flatMap((event) => lineOf(event, clean)), last, isWhole: true, isAnew };
   },
-};
+});
 
 /** The place after the last event of an archive, which does not change. */
 const ARCHIVED = "archived";

@@ -1,11 +1,11 @@
 /** opencode's sessions, which it keeps as rows of a database: messages, and their parts. */
 
 import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { type Clean, DATA_MAX, type HostDatabase, ROWS_MAX, redacted } from "./database.ts";
+import { type Clean, DATA_MAX, databaseStore, ROWS_MAX, redacted } from "./database.ts";
 import { isoTime, withoutOwnWords } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
-export const database: HostDatabase = {
+export const store = databaseStore({
   tables: ["session", "message", "part"],
 
   sessions(db) {
@@ -62,7 +62,7 @@ export const database: HostDatabase = {
     }
     return { lines, last, isWhole: true };
   },
-};
+});
 
 function parsed(data: unknown): JsonRecord {
   try {

@@ -20,7 +20,7 @@ const ACTIONS: [ToolAction, RegExp][] = [
   ["read", /^(?:(?:notebook)?read|view(?:_image)?|read_(?:file|many_files)|cat|open_file)$/i],
   [
     "run",
-    /^(?:bash|exec(?:ute|_command)?|shell|run_(?:shell_)?command|local_shell_call|powershell|terminal|unified_exec)$/i,
+    /^(?:bash|exec(?:_command)?|shell|run_(?:shell_)?command|local_shell_call|powershell|terminal|unified_exec)$/i,
   ],
   [
     "search",
@@ -31,9 +31,16 @@ const ACTIONS: [ToolAction, RegExp][] = [
 /** Names of secrets, as far as they are told without judging any. */
 const ANNOUNCING = /pass|pwd|pw\b|secret|token|key|auth|cred|phrase|pin\b|[^\0-\x7f]/i;
 
+interface CallOptions {
+  /** Whether the whole input is wanted. @default {false} */
+  whole?: boolean;
+  /** What the tool does, where its host knows that. @default by its name */
+  action?: ToolAction | undefined;
+}
+
 /** Describes a tool call: its action and target, with the whole input where that is wanted. */
-export function toolCall(name: string, input: unknown, whole = false): ToolCall {
-  const action = toolAction(name);
+export function toolCall(name: string, input: unknown, options: CallOptions = {}): ToolCall {
+  const { whole = false, action = toolAction(name) } = options;
   const call: ToolCall = { name: toolName(name), action, ...readTarget(name, action, input) };
   // A command is needed whole to recognise one of ours.
   if (whole || action === "run") call.input = inputText(name, action, input);
@@ -43,7 +50,7 @@ export function toolCall(name: string, input: unknown, whole = false): ToolCall 
 }
 
 /** Returns what a tool does, by its name. */
-export function toolAction(name: string): ToolAction {
+function toolAction(name: string): ToolAction {
   return ACTIONS.find(([, names]) => names.test(name))?.[0] ?? "other";
 }
 
@@ -106,6 +113,19 @@ export function isChange({ kind }: Pick<Done, "kind">): boolean {
 /** Returns whether a call is about files: its target is a path, and its result, where it went well, what they hold. */
 export function isOfFiles({ kind }: Pick<Done, "kind">): boolean {
   return isChange({ kind }) || kind === "read" || kind === "search";
+}
+
+const KIND_ACTIONS: Partial<Record<CallKind, ToolAction>> = {
+  command: "run",
+  edit: "edit",
+  write: "edit",
+  read: "read",
+  search: "search",
+};
+
+/** Returns what the tool of a call did. */
+export function calledAction({ tool, kind }: { tool: string; kind: CallKind }): ToolAction {
+  return KIND_ACTIONS[kind] ?? toolAction(tool);
 }
 
 /** Returns the kind of a call. */

@@ -61,7 +61,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openTranscript(file);
   try {
-    const head = options.head ?? headIn(descriptor, sizeOf(descriptor));
+    const head = options.head ?? headIn(file, descriptor);
     if (!head) return;
     const format = formatOf(head.agent);
     const settings = { head, results: results !== false, later: recordsAfter(descriptor) };
