@@ -21,9 +21,11 @@ const FOLDERS: Record<string, string> = {
   qwen: "projects",
   gemini: "tmp",
   droid: "sessions",
+  cline: "data/sessions",
+  kimi: "sessions",
 };
 /** Where a host keeps its state, if not in a folder of its name. */
-const HOMES: Record<string, string> = { droid: ".factory" };
+const HOMES: Record<string, string> = { droid: ".factory", kimi: ".kimi-code" };
 
 /** Makes a home in which a host left its sample. */
 function homeWith(agent: string): TemporaryHome {
@@ -250,6 +252,77 @@ describe("Factory Droid 0.215", () => {
     ]);
     const { entries } = JSON.parse(await home.ok("session-reader", EDITED, "--tools", "--json"));
     expect(entries[2].tool.input).toBe("@@\n-limit=10\n+limit=20");
+  });
+});
+
+describe("Cline 3.0", () => {
+  const [FAILING, COMPACTED, PARENT] = ["1795385616973_0m96p", "1795385665732_xzz0e", "1795385814651_e5557"];
+  const CHILD = `${PARENT}__agent_1795385817369_us8lr2`;
+
+  test("prompts are what was typed, outputs what was printed, and what plugins add is neither", async () => {
+    using home = homeWith("cline");
+    expect(await log(home, FAILING)).toEqual([
+      "user: Raise the zebra limit",
+      "echo out; echo oops >&2; exit 3 FAILED: out\noops",
+      "assistant: x",
+    ]);
+    expect(await log(home, PARENT)).toEqual([
+      "user: delegate please",
+      expect.stringContaining("Count to one"),
+      "assistant: sub done",
+    ]);
+  });
+
+  test("a summary stands behind what it sums up, and is no answer", async () => {
+    using home = homeWith("cline");
+    expect(await log(home, COMPACTED)).toEqual([
+      "user: again",
+      "assistant: First",
+      `summary: <state_snapshot>${SUMMARY} of what was said.</state_snapshot>`,
+    ]);
+  });
+
+  test("a subagent's document is a session of its parent's folder, left out unless it is asked for", async () => {
+    using home = homeWith("cline");
+    expect(await listed(home)).toEqual([FAILING, COMPACTED, "1795385763877_7i3q8", PARENT].sort());
+    expect(await listed(home, "--subagents")).toContain(CHILD);
+    const child = join(home.paths.home, "cline", PARENT, `${CHILD}.jsonl`);
+    expect(await log(home, child)).toEqual(["user: Count to one", "assistant: One."]);
+  });
+});
+
+describe("Kimi Code 2.1", () => {
+  const [EDITED, DELEGATED] = [
+    "session_b0c8e2e0-507c-4417-953e-e1fa85d55bba",
+    "session_71522491-6c5c-4612-88c4-7941f5ac1dc3",
+  ];
+
+  test("what is logged twice is told once, and hooks' and the client's words are nobody's", async () => {
+    using home = homeWith("kimi");
+    expect((await log(home, EDITED)).slice(0, 4)).toEqual([
+      "user: Raise the zebra limit",
+      "echo out; echo oops >&2; exit 3 FAILED: out\noops",
+      "/home/dev/proj/limits.txt:",
+      "assistant: The zebra limit is 20 now.",
+    ]);
+    expect(await log(home, DELEGATED)).toEqual([
+      "user: delegate it",
+      expect.stringMatching(/^count: agent_id: agent-0\n/),
+      "echo big: big",
+      "summary: after compaction",
+      "assistant: more",
+    ]);
+    const { session } = JSON.parse(await home.ok("session-reader", DELEGATED, "--json"));
+    expect([session.cwd, session.startedAt]).toEqual(["/home/dev/proj", "2026-11-22T22:22:59.571Z"]);
+  });
+
+  test("an agent that another started is a session of it, left out unless it is asked for", async () => {
+    using home = homeWith("kimi");
+    expect(await listed(home)).toEqual([DELEGATED, EDITED].sort());
+    expect(await listed(home, "--subagents")).toContain(`${DELEGATED}.agent-0`);
+    const sessions = join(home.home, ".kimi-code/sessions/wd_proj_912cdf6f8b10");
+    const file = join(sessions, DELEGATED, "agents/agent-0/wire.jsonl");
+    expect(await log(home, file)).toEqual(["user: Count to one", "assistant: One two three."]);
   });
 });
 

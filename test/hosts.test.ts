@@ -11,6 +11,7 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -253,6 +254,84 @@ describe("opencode's database", () => {
   });
 });
 
+describe("Cline's documents", () => {
+  const said = (text: string): Step => ({ says: "assistant", text });
+  const write = (home: TemporaryHome, ...texts: string[]) => {
+    const steps: Step[] = [{ says: "user", text: "first words" }, ...texts.map(said)];
+    return HOST_WRITERS.cline?.(home, { id: idIn("cline"), cwd: home.project, title: "Named", steps }) ?? "";
+  };
+  const texts = async (home: TemporaryHome): Promise<string[]> =>
+    JSON.parse(await home.ok("session-reader", idIn("cline"), "--json")).entries.map(
+      ({ text }: { text: string }) => text,
+    );
+  const copyOf = (home: TemporaryHome) => join(home.paths.home, "cline", `${idIn("cline")}.jsonl`);
+
+  test("are read again only when they changed, and only what is new of them is indexed", async () => {
+    using home = temporaryHome();
+    write(home, `an answer ${"of many words ".repeat(400)}`);
+    await home.ok("embed");
+    const before = statSync(copyOf(home));
+    await home.ok("session-reader", "--list");
+    expect(statSync(copyOf(home))).toEqual(before);
+    write(home, `an answer ${"of many words ".repeat(400)}`, "another answer");
+    expect((await texts(home)).slice(2)).toEqual(["another answer"]);
+    const { sessions, newChunks } = JSON.parse(await home.ok("embed", "--json"));
+    expect([sessions, newChunks]).toEqual([1, 1]);
+  });
+
+  test("that are half written wait, and are named when they stay so; what was read of them stays", async () => {
+    using home = temporaryHome();
+    const file = write(home, "an answer");
+    const whole = await texts(home);
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, text.slice(0, text.length / 2));
+    const look = () => home.run("session-reader", idIn("cline"), "--json");
+    const fresh = await look();
+    expect([fresh.stderr, await texts(home)]).toEqual(["", whole]);
+    utimesSync(file, new Date(Date.now() - 60_000), new Date(Date.now() - 60_000));
+    const old = await look();
+    expect([old.exitCode, old.stderr]).toEqual([0, `warning: ${file} is half written, or no JSON\n`]);
+    expect(JSON.parse(old.stdout).entries).toHaveLength(2);
+    writeFileSync(file, text);
+    expect(await texts(home)).toEqual(whole);
+  });
+
+  test("give each of several commands in one call its own outcome", async () => {
+    using home = temporaryHome();
+    const file = write(home);
+    const document = JSON.parse(readFileSync(file, "utf8"));
+    const [name, id] = ["run_commands", "c"];
+    const input = { commands: ["make a", { command: "make", args: ["b"] }] };
+    const content = [
+      { query: "make a", result: "made\n", success: true },
+      {
+        query: "make b",
+        result: "[Command exited with code 2]\nno rule",
+        error: "it exited",
+        success: false,
+      },
+    ];
+    document.messages.push(
+      { id: "1", role: "assistant", ts: 1770129005000, content: [{ type: "tool_use", id, name, input }] },
+      {
+        id: "2",
+        role: "user",
+        ts: 1770129006000,
+        content: [{ type: "tool_result", tool_use_id: id, name, content }],
+      },
+    );
+    writeFileSync(file, JSON.stringify(document));
+    const { entries } = JSON.parse(await home.ok("session-reader", idIn("cline"), "--tools", "--json"));
+    const calls = entries.flatMap(({ tool }: { tool?: Record<string, unknown> }) =>
+      tool ? [[tool.action, tool.target, tool.failed, tool.result]] : [],
+    );
+    expect(calls).toEqual([
+      ["run", "make a", false, "made"],
+      ["run", "make b", true, "no rule"],
+    ]);
+  });
+});
+
 describe("OpenClaw's databases", () => {
   const step = (text: string): Step => ({ says: "user", text });
   const ID = uuidFrom("claw");
@@ -353,12 +432,12 @@ describe("OpenClaw's databases", () => {
   });
 });
 
-test.each(["gemini", "opencode", "openclaw", "kilo", "droid"])(
+test.each(["gemini", "opencode", "openclaw", "kilo", "droid", "cline", "kimi"])(
   "a subagent of %s is left out unless it is asked for",
   async (agent) => {
     using home = temporaryHome();
     const parent = conversation(agent, home.project);
-    const id = idIn(agent, "sub");
+    const id = agent === "kimi" ? `${parent.id}.agent-0` : idIn(agent, "sub");
     HOST_WRITERS[agent]?.(home, parent);
     HOST_WRITERS[agent]?.(home, {
       ...parent,

@@ -254,6 +254,29 @@ export const HOSTS: readonly Host[] = [
     resume: "droid --resume <id>",
     load: () => import("./droid.ts"),
   },
+  {
+    agent: "cline",
+    name: "Cline",
+    program: "cline",
+    home: "($CLINE_DIR|~/.cline)",
+    store: { files: "data/sessions/*/*.messages.json", load: () => import("./cline.ts") },
+    resume: "cline --id <id>",
+    skills: "($CLINE_DIR|~/.cline)/skills",
+    load: () => copied("cline"),
+  },
+  {
+    agent: "kimi",
+    name: "Kimi Code",
+    program: "kimi",
+    home: "($KIMI_CODE_HOME|~/.kimi-code)",
+    transcripts: [
+      "sessions/*/<id>/agents/main/wire.jsonl",
+      { path: "sessions/*/<parent>/agents/<child>/wire.jsonl", names: /^agent-/ },
+    ],
+    resume: "kimi -r <id>",
+    skills: "($KIMI_CODE_HOME|~/.kimi-code)/skills",
+    load: () => import("./kimi.ts"),
+  },
 ];
 
 /** Returns a host by its name in `--agent`; undefined for `plain`, which is none. */

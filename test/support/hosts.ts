@@ -35,6 +35,8 @@ export const HOST_WRITERS: Record<string, (home: TemporaryHome, session: HostSes
   openclaw: writeOpenclaw,
   kilo: writeKilo,
   droid: writeDroid,
+  cline: writeCline,
+  kimi: writeKimi,
 };
 
 /** Hosts with ids like opencode's. */
@@ -42,6 +44,8 @@ const SES = ["opencode", "kilo"];
 
 /** Returns an id as a host gives one. */
 export function hostId(agent: string, seed: string): string {
+  if (agent === "kimi") return `session_${uuidFrom(seed)}`;
+  if (agent === "cline") return `1770129000000_${uuidFrom(seed).slice(0, 8)}`;
   return SES.includes(agent) ? `ses_${seed}0a1b2c3d` : uuidFrom(seed);
 }
 
@@ -417,6 +421,133 @@ const editResult = ({ edits, from, to }: { edits: string; from: string; to: stri
       { type: "added", content: to, lineNumber: { new: 1 } },
     ],
   });
+
+function writeCline(home: TemporaryHome, session: HostSession): string {
+  const { id: sessionId, cwd, title = "made of the first words", steps, parentId } = session;
+  const message = (step: number, role: string, content: Row[], more: Row = {}): Row => ({
+    ...{ id: `msg_${step}_${role}_${Object.keys(more).length}`, role, content, ...more },
+    ts: Date.parse(timeOf(session, step)),
+  });
+  const told = (step: number) => {
+    const text = '<hook_context source="PostToolUse">\nnot-conversation\n</hook_context>';
+    return message(step, "user", [{ type: "text", text }], { metadata: { displayRole: "system" } });
+  };
+  const messages = steps.flatMap((step, i): Row[] => {
+    if ("says" in step) {
+      const text = step.says === "user" ? `<user_input mode="act">${step.text}</user_input>` : step.text;
+      return [message(i, step.says, [{ type: "text", text }])];
+    }
+    const isRun = "runs" in step;
+    const [name, input] = isRun
+      ? ["run_commands", { commands: [step.runs] }]
+      : ["editor", { path: step.edits, old_text: step.from, new_text: step.to }];
+    const exit = isRun ? (step.exit ?? 0) : 0;
+    const printed = isRun ? step.output : "edited";
+    const failed = {
+      result: `[Command exited with code ${exit}]\n${printed}`,
+      error: "it exited",
+      success: false,
+    };
+    const result = {
+      query: isRun ? step.runs : `edit:${step.edits}`,
+      ...(exit ? failed : { result: printed, success: true }),
+    };
+    const id = `call_${i}`;
+    return [
+      message(i, "assistant", [{ type: "tool_use", id, name, input }]),
+      message(i, "user", [{ type: "tool_result", tool_use_id: id, name, content: [result] }]),
+      told(i),
+    ];
+  });
+  const folder = join(home.home, ".cline", "data", "sessions", parentId ?? sessionId);
+  const origin = parentId === undefined ? { mode: "user" } : { mode: "subagent", parentThreadId: parentId };
+  const document = {
+    version: 1,
+    sessionId,
+    origin: { ...origin, sessionId },
+    messages,
+    system_prompt: "not-conversation",
+  };
+  const sheet = {
+    session_id: sessionId,
+    cwd,
+    workspace_root: cwd,
+    prompt: "made of the first words",
+    metadata: { title },
+  };
+  if (parentId === undefined) put(join(folder, `${sessionId}.json`), JSON.stringify(sheet));
+  const name = parentId === undefined ? sessionId : `agent_${sessionId}`;
+  return put(join(folder, `${name}.messages.json`), JSON.stringify(document));
+}
+
+function writeKimi(home: TemporaryHome, session: HostSession): string {
+  const { id, cwd, title = "made of the first words", steps, parentId } = session;
+  const row = (type: string, step: number, more: Row): Row => ({
+    ...{ type, agentId: "main", ...more },
+    time: Date.parse(timeOf(session, step)),
+  });
+  const event = (step: number, event: Row) => row("context.append_loop_event", step, { event });
+  const repeated = (step: number, role: string, text: string): Row => {
+    const message = {
+      message: { role, content: [{ type: "text", text: `not-conversation: again ${text}` }] },
+    };
+    return {
+      message,
+      type: "agent.message.appended",
+      time: Date.parse(timeOf(session, step)),
+      kind: "event",
+    };
+  };
+  const added = (step: number, text: string, kind: string) =>
+    row("context.append_message", step, {
+      message: { role: "user", content: [{ type: "text", text }], toolCalls: [], origin: { kind } },
+    });
+  const rows = steps.flatMap((step, i): Row[] => {
+    if ("says" in step && step.says === "user")
+      return [
+        row("turn.prompt", i, {
+          input: [{ type: "text", text: step.text }],
+          origin: { kind: "user" },
+          turnId: i,
+        }),
+        added(i, step.text, "user"),
+        repeated(i, "user", step.text),
+        added(i, "<system-reminder>not-conversation</system-reminder>", "injection"),
+      ];
+    const uuid = uuidFrom(`${id} ${i}`);
+    if ("says" in step)
+      return [
+        event(i, { type: "content.part", uuid, part: { type: "think", think: "not-conversation" } }),
+        event(i, { type: "content.part", uuid, part: { type: "text", text: step.text } }),
+        repeated(i, "assistant", step.text),
+      ];
+    const isRun = "runs" in step;
+    const toolCallId = `call_${i}`;
+    const [name, args] = isRun
+      ? ["Bash", { command: step.runs }]
+      : ["Edit", { path: step.edits, old_string: step.from, new_string: step.to }];
+    const exit = isRun ? (step.exit ?? 0) : 0;
+    const failed = {
+      output: `${isRun ? step.output : ""}\nCommand failed with exit code: ${exit}.`,
+      isError: true,
+    };
+    const result = exit ? failed : { output: isRun ? step.output : "Replaced 1 occurrence" };
+    return [
+      event(i, { type: "tool.call", uuid, toolCallId, name, args }),
+      event(i, { type: "tool.result", parentUuid: uuid, toolCallId, result }),
+    ];
+  });
+  const time = Date.parse(timeOf(session, 0));
+  const begin = [
+    { type: "metadata", protocol_version: "1.5", created_at: time },
+    row("profile.bind", 0, { environmentDisclosure: { cwd }, systemPrompt: "not-conversation" }),
+  ];
+  const folder = join(home.home, ".kimi-code", "sessions", "wd_proj_0123", parentId ?? id);
+  const state = { id, version: 2, cwd, createdAt: time, title, isCustomTitle: true };
+  if (parentId === undefined) put(join(folder, "state.json"), JSON.stringify(state));
+  const agent = parentId === undefined ? "main" : id.slice(parentId.length + 1);
+  return put(join(folder, "agents", agent, "wire.jsonl"), jsonl(...begin, ...rows));
+}
 
 function put(file: string, text: string): string {
   mkdirSync(dirname(file), { recursive: true });

@@ -1,0 +1,163 @@
+/**
+ * Cline's sessions, a document each: messages, which it writes anew as a whole, and beside them a sheet that says where the
+ * session works and what it is called, and the summaries of its compactions.
+ */
+
+import { statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { SessionMemoryError } from "../base/errors.ts";
+import { bytesOf, readJson } from "../base/files.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  numberOf,
+  parseRecord,
+  recordOf,
+  stringOf,
+} from "../base/json.ts";
+import { type Clean, type HostStore, redacted } from "./database.ts";
+import { isoTime, textOf } from "./format.ts";
+import { LINE_MAX_BYTES } from "./jsonl.ts";
+import type { ToolAction } from "./session.ts";
+
+const MESSAGES = ".messages.json";
+/** A document that cannot be parsed is being written if it changed so lately. */
+const WRITING_MS = 10_000;
+
+export const store: HostStore = {
+  beside: (file) => [sheetOf(file), compactionOf(file)],
+
+  open(file) {
+    const document = parseRecord(bytesOf(file, LINE_MAX_BYTES)?.toString("utf8") ?? "");
+    const { mtimeMs: changed } = statSync(file);
+    if (!document && Date.now() - changed > WRITING_MS)
+      throw new SessionMemoryError("STORAGE_ERROR", `${file} is half written, or no JSON`);
+    const { sessionId, origin, messages: given } = document ?? {};
+    const messages = arrayOf(given).filter(isRecord);
+    const sheet = recordOf(readJson(sheetOf(file)));
+    const parent = stringOf(recordOf(origin).parentThreadId);
+    const session = {
+      id: stringOf(sessionId) ?? basename(file, MESSAGES),
+      parent,
+      cwd: stringOf(sheet.cwd) ?? stringOf(sheet.workspace_root) ?? "",
+      title: parent === undefined ? titleIn(sheet) : "",
+      started: numberOf(messages[0]?.ts) ?? changed,
+      changed,
+    };
+    return {
+      isBeingWritten: !document,
+      sessions: () => [session],
+      // The document was written anew, and so is its copy.
+      read: (_, { clean }) => ({
+        lines: linesOf(messages, recordOf(readJson(compactionOf(file))), clean),
+        last: undefined,
+        isWhole: true,
+        isAnew: true,
+      }),
+      close() {},
+    };
+  },
+};
+
+/** Returns the file that describes the session of a document; a subagent's folder is its parent's. */
+function sheetOf(file: string): string {
+  return join(dirname(file), `${basename(dirname(file))}.json`);
+}
+
+function compactionOf(file: string): string {
+  return `${file.slice(0, -MESSAGES.length)}.compaction.json`;
+}
+
+/** Returns a session's title; "" for the first prompt, which it is until the user gives one. */
+function titleIn({ metadata, prompt }: JsonRecord): string {
+  const title = stringOf(recordOf(metadata).title) ?? "";
+  return title === unwrapped(stringOf(prompt) ?? "") ? "" : title;
+}
+
+/** What the client writes around a prompt, and into it when the user changes the mode. */
+function unwrapped(text: string): string {
+  const [, typed = text] = /^\s*<user_input\b[^>]*>([\s\S]*)<\/user_input>\s*$/.exec(text) ?? [];
+  return typed.replace(/<mode_notice>[\s\S]*?<\/mode_notice>/g, "").trim();
+}
+
+/** Returns messages as lines, each summary behind the last message that it stands for; none for what plugins told the model. */
+function linesOf(messages: readonly JsonRecord[], compaction: JsonRecord, clean: Clean): JsonRecord[] {
+  const summaries = arrayOf(compaction.messages).flatMap((message): JsonRecord[] => {
+    const { kind, summary, generatedAt } = recordOf(recordOf(message).metadata);
+    const content = clean(stringOf(summary) ?? "");
+    return kind === "compaction_summary"
+      ? [{ role: "summary", timestamp: isoTime(generatedAt), content }]
+      : [];
+  });
+  return messages.flatMap(({ id, role, content, ts, metadata }) => {
+    const behind = compaction.source_last_message_key === `id:${id}` ? summaries : [];
+    if (recordOf(metadata).displayRole === "system") return behind;
+    const given = typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content);
+    const blocks = given.filter(isRecord).flatMap((block) => blocksOf(block, clean));
+    return [...(blocks.length > 0 ? [{ id, role, timestamp: isoTime(ts), content: blocks }] : []), ...behind];
+  });
+}
+
+/** Tools that take a list, each element of it a call: the list's name, and an element's among the arguments. */
+const LISTS: Readonly<Record<string, { list: string; as: string; action: ToolAction }>> = {
+  run_commands: { list: "commands", as: "command", action: "run" },
+  read_files: { list: "files", as: "path", action: "read" },
+  search_codebase: { list: "queries", as: "query", action: "search" },
+  fetch_web_content: { list: "requests", as: "url", action: "search" },
+};
+
+/** Returns a block as those of our plain form: a text, calls, or what came of them. */
+function blocksOf(block: JsonRecord, clean: Clean): JsonRecord[] {
+  const { type, id, name, input, text } = block;
+  if (type === "text") return [{ type, text: clean(unwrapped(stringOf(text) ?? "")) }];
+  if (type === "tool_result") return resultsOf(block, clean);
+  if (type !== "tool_use") return [];
+  const call = (key: unknown, given: unknown, action?: ToolAction) => ({
+    ...{ type, id: key, name, input: redacted(given, clean) },
+    ...(action && { action }),
+  });
+  const { path, old_text, new_text } = recordOf(input);
+  if (name === "editor")
+    return [
+      call(
+        id,
+        { path, ...(old_text !== undefined && { old_string: old_text }), new_string: new_text },
+        "edit",
+      ),
+    ];
+  const { list, as, action } = LISTS[String(name)] ?? {};
+  if (list === undefined || as === undefined) return [call(id, input)];
+  const given = recordOf(input)[list];
+  const parts = Array.isArray(given) ? given : [recordOf(input)[as] ?? given];
+  return parts.map((part, i) => call(`${id}.${i}`, elementOf(part, as), action));
+}
+
+function elementOf(part: unknown, as: string): JsonRecord {
+  if (!isRecord(part)) return { [as]: part };
+  return Array.isArray(part.args) ? { [as]: [part[as], ...part.args] } : part;
+}
+
+const EXITED = /^\[Command exited with code -?\d+\]\n?/;
+const RUNNING = /^\[Command is still running\. Output will continue in [^\n]*\]\n?/;
+
+function resultsOf({ tool_use_id, name, content }: JsonRecord, clean: Clean): JsonRecord[] {
+  const isList = LISTS[String(name)] !== undefined;
+  const parts = Array.isArray(content) ? content : [content];
+  return parts.map((part, i) => {
+    const { result, error, success } = recordOf(part);
+    const text = stringOf(result) ?? stringOf(error) ?? textOf(isRecord(part) ? [part] : part);
+    return {
+      type: "tool_result",
+      tool_use_id: isList ? `${tool_use_id}.${i}` : tool_use_id,
+      content: clean(
+        text
+          .replace(EXITED, "")
+          .replace(RUNNING, "")
+          .replace(/\n?^\[stderr\]\n/m, ""),
+      ),
+      is_error: success === false,
+      ...(RUNNING.test(text) && { state: "running" }),
+    };
+  });
+}

@@ -1,0 +1,90 @@
+/**
+ * Kimi Code's sessions, a log of what each agent got and did, beside it the state of the session. What is said and done is logged
+ * twice: as what is added to the context, which is read, and as messages of the agent.
+ */
+
+import { dirname, join, sep } from "node:path";
+import { readJson } from "../base/files.ts";
+import { arrayOf, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { idWithin } from "../base/text.ts";
+import { callOf, type Format, isoTime, type RowEntry, textOf } from "./format.ts";
+
+export const format: Format = {
+  agent: "kimi",
+  timeKey: "time",
+
+  matches({ type, protocol_version, created_at }) {
+    return type === "metadata" && typeof protocol_version === "string" && created_at !== undefined;
+  },
+
+  readHead(record, head) {
+    if (record.type === "metadata") head.startedAt ??= isoTime(record.created_at);
+    if (record.type === "profile.bind") head.cwd ??= stringOf(recordOf(record.environmentDisclosure).cwd);
+  },
+
+  beside(file, head) {
+    const [session = "", agents, agent = ""] = file.split(sep).slice(-4);
+    if (agents !== "agents") return; // a copy of ours
+    head.id ??= agent === MAIN ? session : idWithin(session, agent);
+    if (agent !== MAIN) head.parentId ??= session;
+    head.cwd ??= stringOf(stateOf(file).cwd);
+  },
+
+  entries(record, { results }) {
+    switch (record.type) {
+      case "context.append_message":
+        return [{ kind: "user", text: typedText(recordOf(record.message)) }];
+      case "context.append_loop_event":
+        return eventEntries(recordOf(record.event), results);
+      case "context.apply_compaction":
+        return [{ kind: "summary", text: stringOf(record.summary) ?? "" }];
+      default:
+        return [];
+    }
+  },
+
+  *title(file) {
+    const { title, isCustomTitle } = stateOf(file);
+    if (isCustomTitle === true) yield stringOf(title);
+  },
+
+  titleFile: stateFile,
+};
+
+/** The agent that talks with the user. */
+const MAIN = "main";
+
+/** Returns the file with the state of a session, three folders above the log of an agent. */
+function stateFile(file: string): string {
+  return join(dirname(dirname(dirname(file))), "state.json");
+}
+
+function stateOf(file: string): JsonRecord {
+  return recordOf(readJson(stateFile(file)));
+}
+
+/** Returns what a person typed, or told the agent who started it; "" for what the client, a hook or a tool added. */
+function typedText({ content, origin }: JsonRecord): string {
+  const { kind, name } = recordOf(origin);
+  return kind === "user" || name === "subagent" ? textOf(content) : "";
+}
+
+/** The line that the client appends to the output of a command that fails. */
+const FAILED = /\n?Command failed with exit code: -?\d+\.?\s*$/;
+
+function eventEntries(event: JsonRecord, results: boolean): RowEntry[] {
+  const { type, uuid, toolCallId, name, args, part, result } = event;
+  const id = stringOf(uuid);
+  if (type === "content.part") return [{ kind: "assistant", id, text: textOf(arrayOf([part])) }];
+  if (type === "tool.call") return [{ ...callOf({ id: toolCallId, name, input: args }, results), id }];
+  if (type !== "tool.result" || !results) return [];
+  const { output, isError } = recordOf(result);
+  return [
+    {
+      kind: "result",
+      text: textOf(output).replace(FAILED, ""),
+      callId: stringOf(toolCallId),
+      isError: isError === true,
+    },
+  ];
+}
