@@ -105,6 +105,11 @@ export function shortId(id: string): string {
   return id.slice(0, id[14] === "7" ? 13 : 8);
 }
 
+/** Returns a path as hosts write it into one name: what is neither letter nor digit is a dash. */
+export function dashedPath(path: string): string {
+  return path.replace(/[^a-zA-Z0-9]+/g, "-").replace(/^-|-$/g, "");
+}
+
 /** Returns the id of what has its name only within something else. */
 export function idWithin(whole: string, name: string): string {
   return `${whole}.${name}`;

@@ -81,6 +81,7 @@ export function checkHealth(options: HealthOptions): Health {
   checkVolute(options.cwd, paths, add);
   checkResumed(paths, add);
   checkCompressed(sessions, add);
+  checkEmptied(paths, add);
   checkMetas(paths, add);
   if (!options.configError) checkArchive(config, add);
   for (const entry of unfitProjects({ paths, exclude: settings.exclude, cwd: options.cwd }))
@@ -178,6 +179,18 @@ function checkCompressed(sessions: readonly Session[], add: Add): void {
         `${counted(compressed, "compressed session")} of ${name} cannot be read here`,
         UNPACKING,
       );
+  }
+}
+
+/** Names transcripts without a byte of hosts that keep those conversations elsewhere. */
+function checkEmptied(paths: Paths, add: Add): void {
+  for (const { agent, name, emptied } of HOSTS) {
+    if (emptied === undefined) continue;
+    const files = findTranscripts(paths, { agent, subagents: true }).map(({ file }) => file);
+    const [first, ...others] = files.filter((file) => statOf(file)?.size === 0);
+    if (first === undefined) continue;
+    const more = others.length > 0 ? ` (and ${counted(others.length, "more like this")})` : "";
+    add("info", `the transcript of a session of ${name} is empty: ${redact(first)}${more}`, emptied);
   }
 }
 

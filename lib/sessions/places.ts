@@ -7,7 +7,16 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
-import { BLOCKED, entriesOf, fileStem, isConflictCopy, isFile, PACKED, statOf } from "../base/files.ts";
+import {
+  BLOCKED,
+  entriesOf,
+  fileStem,
+  hasContent,
+  isConflictCopy,
+  isFile,
+  PACKED,
+  statOf,
+} from "../base/files.ts";
 import { idWithin } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { beginFolder, copiesFolder, HOSTS, type Host, type Place, UUID_NAME } from "../transcripts/hosts.ts";
@@ -182,8 +191,8 @@ function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): Trans
     const root = place.under ? place.under(paths) : paths.expand(home);
     const segments = place.path.split("/");
     const file = readName(segments.pop() ?? "", { host, place });
-    const { names } = place;
-    if (root !== undefined) walk(root, segments, { file, names, list, beginnings, options, found });
+    const { names, unless } = place;
+    if (root !== undefined) walk(root, segments, { file, names, unless, list, beginnings, options, found });
   }
   return found;
 }
@@ -207,6 +216,8 @@ interface Walk {
   list: (folder: string) => Dirent[];
   /** The names of subagents' folders. */
   names: RegExp | undefined;
+  /** The file beside which others are left out. */
+  unless: string | undefined;
   /** How folders of the wanted directories begin. @default all are wanted */
   beginnings: readonly string[] | undefined;
   options: PlaceOptions;
@@ -238,7 +249,8 @@ const SAYING: Record<string, (name: string, told: Told, to: Walk) => Partial<Tol
     names?.test(name) ? { id: idWithin(parentId, name) } : undefined,
 };
 
-function addFiles(folder: string, { file, list, found }: Walk, told: Told, isDeep = false): void {
+function addFiles(folder: string, { file, unless, list, found }: Walk, told: Told, isDeep = false): void {
+  if (unless !== undefined && hasContent(join(folder, unless))) return;
   const add = (path: string, name: string) => {
     const known = file(name);
     if (known) found.push({ file: path, ...told, ...known });

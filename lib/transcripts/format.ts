@@ -346,7 +346,8 @@ export function plainMessage(record: JsonRecord): JsonRecord | undefined {
 
 const STATES = ["rejected", "running"] as const;
 
-function deedEntries(block: JsonRecord, results: boolean): RowEntry[] {
+/** Returns the call or the result that a block is, in the form of most hosts. */
+export function deedEntries(block: JsonRecord, results: boolean): RowEntry[] {
   if (isCall(block)) return [callOf(block, results)];
   if (!results || block.type !== "tool_result") return [];
   return [

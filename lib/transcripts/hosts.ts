@@ -8,6 +8,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { namesIn } from "../base/files.ts";
+import { dashedPath } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { HostStore } from "./database.ts";
 import type { Format } from "./format.ts";
@@ -55,6 +56,8 @@ export interface Host {
   severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
   /** Its databases or documents there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
   store?: { files: string; load: () => Promise<{ store: HostStore }> };
+  /** Why transcripts without a byte are no sessions in which nothing was said, where that is so. */
+  emptied?: string;
   /** The command that resumes a session, with `<id>` or `<file>`. */
   resume: string;
   /** What to know before it is resumed. */
@@ -78,6 +81,8 @@ export interface Place {
   under?: (paths: Paths) => string | undefined;
   /** File names with an id in the first group, or the names of `<child>`. @default the host's */
   names?: RegExp;
+  /** A file that holds the same and more: one is left out that has it beside it. */
+  unless?: string;
   /** Whether sessions there are over, so that a caller in a hurry passes over them. @default {false} */
   isOver?: true;
 }
@@ -276,6 +281,33 @@ export const HOSTS: readonly Host[] = [
     resume: "kimi -r <id>",
     skills: "($KIMI_CODE_HOME|~/.kimi-code)/skills",
     load: () => import("./kimi.ts"),
+  },
+  {
+    agent: "cursor",
+    name: "Cursor",
+    program: "cursor-agent",
+    home: "($CURSOR_DATA_DIR|~/.cursor)",
+    transcripts: [
+      "projects/<cwd>/agent-transcripts/<id>/<id>.jsonl",
+      "projects/<cwd>/agent-transcripts/<parent>/subagents/<id>.jsonl",
+    ],
+    // It cuts longer names here.
+    folderBegin: (directory) => dashedPath(resolve(directory)).slice(0, 84),
+    resume: "cursor-agent --resume <id>",
+    load: () => import("./cursor.ts"),
+  },
+  {
+    agent: "antigravity",
+    name: "Antigravity CLI",
+    program: "agy",
+    home: "~/.gemini/antigravity-cli",
+    transcripts: [
+      "brain/<id>/.system_generated/logs/transcript_full.jsonl",
+      { path: "brain/<id>/.system_generated/logs/transcript.jsonl", unless: "transcript_full.jsonl" },
+    ],
+    emptied: "nothing can be read of it: what was said is only in conversations/, in the client's own form",
+    resume: "agy --conversation <id>",
+    load: () => import("./antigravity.ts"),
   },
 ];
 

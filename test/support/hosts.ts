@@ -1,9 +1,10 @@
 /** One conversation in the form of each host that has no builders of its own, at the place where that host keeps it. */
 
 import { Database } from "bun:sqlite";
-import { appendFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
+import { dashedPath } from "../../lib/base/text.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./claude.ts";
 import { type TemporaryHome, writeClaude } from "./home.ts";
 import { jsonl, type Row, uuidFrom } from "./rows.ts";
@@ -37,6 +38,8 @@ export const HOST_WRITERS: Record<string, (home: TemporaryHome, session: HostSes
   droid: writeDroid,
   cline: writeCline,
   kimi: writeKimi,
+  cursor: writeCursor,
+  antigravity: writeAntigravity,
 };
 
 /** Hosts with ids like opencode's. */
@@ -547,6 +550,95 @@ function writeKimi(home: TemporaryHome, session: HostSession): string {
   if (parentId === undefined) put(join(folder, "state.json"), JSON.stringify(state));
   const agent = parentId === undefined ? "main" : id.slice(parentId.length + 1);
   return put(join(folder, "agents", agent, "wire.jsonl"), jsonl(...begin, ...rows));
+}
+
+const ABBREVIATED = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** Writes a time as Cursor does, on another clock than UTC. */
+function cursorTime(iso: string): string {
+  const at = new Date(Date.parse(iso) + 2 * 3_600_000);
+  const hour = at.getUTCHours();
+  const clock = `${hour % 12 || 12}:${String(at.getUTCMinutes()).padStart(2, "0")} ${hour < 12 ? "AM" : "PM"}`;
+  return `Someday, ${ABBREVIATED[at.getUTCMonth()]} ${at.getUTCDate()}, ${at.getUTCFullYear()}, ${clock} (UTC+2)`;
+}
+
+function writeCursor(home: TemporaryHome, session: HostSession): string {
+  const { id, cwd, steps, parentId } = session;
+  const row = (role: string, ...content: Row[]): Row => ({ role, message: { content } });
+  const rows = steps.map((step, i): Row => {
+    if ("says" in step && step.says === "user") {
+      const when = `<timestamp>${cursorTime(timeOf(session, i))}</timestamp>`;
+      const known = "<open_and_recently_viewed_files>not-conversation</open_and_recently_viewed_files>";
+      return row("user", {
+        type: "text",
+        text: `${known}\n${when}\n<user_query>\n${step.text}\n</user_query>`,
+      });
+    }
+    if ("says" in step) return row("assistant", { type: "text", text: `${step.text}\n\n[REDACTED]` });
+    const call =
+      "runs" in step
+        ? { name: "Shell", input: { command: step.runs, description: "run it" } }
+        : { name: "StrReplace", input: { path: step.edits, old_string: step.from, new_string: step.to } };
+    return row("assistant", { type: "text", text: "[REDACTED]" }, { type: "tool_use", ...call });
+  });
+  const project = join(home.home, ".cursor", "projects", dashedPath(cwd));
+  put(join(project, ".workspace-trusted"), JSON.stringify({ workspacePath: cwd }));
+  const folder = join(
+    project,
+    "agent-transcripts",
+    parentId ?? id,
+    parentId === undefined ? "" : "subagents",
+  );
+  const file = put(join(folder, `${id}.jsonl`), jsonl(...rows, { type: "turn_ended", status: "success" }));
+  const end = new Date(timeOf(session, steps.length));
+  utimesSync(file, end, end); // its rows have no times
+  return file;
+}
+
+function writeAntigravity(home: TemporaryHome, session: HostSession): string {
+  const { id, cwd, title, steps } = session;
+  const rows: Row[] = [];
+  const add = (step: number, source: string, type: string, content: string, more: Row = {}) => {
+    const created_at = timeOf(session, step);
+    rows.push({ step_index: rows.length, source, type, status: "DONE", created_at, content, ...more });
+  };
+  for (const [i, step] of steps.entries()) {
+    if ("says" in step && step.says === "user") {
+      const metadata = JSON.stringify({ cwd, time: "not-conversation" });
+      const known = `<ADDITIONAL_METADATA>\n${metadata}\n</ADDITIONAL_METADATA>`;
+      add(i, "USER_EXPLICIT", "USER_INPUT", `<USER_REQUEST>\n${step.text}\n</USER_REQUEST>\n${known}`);
+      add(i, "SYSTEM", "CONVERSATION_HISTORY", "not-conversation");
+      continue;
+    }
+    if ("says" in step) {
+      add(i, "MODEL", "PLANNER_RESPONSE", step.text, { thinking: "not-conversation" });
+      continue;
+    }
+    const isRun = "runs" in step;
+    const [name, args] = isRun
+      ? ["run_command", { CommandLine: step.runs, Cwd: cwd, toolSummary: "not-conversation" }]
+      : [
+          "replace_file_content",
+          { TargetFile: step.edits, TargetContent: step.from, ReplacementContent: step.to },
+        ];
+    const exit = isRun ? (step.exit ?? 0) : 0;
+    const ended = exit ? `failed with exit code: ${exit}` : "completed successfully.";
+    const answer = isRun
+      ? `\t\t\t\tThe command ${ended}\n\t\t\t\tOutput:\n\t\t\t\t${step.output}\n`
+      : `The following changes were made by the ${name} tool to: ${step.edits}.\n[diff_block_start]\n${patchOf(step)}[diff_block_end]`;
+    add(i, "MODEL", "PLANNER_RESPONSE", "", { tool_calls: [{ name, args }] });
+    const times = `Created At: ${timeOf(session, i)}\nCompleted At: ${timeOf(session, i)}\n\n`;
+    add(i, "MODEL", isRun ? "RUN_COMMAND" : "GENERIC", times + answer);
+  }
+  const root = join(home.home, ".gemini", "antigravity-cli");
+  if (title !== undefined)
+    put(
+      join(root, "annotations", `${id}.pbtxt`),
+      `title: ${JSON.stringify(title)}\nlast_user_view_time:{seconds:1}\n`,
+    );
+  const logs = join(root, "brain", id, ".system_generated", "logs");
+  put(join(logs, "transcript.jsonl"), jsonl(...rows.slice(-2)));
+  return put(join(logs, "transcript_full.jsonl"), jsonl(...rows));
 }
 
 function put(file: string, text: string): string {

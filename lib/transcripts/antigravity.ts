@@ -1,0 +1,182 @@
+/**
+ * Antigravity CLI's sessions: a row for each step, what is typed, answered and done, in a folder by the session's id. A call is
+ * answered by the step that comes so many after it as it is among its calls.
+ */
+
+import { join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { readJson, readText, statOf } from "../base/files.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  numberOf,
+  parseRecord,
+  recordOf,
+  stringOf,
+} from "../base/json.ts";
+import { callOf, type Format, isoTime, type RowEntry, type Tools } from "./format.ts";
+import { cutToHunks } from "./tool-call.ts";
+
+export const format: Format = {
+  agent: "antigravity",
+  timeKey: "created_at",
+
+  matches({ step_index, source, type }) {
+    return typeof step_index === "number" && typeof source === "string" && typeof type === "string";
+  },
+
+  readHead(record, head) {
+    head.startedAt ??= isoTime(record.created_at);
+    head.cwd ??= folderIn(record);
+  },
+
+  beside(file, head) {
+    const place = placeOf(file);
+    if (!place) return; // a copy of ours
+    head.id ??= place.id;
+    head.cwd ??= workspaceOf(place);
+  },
+
+  entries(record, { results }) {
+    const content = stringOf(record.content) ?? "";
+    switch (record.type) {
+      case "USER_INPUT":
+        return [{ kind: "user", text: typedText(content) }];
+      case "CHECKPOINT":
+        return [{ kind: "summary", text: content }];
+      case "PLANNER_RESPONSE":
+        return [{ kind: "assistant", text: content }, ...callsOf(record, results)];
+      default:
+        return results && isModel(record) ? [readResult(record, content)] : [];
+    }
+  },
+
+  title(file) {
+    const place = placeOf(file);
+    const text = place ? readText(titleFile(place)) : "";
+    const [, title] = /^\s*title:\s*("(?:[^"\\]|\\.)*")/m.exec(text) ?? [];
+    return title && stringOf(unquoted(title));
+  },
+
+  titleFile: (file) => titleFile(placeOf(file) ?? { root: "", id: "" }),
+};
+
+type Place = { root: string; id: string };
+
+/** Returns the client's folder and the session of a transcript by its path, `<root>/brain/<id>/.system_generated/logs/<file>`. */
+function placeOf(file: string): Place | undefined {
+  const folders = file.split(sep);
+  const [brain, id = "", generated] = folders.slice(-5);
+  return brain === "brain" && generated === ".system_generated"
+    ? { root: folders.slice(0, -5).join(sep), id }
+    : undefined;
+}
+
+function titleFile({ root, id }: Place): string {
+  return join(root, "annotations", `${id}.pbtxt`);
+}
+
+/** The directories of sessions by what the client notes, as it was then: every session asks for them. */
+const noted = new Map<string, ReadonlyMap<unknown, string>>();
+
+/** Returns the directory that the client notes a session to be of. */
+function workspaceOf({ root, id }: Place): string | undefined {
+  const files = ["conversation_metadata.json", "last_conversations.json"].map((name) =>
+    join(root, "cache", name),
+  );
+  const key = files.map((file) => `${file} ${statOf(file)?.mtimeMs}`).join();
+  const known = noted.get(key) ?? readWorkspaces(files.map((file) => recordOf(readJson(file))));
+  noted.set(key, known);
+  return known.get(id);
+}
+
+/** Reads the directories of the sessions that the client described, and of its newest in each. */
+function readWorkspaces([described = {}, newest = {}]: readonly JsonRecord[]): Map<unknown, string> {
+  const workspaces = new Map<unknown, string>();
+  for (const [id, session] of Object.entries(recordOf(described.conversations))) {
+    const uri = stringOf(arrayOf(recordOf(recordOf(session).summary).WorkspaceURIs)[0]);
+    if (uri?.startsWith("file:///")) workspaces.set(id, fileURLToPath(uri));
+  }
+  for (const [cwd, id] of Object.entries(newest)) workspaces.set(id, cwd);
+  return workspaces;
+}
+
+/** Returns the directory that a prompt comes with, or that the first command is run in. */
+function folderIn({ content, tool_calls }: JsonRecord): string | undefined {
+  const [, text = ""] = METADATA.exec(stringOf(content) ?? "") ?? [];
+  const folders = arrayOf(tool_calls).map((call) => unquoted(recordOf(recordOf(call).args).Cwd));
+  return [parseRecord(text)?.cwd, ...folders].map(stringOf).find((folder) => folder !== undefined);
+}
+
+const METADATA = /<ADDITIONAL_METADATA>\s*(\{[\s\S]*?\})\s*(?:<\/|$)/;
+
+/** Returns what a person typed: the client adds what it knows. */
+function typedText(content: string): string {
+  const [, typed] = /<USER_REQUEST>\s*([\s\S]*?)\s*<\/USER_REQUEST>/.exec(content) ?? [];
+  return typed ?? content.replace(/<(ADDITIONAL_METADATA|USER_SETTINGS_CHANGE)>[\s\S]*?<\/\1>/g, "").trim();
+}
+
+/** The shorter log quotes arguments as JSON. */
+function unquoted(value: unknown): unknown {
+  if (typeof value !== "string" || !/^["[{]/.test(value)) return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+const sides = (to: JsonRecord) => ({ old_string: to.TargetContent, new_string: to.ReplacementContent });
+const chunks = (to: JsonRecord) => arrayOf(to.ReplacementChunks).filter(isRecord).map(sides);
+
+const TOOLS: Tools = {
+  run_command: { action: "run", input: ({ CommandLine }) => ({ command: CommandLine }) },
+  view_file: { action: "read", input: ({ AbsolutePath }) => ({ path: AbsolutePath }) },
+  list_dir: { action: "search", input: ({ DirectoryPath }) => ({ path: DirectoryPath }) },
+  grep_search: { action: "search", input: ({ Query, SearchPath }) => ({ query: Query, path: SearchPath }) },
+  write_to_file: { action: "edit", input: (to) => ({ path: to.TargetFile, content: to.CodeContent }) },
+  replace_file_content: { action: "edit", input: (to) => ({ path: to.TargetFile, ...sides(to) }) },
+  multi_replace_file_content: { action: "edit", input: (to) => ({ path: to.TargetFile, edits: chunks(to) }) },
+};
+
+function callsOf({ step_index, tool_calls }: JsonRecord, results: boolean): RowEntry[] {
+  const step = numberOf(step_index) ?? 0;
+  return arrayOf(tool_calls).map((call, i) => {
+    const { name, args } = recordOf(call);
+    const given = Object.entries(recordOf(args)).map(([key, value]) => [key, unquoted(value)] as const);
+    const input = Object.fromEntries(given);
+    const bare = stringOf(name)?.replace(/^default_api:/, "");
+    return callOf({ id: String(step + 1 + i), name: bare, input }, results, TOOLS);
+  });
+}
+
+/** Returns whether a step is the model's, by either of the names that versions give it, or an error of a call of its. */
+function isModel({ source, type }: JsonRecord): boolean {
+  return source === "MODEL" || source === "planner" || type === "ERROR_MESSAGE";
+}
+
+const TIMES = /^(?:Created At|Completed At): .*\n*/gm;
+const ENDED =
+  /^\s*The command (?:completed successfully|(?:failed with|exited with) (?:exit )?code:? (-?\d+))\.?\s*\n/;
+const RUNNING = /^\s*Tool is running as a background task\b/;
+
+function readResult({ step_index, status, type }: JsonRecord, content: string): RowEntry {
+  const text = content.replace(TIMES, "");
+  const [, code = "0"] = ENDED.exec(text) ?? [];
+  const output = text
+    .replace(ENDED, "")
+    .replace(/^\t{3,4}/gm, "")
+    .replace(/^(?:Output|Stdout|Stderr):\n/gm, "");
+  const [, diff] = /\[diff_block_start\]\n([\s\S]*?)\[diff_block_end\]/.exec(text) ?? [];
+  const patch = cutToHunks(diff);
+  return {
+    kind: "result",
+    text: patch === undefined ? output.trimEnd() : "",
+    callId: String(step_index),
+    isError: code !== "0" || status === "ERROR" || type === "ERROR_MESSAGE",
+    state:
+      status === "CANCELED" ? "rejected" : status === "RUNNING" || RUNNING.test(text) ? "running" : undefined,
+    patch,
+  };
+}

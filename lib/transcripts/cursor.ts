@@ -1,0 +1,118 @@
+/**
+ * Cursor's sessions: messages near Claude Code's, the user's words among what the client adds to them. Most have no time but in
+ * their prompts, and no results. Where a session works, only its folder says: by a file in it, else by its name.
+ */
+
+import { basename, dirname, join, sep } from "node:path";
+import { entriesOf, readJson } from "../base/files.ts";
+import { arrayOf, isRecord, recordOf, stringOf } from "../base/json.ts";
+import { dashedPath } from "../base/text.ts";
+import {
+  assistantEntries,
+  deedEntries,
+  type Format,
+  isoTime,
+  type RowEntry,
+  type Tools,
+  textOf,
+} from "./format.ts";
+
+const TOOLS: Tools = {
+  StrReplace: { action: "edit" },
+  Delete: { action: "edit" },
+  EditNotebook: { action: "edit" },
+  SemanticSearch: { action: "search" },
+};
+
+export const format: Format = {
+  agent: "cursor",
+
+  matches({ role, message, type }) {
+    return type === undefined && typeof role === "string" && recordOf(message).content !== undefined;
+  },
+
+  readHead(record, head) {
+    head.startedAt ??= isoTime(record.timestamp) ?? promptTime(textOf(recordOf(record.message).content));
+  },
+
+  beside(file, head) {
+    const folders = file.split(sep);
+    const at = folders.lastIndexOf(TRANSCRIPTS);
+    if (at === -1) return; // a copy of ours
+    head.id ??= basename(file, ".jsonl");
+    if (folders.at(-2) === "subagents") head.parentId ??= folders.at(-3);
+    head.cwd ??= workspaceOf(folders.slice(0, at).join(sep));
+  },
+
+  entries(record, { results }) {
+    const { content } = recordOf(record.message);
+    if (record.role === "assistant") {
+      const said = assistantEntries(content, results, { tools: TOOLS });
+      return said.map((entry) => (entry.tool ? entry : { ...entry, text: entry.text.replace(THOUGHT, "") }));
+    }
+    if (record.role !== "user") return [];
+    const text = textOf(content);
+    const at = promptTime(text);
+    const said: RowEntry = { kind: "user", text: typedText(text), ...(at !== undefined && { at }) };
+    return [
+      ...arrayOf(content).flatMap((block) => (isRecord(block) ? deedEntries(block, results) : [])),
+      said,
+    ];
+  },
+};
+
+/** What stands for a thought at the end of an answer. */
+const THOUGHT = /\s*\[REDACTED\]\s*$/;
+/** What the client puts before a prompt that it does not wrap. */
+const BEFORE = /^\s*(?:<([a-z_]+)>[\s\S]*?<\/\1>\s*)*/;
+
+/** Returns what a person typed: the client says what is the query, and when, and adds what it knows of the project. */
+function typedText(text: string): string {
+  const queries = [...text.matchAll(/<user_query>\s*([\s\S]*?)\s*<\/user_query>/g)].map(
+    ([, query = ""]) => query,
+  );
+  return queries.length > 0 ? queries.join("\n") : text.replace(BEFORE, "");
+}
+
+/** Reads the time in a prompt: `Tuesday, Jul 28, 2026, 12:06 PM (UTC+2)`. */
+function promptTime(text: string): string | undefined {
+  const [, date, clock, sign = "+", hours = "0", minutes = "00"] =
+    /<timestamp>\w+, (\w{3} \d{1,2}, \d{4}), (\d{1,2}:\d\d [AP]M) \(UTC(?:([+-])(\d{1,2})(?::(\d\d))?)?\)<\/timestamp>/.exec(
+      text,
+    ) ?? [];
+  return date && isoTime(`${date} ${clock} GMT${sign}${hours.padStart(2, "0")}${minutes}`);
+}
+
+const TRANSCRIPTS = "agent-transcripts";
+
+/** What is known of projects' folders in this process: all sessions of a project ask for the same. */
+const workspaces = new Map<string, string | undefined>();
+
+/** Returns the directory of a project's folder: as the client noted it when it was trusted, else the only one that it may name. */
+function workspaceOf(folder: string): string | undefined {
+  if (!workspaces.has(folder)) {
+    const { workspacePath } = recordOf(readJson(join(folder, ".workspace-trusted")));
+    workspaces.set(folder, stringOf(workspacePath) ?? onlyDirectory(basename(folder)));
+  }
+  return workspaces.get(folder);
+}
+
+/** The most folders that are listed to find a directory by its name: more are no path. */
+const LISTED_MAX = 256;
+
+/** Returns the one directory that has a name of Cursor's; undefined where none has it, or several. */
+function onlyDirectory(name: string): string | undefined {
+  const found: string[] = [];
+  const open: string[] = [sep];
+  for (let listed = 0; open.length > 0 && listed < LISTED_MAX; listed++) {
+    const folder = open.pop() ?? "";
+    for (const entry of entriesOf(folder)) {
+      const path = join(folder, entry.name);
+      const own = dashedPath(path);
+      if (!entry.isDirectory() || dirname(path) === path) continue;
+      if (own === name) found.push(path);
+      else if (name.startsWith(`${own}-`)) open.push(path);
+    }
+  }
+  return found.length === 1 ? found[0] : undefined;
+}
