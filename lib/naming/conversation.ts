@@ -4,7 +4,7 @@
  * hold what it quotes.
  */
 
-import { isFunctionWord, splitJoined } from "../language/words.ts";
+import { isFunctionWord } from "../language/words.ts";
 import type { Entry } from "../transcripts/session.ts";
 
 /** Shares of the limit where not all fits, given out in this order; what one leaves over goes to the end of the conversation. */
@@ -153,14 +153,15 @@ export async function relevanceTo(
   question: string,
   entries: readonly Entry[],
 ): Promise<(entry: Entry) => number> {
-  const [{ findStems, readQuestions }, { inverseFrequency }] = await Promise.all([
+  const [{ readQuestions }, { makeMeasure }, { inverseFrequency }] = await Promise.all([
     import("../search/query.ts"),
+    import("../search/measure.ts"),
     import("../search/rank.ts"),
   ]);
   const [{ terms } = { terms: [] }] = readQuestions([question]);
   const holders = new Map(terms.map(({ stem }) => [stem, new Set<number>()]));
-  const texts = entries.map(searchedText).map((text) => [text, splitJoined(text)]);
-  findStems([...holders.keys()], texts, (stem, i) => holders.get(stem)?.add(i));
+  for (const [i, { found }] of makeMeasure(holders.keys())(entries.map(searchedText)).entries())
+    for (const { stem } of found) holders.get(stem)?.add(i);
   const own = entries.map(() => 0);
   for (const { stem, weight } of terms) {
     const found = holders.get(stem) ?? new Set();

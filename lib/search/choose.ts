@@ -5,8 +5,7 @@
  */
 
 import { isFinding, replyOf } from "../language/speech.ts";
-import { splitJoined } from "../language/words.ts";
-import { findStems } from "./query.ts";
+import type { Measure } from "./measure.ts";
 import type { PassageRow, Row } from "./rows.ts";
 
 interface ChooseOptions {
@@ -55,6 +54,8 @@ const NEXT_HIT = 0.75;
 const OUTSIDE = 0.9;
 /** The worth of a word in a tool call when it was also said. */
 const DONE = 0.4;
+/** The share of a word that a part of a name is. */
+const PART = 0.5;
 /**
  * The part of a row's worth that goes to the sentence that opens or closes it, to one that states a finding, to a reply
  * of the user, and to what the user asked. real2, codebench, deeds: one part for all does as well as five of their own.
@@ -136,74 +137,81 @@ function whole(text: string, position: number): number {
   return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
 }
 
-/** Reads the choices of hits, given by their rows. */
-export function readChoices(
-  hits: readonly (readonly PassageRow[])[],
-  worths: ReadonlyMap<string, number>,
-): Choice[] {
-  const numbers = new Map([...worths.keys()].map((stem, number) => [stem, number]));
-  const texts: string[][] = [];
-  const all: Unit[] = [];
-  const choices = hits.map((rows): Choice => {
-    const units = rows.flatMap(({ text, tool, isOutput }, row) => {
-      const isCall = tool !== undefined && !isOutput;
-      const places = text.length <= SHORT_ROW ? [[0, text.length] as const] : joinShort(cutUnits(text));
-      if (isCall && text.length > SHORT_ROW) places.unshift([0, 0]);
-      return places.map(([start, end], i): Unit => {
-        const said = isCall && i === 0 ? `${tool} ${text.slice(start, end)}` : text.slice(start, end);
-        texts.push([said, splitJoined(said)]);
-        const held = new Float64Array(numbers.size);
-        return { row, start, end, isFirst: i === 0, isLast: i === places.length - 1, held, around: 0 };
-      });
+/** Reads the choice of a hit's rows. */
+export function readChoice(
+  rows: readonly PassageRow[],
+  { worths, measure }: { worths: ReadonlyMap<string, number>; measure: Measure },
+): Choice {
+  const own = [...worths.values()];
+  const units = discountDone(rows, holdings(rows, { stems: [...worths.keys()], measure }));
+  const best = rows.map(() => 0);
+  for (const unit of units) best[unit.row] = Math.max(best[unit.row] as number, ownWorth(unit, own));
+  return {
+    rows,
+    worths: own,
+    units: units.map((unit) => ({ ...unit, around: worthAround(unit, { rows, best }) })),
+  };
+}
+
+/** A unit before it is known what stands around it. */
+type BareUnit = Omit<Unit, "around">;
+
+/** Cuts rows into units, each with what it holds of the question. */
+function holdings(
+  rows: readonly PassageRow[],
+  { stems, measure }: { stems: readonly string[]; measure: Measure },
+): BareUnit[] {
+  const numbers = new Map(stems.map((stem, number) => [stem, number]));
+  const texts = measure(rows.map(({ text }) => text));
+  const heads = measure(rows.map(({ tool = "" }) => tool));
+  return rows.flatMap(({ text, tool, isOutput }, row) => {
+    const isCall = tool !== undefined && !isOutput;
+    const places = text.length <= SHORT_ROW ? [[0, text.length] as const] : joinShort(cutUnits(text));
+    if (isCall && text.length > SHORT_ROW) places.unshift([0, 0]);
+    return places.map(([start, end], i): BareUnit => {
+      const held = new Float64Array(stems.length);
+      const within = texts[row]?.found.filter((one) => one.start >= start && one.start < end) ?? [];
+      for (const { stem, isPart } of [...within, ...(isCall && i === 0 ? (heads[row]?.found ?? []) : [])]) {
+        const number = numbers.get(stem) as number;
+        held[number] = Math.max(held[number] as number, isPart ? PART : 1);
+      }
+      return { row, start, end, isFirst: i === 0, isLast: i === places.length - 1, held };
     });
-    all.push(...units);
-    return { rows, units, worths: [...worths.values()] };
   });
-  findStems(numbers.keys(), texts, (stem, i, column) => {
-    const { held } = all[i] as Unit;
-    const number = numbers.get(stem) as number;
-    held[number] = Math.max(held[number] as number, column === 0 ? 1 : 0.5);
-  });
-  for (const choice of choices) {
-    discountDone(choice);
-    addSurroundings(choice);
-  }
-  return choices;
 }
 
 /** Lowers the worth of tool calls whose words were also said; a word that only a tool call holds is shown there. */
-function discountDone({ rows, units }: Choice): void {
-  const isDone = ({ row }: Unit) => rows[row]?.who === "tool";
+function discountDone(rows: readonly PassageRow[], units: readonly BareUnit[]): BareUnit[] {
+  const isDone = ({ row }: BareUnit) => rows[row]?.who === "tool";
   const said = units.filter((unit) => !isDone(unit));
-  for (const { held } of units.filter(isDone)) {
-    for (const [i, share] of held.entries())
-      if (share > 0 && said.some((unit) => unit.held[i] !== 0)) held[i] = share * DONE;
-  }
+  const isSaid = (i: number) => said.some(({ held }) => held[i] !== 0);
+  return units.map((unit) =>
+    isDone(unit)
+      ? { ...unit, held: unit.held.map((share, i) => (share > 0 && isSaid(i) ? share * DONE : share)) }
+      : unit,
+  );
 }
 
 /** Returns what a unit holds of the question. */
-function ownWorth({ held }: Unit, worths: readonly number[]): number {
+function ownWorth({ held }: Pick<Unit, "held">, worths: readonly number[]): number {
   return worths.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0);
 }
 
-/** Adds to each unit for its place and for what it does. */
-function addSurroundings({ rows, units, worths }: Choice): void {
-  const ofRow = rows.map(() => 0);
-  for (const unit of units) {
-    ofRow[unit.row] = Math.max(ofRow[unit.row] as number, ownWorth(unit, worths));
-  }
-  for (const unit of units) {
-    const row = rows[unit.row] as PassageRow;
-    const at = (step: number) => ofRow[unit.row + step] ?? 0;
-    const places = [
-      unit.isFirst ? Math.max(at(0), at(-1)) : 0,
-      unit.isLast ? at(0) : 0,
-      row.who === "user" ? Math.max(at(0), at(1)) : 0,
-      unit.isFirst && isReply(row) ? at(-1) : 0,
-      isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(at(0), at(-1)) : 0,
-    ];
-    unit.around = BY_PLACE * places.reduce((sum, worth) => sum + worth, 0);
-  }
+/** Returns a unit's worth for its place and for what it does, by the `best` units of its row and of those beside it. */
+function worthAround(
+  unit: BareUnit,
+  { rows, best }: { rows: readonly PassageRow[]; best: readonly number[] },
+): number {
+  const row = rows[unit.row] as PassageRow;
+  const at = (step: number) => best[unit.row + step] ?? 0;
+  const places = [
+    unit.isFirst ? Math.max(at(0), at(-1)) : 0,
+    unit.isLast ? at(0) : 0,
+    row.who === "user" ? Math.max(at(0), at(1)) : 0,
+    unit.isFirst && isReply(row) ? at(-1) : 0,
+    isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(at(0), at(-1)) : 0,
+  ];
+  return BY_PLACE * places.reduce((sum, worth) => sum + worth, 0);
 }
 
 /** Returns whether a row may settle the one before it: not thanks, and not "continue". */

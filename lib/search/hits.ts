@@ -10,14 +10,14 @@ import { oneLine } from "../redact/redact.ts";
 import { type Store, sharedBy } from "../store/store.ts";
 import { withAftermath } from "./aftermath.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
-import { byBestSentence, type Choice, chooseRows, readChoices } from "./choose.ts";
+import { byBestSentence, type Choice, chooseRows, readChoice } from "./choose.ts";
 import { uniquePrefix } from "./corpus.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
   chunksAround,
   exchangeRows,
   isWithin,
-  measureStrength,
+  judge,
   type Passage,
   rowsOf,
   STRONG,
@@ -98,10 +98,11 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const rare = kept.filter((term) => found.asked.isRare(term));
   const measured = passages.slice(0, Math.max(MEASURED, options.limit));
   // of one phrasing every word is kept, which says little
-  const strengths = measureStrength(measured, found, {
+  const judged = judge(measured, found, {
     rare: questions.length > 1 ? rare : missing,
     isName: (term) => isName(term, options),
   });
+  const strengths = new Map(judged.map((one) => [one.passage, one]));
   const near = toPassages(options.meaning?.outliers ?? []);
   const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
   // an exchange at a requested time is an answer even with few words in common
@@ -140,9 +141,9 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
 /** Reads the rows of passages that may be shown. */
 function choicesOf(passages: readonly Passage[], found: Retrieved, options: HitOptions): Choice[] {
   const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
-  return readChoices(
-    passages.map((passage) => rowsOf(passage, { ...options, deeds })),
-    worthsOf(found),
+  const worths = worthsOf(found);
+  return passages.map((passage) =>
+    readChoice(rowsOf(passage, { ...options, deeds }), { worths, measure: found.measure }),
   );
 }
 

@@ -2,7 +2,6 @@
 
 import { countPoints } from "../base/output.ts";
 import { headerText } from "../index/chunk-text.ts";
-import { splitJoined } from "../language/words.ts";
 import {
   type ChunkFilter,
   type ChunkRow,
@@ -11,8 +10,9 @@ import {
   readExchanges,
   saidIn,
 } from "./candidates.ts";
+import type { Measured, Occurrence } from "./measure.ts";
 import { wholeRow } from "./print.ts";
-import { findStems, type Question, type Term } from "./query.ts";
+import type { Question, Term } from "./query.ts";
 import type { RankedChunk, Retrieved } from "./retrieval.ts";
 import {
   type Clean,
@@ -168,90 +168,89 @@ const DONE = 0.5;
 /** What is left without a rare word. real2: fewer of the questions that nothing answers are strong. */
 const WITHOUT_A_WORD = 0.5;
 
-/** How much of a question a passage holds. */
-interface Strength {
-  /** 0 to 1. */
+/** A passage with how likely it answers. */
+export interface Judged {
+  passage: Passage;
+  /** 0 to 1, on the same scale in every index. */
   score: number;
-  /** The stems that it holds anywhere, its header included. */
-  held: ReadonlySet<string>;
+  /** The stems that it holds anywhere, its header included; undefined where it was not measured. */
+  held: ReadonlySet<string> | undefined;
+  /** The stems that it holds close together, by which it was judged. */
+  together: readonly string[];
 }
 
-/** A word of the question in a text. */
-interface Occurrence {
-  stem: string;
-  /** Position among the words; `NaN` for what counts wherever it is. */
-  at: number;
+/** What passages are judged by. */
+interface Scale {
+  terms: ReadonlyMap<string, Term>;
+  /** The worth of each stem, all together 1, for each phrasing. */
+  worths: readonly ReadonlyMap<string, number>[];
 }
 
 /**
- * Measures how likely passages answer, best ranked first, on the same scale in every index. One is worth the share that it
+ * Judges how likely passages answer, best ranked first, on the same scale in every index. One is worth the share that it
  * holds of the phrasing that it fits best, by the rarity of the words, times the number of asked words that it holds close
  * together; one that holds all of them is worth most. Without one of the `rare` words that most phrasings keep it is worth
  * half, and none is worth more than the best ranked one. Names of those who talk are no words.
  */
-export function measureStrength(
+export function judge(
   passages: readonly Passage[],
-  { phrasings, asked, deeds }: Pick<Retrieved, "phrasings" | "asked" | "deeds">,
+  { phrasings, asked, deeds, measure }: Pick<Retrieved, "phrasings" | "asked" | "deeds" | "measure">,
   { rare, isName }: { rare: readonly Term[]; isName: (term: Term) => boolean },
-): Map<Passage, Strength> {
+): Judged[] {
   const questions = phrasings.map(({ question }) => {
     return { ...question, terms: question.terms.filter((term) => !isName(term)) };
   });
   const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
+  const scale: Scale = { terms, worths: questions.map((question) => worthsOf(question, asked)) };
   const said = saidIn(passages.flatMap(({ found }) => found.map(({ row }) => row)));
-  const texts = passages.flatMap((passage) =>
-    textsOf(passage, { deeds, said }).map((text) => ({ passage, ...text })),
-  );
-  const found = texts.map((): Occurrence[] => []);
-  findStems(
-    terms.keys(),
-    texts.map(({ columns }) => columns),
-    (stem, i, column, position) => found[i]?.push({ stem, at: column === 0 ? position : Number.NaN }),
-  );
   const enough = ENOUGH * Math.min(PHRASINGS_COUNTED, questions.length);
-  const worths = questions.map((question) => worthsOf(question, asked));
-  const strengths = new Map<Passage, Strength>();
   let most = 1;
-  for (const passage of passages) {
-    let worth = 0;
-    const held = new Set<string>();
-    for (const [i, text] of texts.entries()) {
-      if (text.passage !== passage) continue;
-      const occurrences = found[i] as Occurrence[];
-      for (const { stem } of occurrences) held.add(stem);
-      if (text.part === "head") continue;
-      const together = mostTogether(occurrences, { terms, worths });
-      worth = Math.max(worth, text.part === "done" ? DONE * together : together);
-    }
-    if (rare.some(({ stem }) => !held.has(stem))) worth *= WITHOUT_A_WORD;
+  return passages.map((passage, i) => {
+    const texts = textsOf(passage, { deeds, said });
+    const held = new Set(texts.flatMap((text) => measure(text.parts).flatMap(stemsOf)));
+    const windows = texts.flatMap(({ kind, parts }) => {
+      const best = kind === "head" ? undefined : mostTogether(joinMeasured(measure(parts)), scale);
+      return best ? [{ ...best, worth: kind === "done" ? DONE * best.worth : best.worth }] : [];
+    });
+    const best = windows.reduce((one, other) => (other.worth > one.worth ? other : one), NOTHING);
+    const lacks = rare.some(({ stem }) => !held.has(stem));
+    const worth = best.worth * (lacks ? WITHOUT_A_WORD : 1);
     const score = worth === Number.POSITIVE_INFINITY ? 1 : worth / (worth + enough);
-    if (strengths.size === 0) most = score;
-    strengths.set(passage, { score: Math.min(most, score), held });
-  }
-  return strengths;
+    if (i === 0) most = score;
+    return { passage, score: Math.min(most, score), held, together: best.stems };
+  });
 }
 
+/** A text of a passage, in the parts that are measured. */
 interface Text {
-  part: "said" | "done" | "head";
-  /** The text, and the parts of joined names in it. */
-  columns: [string, string];
+  kind: "said" | "done" | "head";
+  parts: string[];
 }
 
 function textsOf(
   { found }: Passage,
   { deeds, said }: { deeds: Retrieved["deeds"]; said: ReturnType<typeof saidIn> },
 ): Text[] {
-  return found.flatMap(({ row }) => {
-    const done = (deeds.get(row) ?? []).map(deedText).join("\n");
-    const words = said(row)
-      .map(({ text }) => text)
-      .join("\n");
-    return [
-      { part: "said", columns: [`${words}\n${row.tools}`, splitJoined(words, row.tools)] },
-      { part: "done", columns: [done, splitJoined(done)] },
-      { part: "head", columns: [headerText(row.header), ""] },
-    ];
-  });
+  return found.flatMap(({ row }): Text[] => [
+    { kind: "said", parts: [...said(row).map(({ text }) => text), row.tools] },
+    { kind: "done", parts: (deeds.get(row) ?? []).map(deedText) },
+    { kind: "head", parts: [headerText(row.header)] },
+  ]);
+}
+
+function stemsOf({ found }: Measured): string[] {
+  return found.map(({ stem }) => stem);
+}
+
+/** Returns the words of the question in texts that follow each other, by their positions in all of them. */
+function joinMeasured(texts: readonly Measured[]): Occurrence[] {
+  const joined: Occurrence[] = [];
+  let before = 0;
+  for (const { words, found } of texts) {
+    for (const one of found) joined.push({ ...one, at: before + one.at });
+    before += words;
+  }
+  return joined;
 }
 
 /** Returns the worth of each stem of a phrasing, all together 1. */
@@ -261,31 +260,35 @@ function worthsOf({ terms }: Question, asked: Retrieved["asked"]): Map<string, n
   return new Map(terms.map(({ stem }, i) => [stem, (weighed[i]?.worth ?? 0) / total]));
 }
 
-/** Returns the worth of the window of words that is worth most. */
-function mostTogether(
-  occurrences: readonly Occurrence[],
-  asked: { terms: ReadonlyMap<string, Term>; worths: readonly ReadonlyMap<string, number>[] },
-): number {
-  const everywhere = new Set(occurrences.filter(({ at }) => Number.isNaN(at)).map(({ stem }) => stem));
-  const placed = occurrences.filter(({ at }) => !Number.isNaN(at)).sort((a, b) => a.at - b.at);
-  let most = worthTogether(everywhere, asked);
+/** Stems that stand close together, and what they are worth. */
+interface Together {
+  stems: readonly string[];
+  worth: number;
+}
+
+const NOTHING: Together = { stems: [], worth: 0 };
+
+/** Returns the window of words that is worth most; parts of names count wherever they are. */
+function mostTogether(occurrences: readonly Occurrence[], scale: Scale): Together {
+  const asked = occurrences.filter(({ stem }) => scale.terms.has(stem));
+  const everywhere = asked.filter(({ isPart }) => isPart).map(({ stem }) => stem);
+  const placed = asked.filter(({ isPart }) => !isPart);
+  let most = worthTogether(everywhere, scale);
   let start = 0;
   for (const [end, { at }] of placed.entries()) {
     while (at - (placed[start] as Occurrence).at > WINDOW_WORDS) start++;
     const together = placed.slice(start, end + 1).map(({ stem }) => stem);
-    most = Math.max(most, worthTogether([...together, ...everywhere], asked));
+    const found = worthTogether([...together, ...everywhere], scale);
+    if (found.worth > most.worth) most = found;
   }
   return most;
 }
 
 /** Returns the number of asked words among stems, times the share of the phrasing that they make most of; infinite for all. */
-function worthTogether(
-  stems: Iterable<string>,
-  { terms, worths }: { terms: ReadonlyMap<string, Term>; worths: readonly ReadonlyMap<string, number>[] },
-): number {
-  const unique = [...new Set(stems)];
-  if (unique.length === terms.size) return Number.POSITIVE_INFINITY;
-  const words = unique.reduce((sum, stem) => sum + (terms.get(stem)?.weight ?? 0), 0);
-  const shares = worths.map((worth) => unique.reduce((sum, stem) => sum + (worth.get(stem) ?? 0), 0));
-  return words * Math.max(0, ...shares);
+function worthTogether(all: readonly string[], { terms, worths }: Scale): Together {
+  const stems = [...new Set(all)];
+  if (stems.length === terms.size) return { stems, worth: Number.POSITIVE_INFINITY };
+  const words = stems.reduce((sum, stem) => sum + (terms.get(stem)?.weight ?? 0), 0);
+  const shares = worths.map((worth) => stems.reduce((sum, stem) => sum + (worth.get(stem) ?? 0), 0));
+  return { stems, worth: words * Math.max(0, ...shares) };
 }

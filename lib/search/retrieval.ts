@@ -7,7 +7,6 @@ import { contentOf } from "../index/chunk-text.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
-import { splitJoined } from "../language/words.ts";
 import type { Store } from "../store/store.ts";
 import type { Done, Said } from "../transcripts/session.ts";
 import {
@@ -27,14 +26,8 @@ import {
   readOccurrences,
   readSessionRows,
 } from "./corpus.ts";
-import {
-  type AskedTerms,
-  findStems,
-  matchExpression,
-  type Question,
-  readQuestions,
-  weighTerms,
-} from "./query.ts";
+import { type Measure, makeMeasure, type Occurrence } from "./measure.ts";
+import { type AskedTerms, matchExpression, type Question, readQuestions, weighTerms } from "./query.ts";
 import { bestFirst, fuse, type RankedDocument, type Ranking, rankDocuments } from "./rank.ts";
 import { deedText } from "./rows.ts";
 
@@ -69,6 +62,8 @@ export interface Retrieved {
   sessions: ReadonlyMap<string, SessionRow>;
   phrasings: Phrasing[];
   asked: AskedTerms;
+  /** Measures texts for all phrasings. */
+  measure: Measure;
   /** The deeds that were found, by their chunk. */
   deeds: ReadonlyMap<ChunkRow, Stored<Done>[]>;
 }
@@ -131,7 +126,9 @@ export function retrieve(
   }
   const deeds = deedsByChunk(found);
   const { speaker } = options.filter;
-  const documents = toDocuments(rows, { numbers: asked.numbers, sessions, candidates, speaker, deeds });
+  const measure = makeMeasure(asked.numbers.keys());
+  const { numbers } = asked;
+  const documents = toDocuments(rows, { numbers, measure, sessions, candidates, speaker, deeds });
   const averageWords = averageOf(corpus);
   const lastIndexes = questions.some(({ end }) => end) ? readLastIndexes(stores, sessions.keys()) : new Map();
   const literalsIn = literalCounter(rows, questions);
@@ -149,7 +146,7 @@ export function retrieve(
     return { question, cues: cue, ranking };
   });
   const chunks = fuseChunks(rows, { sessions, phrasings }, options.isOwn);
-  return { chunks, rows, sessions, phrasings, asked, deeds };
+  return { chunks, rows, sessions, phrasings, asked, measure, deeds };
 }
 
 /** Returns how near a chunk is to one end of its session, 0 to 1; only what is really there counts. */
@@ -260,6 +257,7 @@ function fuseChunks(
 interface DocumentOptions {
   /** The number of each asked stem. */
   numbers: ReadonlyMap<string, number>;
+  measure: Measure;
   sessions: ReadonlyMap<string, SessionRow>;
   /** The chunks that may be results. */
   candidates: ReadonlySet<ChunkRow>;
@@ -280,7 +278,7 @@ const WORD_CHARACTERS = 5.7;
 
 /** Counts chunks, given by session and position. */
 function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): RankedDocument[] {
-  const { numbers, speaker, candidates, sessions, deeds } = options;
+  const { numbers, measure, speaker, candidates, sessions, deeds } = options;
   const documents = rows.map((row, i) => ({
     counts: new Float64Array(numbers.size),
     words: (row.length + COLUMN_WEIGHTS.tools * row.tools.length) / WORD_CHARACTERS,
@@ -293,15 +291,15 @@ function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): Ranke
     const number = numbers.get(stem) as number;
     if (document) document.counts[number] = (document.counts[number] as number) + count;
   };
-  countDeeds(rows, { numbers, deeds }, (i, stem, count) => add(documents[i], stem, count));
+  countDeeds(rows, { measure, deeds }, (i, stem) => add(documents[i], stem, DEED_WEIGHT));
   if (speaker === undefined)
     countIndexed(rows, numbers.keys(), (i, stem, count) => add(documents[i], stem, count));
   else {
     const said = saidIn(rows);
     const texts = rows.map((row) => saidBy(speaker, said(row)));
-    findStems(numbers.keys(), texts, (stem, i, column) =>
-      add(documents[i], stem, column === 0 ? 1 : PART_WEIGHT),
-    );
+    for (const [i, { found }] of measure(texts).entries()) {
+      for (const { stem, isPart } of oncePerPart(found)) add(documents[i], stem, isPart ? PART_WEIGHT : 1);
+    }
     // the other speaker's words may have made it a candidate
     for (const document of documents) document.isCandidate &&= document.counts.some((count) => count > 0);
   }
@@ -311,21 +309,20 @@ function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): Ranke
 /** Counts stems in the deeds of chunks, each once: code that repeats a word says no more than a sentence. */
 function countDeeds(
   rows: readonly ChunkRow[],
-  { numbers, deeds }: Pick<DocumentOptions, "numbers" | "deeds">,
-  add: (row: number, stem: string, count: number) => void,
+  { measure, deeds }: Pick<DocumentOptions, "measure" | "deeds">,
+  add: (row: number, stem: string) => void,
 ): void {
-  const done = rows.flatMap((row, i) => (deeds.get(row) ?? []).map((deed) => ({ i, text: deedText(deed) })));
-  const counted = new Set<string>();
-  findStems(
-    numbers.keys(),
-    done.map(({ text }) => [text, splitJoined(text)]),
-    (stem, k) => {
-      const { i } = done[k] as { i: number };
-      if (counted.has(`${i} ${stem}`)) return;
-      counted.add(`${i} ${stem}`);
-      add(i, stem, DEED_WEIGHT);
-    },
-  );
+  for (const [i, row] of rows.entries()) {
+    const done = measure((deeds.get(row) ?? []).map(deedText));
+    const stems = new Set(done.flatMap(({ found }) => found.map(({ stem }) => stem)));
+    for (const stem of stems) add(i, stem);
+  }
+}
+
+/** Returns occurrences, those of one part of names once: its repetition says no more. */
+function oncePerPart(found: readonly Occurrence[]): Occurrence[] {
+  const parts = new Set<string>();
+  return found.filter(({ stem, isPart }) => !isPart || (!parts.has(stem) && parts.add(stem)));
 }
 
 /** Counts stems in chunks as the full-text index has them. */
@@ -368,9 +365,8 @@ function isNext(a: ChunkRow | undefined, b: ChunkRow | undefined): boolean {
   );
 }
 
-/** Returns the words of one speaker among messages, and the parts of names in it. */
-function saidBy(speaker: "user" | "assistant", said: readonly Said[]): string[] {
+/** Returns the words of one speaker among messages. */
+function saidBy(speaker: "user" | "assistant", said: readonly Said[]): string {
   const own = said.filter(({ who }) => who === speaker);
-  const text = own.map((row) => row.text).join("\n");
-  return [text, splitJoined(text)];
+  return own.map(({ text }) => text).join("\n");
 }
