@@ -4,8 +4,9 @@ import { plainText } from "../lib/base/output.ts";
 import { commandHistory } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
-import type { Find, FindScope } from "../lib/search/finds.ts";
+import type { FindScope } from "../lib/search/finds.ts";
 import * as histories from "../lib/search/histories.ts";
+import type { Hit } from "../lib/search/hit.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore, type Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -63,12 +64,9 @@ afterAll(() => store.close());
 
 const scope: FindScope = { cwd: CWD, clean: (text) => text };
 const nameOf = (id: string) => ["oldest", "middle", "newest", "other"].find((name) => uuidFrom(name) === id);
-const brief = (finds: readonly Find[]) =>
-  finds.map(
-    ({ session: { id }, summary, firstLine, lastLine }) =>
-      `${nameOf(id)}:${firstLine}-${lastLine} ${summary}`,
-  );
-const rowsOf = (find: Find | undefined) =>
+const brief = (finds: readonly Hit[]) =>
+  finds.map(({ session: { id }, summary, from, to }) => `${nameOf(id)}:${from}-${to} ${summary}`);
+const rowsOf = (find: Hit | undefined) =>
   find?.rows.map(({ line, tool, text }) => `${line} ${tool ?? "said"} ${text}`.trim());
 
 describe("fileHistory()", () => {
@@ -163,30 +161,30 @@ describe("commandHistory()", () => {
   });
 });
 
-const printFinds = (...asked: Parameters<typeof histories.printFinds>) =>
+const printDone = (...asked: Parameters<typeof histories.printDone>) =>
   histories
-    .printFinds(...asked)
+    .printDone(...asked)
     .map(plainText)
     .join("\n");
 
-describe("printFinds()", () => {
+describe("printDone()", () => {
   const style = {
     timezone: "UTC",
     nameOf: () => undefined,
-    shortId: ({ id }: Find["session"]) => id.slice(0, 8),
+    shortId: ({ id }: Hit["session"]) => id.slice(0, 8),
     clean: (text: string) => text,
   };
 
   test("fits any budget in code points and names as many finds as fit", () => {
     const finds = fileHistory(store, "costs.ts", scope);
     for (let maxChars = 60; maxChars < 1500; maxChars += 23) {
-      const text = printFinds(finds, { ...style, maxChars });
+      const text = printDone(finds, { ...style, maxChars });
       expect([...text].length).toBeLessThan(maxChars);
       if (maxChars > 500) expect(text.match(/^\d\. /gm)?.length).toBe(3);
     }
-    const text = printFinds(finds, { ...style, maxChars: 2500 });
-    expect(printFinds(finds, { ...style, maxChars: 500 })).toBe(text);
-    expect(printFinds(finds, { ...style, maxChars: 2500, total: 5 })).toBe(`${text}\n… 2 more: --limit 5`);
+    const text = printDone(finds, { ...style, maxChars: 2500 });
+    expect(printDone(finds, { ...style, maxChars: 500 })).toBe(text);
+    expect(printDone(finds, { ...style, maxChars: 2500, total: 5 })).toBe(`${text}\n… 2 more: --limit 5`);
     expect(text.split("\n").slice(0, 3)).toEqual([
       `1. ${uuidFrom("newest").slice(0, 8)}:1 · shop · 2026-02-03 10:00 · discussed`,
       "   L1 User: what about costs.ts: do we round there?",
@@ -196,26 +194,26 @@ describe("printFinds()", () => {
 
   test("a last line counts the finds that are left out, or where all are there their rows, and names the flags that show it", () => {
     const finds = fileHistory(store, "costs.ts", scope);
-    const whole = printFinds(finds, { ...style, maxChars: 2500 });
+    const whole = printDone(finds, { ...style, maxChars: 2500 });
     for (let maxChars = 60; maxChars < [...whole].length + 1; maxChars += 7) {
-      const lines = printFinds(finds, { ...style, maxChars }).split("\n");
+      const lines = printDone(finds, { ...style, maxChars }).split("\n");
       expect([...lines.join("\n")].length).toBeLessThan(maxChars);
       const [, count, rows, chars] =
         /^… (\d+) more( rows?)?: --max-chars (\d+)$/.exec(lines.at(-1) ?? "") ?? [];
       const shown = lines.filter((line) => /^\d\. /.test(line)).length;
       const left = whole.split("\n").length - lines.length + 1;
       expect([Number(count), rows !== undefined]).toEqual(shown < 3 ? [3 - shown, false] : [left, true]);
-      expect(printFinds(finds, { ...style, maxChars: Number(chars) })).toBe(whole);
+      expect(printDone(finds, { ...style, maxChars: Number(chars) })).toBe(whole);
     }
-    const [find] = finds as [Find];
+    const [find] = finds as [Hit];
     const many = Array.from({ length: 100 }, () => find);
     const runs = { ...style, total: 185, isBrief: true };
-    const cut = printFinds(many, { ...runs, maxChars: 2500 }).split("\n");
+    const cut = printDone(many, { ...runs, maxChars: 2500 }).split("\n");
     const [, chars] = /^… \d+ more: --max-chars (\d+)$/.exec(cut.at(-1) ?? "") ?? [];
     expect(cut.at(-1)).toStartWith(`… ${185 - cut.length + 1} more: `);
-    const all = printFinds(many, { ...runs, maxChars: Number(chars) }).split("\n");
+    const all = printDone(many, { ...runs, maxChars: Number(chars) }).split("\n");
     expect([all.length, all.at(-1)]).toEqual([101, "… 85 more"]);
-    expect(printFinds(finds, { ...style, maxChars: 200, total: 6 })).toMatch(
+    expect(printDone(finds, { ...style, maxChars: 200, total: 6 })).toMatch(
       /\n… \d+ more: --limit 6 --max-chars 1500$/,
     );
   });
@@ -410,7 +408,7 @@ test("every session that edited a file is named, by an independent scan of the c
   for (const [path, ids] of edits) {
     const named = fileHistory(opened, path, { ...scope, cwd: "/", subagents: true });
     const editing = named
-      .filter(({ summary }) => summary.startsWith("edited"))
+      .filter(({ summary }) => summary?.startsWith("edited"))
       .map(({ session: { id } }) => id);
     expect({ path, editing }).toEqual({ path, editing: expect.arrayContaining([...ids]) });
   }

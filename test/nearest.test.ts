@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { putVector, useEmbedder, vectorBytes, vectorSource } from "../lib/index/chunk-vectors.ts";
+import { isStrong } from "../lib/search/hit.ts";
 import { findHits } from "../lib/search/hits.ts";
 import { nearestChunks, readMeaning } from "../lib/search/nearest.ts";
 import type { Store } from "../lib/store/store.ts";
@@ -128,15 +129,16 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
   const source = vectorSource(store, EMBEDDING);
   const ask = (text: string, vector: Float32Array) => {
     const nearest = [nearestChunks(store, vector, { source, filter: {}, limit: 20 })];
-    return findHits([store], [text], { ...HITS, meaning: readMeaning(nearest) }).hits.map(
-      ({ hit: { session_id, strength } }) => ({ session_id, strength }),
-    );
+    return findHits([store], [text], { ...HITS, meaning: readMeaning(nearest) }).hits.map((hit) => ({
+      session_id: hit.session.id,
+      isStrong: isStrong(hit),
+    }));
   };
   const boat = ask("vessel disposal", vectors[1] ?? randomVector(random));
-  expect(boat[0]).toEqual({ session_id: idOf(1), strength: "strong" });
+  expect(boat[0]).toEqual({ session_id: idOf(1), isStrong: true });
   for (let round = 0; round < 20; round++) {
     const noisy = ask("where is the sextant", randomVector(random));
-    expect(noisy[0]).toEqual({ session_id: idOf(0), strength: "strong" });
+    expect(noisy[0]).toEqual({ session_id: idOf(0), isStrong: true });
   }
   store.close();
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
+import { type Hit, hitJson, isStrong } from "../lib/search/hit.ts";
 import { findHits } from "../lib/search/hits.ts";
-import type { FoundHit } from "../lib/search/print.ts";
 import { type Retrieved, retrieve } from "../lib/search/retrieval.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
@@ -17,7 +17,7 @@ function hits(
   store: Store,
   query: string | string[],
   { filter = {}, limit = 5 }: { filter?: ChunkFilter; limit?: number } = {},
-): FoundHit[] {
+): Hit[] {
   return findHits([store], [query].flat(), { ...HITS, filter, limit }).hits;
 }
 
@@ -39,7 +39,7 @@ describe("on the committed transcripts", () => {
   for (const { phrasings, session = "", holds } of OWN_QUESTIONS) {
     test(`${phrasings[0]}: ${holds ? `"${holds}"` : "nothing"}`, () => {
       const found = hits(store, phrasings, { filter: { subagents: true } });
-      const strong = found.map(({ hit }) => hit).filter(({ strength }) => strength === "strong");
+      const strong = found.filter(isStrong).map((hit) => hitJson(hit, HITS.style));
       if (!holds) return expect(strong.map(({ content }) => content)).toEqual([]);
       const isRight = ({ session_id, also_in, content }: (typeof strong)[number]) =>
         [session_id, ...also_in].includes(session) && content.includes(holds);
@@ -81,7 +81,7 @@ describe("on made-up sessions", () => {
     say([["the chlorophyll assay drifts", "Recalibrated the photometer."]]);
     say([["what shall we cook", "Soup."]]);
     const found = hits(await index(), "why did our chlorophyll measurement go wrong yesterday evening?");
-    expect(found[0]?.hit.content).toContain("chlorophyll");
+    expect(found[0]?.passage?.content).toContain("chlorophyll");
   });
 
   test("Chinese, Japanese and accented words are found", async () => {
@@ -187,7 +187,7 @@ describe("on made-up sessions", () => {
     expect(first("renderer work in January")).toBe(january);
     expect(first("renderer work in the summer of 2019")).toBeDefined();
     expect(first("what did we do on 24 December 2025?")).toBe(december);
-    expect(hits(indexed, "what did we do on 24 December 2025?")[0]?.hit.strength).toBe("strong");
+    expect(hits(indexed, "what did we do on 24 December 2025?").slice(0, 1).some(isStrong)).toBe(true);
   });
 
   test("an empty index finds nothing, without an error", async () => {

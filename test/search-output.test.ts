@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { type Line, plainText } from "../lib/base/output.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { isLook } from "../lib/search/commands.ts";
+import { type Hit, isStrong, shownProject } from "../lib/search/hit.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
 import type { Store } from "../lib/store/store.ts";
@@ -11,15 +12,15 @@ import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.t
 import { HITS, indexHome, openHomeStore, type Talk, writeTalk } from "./support/index.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
-type FoundHit = print.FoundHit;
 const textOf = (lines: readonly Line[]) => lines.map(plainText).join("\n");
 const printHits = (...asked: Parameters<typeof print.printHits>) => textOf(print.printHits(...asked));
 const printBrief = (...asked: Parameters<typeof print.printBrief>) => textOf(print.printBrief(...asked));
 const printFull = (...asked: Parameters<typeof print.printFull>) => textOf(print.printFull(...asked));
-const printBySession = (found: readonly FoundHit[], options: print.PrintOptions & { limit: number }) =>
+const printBySession = (found: readonly Hit[], options: print.PrintOptions & { limit: number }) =>
   textOf(print.printBySession(found, { ...options, isLook }));
-const PRINT = { maxChars: 2500, timezone: "UTC", participants: { user: "User", assistant: "Assistant" } };
-function ask(store: Store, texts: string[], options: Partial<HitOptions> = {}): FoundHit[] {
+const PRINT = { ...HITS.style, maxChars: 2500 };
+
+function ask(store: Store, texts: string[], options: Partial<HitOptions> = {}): Hit[] {
   return findHits([store], texts, { ...HITS, ...options }).hits;
 }
 
@@ -133,7 +134,7 @@ describe("on made-up sessions", () => {
 
   test("the row that says most leads its hit, the others follow in their order", () => {
     const [first] = ask(store, ["what glue fixed the mirror of the sextant", "sextant drift gone"]);
-    const [best, ...others] = first?.hit.lines ?? [];
+    const [best, ...others] = first?.rows ?? [];
     expect(best).toMatchObject({ line: 4, text: expect.stringContaining("We decided to glue the mirror") });
     expect(others.map(({ line }) => line)).toEqual([1, 2, 3, 5]);
   });
@@ -152,16 +153,13 @@ describe("on made-up sessions", () => {
       tool === undefined
         ? { line, who: "assistant" as const, text }
         : { line, who: "tool" as const, tool, text };
-    const [any] = ask(store, ["quadrant scale"]) as [FoundHit];
-    const session = (
-      n: number,
-      strength: "strong" | "weak",
-      ...lines: FoundHit["hit"]["lines"]
-    ): FoundHit => ({
+    const [any] = ask(store, ["quadrant scale"]) as [Hit];
+    const session = (n: number, strength: "strong" | "weak", ...rows: Hit["rows"]): Hit => ({
       ...any,
-      shortId: `s${n}`,
-      best: lines[0],
-      hit: { ...any.hit, session_id: `s${n}`, strength, also: [], lines },
+      session: { ...any.session, id: `s${n}` },
+      score: strength === "strong" ? 1 : 0,
+      also: [],
+      rows,
     });
     const read = row(2, "text", "[Read src/a.ts]");
     const found = [
@@ -198,8 +196,8 @@ describe("on made-up sessions", () => {
     for (let maxChars = 200; maxChars < 1500; maxChars += 50) {
       for (const texts of [["quadrant scale", "harbour fog clouds"], ["did the assistant do it"]]) {
         const found = ask(store, texts, { maxChars, limit: 20 });
-        const withRows = found.filter(({ hit }) => hit.lines.length > 0);
-        const sessions = (hits: readonly FoundHit[]) => [...new Set(hits.map(({ hit }) => hit.session_id))];
+        const withRows = found.filter(({ rows }) => rows.length > 0);
+        const sessions = (hits: readonly Hit[]) => [...new Set(hits.map(({ session }) => session.id))];
         expect(sessions(found)).toEqual(sessions(withRows));
         const printed = printHits(found, PRINT);
         const positions = Array.from(printed.matchAll(/^(\d+)\. /gm), ([, position]) => Number(position));
@@ -209,14 +207,16 @@ describe("on made-up sessions", () => {
   });
 
   test("one character beside a word counts: phase 5 is not phase 1", () => {
-    expect(ask(store, ["phase 5"])[0]?.hit.project).toBe("ship");
-    expect(ask(store, ["phase 1"])[0]?.hit.project).toBe("harbour");
+    const projects = (text: string) =>
+      ask(store, [text]).map(({ session }) => shownProject(session, HITS.style));
+    expect(projects("phase 5")[0]).toBe("ship");
+    expect(projects("phase 1")[0]).toBe("harbour");
   });
 
   test("among equals the project of the working directory comes first, and filters nothing", () => {
     const first = (project: string) =>
       ask(store, ["sextant work is done phase"], { isOwn: (session) => session.project === project }).map(
-        ({ hit }) => hit.project,
+        ({ session }) => shownProject(session, HITS.style),
       );
     expect(first("/home/dev/ship")[0]).toBe("ship");
     expect(first("/home/dev/harbour")[0]).toBe("harbour");
@@ -228,20 +228,20 @@ describe("on made-up sessions", () => {
     const { hits, nowhere } = findHits([store], [...texts, "zeppelin airship"], HITS);
     expect(nowhere).toEqual(["zeppelin", "airship"]);
     expect(textOf(print.nowhereLines(nowhere))).toBe("in no session: zeppelin, airship");
-    expect(hits.map(({ hit }) => hit.strength)).not.toContain("strong");
+    expect(hits.some(isStrong)).toBe(false);
     const known = texts.map((text) => text.replace("zeppelin ", ""));
-    expect(ask(store, known).map(({ hit }) => hit.strength)).toContain("strong");
+    expect(ask(store, known).some(isStrong)).toBe(true);
   });
 
   test("who speaks and what time it was are no missing words", () => {
     const asked = "what did Ahab ask the user about the sextant yesterday or on 14 July";
     const { nowhere } = findHits([store], [asked], {
       ...HITS,
-      participants: { user: "Ahab", assistant: "Ishmael" },
+      style: { ...HITS.style, participants: { user: "Ahab", assistant: "Ishmael" } },
     });
     expect(nowhere).toEqual([]);
     const scores = ["the sextant drift", "the sextant drift, user and assistant"].map(
-      (text) => ask(store, [text])[0]?.hit.relevance_score,
+      (text) => ask(store, [text])[0]?.score,
     );
     expect(scores[1]).toBe(scores[0] as number);
   });
@@ -254,7 +254,8 @@ describe("on made-up sessions", () => {
       const head = textOf([
         print.headOf(
           hits,
-          hits.findIndex(({ hit }) => hit.content.includes("drift")),
+          hits.findIndex(({ passage }) => passage?.content.includes("drift")),
+          HITS.style,
         ),
       ]);
       expect(head).toContain(" · without crust");
@@ -263,7 +264,7 @@ describe("on made-up sessions", () => {
 
   test("where nothing is strong the nearest are named on a line each, and nothing where no word occurs", () => {
     const found = ask(store, ["which harbour permits quarterly dredging contracts with foreign tenders"]);
-    expect(found.map(({ hit }) => hit.strength)).not.toContain("strong");
+    expect(found.some(isStrong)).toBe(false);
     const lines = printHits(found, PRINT).split("\n");
     expect(lines[0]).toBe("nothing certain; nearest:");
     expect(lines.slice(1)).toEqual(lines.slice(1, 4).map(() => expect.stringMatching(/^\d\. .* · weak · /)));
@@ -304,13 +305,13 @@ describe("on made-up sessions", () => {
     const filter: ChunkFilter = {};
     const [one] = ask(store, ["sextant"], { limit: 1, filter });
     const all = ask(store, ["sextant"], { limit: 50, filter }).filter(
-      ({ hit }) => hit.session_id === one?.hit.session_id,
+      ({ session }) => session.id === one?.session.id,
     );
-    const places = [[one?.hit.first_line, one?.hit.last_line], ...(one?.hit.also ?? [])];
+    const places = [[one?.from, one?.to], ...(one?.also ?? [])];
     const unnamed = all.filter(
-      ({ hit }) => !places.some(([from = 0, to = 0]) => hit.first_line <= to && hit.last_line >= from),
+      (hit) => !places.some(([from = 0, to = 0]) => hit.from <= to && hit.to >= from),
     );
-    expect(unnamed.map(({ hit }) => [hit.first_line, hit.last_line])).toEqual([]);
+    expect(unnamed.map(({ from, to }) => [from, to])).toEqual([]);
   });
 });
 
@@ -323,15 +324,15 @@ test("each printed line holds what is printed of it, in the committed transcript
   const wrong: unknown[] = [];
   let checked = 0;
   for (const { phrasings } of OWN_QUESTIONS) {
-    for (const { hit } of ask(store, phrasings, { filter: { subagents: true } })) {
-      const rows = readFileSync(hit.file, "utf8").split("\n").map(lettersOf);
-      for (const { line, who, text, tool } of hit.lines) {
+    for (const { session, rows: shown } of ask(store, phrasings, { filter: { subagents: true } })) {
+      const rows = readFileSync(session.file, "utf8").split("\n").map(lettersOf);
+      for (const { line, who, text, tool } of shown) {
         // What an edit changed may be in its result, a few lines on.
         const held = rows.slice(line - 1, who === "tool" ? line + 10 : line).join("\n");
         for (const words of text.split(NOT_OF_ROW).map(lettersOf)) {
           if (words.length < 12) continue;
           checked++;
-          if (!held.includes(words)) wrong.push({ file: hit.file, line, who, tool, words });
+          if (!held.includes(words)) wrong.push({ file: session.file, line, who, tool, words });
         }
       }
     }

@@ -17,7 +17,7 @@ import { isChange, namesCommit, onlyChanges } from "../transcripts/tool-call.ts"
 import { commandsIn } from "./commands.ts";
 import { uniquePrefix } from "./corpus.ts";
 import { deedRow, type FindScope, phraseOf } from "./finds.ts";
-import type { Row } from "./rows.ts";
+import type { ShownRow } from "./rows.ts";
 
 /** Where rows are from, and who asks. */
 interface AftermathOptions extends Pick<FindScope, "clean"> {
@@ -40,7 +40,7 @@ const SHOWN_CHARS = 240;
 const FILE_MAX = 2 * 1024 * 1024;
 
 /** Marks rows whose file changed since and rows that were taken back, these followed by the row that did it. */
-export function withAftermath(rows: readonly Row[], options: AftermathOptions): Row[] {
+export function withAftermath(rows: readonly ShownRow[], options: AftermathOptions): ShownRow[] {
   const { cwd } = options;
   if (cwd === undefined) return [...rows];
   const isChanged = changedTest({ ...options, cwd });
@@ -48,7 +48,7 @@ export function withAftermath(rows: readonly Row[], options: AftermathOptions): 
     if (row.rewound) return [row];
     const edits = editsOf(row, options);
     const back = row.who === "tool" ? editTakenBack(edits, options) : refusalOf(row, options);
-    const marked: Row = {
+    const marked: ShownRow = {
       ...row,
       ...(edits.some(isChanged) && { changed: true as const }),
       ...(back && { [back.how]: back.place }),
@@ -59,7 +59,10 @@ export function withAftermath(rows: readonly Row[], options: AftermathOptions): 
 }
 
 /** Returns the edit that a row shows; of words that name files, the edits of these in their exchange. */
-function editsOf({ line, who, tool = "", text }: Row, { store, session }: AftermathOptions): Stored<Done>[] {
+function editsOf(
+  { line, who, tool = "", text }: ShownRow,
+  { store, session }: AftermathOptions,
+): Stored<Done>[] {
   const span = who === "tool" ? { after: line - 1, to: line } : exchangeAt(store, session.number, line);
   const named = who === "tool" ? tool : text;
   return readDone(store, session.number, span).filter(
@@ -157,7 +160,7 @@ interface TakenBack {
   /** As it is printed: `L1400`, or the place in another session. */
   place: string;
   /** Its row, where it is of the same session. */
-  row?: Row;
+  row?: ShownRow;
 }
 
 /** Returns the later call that removed what an edit added, or took the file back to what it was. */
@@ -297,7 +300,7 @@ function isSameHash(hash: string | undefined, named: string): boolean {
 
 /** Returns the user's answer to an assistant's words, where it takes them back. */
 function refusalOf(
-  { line, who, text }: Row,
+  { line, who, text }: ShownRow,
   { store, session, clean }: AftermathOptions,
 ): TakenBack | undefined {
   if (who !== "assistant") return undefined;

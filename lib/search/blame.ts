@@ -11,10 +11,11 @@ import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { LineSpan } from "../transcripts/session.ts";
 import { type Touched, touchesOf } from "./file-history.ts";
-import { deedRow, type Find, type FindScope, messagesWithin } from "./finds.ts";
+import { deedRow, doneHit, type FindScope, messagesWithin } from "./finds.ts";
+import type { Hit } from "./hit.ts";
 import { rangeOf } from "./print.ts";
 import { type Change, lineKey, replay, type Trace } from "./replay.ts";
-import type { Row } from "./rows.ts";
+import type { ShownRow } from "./rows.ts";
 
 /** Lines of a file. */
 interface LinePlace {
@@ -58,7 +59,7 @@ export interface BlameScope {
   stores: readonly { store: Store; scope: FindScope }[];
   rules: Rules;
   /** Returns whether a session may not be shown. */
-  isHidden: (session: Find["session"]) => boolean;
+  isHidden: (session: Hit["session"]) => boolean;
 }
 
 /**
@@ -66,7 +67,7 @@ export interface BlameScope {
  *
  * @throws {SessionMemoryError} `NOT_FOUND` where there is no such file or line.
  */
-export function blame(place: LinePlace, scope: BlameScope): { finds: Find[]; verdicts: Verdict[] } {
+export function blame(place: LinePlace, scope: BlameScope): { hits: Hit[]; verdicts: Verdict[] } {
   const text = readFile(place);
   return blameText(text.split(/\r?\n/), place, scope);
 }
@@ -89,7 +90,7 @@ export function blameText(
   lines: readonly string[],
   { path, from, to }: LinePlace,
   { stores, rules, isHidden }: BlameScope,
-): { finds: Find[]; verdicts: Verdict[] } {
+): { hits: Hit[]; verdicts: Verdict[] } {
   const { names, changes } = changesOf(path, stores);
   const visible = changes.filter(({ session }) => !isHidden(session));
   const keys = lines.map((line) => lineKey(rules.clean(line)));
@@ -100,7 +101,7 @@ export function blameText(
     const isHiddenText = key !== lineKey(line);
     return judge({ key, number, trace: traces.get(key), count: count(keys, key), isHiddenText });
   });
-  return { finds: findsOf(judged, visible), verdicts: joinVerdicts(judged) };
+  return { hits: hitsOf(judged, visible), verdicts: joinVerdicts(judged) };
 }
 
 function count(keys: readonly string[], wanted: string): number {
@@ -227,12 +228,12 @@ function byTime(a: Change, b: Change): number {
 }
 
 /** Returns the sessions that wrote the lines, those that may have, and those that edited the file after the first. */
-function findsOf(judged: readonly Judged[], changes: readonly Change[]): Find[] {
+function hitsOf(judged: readonly Judged[], changes: readonly Change[]): Hit[] {
   const written = judged.filter(({ verdict }) => verdict === "written");
   const unsure = judged.filter(({ verdict, key }) => verdict === "cannot tell" && key !== "");
-  const writers = findsBySession(written, "wrote");
+  const writers = hitsBySession(written, "wrote");
   const known = new Set(writers.map(({ session }) => session.id));
-  const candidates = findsBySession(unsure, "may have written").filter(
+  const candidates = hitsBySession(unsure, "may have written").filter(
     ({ session }) => !known.has(session.id),
   );
   const last = written
@@ -241,10 +242,10 @@ function findsOf(judged: readonly Judged[], changes: readonly Change[]): Find[] 
     .at(-1);
   if (!last) return candidates;
   for (const { session } of candidates) known.add(session.id);
-  return [...writers, ...candidates, ...laterFinds(changes, last, known)];
+  return [...writers, ...candidates, ...laterHits(changes, last, known)];
 }
 
-function findsBySession(judged: readonly Judged[], verb: string): Find[] {
+function hitsBySession(judged: readonly Judged[], verb: string): Hit[] {
   const pairs = judged.flatMap((line) => line.writers.map((writer) => ({ line, writer })));
   return [...Map.groupBy(pairs, ({ writer }) => writer.session.id).values()].map((own) => {
     const changes = [...new Set(own.map(({ writer }) => writer))].sort(byTime);
@@ -255,17 +256,18 @@ function findsBySession(judged: readonly Judged[], verb: string): Find[] {
       ...reasonsOf(shown[0] as Change),
       ...shown.map((change) => changeRow(change, linesBy(own, change))),
     ];
-    const isPossible = verb !== "wrote";
-    return {
-      session: first.session,
-      timestamp: last.deed.at,
-      summary: `${verb} ${numbers.length === 1 ? "line" : "lines"} ${rangesOf(numbers)}`,
-      rows,
-      firstLine: rows[0]?.line ?? first.deed.line,
-      lastLine: last.deed.line,
-      also: [],
-      ...(isPossible && { isPossible }),
-    };
+    return doneHit(
+      {
+        session: first.session,
+        at: last.deed.at,
+        summary: `${verb} ${numbers.length === 1 ? "line" : "lines"} ${rangesOf(numbers)}`,
+        rows,
+        from: rows[0]?.line ?? first.deed.line,
+        to: last.deed.line,
+        also: [],
+      },
+      { isPossible: verb !== "wrote" },
+    );
   });
 }
 
@@ -285,7 +287,7 @@ function rangesOf(numbers: readonly number[]): string {
 }
 
 /** Returns the request that a change was made for, and what the agent said last before it. */
-function reasonsOf({ store, session, deed }: Change): Row[] {
+function reasonsOf({ store, session, deed }: Change): ShownRow[] {
   const from = deed.line - REACH.request;
   const messages = messagesWithin(store, session.number, { from, to: deed.line - 1 });
   const request = messages.findLast(({ who, text }) => who === "user" && replyOf(text) === undefined);
@@ -296,14 +298,14 @@ function reasonsOf({ store, session, deed }: Change): Row[] {
   return [...(request ? [request] : []), ...(isBehind ? [reason] : [])];
 }
 
-function changeRow({ deed, session }: Change, lines: readonly string[]): Row {
+function changeRow({ deed, session }: Change, lines: readonly string[]): ShownRow {
   const clean = (text: string) => text;
   const text = [...new Set(lines)].join(" ").slice(0, CHANGE_CHARS);
   return deedRow(deed, { text, cwd: session.cwd, clean });
 }
 
 /** Returns the sessions that edited the file after a change, the newest first. */
-function laterFinds(changes: readonly Change[], last: Change, known: ReadonlySet<string>): Find[] {
+function laterHits(changes: readonly Change[], last: Change, known: ReadonlySet<string>): Hit[] {
   const later = changes.filter(
     (change) => change.how === "edited" && byTime(change, last) > 0 && !known.has(change.session.id),
   );
@@ -312,16 +314,18 @@ function laterFinds(changes: readonly Change[], last: Change, known: ReadonlySet
     .slice(0, LATER_SHOWN)
     .map((own) => {
       const [first, newest] = [own[0] as Change, own.at(-1) as Change];
-      return {
-        session: first.session,
-        timestamp: newest.deed.at,
-        summary: `edited it ${own.length}x since`,
-        rows: [changeRow(newest, [])],
-        firstLine: first.deed.line,
-        lastLine: newest.deed.line,
-        also: [],
-        isPossible: true,
-      };
+      return doneHit(
+        {
+          session: first.session,
+          at: newest.deed.at,
+          summary: `edited it ${own.length}x since`,
+          rows: [changeRow(newest, [])],
+          from: first.deed.line,
+          to: newest.deed.line,
+          also: [],
+        },
+        { isPossible: true },
+      );
     });
 }
 

@@ -6,21 +6,30 @@
 
 import { isFinding, replyOf } from "../language/speech.ts";
 import type { Measure } from "./measure.ts";
-import type { PassageRow, Row } from "./rows.ts";
+import type { PassageRow, ShownRow } from "./rows.ts";
 
 interface ChooseOptions {
   /** Code points for the rows of all hits. */
   budget: number;
   /** Returns the cost of a row before its text. */
-  rowCost: (row: Row) => number;
+  rowCost: (row: ShownRow) => number;
 }
 
 /** The rows of a hit to choose from, in order, cut into what is shown or left out. */
 export interface Choice {
   rows: readonly PassageRow[];
   units: readonly Unit[];
-  /** The worth of each stem of the question. */
+  /** The stems of the question, and what each is worth. */
+  stems: readonly string[];
   worths: readonly number[];
+}
+
+/** What was chosen of a hit. */
+export interface Chosen {
+  /** The row that says most, then the others in their order. */
+  rows: ShownRow[];
+  /** The parts of them in the order in which they were chosen, with the stems that each holds. */
+  parts: { line: number; stems: string[]; worth: number }[];
 }
 
 /** A sentence or line of a row; a tool call's first unit is its head alone, its output has none. */
@@ -72,30 +81,41 @@ const CUT_CHARS = 6;
 const ENDS = 4;
 
 /**
- * Chooses from the rows of each hit, best hit first; returns the chosen ones of each: the row that says most, then the others
- * in their order, with their chosen sentences and `…` where words are left out.
+ * Chooses from the rows of each hit, best hit first; returns what is chosen of each, rows with their chosen sentences and `…`
+ * where words are left out.
  */
-export function chooseRows(hits: readonly Choice[], options: ChooseOptions): Row[][] {
-  const chosen = Map.groupBy(spend(hits, options), ({ hit }) => hit);
-  return hits.map(({ rows }, hit) => {
-    const units = (chosen.get(hit) ?? []).map(({ unit }) => unit);
+export function chooseRows(hits: readonly Choice[], options: ChooseOptions): Chosen[] {
+  const taken = Map.groupBy(spend(hits, options), ({ hit }) => hit);
+  return hits.map(({ rows, stems }, hit): Chosen => {
+    const own = taken.get(hit) ?? [];
+    const units = own.map(({ unit }) => unit);
     const [best] = units;
     const order = [...new Set([...(best ? [best.row] : []), ...rows.keys()])];
-    return order.flatMap((i) => {
-      const shown = units.filter(({ row }) => row === i);
-      return shown.length > 0 ? [shownRow(rows[i] as PassageRow, shown)] : [];
-    });
+    return {
+      rows: order.flatMap((i) => {
+        const shown = units.filter(({ row }) => row === i);
+        return shown.length > 0 ? [shownRow(rows[i] as PassageRow, shown)] : [];
+      }),
+      parts: own.map(({ unit: { row, held }, worth }) => ({
+        line: (rows[row] as PassageRow).line,
+        stems: stems.filter((_, i) => (held[i] as number) > 0),
+        worth,
+      })),
+    };
   });
 }
 
-/** Returns the positions of hits given by rank, the one whose best sentence says most first. */
-export function byBestSentence(hits: readonly Choice[]): number[] {
-  const best = hits.map(
-    ({ rows, units, worths }, rank) =>
-      NEXT_HIT ** rank *
-      Math.max(0, ...units.map((unit) => (rows[unit.row]?.isInside ? ownWorth(unit, worths) : 0))),
-  );
-  return best.map((_, i) => i).sort((a, b) => (best[b] as number) - (best[a] as number));
+/** Returns hits given by rank, the one whose best sentence says most first. */
+export function byBestSentence<H extends { choice: Choice }>(hits: readonly H[]): H[] {
+  return hits
+    .map((hit, rank) => ({ hit, worth: NEXT_HIT ** rank * bestWorth(hit.choice) }))
+    .sort((a, b) => b.worth - a.worth)
+    .map(({ hit }) => hit);
+}
+
+/** Returns the worth of the best sentence of a passage itself. */
+function bestWorth({ rows, units, worths }: Choice): number {
+  return Math.max(0, ...units.map((unit) => (rows[unit.row]?.isInside ? ownWorth(unit, worths) : 0)));
 }
 
 /** Cuts a text into lines, long ones into sentences. */
@@ -148,6 +168,7 @@ export function readChoice(
   for (const unit of units) best[unit.row] = Math.max(best[unit.row] as number, ownWorth(unit, own));
   return {
     rows,
+    stems: [...worths.keys()],
     worths: own,
     units: units.map((unit) => ({ ...unit, around: worthAround(unit, { rows, best }) })),
   };
@@ -215,23 +236,30 @@ function worthAround(
 }
 
 /** Returns whether a row may settle the one before it: not thanks, and not "continue". */
-function isReply({ who, text }: Row): boolean {
+function isReply({ who, text }: ShownRow): boolean {
   const act = replyOf(text);
   return who === "user" && text.length <= REPLY_MAX && act !== "thanks" && act !== "goesOn";
 }
 
+/** A unit that was taken, and what it was worth then. */
+interface Taken {
+  hit: number;
+  unit: Unit;
+  worth: number;
+}
+
 /** Takes the unit that is worth most for its length, again and again, until the budget is spent. */
-function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): { hit: number; unit: Unit }[] {
+function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Taken[] {
   const shown = hits.map(({ worths }) => new Float64Array(worths.length));
   const spentOn = hits.map(() => 0);
   const costs = hits.map(({ rows }) => rows.map((row) => rowCost(row) + ENDS));
   const open = new Set(
     hits.flatMap(({ rows, units }, hit) =>
-      units.map((unit) => ({ hit, unit, length: lengthOf(rows[unit.row] as Row, unit) })),
+      units.map((unit) => ({ hit, unit, length: lengthOf(rows[unit.row] as ShownRow, unit) })),
     ),
   );
-  const begun = new Set<Row>();
-  const chosen: { hit: number; unit: Unit }[] = [];
+  const begun = new Set<ShownRow>();
+  const chosen: Taken[] = [];
   let left = budget;
   const rowOf = ({ hit, unit }: { hit: number; unit: Unit }) => hits[hit]?.rows[unit.row] as PassageRow;
   const worthOf = (one: { hit: number; unit: Unit }) => {
@@ -256,7 +284,7 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): { h
     }
     if (!best) return chosen;
     open.delete(best as never);
-    chosen.push(best);
+    chosen.push({ ...best, worth: worthOf(best) });
     left -= price;
     spentOn[best.hit] = (spentOn[best.hit] as number) + price;
     begun.add(rowOf(best));
@@ -266,11 +294,11 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): { h
 }
 
 /** Returns the code points of a unit on one line. */
-function lengthOf({ text }: Row, { start, end }: Unit): number {
+function lengthOf({ text }: ShownRow, { start, end }: Unit): number {
   return [...text.slice(start, end).replace(/\s+/g, " ").trim()].length;
 }
 
-function shownRow(row: PassageRow, units: readonly Unit[]): Row {
+function shownRow(row: PassageRow, units: readonly Unit[]): ShownRow {
   const { line, who, tool, rewound } = row;
   return {
     line,
@@ -285,7 +313,7 @@ function shownRow(row: PassageRow, units: readonly Unit[]): Row {
 const ITEM = /^[ \t]*(?:[-*•]|\d+[.)])\s/gm;
 
 /** Returns the chosen units of a row on one line; of a list that is shown in part the left out items are counted. */
-function shownText({ text, tool }: Row, units: readonly Unit[]): string {
+function shownText({ text, tool }: ShownRow, units: readonly Unit[]): string {
   const places = units.map(({ start, end }) => [start, end] as const).sort((a, b) => a[0] - b[0]);
   const isList = places.some(([start, end]) => text.slice(start, end).search(ITEM) >= 0);
   const cutOf = (leftOut: string) => {

@@ -4,7 +4,8 @@ import { splitWords } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
 import { LOOKING } from "../transcripts/outcome.ts";
 import { toolCall } from "../transcripts/tool-call.ts";
-import { type Find, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
+import { doneHit, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
+import type { Hit } from "./hit.ts";
 
 /** One command of a line and the separator after it. */
 interface ShellPart {
@@ -117,7 +118,7 @@ interface Run extends SessionDeed {
 }
 
 /** Finds the distinct commands with some words in a row, the most frequent first. */
-export function commandHistory(store: Store, words: string, scope: FindScope): Find[] {
+export function commandHistory(store: Store, words: string, scope: FindScope): Hit[] {
   const phrase = phraseOf(words);
   if (phrase === undefined) return [];
   const runs = matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(({ deed, session }): Run[] => {
@@ -128,24 +129,24 @@ export function commandHistory(store: Store, words: string, scope: FindScope): F
   // the newest run is the first of its group, and groups as frequent keep that order
   return [...Map.groupBy(runs, ({ command }) => command).values()]
     .sort((a, b) => b.length - a.length)
-    .map((group) => findOf(group as [Run, ...Run[]], scope));
+    .map((group) => hitOf(group as [Run, ...Run[]], scope));
 }
 
-function findOf([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Find {
+function hitOf([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Hit {
   const { command, deed, session } = last;
   const { line, resultLine, at, outcome, result } = deed;
   const said = clean(result).replace(/\s+/g, " ").trim();
   const text = outcome === "failed" ? said.slice(0, RESULT_CHARS) : "";
-  return {
+  return doneHit({
     session,
-    timestamp: at,
+    at,
     summary: `${earlier.length + 1}x${outcome === "unknown" ? "" : `, last ${outcome}`}`,
     rows: [{ line, who: "tool", tool: clean(command).slice(0, COMMAND_CHARS), text }],
-    firstLine: line,
-    lastLine: resultLine ?? line,
+    from: line,
+    to: resultLine ?? line,
     also: earlier.flatMap((run) => (run.session === session ? [[run.deed.line, run.deed.line]] : [])),
     elsewhere: [...new Set([last, ...earlier].map((run) => run.session.id))],
-  };
+  });
 }
 
 /** Returns whether a call only looks, by its row's head. */

@@ -10,7 +10,7 @@ import { commandKey, isLooking } from "./commands.ts";
 import { changeAround, type Ending, findEnding, rankSteps, stepsBetween } from "./endings.ts";
 import {
   deedRow,
-  type Find,
+  doneHit,
   type FindScope,
   matchDeeds,
   matchMessages,
@@ -18,7 +18,8 @@ import {
   type RowStyle,
   type SessionDeed,
 } from "./finds.ts";
-import type { Row } from "./rows.ts";
+import type { Hit } from "./hit.ts";
+import type { ShownRow } from "./rows.ts";
 
 const ALIKE_MAX = 300;
 /** The most lines of the given error that are looked for. */
@@ -45,7 +46,7 @@ interface Occurrence extends SessionDeed {
 }
 
 /** Finds where an error occurred: what holds its rarest words first, then what came to an end, then the newest. */
-export function errorHistory(store: Store, error: string, scope: FindScope): Find[] {
+export function errorHistory(store: Store, error: string, scope: FindScope): Hit[] {
   const lines = errorLines(error, { max: LINES_MAX, maxChars: Number.POSITIVE_INFINITY, orAll: true });
   for (const search of [
     () => lines.flatMap((line) => occurrencesOf(store, line, scope)),
@@ -53,7 +54,7 @@ export function errorHistory(store: Store, error: string, scope: FindScope): Fin
     () => lines.flatMap((line) => occurrencesOf(store, line, scope, ALIKE_MAX)),
   ]) {
     const occurrences = search();
-    if (occurrences.length > 0) return findsOf(store, occurrences, { scope, error });
+    if (occurrences.length > 0) return hitsOf(store, occurrences, { scope, error });
   }
   return [];
 }
@@ -140,12 +141,12 @@ function lineLike(text: string, error: string): string | undefined {
   return best?.line;
 }
 
-/** Makes one find for each session and command. */
-function findsOf(
+/** Makes one hit for each session and command. */
+function hitsOf(
   store: Store,
   occurrences: readonly Occurrence[],
   { scope, error }: { scope: FindScope; error: string },
-): Find[] {
+): Hit[] {
   const rarity = rarityIn(occurrences, error);
   return [...Map.groupBy(occurrences, ({ deed }) => `${deed.session} ${keyOf(deed)}`).values()]
     .map((group) => {
@@ -154,15 +155,10 @@ function findsOf(
         (same) => same[0] ?? [],
       );
       own.sort((a, b) => a.deed.line - b.deed.line);
-      return { ...findOf(store, own, { scope, error }), rare: Math.max(...own.map(rarity)) };
+      return { ...hitOf(store, own, { scope, error }), rare: Math.max(...own.map(rarity)) };
     })
-    .sort(
-      (a, b) =>
-        b.rare - a.rare ||
-        Number(b.hasEnd) - Number(a.hasEnd) ||
-        (a.find.timestamp < b.find.timestamp ? 1 : -1),
-    )
-    .map(({ find }) => find);
+    .sort((a, b) => b.rare - a.rare || Number(b.hasEnd) - Number(a.hasEnd) || (a.hit.at < b.hit.at ? 1 : -1))
+    .map(({ hit }) => hit);
 }
 
 /** Returns how rare the words of an error are that an occurrence holds, in steps that a common word does not make. */
@@ -186,11 +182,11 @@ function keyOf({ kind, tool, target, input, id }: Stored<Done>): string {
   return kind === "command" ? commandKey(input || target) : `${tool} ${target}`;
 }
 
-function findOf(
+function hitOf(
   store: Store,
   own: readonly Occurrence[],
   { scope: { clean }, error }: { scope: FindScope; error: string },
-): { find: Find; hasEnd: boolean } {
+): { hit: Hit; hasEnd: boolean } {
   const last = own.at(-1) as Occurrence;
   const { session } = last;
   const later = readDone(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
@@ -199,7 +195,7 @@ function findOf(
   const ranked = end && rankSteps(last.deed, end.steps, error, later).slice(0, STEPS_MAX);
   const shown = ranked?.map(({ deed }) => deed).sort((a, b) => a.line - b.line) ?? next;
   const style = { cwd: session.cwd, clean };
-  const rows: Row[] = [
+  const rows: ShownRow[] = [
     errorRow(last, style),
     ...shown.map((deed) => deedRow(deed, { ...style, text: isChange(deed) ? changeShown(deed, error) : "" })),
     ...(end ? [deedRow(end.run, { ...style, text: end.run.result.slice(-ENDING_CHARS) })] : []),
@@ -213,16 +209,16 @@ function findOf(
   const comments = new Set([...(end ? [] : said.slice(0, SAID_MAX)), ...(outcome ? [outcome] : [])]);
   const count = own.length > 1 ? `${own.length}x, ` : "";
   const after = shown.length > 0 ? "what was done next; no later run proves it" : "nothing done next";
-  const find: Find = {
+  const hit = doneHit({
     session,
-    timestamp: last.deed.at,
+    at: last.deed.at,
     summary: `${count}${end ? `gone after ${counted(end.steps.length, "step")}` : after}`,
     rows: [...rows, ...comments].sort((a, b) => a.line - b.line),
-    firstLine: last.deed.line,
-    lastLine: Math.max(lastLine, outcome?.line ?? 0),
+    from: last.deed.line,
+    to: Math.max(lastLine, outcome?.line ?? 0),
     also: own.filter((each) => each !== last).map(({ deed: { line } }) => [line, line]),
-  };
-  return { find, hasEnd: end !== undefined };
+  });
+  return { hit, hasEnd: end !== undefined };
 }
 
 /** Returns how a failure ended, as far as its output tells. */
@@ -234,7 +230,7 @@ function endOf(last: Occurrence, later: readonly Stored<Done>[]): Ending | undef
   });
 }
 
-function errorRow({ deed, line }: Occurrence, style: RowStyle): Row {
+function errorRow({ deed, line }: Occurrence, style: RowStyle): ShownRow {
   const text = line.trim().slice(0, LINE_CHARS);
   if (deed.id >= 0) return deedRow(deed, { ...style, text });
   return { line: deed.line, who: deed.target === "user" ? "user" : "assistant", text: style.clean(text) };

@@ -8,7 +8,7 @@ import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import { shellParts, shellWords } from "./commands.ts";
 import {
   deedRow,
-  type Find,
+  doneHit,
   type FindScope,
   matchDeeds,
   matchMessages,
@@ -16,7 +16,8 @@ import {
   phraseOf,
   type SessionDeed,
 } from "./finds.ts";
-import type { Row } from "./rows.ts";
+import type { Hit } from "./hit.ts";
+import type { ShownRow } from "./rows.ts";
 import { WINDOWS_PATH } from "./search-filters.ts";
 
 const NAMES_MAX = 8;
@@ -32,13 +33,13 @@ export interface Touched extends SessionDeed {
 }
 
 /** Finds the sessions that had to do with a file, newest first. */
-export function fileHistory(store: Store, path: string, scope: FindScope): Find[] {
+export function fileHistory(store: Store, path: string, scope: FindScope): Hit[] {
   const { names, touched } = touchesOf(store, path, scope);
   const bySession = [...Map.groupBy(touched, ({ session }) => session.number).values()];
-  const finds = bySession.map((own) => findOf(store, unique(own), scope));
-  const known = new Set(finds.map(({ session }) => session.id));
-  finds.push(...discussions(store, names, scope).filter(({ session }) => !known.has(session.id)));
-  return finds.sort((a, b) => (a.timestamp < b.timestamp ? 1 : -1));
+  const hits = bySession.map((own) => hitOf(store, unique(own), scope));
+  const known = new Set(hits.map(({ session }) => session.id));
+  hits.push(...discussions(store, names, scope).filter(({ session }) => !known.has(session.id)));
+  return hits.sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
 /** Returns a file's names, and what was done to it under each of them. */
@@ -140,7 +141,7 @@ function unique(touched: readonly Touched[]): Touched[] {
   return [...byId.values()].sort((a, b) => a.deed.line - b.deed.line);
 }
 
-function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Find {
+function hitOf(store: Store, touched: readonly Touched[], scope: FindScope): Hit {
   const counts = (["edited", "read", "ran"] as const).flatMap((how) => {
     const count = touched.filter((each) => each.how === how).length;
     return count === 0 ? [] : [`${how === "ran" ? "in commands" : how} ${count}x`];
@@ -150,19 +151,19 @@ function findOf(store: Store, touched: readonly Touched[], scope: FindScope): Fi
     (_, i, all) => i < 1 || i > all.length - ROWS_MAX,
   );
   const [first, last] = [shown[0] as Touched, shown.at(-1) as Touched];
-  return {
+  return doneHit({
     session: first.session,
-    timestamp: (touched.at(-1) as Touched).deed.at,
+    at: (touched.at(-1) as Touched).deed.at,
     summary: counts.join(", "),
     rows: withoutRepeats(shown.flatMap((each) => rowsOf(store, each, scope))),
-    firstLine: first.deed.line,
-    lastLine: last.deed.line,
+    from: first.deed.line,
+    to: last.deed.line,
     also: spans(touched.filter((each) => !shown.includes(each)).map(({ deed }) => deed.line)),
-  };
+  });
 }
 
 /** Returns a deed's row, and before it the last message, which mostly gives the reason. */
-function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): Row[] {
+function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): ShownRow[] {
   const before = { from: deed.line - REASON_LINES, to: deed.line - 1 };
   const reason = messagesWithin(store, session.number, before).at(-1);
   const text = isChange(deed) ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
@@ -170,7 +171,7 @@ function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindSco
   return reason ? [{ ...reason, text: clean(reason.text) }, row] : [row];
 }
 
-function withoutRepeats(rows: readonly Row[]): Row[] {
+function withoutRepeats(rows: readonly ShownRow[]): ShownRow[] {
   return rows.filter(
     ({ line, who }, i) =>
       who === "tool" || rows.findIndex((row) => row.line === line && row.who === who) === i,
@@ -189,7 +190,7 @@ function spans(lines: readonly number[]): [number, number][] {
 }
 
 /** Finds the sessions in which the file was spoken of. */
-function discussions(store: Store, names: readonly string[], scope: FindScope): Find[] {
+function discussions(store: Store, names: readonly string[], scope: FindScope): Hit[] {
   const said = names.flatMap((name) => {
     const base = baseName(name);
     const phrase = phraseOf(base);
@@ -199,19 +200,19 @@ function discussions(store: Store, names: readonly string[], scope: FindScope): 
   return [...Map.groupBy(said, ({ session }) => session.number).values()].map((places) => {
     places.sort((a, b) => a.message.line - b.message.line);
     const [{ session, message, base }] = places as [(typeof said)[number]];
-    return {
+    return doneHit({
       session,
-      timestamp:
+      at:
         places
           .map(({ timestamp }) => timestamp)
           .sort()
           .at(-1) ?? "",
       summary: "discussed",
       rows: [{ ...message, text: around(scope.clean(message.text), base) }],
-      firstLine: message.line,
-      lastLine: message.line,
+      from: message.line,
+      to: message.line,
       also: spans(places.slice(1).map((place) => place.message.line)),
-    };
+    });
   });
 }
 

@@ -1,26 +1,22 @@
-/** A find: a place in a session where something was done, described in a few words, with the rows that show it. */
+/** Reads what was done in sessions, and makes hits of it: places described in a few words, with the rows that show them. */
 
 import { truncate } from "../base/text.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import type { Done, Said } from "../transcripts/session.ts";
-import { type Clean, cutMiddle, type Row, relativeTo, type Speaker } from "./rows.ts";
+import type { Hit } from "./hit.ts";
+import { type Clean, cutMiddle, relativeTo, type ShownRow, type Speaker } from "./rows.ts";
 
-export interface Find {
-  session: SessionRow;
-  timestamp: string;
-  /** The summary of the find: `edited 5x, read 2x`, `gone after 2 steps`. */
-  summary: string;
-  rows: Row[];
-  firstLine: number;
-  lastLine: number;
-  /** Other places of the session. */
-  also: [from: number, to: number][];
-  /** Ids of other sessions where it was the same. */
-  elsewhere?: string[];
-  /** True if it is not certain that it is what was asked for. */
-  isPossible?: boolean;
+/** The score of what may be what was asked for, and is not certain to be: below that of a strong hit. */
+const POSSIBLE = 0.4;
+
+/** Makes the hit of what was done in a session, which is what was asked for, or may be. */
+export function doneHit(
+  hit: Pick<Hit, "session" | "at" | "rows" | "from" | "to" | "also" | "elsewhere"> & { summary: string },
+  { isPossible = false } = {},
+): Hit {
+  return { ...hit, score: isPossible ? POSSIBLE : 1, isOpen: true, without: [], copies: [] };
 }
 
 /** The sessions to look at. */
@@ -78,7 +74,7 @@ export function matchMessages(
   match: string,
   scope: FindScope,
   isWanted: (text: string) => boolean,
-): { message: Row; timestamp: string; session: SessionRow }[] {
+): { message: ShownRow; timestamp: string; session: SessionRow }[] {
   const chunks = store.db
     .prepare(
       `SELECT c.id, c.session, c.timestamp FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
@@ -133,7 +129,7 @@ export interface RowStyle {
 export function deedRow(
   { line, kind, tool, target, input, outcome }: Done,
   { text, cwd, clean }: RowStyle & { text: string },
-): Row {
+): ShownRow {
   // of a command of several lines the first mostly says nothing: `git commit -m "$(cat <<'EOF'`
   const isLong = kind === "command" && input.startsWith(target);
   const called = isLong
@@ -148,7 +144,7 @@ export function messagesWithin(
   store: Store,
   session: number,
   { from, to }: { from: number; to: number },
-): Row[] {
+): ShownRow[] {
   const ids = store.db
     .prepare(
       `SELECT id FROM chunks WHERE session = ? AND first_line <= ? AND last_line >= ? ORDER BY chunk_index`,
@@ -160,8 +156,8 @@ export function messagesWithin(
 }
 
 /** Reads the messages of chunks, or their pieces, each on one line. */
-function saidIn(store: Store, ids: readonly number[]): Map<number, Row[]> {
-  const onOneLine = ({ line, who, text }: Said): Row => ({
+function saidIn(store: Store, ids: readonly number[]): Map<number, ShownRow[]> {
+  const onOneLine = ({ line, who, text }: Said): ShownRow => ({
     line,
     who: who as Speaker,
     text: text.replace(/\s+/g, " ").trim(),

@@ -1,16 +1,7 @@
-/** Finds what was done about a file, an error or a command, or at a time, as lines to print and as JSON. */
+/** Finds what was done about a file, an error or a command, or at a time, as lines to print. */
 
-import {
-  countPoints,
-  cutLine,
-  joinFacts,
-  type Line,
-  linesWithin,
-  type Part,
-  plainText,
-} from "../base/output.ts";
-import { counted, folderName, truncate } from "../base/text.ts";
-import type { Participants } from "../config/config.ts";
+import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
+import { counted } from "../base/text.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
 import { readDone } from "../index/stored-rows.ts";
 import { gist, replyOf } from "../language/speech.ts";
@@ -25,94 +16,61 @@ import { commandHistory } from "./commands.ts";
 import { commandOrTarget } from "./endings.ts";
 import { errorHistory } from "./error-history.ts";
 import { fileHistory } from "./file-history.ts";
-import { deedRow, type Find, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
+import { deedRow, doneHit, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
+import type { Hit } from "./hit.ts";
 import {
   alsoLines,
   type Block,
   fit,
+  headOf,
   LIMIT_MAX,
   linesOf,
-  rangeOf,
+  type PrintOptions,
+  placeOf,
   result,
   row,
-  rowParts,
-  sessionFields,
   timePart,
 } from "./print.ts";
-import { type Clean, markRewound, type Row, withHolding } from "./rows.ts";
+import { markRewound, rowParts, type ShownRow, withHolding } from "./rows.ts";
 
-interface FindStyle {
-  /** Code points of all output, its line ends included. */
-  maxChars: number;
-  /** IANA name. @default the system's */
-  timezone?: string | undefined;
-  /** Returns the current name of a session. */
-  nameOf: (session: Find["session"]) => string | undefined;
-  /** Returns the shortest unique start of a session's id. */
-  shortId: (session: Find["session"]) => string;
-  clean: Clean;
-  /** What the two who talk are called. @default User and Assistant */
-  participants?: Participants | undefined;
+interface DoneOptions extends PrintOptions {
   /** How many there are with those that are not printed. @default as many as are printed */
   total?: number | undefined;
-  /** True if each find is one line. @default {false} */
+  /** True if each is one line. @default {false} */
   isBrief?: boolean | undefined;
 }
 
-const NAME_MAX = 44;
-const PROJECT_MAX = 24;
 const ROW_CHARS = 300;
 const LINE_CHARS = 160;
 const CHARS_STEP = 500; // a round number to type
 
-/** Prints finds with their rows, as far as these fit. */
-export function printFinds(finds: readonly Find[], style: FindStyle): Line[] {
-  const blocks = finds.map((find, i): Block => {
-    const head = cutLine(result(i, headFacts(find, style)), LINE_CHARS);
-    if (style.isBrief) return { head, rows: [], rest: [] };
-    const rows = find.rows.map((line) =>
-      cutLine(row("   ", ...rowParts(line, style.participants)), ROW_CHARS),
+/** Prints what was done with its rows, as far as these fit. */
+export function printDone(hits: readonly Hit[], options: DoneOptions): Line[] {
+  const blocks = hits.map((hit, i): Block => {
+    const head = cutLine(headOf(hits, i, options), LINE_CHARS);
+    if (options.isBrief) return { head, rows: [], rest: [] };
+    const rows = hit.rows.map((line) =>
+      cutLine(row("   ", ...rowParts(line, options.participants)), ROW_CHARS),
     );
-    return { head, rows, rest: alsoLines(find.also) };
+    return { head, rows, rest: alsoLines(hit.also) };
   });
-  return fitFinds(blocks, style);
+  return fitDone(blocks, options);
 }
 
 /** Prints one line for each distinct command, with where it ran last. */
-export function printCommands(finds: readonly Find[], style: FindStyle): Line[] {
-  const blocks = finds.map((find, i): Block => {
-    const [run] = find.rows;
-    const place: Part = ["name", placeOf(find, style)];
-    const facts = joinFacts([run?.tool, find.summary, timePart(find.timestamp, style.timezone), place]);
+export function printCommands(hits: readonly Hit[], options: DoneOptions): Line[] {
+  const blocks = hits.map((hit, i): Block => {
+    const [run] = hit.rows;
+    const place: Part = ["name", placeOf(hit, options)];
+    const facts = joinFacts([run?.tool, hit.summary, timePart(hit.at, options.timezone), place]);
     const said: Part[] = run?.text ? [": ", ["said", run.text]] : [];
     return { head: cutLine(result(i, [...facts, ...said]), LINE_CHARS), rows: [], rest: [] };
   });
-  return fitFinds(blocks, style);
+  return fitDone(blocks, options);
 }
 
-function headFacts(find: Find, style: FindStyle): Part[] {
-  const { session, timestamp, summary } = find;
-  const name = style.nameOf(session);
-  const project = projectOf(session);
-  return joinFacts([
-    ["name", placeOf(find, style)],
-    name && truncate(style.clean(name).replace(/\s+/g, " "), NAME_MAX),
-    project && truncate(style.clean(project), PROJECT_MAX),
-    timePart(timestamp, style.timezone),
-    summary,
-  ]);
-}
-
-function projectOf({ project, cwd }: Find["session"]): string | undefined {
-  return folderName(project ?? cwd ?? "") || undefined;
-}
-
-function placeOf({ session, firstLine, lastLine }: Find, { shortId }: FindStyle): string {
-  return `${shortId(session)}:${rangeOf(firstLine, lastLine)}`;
-}
-
-/** Fits finds into their code points; a last line counts what is left out, and names the flags that show it. */
-function fitFinds(blocks: Block[], { maxChars, total = blocks.length }: FindStyle): Line[] {
+/** Fits hits into their code points; a last line counts what is left out, and names the flags that show it. */
+function fitDone(blocks: Block[], { maxChars, total = blocks.length }: DoneOptions): Line[] {
   const count = linesOf(blocks).length;
   const more = total - blocks.length;
   const most = Math.max(blocks.length, Math.min(total, LIMIT_MAX));
@@ -123,44 +81,19 @@ function fitFinds(blocks: Block[], { maxChars, total = blocks.length }: FindStyl
   const isOver = whole > maxChars;
   const needed = Math.ceil((whole * most) / blocks.length / CHARS_STEP) * CHARS_STEP;
   const flags = isOver ? `${limit} --max-chars ${needed}` : limit;
-  const finds = blocks.length;
+  const hits = blocks.length;
   const lines = fit(blocks, maxChars - countPoints(note(leftOut(more, isOver ? count : 0), flags)));
   return linesWithin(lines, maxChars, (cut) => {
     const kept = lines.length - cut;
     const shown = lines.slice(0, kept).filter(({ kind }) => kind === "result").length;
-    return note(leftOut(more + finds - shown, count - kept), flags);
+    return note(leftOut(more + hits - shown, count - kept), flags);
   });
 }
 
-/** Says what is left out: finds, or where all are there, rows of them. */
-function leftOut(finds: number, rows: number): string {
-  if (finds > 0) return `${finds} more`;
+/** Says what is left out: hits, or where all are there, rows of them. */
+function leftOut(hits: number, rows: number): string {
+  if (hits > 0) return `${hits} more`;
   return rows > 0 ? `${counted(rows, "more row")}` : "";
-}
-
-/** Converts a find to one of the results of `--json`. */
-export function findJson(find: Find, { clean, nameOf }: Pick<FindStyle, "clean" | "nameOf">) {
-  const { session, timestamp, summary, rows, also, firstLine, lastLine } = find;
-  return {
-    ...sessionFields(session, { name: nameOf(session), clean }),
-    timestamp,
-    topics: [],
-    speakers: [...new Set(rows.flatMap(({ who }) => (who === "tool" ? [] : [who])))],
-    has_decision: false,
-    has_action: false,
-    relevance_score: find.isPossible ? 0.4 : 1,
-    strength: find.isPossible ? ("weak" as const) : ("strong" as const),
-    summary: clean(summary),
-    lines: rows,
-    also,
-    content: rows.map((row) => plainText({ kind: "row", parts: rowParts(row) })).join("\n"),
-    context: clean(summary),
-    before: [],
-    after: [],
-    also_in: [],
-    first_line: firstLine,
-    last_line: lastLine,
-  };
 }
 
 /** The deeds to look for. */
@@ -171,7 +104,7 @@ interface Asked {
 }
 
 /** Finds what was done: of the first thing asked for, in the sessions that have the others too. */
-export function findHistory(store: Store, { file, error, command }: Asked, scope: FindScope): Find[] {
+export function findHistory(store: Store, { file, error, command }: Asked, scope: FindScope): Hit[] {
   const searches = [
     ...(error === undefined ? [] : [(within: FindScope) => errorHistory(store, error, within)]),
     ...(file === undefined ? [] : [(within: FindScope) => fileHistory(store, file, within)]),
@@ -180,18 +113,16 @@ export function findHistory(store: Store, { file, error, command }: Asked, scope
   const [first, ...others] = searches;
   let within = scope;
   for (const search of others) within = { ...within, among: sessionsOf(search(within)) };
-  const finds = first?.(within) ?? [];
-  return finds.map((find) => {
-    markRewound(find.rows, store, find.session.number);
-    const { session } = find;
-    const rows = withHolding(find.rows, { store, session }, within);
-    return { ...find, rows: withAftermath(rows, { ...within, store, session }) };
+  return (first?.(within) ?? []).map((hit) => {
+    const place = { store, session: hit.session };
+    const rows = withHolding(markRewound(hit.rows, store, hit.session.number), place, within);
+    return { ...hit, rows: withAftermath(rows, { ...within, ...place }) };
   });
 }
 
-/** Returns the ids of the sessions of finds. */
-export function sessionsOf(finds: readonly Find[]): string[] {
-  return [...new Set(finds.flatMap(({ session, elsewhere = [] }) => [session.id, ...elsewhere]))];
+/** Returns the ids of the sessions of hits. */
+export function sessionsOf(hits: readonly Hit[]): string[] {
+  return [...new Set(hits.flatMap(({ session, elsewhere = [] }) => [session.id, ...elsewhere]))];
 }
 
 /** Converts a filter to a scope: its times, and the sessions with any chunk that passes it. */
@@ -215,7 +146,7 @@ const WORK_LINES = 400;
 const SAID_CHARS = 240;
 
 /** Finds the sessions that pass a filter with a time, the latest first. */
-export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope): Find[] {
+export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope): Hit[] {
   const { sql, values } = filterSelect(filter);
   const columns = SESSION_COLUMNS.split(", ").map((column) => `s.${column}`);
   const rows = store.db
@@ -236,21 +167,21 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
     const last = messages.findLast(({ who }) => who === "assistant")?.line;
     // of a long message its beginning, which says what came of the work
     const closing = messages.find(({ line, who }) => who === "assistant" && line === last);
-    const shown: (Row | undefined)[] = [
+    const shown: (ShownRow | undefined)[] = [
       asked ?? messages[0],
       done && doneRow(done, { cwd: session.cwd, clean: scope.clean }),
       closing && { ...closing, text: gist(closing.text, SAID_CHARS) },
     ];
     const known = shown.filter((one) => one !== undefined).sort((a, b) => a.line - b.line);
-    return {
+    return doneHit({
       session,
-      timestamp: String(row.at),
+      at: String(row.at),
       summary: summaryOf(messages.length, deeds),
       rows: known.map((one) => ({ ...one, text: scope.clean(one.text) })),
-      firstLine: from,
-      lastLine: to,
+      from,
+      to,
       also: [],
-    };
+    });
   });
 }
 
@@ -260,7 +191,7 @@ function commitsIn(deed: Done): string[] {
 }
 
 /** Returns commits with their subjects, or an edit. */
-function doneRow(deed: Done, style: RowStyle): Row {
+function doneRow(deed: Done, style: RowStyle): ShownRow {
   if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
   return deedRow({ ...deed, target: "git commit" }, { ...style, text: commitsIn(deed).join("; ") });
 }

@@ -1,61 +1,47 @@
-/** Finds the hits of a search: passages with the rows that answer, how strong each is, and where else they are spoken of. */
+/**
+ * Finds the hits of a question: ranks chunks, judges the passages that they form, chooses rows of the best ones, and makes the
+ * hits of them.
+ */
 
 import { countPoints } from "../base/output.ts";
-import type { Participants } from "../config/config.ts";
 import { subjectLine } from "../index/chunk-text.ts";
-import type { SessionRow } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
 import { wordsOf } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
-import { type Store, sharedBy } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
+import type { LineSpan } from "../transcripts/session.ts";
 import { withAftermath } from "./aftermath.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
-import { byBestSentence, type Choice, chooseRows, readChoice } from "./choose.ts";
-import { uniquePrefix } from "./corpus.ts";
+import { byBestSentence, type Choice, type Chosen, chooseRows, readChoice } from "./choose.ts";
+import { type Explanation, type Hit, type HitStyle, isStrong, type PassageFacts, STRONG } from "./hit.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
   chunksAround,
   exchangeRows,
   isWithin,
+  type Judged,
   judge,
   type Passage,
   rowsOf,
-  STRONG,
   toPassages,
 } from "./passages.ts";
-import {
-  type Explanation,
-  type FoundHit,
-  footLines,
-  type Hit,
-  headOf,
-  mergeRanges,
-  nowhereLines,
-  sessionFields,
-  wholeRow,
-} from "./print.ts";
+import { footLines, headOf, mergeRanges, nowhereLines, wholeRow } from "./print.ts";
 import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
 import {
-  type Clean,
   exchangesAround,
   joinChunks,
   oncePerRow,
   type PassageRow,
-  type Row,
+  type ShownRow,
   withHolding,
 } from "./rows.ts";
 
 export interface HitOptions extends RetrievalOptions {
   /** What meaning finds, where vectors were asked. */
   meaning?: Meaning | undefined;
-  /** Redacts what was stored under older rules. */
-  clean: Clean;
-  /** Returns the current name of a session. */
-  nameOf: (session: SessionRow) => string | undefined;
-  /** Returns the machine whose transcript of the session is synced to this one. @default none */
-  machineOf?: ((session: SessionRow) => string | undefined) | undefined;
+  style: HitStyle;
   /** Code points that the rows of all hits may take together with their heads. */
   maxChars: number;
   /** True if each hit is shown on one line. @default {false} */
@@ -64,8 +50,6 @@ export interface HitOptions extends RetrievalOptions {
   isWhole?: boolean | undefined;
   /** The directory of who asks: what came after the rows about its files is said. @default nothing is */
   cwd?: string | undefined;
-  /** What the two who talk are called: their names are never missing words. */
-  participants?: Participants | undefined;
   /** Exchanges wanted before and after. */
   around: number;
   explain: boolean;
@@ -74,9 +58,39 @@ export interface HitOptions extends RetrievalOptions {
 /** What a search finds. */
 interface Found {
   /** Strong ones first, best first. */
-  hits: FoundHit[];
+  hits: Hit[];
   /** Words of the question that no session holds, those of most phrasings first. */
   nowhere: string[];
+}
+
+/** The words of a question by what they say of a hit that lacks them. */
+interface AskedWords {
+  /** In no session. */
+  nowhere: Term[];
+  /** Of these, the ones that most phrasings have. */
+  missing: Term[];
+  /** In few sessions, and in most phrasings. */
+  rare: Term[];
+}
+
+/** A passage that is shown, with the rows to choose from. */
+interface Candidate extends Judged {
+  choice: Choice;
+}
+
+/** A candidate in its place among those that are shown. */
+interface Draft extends Candidate {
+  /** What is known of the hit before its rows are. */
+  facts: Omit<Hit, "rows" | "isOpen">;
+  /** True if none of those before it is of its session. */
+  isFirst: boolean;
+  isOpen: boolean;
+}
+
+/** A draft with its rows. */
+interface Filled extends Draft {
+  rows: ShownRow[];
+  parts: Chosen["parts"];
 }
 
 /** Rare words named that a hit does not hold. */
@@ -89,62 +103,124 @@ const RANKS_SHOWN = 100;
 /** Finds what answers a question, given in one or several phrasings. */
 export function findHits(stores: readonly Store[], texts: readonly string[], options: HitOptions): Found {
   const found = retrieve(stores, texts, options);
-  const passages = toPassages(found.chunks);
-  const questions = found.phrasings.map(({ question }) => question);
+  const words = sortWords(found, options);
+  const judged = judgeAll(found, words, options);
+  const [shown, others] = splitAt(inOrder(judged, options), options.limit);
+  const candidates = bestSentencesFirst(withChoices(shown, found, options), judged);
+  const drafts = draftHits(candidates, { found, words, others, options });
+  const nowhere = words.nowhere.map(wordOf);
+  const maxChars = options.maxChars - countPoints(nowhereLines(nowhere));
+  const filled = fill(drafts, { ...options, maxChars });
+  return { hits: filled.map((one) => toHit(one, found)), nowhere };
+}
+
+function splitAt<T>(all: readonly T[], at: number): [T[], T[]] {
+  return [all.slice(0, at), all.slice(at)];
+}
+
+/** Sorts the words of a question. Names of those who talk and times are no words. */
+function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedWords {
+  const questions = phrasings.map(({ question }) => question);
   const terms = wholeTerms(questions).filter((term) => !isName(term, options) && !isTime(term, options));
-  const nowhere = terms.filter(found.asked.isNowhere);
+  const nowhere = terms.filter(asked.isNowhere);
   const kept = terms.filter((term) => isKept(term, questions));
-  const missing = kept.filter((term) => nowhere.includes(term));
-  const rare = kept.filter((term) => found.asked.isRare(term));
-  const measured = passages.slice(0, Math.max(MEASURED, options.limit));
-  // of one phrasing every word is kept, which says little
+  return {
+    nowhere,
+    missing: kept.filter((term) => nowhere.includes(term)),
+    rare: kept.filter((term) => asked.isRare(term)),
+  };
+}
+
+/** Judges the passages that ranked chunks form, best ranked first. */
+function judgeAll(found: Retrieved, { rare, missing }: AskedWords, options: HitOptions): Judged[] {
+  const passages = toPassages(found.chunks);
+  const [measured, others] = splitAt(passages, Math.max(MEASURED, options.limit));
   const judged = judge(measured, found, {
-    rare: questions.length > 1 ? rare : missing,
+    // of one phrasing every word is kept, which says little
+    rare: found.phrasings.length > 1 ? rare : missing,
     isName: (term) => isName(term, options),
   });
-  const strengths = new Map(judged.map((one) => [one.passage, one]));
-  const near = toPassages(options.meaning?.outliers ?? []);
-  const isNear = (passage: Passage) => near.some(({ best }) => isWithin(best.row, passage));
+  const near = options.meaning?.outliers ?? [];
   // an exchange at a requested time is an answer even with few words in common
-  const isAtTime = (passage: Passage) => passage.found.some(({ isTimely }) => isTimely);
-  const strengthOf = (passage: Passage) =>
-    Math.max(strengths.get(passage)?.score ?? 0, isNear(passage) || isAtTime(passage) ? STRONG : 0);
-  const strong = passages.filter((passage) => strengthOf(passage) >= STRONG);
-  const weak = passages.filter((passage) => strengthOf(passage) < STRONG);
-  const ordered = [...withNear(strong, near, options.limit), ...weak];
-  const others = ordered.slice(options.limit);
-  const choices = choicesOf(ordered.slice(0, options.limit), found, options);
-  // of strong ones the one whose best sentence says most comes first
-  const places = choices.map((_, rank) => rank);
-  places.splice(0, strong.length, ...byBestSentence(choices.slice(0, strong.length)));
-  const named = new Set<string>();
-  const showing = places.map((place, i) => {
-    const [passage, choice] = [ordered[place] as Passage, choices[place] as Choice];
-    const { sessionId } = passage.first;
-    const isFirst = !named.has(sessionId);
-    named.add(sessionId);
-    const also = isFirst ? otherPlaces(sessionId, others) : [];
-    const score = strengthOf(passage);
-    const held = strengths.get(passage)?.held;
-    const lacks = (term: Term) => held && !held.has(term.stem) && !nowhere.includes(term);
-    const without = rare.filter(lacks).slice(0, WITHOUT_MAX).map(wordOf);
-    const isBest = i === 0 && missing.length === 0 && without.length === 0;
-    const isOpen = !options.isBrief && (score >= STRONG || isBest);
-    const one = { ...toFoundHit(passage, { found, options, score, also }), without, isOpen };
-    return { passage, choice, isFirst, one };
-  });
-  const words = nowhere.map(wordOf);
-  const maxChars = options.maxChars - countPoints(nowhereLines(words));
-  return { hits: fillRows(showing, { ...options, maxChars }), nowhere: words };
+  const isSure = (passage: Passage) =>
+    near.some(({ row }) => isWithin(row, passage)) || passage.found.some(({ isTimely }) => isTimely);
+  return [...judged, ...others.map(unmeasured)].map((one) =>
+    isSure(one.passage) ? { ...one, score: Math.max(one.score, STRONG) } : one,
+  );
+}
+
+function unmeasured(passage: Passage): Judged {
+  return { passage, score: 0, held: undefined, together: [] };
+}
+
+/** Returns passages in the order in which they are shown: strong ones, those only near by meaning, weak ones. */
+function inOrder(judged: readonly Judged[], { meaning, limit }: HitOptions): Judged[] {
+  const strong = judged.filter(isStrong);
+  const near = toPassages(meaning?.outliers ?? [])
+    .filter(({ best }) => !strong.some(({ passage }) => isWithin(best.row, passage)))
+    .map((passage) => ({ ...unmeasured(passage), score: STRONG }));
+  return [...withNear(strong, near, limit), ...judged.filter((one) => !isStrong(one))];
+}
+
+/** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */
+function withNear(strong: readonly Judged[], near: readonly Judged[], limit: number): Judged[] {
+  const [first, ...rest] = near;
+  if (!first) return [...strong];
+  const at = Math.min(strong.length, limit - 1);
+  return [...strong.slice(0, at), first, ...strong.slice(at), ...rest];
 }
 
 /** Reads the rows of passages that may be shown. */
-function choicesOf(passages: readonly Passage[], found: Retrieved, options: HitOptions): Choice[] {
+function withChoices(
+  shown: readonly Judged[],
+  found: Retrieved,
+  { style: { clean }, filter }: HitOptions,
+): Candidate[] {
   const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
   const worths = worthsOf(found);
-  return passages.map((passage) =>
-    readChoice(rowsOf(passage, { ...options, deeds }), { worths, measure: found.measure }),
-  );
+  return shown.map((one) => {
+    const rows = rowsOf(one.passage, { clean, filter, deeds });
+    return { ...one, choice: readChoice(rows, { worths, measure: found.measure }) };
+  });
+}
+
+/** Puts first of the strong ones that whose best sentence says most. */
+function bestSentencesFirst(candidates: readonly Candidate[], judged: readonly Judged[]): Candidate[] {
+  const [strong, others] = splitAt(candidates, judged.filter(isStrong).length);
+  return [...byBestSentence(strong), ...others];
+}
+
+function draftHits(
+  candidates: readonly Candidate[],
+  {
+    found,
+    words,
+    others,
+    options,
+  }: { found: Retrieved; words: AskedWords; others: readonly Judged[]; options: HitOptions },
+): Draft[] {
+  const sessions = candidates.map(({ passage }) => passage.first.sessionId);
+  return candidates.map((one, i): Draft => {
+    const { passage, held, score } = one;
+    const isFirst = sessions.indexOf(passage.first.sessionId) === i;
+    const lacks = (term: Term) => held && !held.has(term.stem) && !words.nowhere.includes(term);
+    const without = words.rare.filter(lacks).slice(0, WITHOUT_MAX).map(wordOf);
+    const isBest = i === 0 && words.missing.length === 0 && without.length === 0;
+    const { row, session } = passage.best;
+    const facts: Draft["facts"] = {
+      session,
+      at: row.timestamp,
+      from: passage.first.firstLine,
+      to: passage.last.lastLine,
+      also: isFirst ? otherPlaces(passage, others) : [],
+      score,
+      without,
+      copies: sessionsWithCopy(row.store, session.id, row.timestamp),
+      passage: factsOf(passage, options),
+      ...(options.explain && { explain: explainJudged(one, found, options.meaning) }),
+    };
+    return { ...one, facts, isFirst, isOpen: !options.isBrief && (isStrong(one) || isBest) };
+  });
 }
 
 function wordOf({ words, stem }: Term): string {
@@ -152,7 +228,7 @@ function wordOf({ words, stem }: Term): string {
 }
 
 /** Returns whether a word means who speaks. */
-function isName({ words }: Term, { participants }: HitOptions): boolean {
+function isName({ words }: Term, { style: { participants } }: HitOptions): boolean {
   const names = ["user", "assistant", participants?.user ?? "", participants?.assistant ?? ""];
   return words.some((word) => names.some((name) => wordsOf(name).includes(word)));
 }
@@ -163,72 +239,40 @@ function isTime({ words }: Term, { now, timezone }: HitOptions): boolean {
   return words.some((word) => isNamed(word) || isNamed(`${word} 2026`) || /^\d{1,2}$/.test(word));
 }
 
-/** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */
-function withNear(strong: readonly Passage[], near: readonly Passage[], limit: number): Passage[] {
-  const [first, ...rest] = near.filter(({ best }) => !strong.some((one) => isWithin(best.row, one)));
-  if (!first) return [...strong];
-  const at = Math.min(strong.length, limit - 1);
-  return [...strong.slice(0, at), first, ...strong.slice(at), ...rest];
+/** Returns the places of a passage's session among those that are not shown. */
+function otherPlaces({ first: { sessionId } }: Passage, others: readonly Judged[]): LineSpan[] {
+  const own = others.filter(({ passage }) => passage.first.sessionId === sessionId);
+  return mergeRanges(own.map(({ passage: { first, last } }) => [first.firstLine, last.lastLine] as const));
 }
 
-/** Returns the places of a session among passages that are not shown. */
-function otherPlaces(sessionId: string, others: readonly Passage[]): [number, number][] {
-  const own = others.filter(({ first }) => first.sessionId === sessionId);
-  return mergeRanges(own.map(({ first, last }) => [first.firstLine, last.lastLine] as const));
-}
-
-function toFoundHit(
-  passage: Passage,
-  {
-    found,
-    options,
-    score,
-    also,
-  }: { found: Retrieved; options: HitOptions; score: number; also: [number, number][] },
-): Omit<FoundHit, "without" | "isOpen"> {
-  const { clean, nameOf, around, explain } = options;
-  const { row, session } = passage.best;
+function factsOf(passage: Passage, { style: { clean }, around, timezone }: HitOptions): PassageFacts {
+  const { row } = passage.best;
   const chunks = chunksAround(passage, 0);
   const said = saidIn(chunks);
-  const name = nameOf(session);
-  const from = sharedBy(session);
-  const copies = sessionsWithCopy(row.store, session.id, row.timestamp);
-  const hit: Hit = {
-    ...sessionFields(session, { name, clean }),
-    timestamp: row.timestamp,
+  return {
     topics: [...new Set(chunks.flatMap(({ header }) => header.topics))],
     speakers: [...new Set(chunks.flatMap((chunk) => said(chunk).map(({ who }) => who)))],
-    has_decision: chunks.some(({ hasDecision }) => hasDecision),
-    has_action: chunks.some(({ hasAction }) => hasAction),
-    relevance_score: Math.round(1000 * score) / 1000,
-    strength: score >= STRONG ? "strong" : "weak",
-    lines: [],
-    also,
+    hasDecision: chunks.some(({ hasDecision }) => hasDecision),
+    hasAction: chunks.some(({ hasAction }) => hasAction),
     content: clean(joinChunks(chunks, said)),
-    context: clean(
-      name === undefined
-        ? subjectLine(row.header)
-        : `in a discussion about "${name}": ${subjectLine(row.header)}`,
-    ),
-    ...exchangesAround(row, { count: around, clean, timezone: options.timezone }),
-    also_in: copies.map(({ id }) => id),
-    first_line: passage.first.firstLine,
-    last_line: passage.last.lastLine,
-    ...(explain ? { explain: explainBest(passage.best, found, options.meaning) } : {}),
+    subject: subjectLine(row.header),
+    ...exchangesAround(row, { count: around, clean, timezone }),
   };
-  const names = copies.map((copy) => nameOf(copy) ?? copy.id);
-  // sessions differ only after the names of owner and machine
-  const shortId = uniquePrefix(row.store, session.id, from ? session.id.length - from.id.length : 0);
-  const machine = options.machineOf?.(session);
-  const place = machine === undefined ? shortId : `${shortId}@${machine}`;
-  return { hit, shortId: place, copies: names.map(clean) };
+}
+
+function explainJudged(
+  { passage: { best }, together }: Judged,
+  found: Retrieved,
+  meaning: Meaning | undefined,
+): Explanation {
+  return { ...explainBest(best, found, meaning), together: wordsAsked(together, found), chosen: [] };
 }
 
 function explainBest(
   { row, isTimely }: RankedChunk,
   { rows, phrasings }: Retrieved,
   meaning: Meaning | undefined,
-): Explanation {
+): Pick<Explanation, "ranks" | "nearest" | "coverage" | "timely"> {
   const isIt = (one: Pick<Nearest, "store" | "id">) => one.store === row.store && one.id === row.id;
   const at = rows.findIndex(isIt);
   const rankIn = (scores: Float64Array) => bestFirst(scores).slice(0, RANKS_SHOWN).indexOf(at) + 1 || null;
@@ -242,6 +286,14 @@ function explainBest(
   };
 }
 
+/** Returns the words of the question that have some stems. */
+function wordsAsked(stems: readonly string[], { phrasings }: Retrieved): string[] {
+  const terms = phrasings.flatMap(({ question }) => question.terms);
+  return stems.map((stem) =>
+    wordOf(terms.find((term) => term.stem === stem) ?? { stem, words: [], weight: 1 }),
+  );
+}
+
 /** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */
 const LINE_CHARS = 1000;
 /** Code points of the best hit where none is strong. */
@@ -249,91 +301,77 @@ const WEAK_CHARS = 450;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;
 
-/** A hit with the passage that it shows, and the rows to choose from. */
-interface Showing {
-  one: FoundHit;
-  passage: Passage;
-  choice: Choice;
-  /** True if none of the hits before it is of its session. */
-  isFirst: boolean;
-}
-
-/** Fills hits with their rows; returns those that have any to show. */
-function fillRows(showing: readonly Showing[], options: HitOptions): FoundHit[] {
-  if (options.isWhole) {
-    fillWhole(showing, options);
-    return showing.map(({ one }) => one);
-  }
-  const isCertain = showing.some(({ one }) => one.hit.strength === "strong");
-  const budget = isCertain ? options.maxChars : Math.min(WEAK_CHARS, options.maxChars);
-  const open = showing.filter(({ one }) => one.isOpen);
-  fillLines(open, { options, budget });
-  for (const each of showing) {
-    if (each.isFirst && isBare(each.one)) each.one.isOpen = false;
-    if (!each.one.isOpen) fillLines([each], { options, budget: LINE_CHARS, isOneLine: true });
-  }
-  return foldEmpty(showing.map(({ one }) => one));
+/** Gives drafts their rows. */
+function fill(drafts: readonly Draft[], options: HitOptions): Filled[] {
+  if (options.isWhole) return fillWhole(drafts, options);
+  const budget = drafts.some(isStrong) ? options.maxChars : Math.min(WEAK_CHARS, options.maxChars);
+  const open = fillChosen(
+    drafts.filter(({ isOpen }) => isOpen),
+    { options, budget },
+  );
+  const filled = drafts.flatMap((draft) => {
+    const opened = open.find(({ passage }) => passage === draft.passage);
+    if (opened && !(draft.isFirst && isBare(opened))) return [opened];
+    return fillChosen([{ ...draft, isOpen: false }], { options, budget: LINE_CHARS, isOneLine: true });
+  });
+  return foldEmpty(filled);
 }
 
 /** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */
-function foldEmpty(hits: readonly FoundHit[]): FoundHit[] {
-  const kept: FoundHit[] = [];
-  for (const one of hits) {
-    const { session_id, first_line, last_line, also } = one.hit;
-    const first = kept.find(({ hit }) => hit.session_id === session_id);
-    if (first && isBare(one)) {
-      first.hit.also = mergeRanges([[first_line, last_line], ...first.hit.also, ...also]);
-    } else kept.push(one);
-  }
-  for (const { hit } of kept)
-    hit.also = hit.also.filter((range) => !kept.some((one) => isNamedBy(one.hit, hit, range)));
-  return kept;
+function foldEmpty(filled: readonly Filled[]): Filled[] {
+  const isFolded = (one: Filled) => isBare(one) && !one.isFirst;
+  const kept = filled.filter((one) => !isFolded(one));
+  const isNamed = ([from, to]: LineSpan, { facts: { session } }: Filled) =>
+    kept.some(({ facts }) => facts.session.id === session.id && facts.from <= from && to <= facts.to);
+  return kept.map((one) => {
+    let places = one.facts.also;
+    if (one.isFirst) {
+      for (const { facts } of filled.filter((other) => isFolded(other) && isOfSession(other, one)))
+        places = mergeRanges([[facts.from, facts.to], ...places, ...facts.also]);
+    }
+    const also = places.filter((place) => !isNamed(place, one));
+    return { ...one, facts: { ...one.facts, also } };
+  });
 }
 
-function isBare({ hit: { lines, before, after } }: FoundHit): boolean {
-  return lines.length + before.length + after.length === 0;
+function isOfSession({ facts }: Draft, other: Draft): boolean {
+  return facts.session.id === other.facts.session.id;
 }
 
-/** Returns whether a range of one hit's session lies in what another one names in its head. */
-function isNamedBy(hit: Hit, other: Hit, [from, to]: readonly [number, number]): boolean {
-  return hit.session_id === other.session_id && hit.first_line <= from && to <= hit.last_line;
+function isBare({ rows, facts: { passage } }: Filled): boolean {
+  return rows.length === 0 && !passage?.before.length && !passage?.after.length;
 }
 
 /** Chooses the rows of hits that are shown together, within code points for all; a hit's best row goes first. */
-function fillLines(
-  showing: readonly Showing[],
+function fillChosen(
+  drafts: readonly Draft[],
   { options, budget, isOneLine = false }: { options: HitOptions; budget: number; isOneLine?: boolean },
-): void {
-  const hits = showing.map(({ one }) => one);
-  const rest = hits.flatMap((one, i) => [headOf(hits, i), ...footLines(one)]);
+): Filled[] {
+  const { style, filter, cwd, isHidden } = options;
+  const facts = drafts.map((draft) => draft.facts);
+  const rest = facts.flatMap((own, i) => [headOf(facts, i, style), ...footLines(own, style)]);
   const taken = new Set<string>();
-  const choices = showing.map(({ choice, passage }): Choice => {
+  const choices = drafts.map(({ choice, passage }): Choice => {
     const isWanted = choice.rows.map(oncePerRow(passage.first.sessionId, taken));
     return { ...choice, units: choice.units.filter(({ row }) => isWanted[row]) };
   });
   const chosen = chooseRows(choices, {
-    budget: budget - countPoints(rest) - RANGE_SLACK * hits.length,
+    budget: budget - countPoints(rest) - RANGE_SLACK * drafts.length,
     rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + 1,
   });
-  for (const [i, { one, choice, passage }] of showing.entries()) {
-    let lines = chosen[i] ?? [];
-    if (isOneLine && lines.length === 0) lines = firstInside(choice.rows);
-    widen(one.hit, isOneLine ? lines.slice(0, 1) : lines);
-    const { row, session } = passage.best;
-    const style = { clean: options.clean, speaker: options.filter.speaker };
-    const settle = (rows: readonly Row[]) =>
-      withAftermath(withHolding(rows, { store: row.store, session }, style), {
-        ...options,
-        store: row.store,
-        session,
-      });
-    one.hit.lines = settle(lines);
-    one.best = settle(lines.slice(0, 1))[0];
-  }
+  return chosen.map(({ rows, parts }, i): Filled => {
+    const draft = drafts[i] as Draft;
+    const shown = isOneLine && rows.length === 0 ? firstInside(draft.choice.rows) : rows;
+    const { row, session } = draft.passage.best;
+    const place = { store: row.store, session };
+    const held = withHolding(shown, place, { clean: style.clean, speaker: filter.speaker });
+    const settled = withAftermath(held, { ...place, clean: style.clean, cwd, isHidden });
+    return { ...widened(draft, isOneLine ? shown.slice(0, 1) : shown), rows: settled, parts };
+  });
 }
 
 /** Chooses the first row of a passage, for one found by meaning or by its header: no row of it holds a word. */
-function firstInside(rows: readonly PassageRow[]): Row[] {
+function firstInside(rows: readonly PassageRow[]): ShownRow[] {
   const first = rows.find(({ isInside }) => isInside);
   if (!first) return [];
   const { isInside: _, isOutput: __, ...row } = first;
@@ -350,25 +388,35 @@ function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
 }
 
 /** Shows whole exchanges, each as far as its share of the code points goes. */
-function fillWhole(showing: readonly Showing[], { clean, maxChars }: HitOptions): void {
-  const hits = showing.map(({ one }) => one);
+function fillWhole(drafts: readonly Draft[], { style, maxChars }: HitOptions): Filled[] {
+  const facts = drafts.map((draft) => draft.facts);
   const taken = new Set<string>();
   let left = maxChars;
-  for (const [i, { one, passage }] of showing.entries()) {
-    const head = countPoints([headOf(hits, i)]) - 1;
-    const { rows, length } = exchangeRows(passage, {
-      clean,
-      isWanted: oncePerRow(passage.first.sessionId, taken),
-      maxChars: Math.floor(left / (hits.length - i)) - head,
+  return drafts.map((draft, i) => {
+    const head = countPoints([headOf(facts, i, style)]) - 1;
+    const { rows, length } = exchangeRows(draft.passage, {
+      clean: style.clean,
+      isWanted: oncePerRow(draft.passage.first.sessionId, taken),
+      maxChars: Math.floor(left / (drafts.length - i)) - head,
     });
-    one.hit.lines = rows;
-    widen(one.hit, rows);
     left -= length + head;
-  }
+    return { ...widened(draft, rows), rows, parts: [] };
+  });
 }
 
-/** Widens a hit's range to the rows that it shows. */
-function widen(hit: Hit, rows: readonly Row[]): void {
-  hit.first_line = Math.min(hit.first_line, ...rows.map(({ line }) => line));
-  hit.last_line = Math.max(hit.last_line, ...rows.map(({ line }) => line));
+/** Returns a draft with its range widened to rows. */
+function widened(draft: Draft, rows: readonly ShownRow[]): Draft {
+  const lines = rows.map(({ line }) => line);
+  const { from, to } = draft.facts;
+  return {
+    ...draft,
+    facts: { ...draft.facts, from: Math.min(from, ...lines), to: Math.max(to, ...lines) },
+  };
+}
+
+function toHit({ facts, rows, isOpen, parts }: Filled, found: Retrieved): Hit {
+  const chosen = parts.map(({ line, stems, worth }) => {
+    return { line, words: wordsAsked(stems, found), worth: Math.round(100 * worth) / 100 };
+  });
+  return { ...facts, rows, isOpen, ...(facts.explain && { explain: { ...facts.explain, chosen } }) };
 }

@@ -21,7 +21,7 @@ import {
   markRewound,
   messagesOf,
   type PassageRow,
-  type Row,
+  type ShownRow,
   withHolding,
 } from "./rows.ts";
 
@@ -104,8 +104,7 @@ export function rowsOf(
     isWanted: ({ session, line, at }) => deeds.has(`${session} ${line}`) && at >= after && at <= before,
   }).map((row) => ({ ...row, isInside: row.line >= first.firstLine && row.line <= last.lastLine }));
   const rows: PassageRow[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
-  markRewound(rows, best.row.store, best.session.number);
-  return rows.sort((a, b) => a.line - b.line);
+  return markRewound(rows, best.row.store, best.session.number).sort((a, b) => a.line - b.line);
 }
 
 /** Returns the chunks of a passage and so many before and after. */
@@ -116,16 +115,15 @@ export function chunksAround({ first, last }: Passage, reach: number): ChunkRow[
 /** Returns the rows of the passage's whole exchanges: as far as the code points go, its own and those nearest to them. */
 export function exchangeRows(
   passage: Passage,
-  { clean, isWanted, maxChars }: { clean: Clean; isWanted: (row: Row) => boolean; maxChars: number },
-): { rows: Row[]; length: number } {
+  { clean, isWanted, maxChars }: { clean: Clean; isWanted: (row: ShownRow) => boolean; maxChars: number },
+): { rows: ShownRow[]; length: number } {
   const { store, sessionId } = passage.first;
   const lines = [passage.first.exchangeLine, passage.last.exchangeLine] as const;
   const chunks = readExchanges(store, sessionId, lines);
   const rows = messagesOf(chunks, (chunk) => isWithin(chunk, passage))
     .map((row) => ({ ...row, text: clean(row.text) }))
     .filter(isWanted);
-  markRewound(rows, store, passage.best.session.number);
-  const kept = rowsWithin(rows, maxChars);
+  const kept = rowsWithin(markRewound(rows, store, passage.best.session.number), maxChars);
   const own = kept.map(({ isInside, ...row }) => row);
   return {
     rows: withHolding(own, { store, session: passage.best.session }, { clean }),
@@ -138,7 +136,7 @@ function rowsWithin(rows: readonly PassageRow[], maxChars: number): PassageRow[]
   const inside = rows.map((row, i) => (row.isInside ? i : -1)).filter((i) => i >= 0);
   const distance = (i: number) => Math.min(...inside.map((at) => Math.abs(at - i)), rows.length);
   const nearest = rows.map((_, i) => i).sort((a, b) => distance(a) - distance(b) || a - b);
-  const kept = new Set<Row>();
+  const kept = new Set<ShownRow>();
   let left = maxChars;
   for (const i of nearest) {
     const row = rows[i] as PassageRow;
@@ -151,12 +149,10 @@ function rowsWithin(rows: readonly PassageRow[], maxChars: number): PassageRow[]
 }
 
 /** Returns the code points of rows as they are printed whole. */
-function lengthOf(rows: readonly Row[]): number {
+function lengthOf(rows: readonly ShownRow[]): number {
   return countPoints(rows.map((row) => wholeRow(row)));
 }
 
-/** Passages of at least this strength are `strong`: for 9 of 10 questions with an answer, for 1 of 10 without. */
-export const STRONG = 0.5;
 /** The worth for each phrasing that makes a passage strong. real2 and codebench with and without their repositories. */
 const ENOUGH = 0.6;
 /** More phrasings than this ask for no more. */

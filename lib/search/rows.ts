@@ -1,6 +1,8 @@
 /** Reads the rows to print of a part of a session from the index: what was said and done, on which line, in which exchange. */
 
+import type { Part } from "../base/output.ts";
 import { formatLocal } from "../base/time.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { contentOf } from "../index/chunk-text.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
@@ -16,7 +18,7 @@ export type Clean = (text: string) => string;
 export type Speaker = "user" | "assistant";
 
 /** Something said or done, as it is printed. */
-export interface Row {
+export interface ShownRow {
   /** The transcript's line. */
   line: number;
   who: Speaker | "tool";
@@ -34,19 +36,37 @@ export interface Row {
 }
 
 /** A row among which those to show are chosen. */
-export interface PassageRow extends Row {
+export interface PassageRow extends ShownRow {
   /** True if it is the result of a tool call. */
   isOutput?: true;
   /** True if it is part of the passage itself, not of its surroundings. */
   isInside: boolean;
 }
 
-/** Marks the rows that were taken back. */
-export function markRewound(rows: readonly Row[], store: Store, session: number): void {
+/** Returns a row's line, who said it and its words, or the call and what it did. */
+export function rowParts(
+  { line, who, tool = "", rewound, changed, takenBack, replaced, text }: ShownRow,
+  participants: Participants = PARTICIPANTS,
+): Part[] {
+  const marks = [
+    rewound && "rewound",
+    takenBack && `taken back: ${takenBack}`,
+    replaced && `replaced: ${replaced}`,
+    changed && "changed since",
+  ];
+  const start: Part[] = [
+    ["place", `L${line}`],
+    ...marks.flatMap((mark): Part[] => (mark ? [" ", ["bad", `(${mark})`]] : [])),
+  ];
+  const by: Part = who === "tool" ? ["tool", tool] : [who, `${participants[who]}:`];
+  return [...start, " ", by, ...(text.trim() === "" ? [] : ([" ", ["said", text.trimEnd()]] as Part[]))];
+}
+
+/** Returns rows with a mark at those that were taken back. */
+export function markRewound<R extends ShownRow>(rows: readonly R[], store: Store, session: number): R[] {
   const spans = rewoundLines(store, session);
-  for (const row of rows) {
-    if (spans.some(([from, to]) => row.line >= from && row.line <= to)) row.rewound = true;
-  }
+  const isRewound = ({ line }: R) => spans.some(([from, to]) => line >= from && line <= to);
+  return rows.map((row) => (isRewound(row) ? { ...row, rewound: true } : row));
 }
 
 /** Chunks after rows that were taken back in which the row that holds is looked for. */
@@ -56,10 +76,10 @@ const HOLDING_CHARS = 300;
 
 /** Puts before rows that the user took back those that hold now: the first after them of the same speaker. */
 export function withHolding(
-  rows: readonly Row[],
+  rows: readonly ShownRow[],
   { store, session }: { store: Store; session: Pick<SessionRow, "id" | "number"> },
   { clean, speaker = "user" }: { clean: Clean; speaker?: Speaker | undefined },
-): Row[] {
+): ShownRow[] {
   const first = rows.findIndex(({ rewound }) => rewound);
   if (first === -1) return [...rows];
   const spans = rewoundLines(store, session.number);
@@ -74,9 +94,9 @@ export function withHolding(
     );
   });
   const before = rows.slice(0, first);
-  const moved = new Map<number, Row>();
+  const moved = new Map<number, ShownRow>();
   for (const { line, who, text } of holding) {
-    const isSame = (row: Row) => row.line === line && row.who === who;
+    const isSame = (row: ShownRow) => row.line === line && row.who === who;
     // the best row of a hit may be the one that holds: it is first already
     if (before.some(isSame)) continue;
     moved.set(line, rows.find(isSame) ?? { line, who, text: oneLine(clean(text), HOLDING_CHARS) });
@@ -110,7 +130,7 @@ export function joinChunks(chunks: readonly ChunkRow[], said = saidIn(chunks)): 
 }
 
 /** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
-export function oncePerRow(sessionId: string, taken: Set<string>): (row: Row) => boolean {
+export function oncePerRow(sessionId: string, taken: Set<string>): (row: ShownRow) => boolean {
   return ({ line, who, tool = "" }) => {
     const key = `${sessionId} ${line} ${who} ${tool}`;
     if (taken.has(key)) return false;
@@ -154,7 +174,7 @@ export function deedRowsOf(
   { number, cwd }: SessionRow,
   { from, to }: { from: number; to: number },
   { clean, isWanted }: { clean: Clean; isWanted: (deed: Stored<Done>) => boolean },
-): (Row & Pick<PassageRow, "isOutput">)[] {
+): (ShownRow & Pick<PassageRow, "isOutput">)[] {
   const deeds = readDone(store, number, { after: from - 1, to }).filter(isWanted);
   return deeds.flatMap((deed) => {
     const { line, resultLine, kind, outcome, input, result } = deed;

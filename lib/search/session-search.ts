@@ -10,16 +10,13 @@ import { readName } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Agent } from "../transcripts/session.ts";
 import type { BlameScope, Verdict } from "./blame.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { logSearch, projectPaths, readIndexSize } from "./corpus.ts";
-import type { Find } from "./finds.ts";
+import { type Hit, type HitJson, type HitStyle, hitJson, lossOf, relevanceOf } from "./hit.ts";
 import { findHits } from "./hits.ts";
 import { projectOf } from "./own-project.ts";
 import {
-  type FoundHit,
-  type Hit,
   LIMIT_MAX,
   nowhereLines,
   type PrintOptions,
@@ -92,7 +89,7 @@ export interface SearchResources {
 
 export interface SearchAnswer {
   /** Best first; empty when nothing is relevant. */
-  results: Hit[];
+  results: HitJson[];
   /** Of lines of a file that were asked for, who wrote them. */
   blame?: Verdict[] | undefined;
   index: {
@@ -216,13 +213,13 @@ async function updateIndex(
 
 interface Answer extends Pick<SearchAnswer, "blame"> {
   lines: Line[];
-  results: Hit[];
+  results: HitJson[];
   semantic: string;
 }
 
 /** Who wrote the lines of a file. */
 interface Blamed {
-  finds: Find[];
+  hits: Hit[];
   verdicts: Verdict[];
   /** What is said of lines that no session is known to have written. */
   lines: string[];
@@ -237,29 +234,30 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const { file, error, command } = filters;
   const isOfDeeds = [file, error, command].some((asked) => asked !== undefined);
   const times = isOfDeeds ? [] : await timesAsked(texts, filter, { config, stores });
+  const style = styleOf(stores, config);
   if (!isOfDeeds && times.length === 0)
-    return await answerHits(store, texts, { request, filter, ...surroundings });
+    return await answerQuestion(store, texts, { request, filter, style, ...surroundings });
   const { findHistory, scopeOf, sessionsOf, timeHistory } = await import("./histories.ts");
-  const { clean } = readRules(config.settings);
   const cwd = request.cwd ?? process.cwd();
   const isHidden = await hiddenSessions(store, config);
   const scopes = listOf(stores).map((each) => ({
     store: each,
-    scope: scopeOf(each, filter, { cwd, clean }),
+    scope: scopeOf(each, filter, { cwd, clean: style.clean }),
   }));
   const blamed = file === undefined ? undefined : await blameFile(file, { cwd, scopes, isHidden, config });
-  const finds =
-    blamed?.finds ??
+  const hits =
+    blamed?.hits ??
     scopes
       .flatMap(({ store, scope }) => {
         if (isOfDeeds) return findHistory(store, filters, { ...scope, isHidden });
         return times.flatMap((time) => timeHistory(store, { ...filter, ...time }, scope));
       })
       .filter(({ session }) => !isHidden(session));
-  const isAsked = texts.length > 0 && (isOfDeeds || finds.length === 0);
-  if (!isAsked) return await answerFinds(finds, { request, stores, config, isOfDeeds, blamed });
-  const among = isOfDeeds ? { among: sessionsOf(finds) } : {};
-  return await answerHits(store, texts, { request, filter: { ...filter, ...among }, ...surroundings });
+  const isAsked = texts.length > 0 && (isOfDeeds || hits.length === 0);
+  if (!isAsked) return await answerDone(hits, { request, style, isOfDeeds, blamed });
+  const among = isOfDeeds ? { among: sessionsOf(hits) } : {};
+  const within = { ...filter, ...among };
+  return await answerQuestion(store, texts, { request, filter: within, style, ...surroundings });
 }
 
 interface BlameSurroundings extends Pick<BlameScope, "isHidden"> {
@@ -277,8 +275,8 @@ async function blameFile(
   const { blame, linePlace, verdictLines } = await import("./blame.ts");
   const place = linePlace(file, cwd);
   if (!place) return undefined;
-  const { finds, verdicts } = blame(place, { stores: scopes, rules: readRules(config.settings), isHidden });
-  return { finds, verdicts, lines: verdictLines(verdicts, place.name) };
+  const { hits, verdicts } = blame(place, { stores: scopes, rules: readRules(config.settings), isHidden });
+  return { hits, verdicts, lines: verdictLines(verdicts, place.name) };
 }
 
 /** A time that is asked for and nothing else, of some projects perhaps. */
@@ -309,49 +307,45 @@ async function timesAsked(
 }
 
 /** Prints what was done: about a file, an error, a command, or at a time. */
-async function answerFinds(
-  finds: readonly Find[],
+async function answerDone(
+  hits: readonly Hit[],
   {
     request,
-    stores,
-    config,
+    style,
     isOfDeeds,
     blamed,
-  }: {
-    request: SearchRequest;
-    stores: Stores;
-    config: Config;
-    isOfDeeds: boolean;
-    blamed?: Blamed | undefined;
-  },
+  }: { request: SearchRequest; style: HitStyle; isOfDeeds: boolean; blamed: Blamed | undefined },
 ): Promise<Answer> {
-  const { findJson, printCommands, printFinds } = await import("./histories.ts");
+  const { printCommands, printDone } = await import("./histories.ts");
   const { error, file } = request.filters ?? {};
   const isAll = isOfDeeds && error === undefined;
   const limit = request.limit ?? (isAll ? LIMIT_MAX : isOfDeeds ? LIMIT_DEFAULT : LIMIT_OF_LINES);
-  const shown = finds.slice(0, limit);
+  const shown = hits.slice(0, limit);
   const isBare = [request.query ?? []].flat().length === 0;
   const top = (blamed?.lines ?? []).map((line): Line => ({ kind: "text", parts: [line] }));
   const maxChars = isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MODES.sessions.maxChars);
-  const style = {
-    total: finds.length,
+  const options = {
+    ...style,
+    total: hits.length,
     maxChars: maxChars - countPoints(top),
-    timezone: config.settings.timezone,
-    nameOf: namer(config),
-    shortId: (session: { id: string; file: string }) => shortIdIn(stores, session),
-    clean: readRules(config.settings).clean,
-    participants: config.settings.participants,
     isBrief: request.mode === "brief" || (isOfDeeds && request.mode === "sessions"),
   };
-  const lines = isAll && file === undefined ? printCommands(shown, style) : printFinds(shown, style);
-  const results = shown.map((find) => findJson(find, style));
+  const lines = isAll && file === undefined ? printCommands(shown, options) : printDone(shown, options);
+  const results = shown.map((hit) => hitJson(hit, style));
   return { lines: [...top, ...lines], results, semantic: "off: not asked", blame: blamed?.verdicts };
 }
 
-async function answerHits(
+async function answerQuestion(
   store: Store,
   texts: string[],
-  { request, filter, config, signal, shared }: Surroundings & { request: SearchRequest; filter: ChunkFilter },
+  {
+    request,
+    filter,
+    style,
+    config,
+    signal,
+    shared,
+  }: Surroundings & { request: SearchRequest; filter: ChunkFilter; style: HitStyle },
 ): Promise<Answer> {
   const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
   const limit = request.limit ?? MODES[mode].limit;
@@ -360,7 +354,7 @@ async function answerHits(
     ? await (await import("./nearest.ts")).findByMeaning(store, texts, { config, embedding, filter, signal })
     : { semantic: "off: no embedding in config.json" };
   const cwd = request.cwd ?? process.cwd();
-  const { hits, nowhere } = findHits(listOf({ store, shared }), texts, {
+  const found = findHits(listOf({ store, shared }), texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
@@ -369,27 +363,49 @@ async function answerHits(
     isOwn: projectOf(cwd, config.paths),
     isHidden: await hiddenSessions(store, config),
     cwd,
-    clean: readRules(config.settings).clean,
-    nameOf: namer(config),
-    machineOf: ({ file }) => findMachine(file, config.paths),
+    style,
     maxChars: maxCharsOf(request),
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",
-    participants: config.settings.participants,
     around: context,
     explain,
   });
-  const found = hits.filter(({ hit }) => hit.relevance_score >= minScore);
-  const top = found.length > 0 ? nowhereLines(nowhere) : [];
-  const maxChars = maxCharsOf(request) - countPoints(top);
-  const lines = [...top, ...(await printed(found, { ...request, maxChars }, config))];
-  return { lines, results: found.map(({ hit }) => hit), semantic };
+  const hits = found.hits.filter((hit) => relevanceOf(hit) >= minScore);
+  const top = hits.length > 0 ? nowhereLines(found.nowhere) : [];
+  const options = { ...style, maxChars: maxCharsOf(request) - countPoints(top) };
+  const lines = [...top, ...(await printed(hits, request, options))];
+  return { lines, results: hits.map((hit) => hitJson(hit, style)), semantic };
+}
+
+/** Returns how the sessions of some stores are shown. */
+function styleOf(stores: Stores, { settings, paths }: Config): HitStyle {
+  const nameOf = namer(paths);
+  return {
+    clean: readRules(settings).clean,
+    nameOf: oncePerSession(nameOf),
+    shortId: oncePerSession((session) => {
+      const machine = findMachine(session.file, paths);
+      return `${shortIdIn(stores, session)}${machine === undefined ? "" : `@${machine}`}`;
+    }),
+    timezone: settings.timezone,
+    participants: settings.participants,
+  };
+}
+
+/** Returns a function that asks another one once for each session. */
+function oncePerSession<T>(ask: (session: SessionRow) => T): (session: SessionRow) => T {
+  const known = new Map<string, T>();
+  return (session) => {
+    const key = `${session.id} ${session.file}`;
+    if (!known.has(key)) known.set(key, ask(session));
+    return known.get(key) as T;
+  };
 }
 
 /** Returns what gives a session's name: its meta file's, else its host's as it was when it was indexed. Opens no transcript. */
-function namer({ paths }: Config) {
+function namer(paths: Config["paths"]): (session: SessionRow) => string | undefined {
   const { hasText, clean } = readRules(paths.rules);
-  return (session: Pick<SessionRow, "id" | "agent" | "file" | "name">) => {
+  return (session) => {
     const name = sharedBy(session) ? session.name : (readName(session, paths) ?? session.name);
     return name === undefined || hasText(name) ? undefined : clean(name);
   };
@@ -399,22 +415,19 @@ function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): nu
   return maxChars ?? MODES[context > 0 ? "full" : mode].maxChars;
 }
 
-async function printed(found: readonly FoundHit[], request: SearchRequest, config: Config): Promise<Line[]> {
-  const options: PrintOptions = {
-    maxChars: maxCharsOf(request),
-    timezone: config.settings.timezone,
-    participants: config.settings.participants,
-  };
-  if (request.mode === "brief") return printBrief(found, options);
+async function printed(hits: readonly Hit[], request: SearchRequest, options: PrintOptions): Promise<Line[]> {
+  if (request.mode === "brief") return printBrief(hits, options);
   if (request.mode === "sessions") {
     const [{ resumeCommand }, { isLook }] = await Promise.all([
       import("../sessions/listing.ts"),
       import("./commands.ts"),
     ]);
-    const resumeOf = ({ session_id: id, agent, file, from, source_gone, archived }: Hit) =>
-      from || source_gone || archived ? undefined : resumeCommand({ id, agent: agent as Agent, file });
+    const resumeOf = (hit: Hit) => {
+      const { isGone, isArchived } = lossOf(hit);
+      return sharedBy(hit.session) || isGone || isArchived ? undefined : resumeCommand(hit.session);
+    };
     const sessions = { limit: request.limit ?? LIMIT_OF_LINES, isLook, ...(request.resume && { resumeOf }) };
-    return printBySession(found, { ...options, ...sessions });
+    return printBySession(hits, { ...options, ...sessions });
   }
-  return request.mode === "full" ? printFull(found, options) : printHits(found, options);
+  return request.mode === "full" ? printFull(hits, options) : printHits(hits, options);
 }

@@ -3,7 +3,7 @@
 import { shortId } from "../../lib/base/text.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../../lib/index/index-state.ts";
 import { withAftermath } from "../../lib/search/aftermath.ts";
-import type { Row } from "../../lib/search/rows.ts";
+import type { ShownRow } from "../../lib/search/rows.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { atLeast, atMost, type BenchRow } from "./measure.ts";
 import { hasTranscripts, withIndex } from "./replay.ts";
@@ -29,7 +29,7 @@ function takenBack(store: Store, session: SessionRow, line: number): number[] {
   const rows = store.db
     .prepare("SELECT who, text, tool, target FROM rows WHERE session = ? AND line = ? ORDER BY nth")
     .all(session.number, line)
-    .map(({ who, text, tool, target }): Row => {
+    .map(({ who, text, tool, target }): ShownRow => {
       if (who === "tool") return { line, who, tool: `[${tool} ${target}]`, text: "" };
       return { line, who: who as "user" | "assistant", text: String(text) };
     });

@@ -7,7 +7,7 @@ import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
 import { errorHistory } from "../../lib/search/error-history.ts";
-import { printFinds } from "../../lib/search/histories.ts";
+import { printDone } from "../../lib/search/histories.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { settingsWith } from "../support/index.ts";
@@ -44,8 +44,8 @@ export async function rows(): Promise<BenchRow[]> {
       clean,
     };
     const missed = ERRORS.filter(({ error, fix }) => {
-      const finds = errorHistory(store, error, { cwd: folder, clean }).slice(0, LIMIT);
-      return !printFinds(finds, style).map(plainText).join("\n").includes(fix);
+      const hits = errorHistory(store, error, { cwd: folder, clean }).slice(0, LIMIT);
+      return !printDone(hits, style).map(plainText).join("\n").includes(fix);
     });
     store.close();
     const detail = missed.map(({ error }) => error.trim().slice(0, 40)).join("; ");

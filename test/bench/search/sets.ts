@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { resolvePaths } from "../../../lib/config/config.ts";
-import type { Hit } from "../../../lib/search/print.ts";
+import type { HitJson } from "../../../lib/search/hit.ts";
 import { listSessions, sessionAt } from "../../../lib/sessions/sessions.ts";
 import type { Session } from "../../../lib/transcripts/session.ts";
 
@@ -75,7 +75,7 @@ export function endOfAnswer(text: string, { needed = [], enough }: EvaluatedQues
 
 /** Returns whether a result touches lines that answer. */
 export function isEvidence(
-  result: Pick<Hit, "file" | "first_line" | "last_line">,
+  result: Pick<HitJson, "file" | "first_line" | "last_line">,
   question: EvaluatedQuestion,
 ): boolean {
   return question.gold.some(
@@ -86,7 +86,7 @@ export function isEvidence(
 }
 
 /** Returns whether a result is of a session that answers. */
-export function isOfSession({ file }: Pick<Hit, "file">, { gold }: EvaluatedQuestion): boolean {
+export function isOfSession({ file }: Pick<HitJson, "file">, { gold }: EvaluatedQuestion): boolean {
   const session = (path: string) => path.replace(/\/subagents\/.*$|\.jsonl$/, "");
   return gold.some((one) => session(file).endsWith(`/${session(one.file)}`));
 }

@@ -1,0 +1,166 @@
+/** The one result of every kind of search, the style in which it is shown, and its form as JSON. */
+
+import { isOnlyInBlocks } from "../base/files.ts";
+import { plainText } from "../base/output.ts";
+import { folderName, truncate } from "../base/text.ts";
+import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import type { SessionRow } from "../index/index-state.ts";
+import { sharedBy } from "../store/store.ts";
+import type { LineSpan } from "../transcripts/session.ts";
+import { isSourceGone } from "./corpus.ts";
+import { type Clean, rowParts, type ShownRow } from "./rows.ts";
+
+/** What a search found in a session: the rows that answer, or that show what was done. Made once, and never changed. */
+export interface Hit {
+  session: SessionRow;
+  /** The time of the row it was found by. */
+  at: string;
+  /** The row that says most first, then the others in their order. */
+  rows: readonly ShownRow[];
+  /** The lines it spans. */
+  from: number;
+  to: number;
+  /** Other places of the session. */
+  also: readonly LineSpan[];
+  /** How likely it answers, 0 to 1, on the same scale in every index. */
+  score: number;
+  /** True if its rows are printed, and not the best of them on one line. */
+  isOpen: boolean;
+  /** Rare words of the question that it does not hold, and other sessions do. */
+  without: readonly string[];
+  /** The sessions that hold a copy. */
+  copies: readonly SessionRow[];
+  /** What was done, in a few words, where that was asked for: `edited 5x, read 2x`. */
+  summary?: string;
+  /** Ids of other sessions where it was the same. */
+  elsewhere?: readonly string[];
+  /** What it is a part of, where a question was asked. */
+  passage?: PassageFacts;
+  explain?: Explanation;
+}
+
+/** What is said of a passage beside its rows. */
+export interface PassageFacts {
+  topics: string[];
+  speakers: string[];
+  hasDecision: boolean;
+  hasAction: boolean;
+  content: string;
+  /** What the exchange began with. */
+  subject: string;
+  /** Exchanges before and after. */
+  before: string[];
+  after: string[];
+}
+
+/** The evidence by which a hit was found, ordered and shown. */
+export interface Explanation {
+  /** Position in each phrasing's list, from 1; null: not among its first hundred. */
+  ranks: (number | null)[];
+  /** Position by meaning, where vectors were asked. */
+  nearest: (number | null)[];
+  /** For each phrasing: the part of it that occurs in the chunk itself, 0 to 1. */
+  coverage: number[];
+  /** True if the times a phrasing names fit. */
+  timely: boolean;
+  /** Words of the question that stand close together in it, by which its strength was judged. */
+  together: string[];
+  /** The rows' parts that were chosen, in the order of choice: the question's words in each, and its worth. */
+  chosen: { line: number; words: string[]; worth: number }[];
+}
+
+/** From this score on a hit is `strong`: for 9 of 10 questions with an answer, for 1 of 10 without. */
+export const STRONG = 0.5;
+
+/** Returns a hit's score as it is printed. */
+export function relevanceOf({ score }: Pick<Hit, "score">): number {
+  return Math.round(1000 * score) / 1000;
+}
+
+export function isStrong({ score }: Pick<Hit, "score">): boolean {
+  return score >= STRONG;
+}
+
+/** How hits are shown. */
+export interface HitStyle {
+  /** Redacts what was stored under older rules. */
+  clean: Clean;
+  /** Returns the current name of a session. */
+  nameOf: (session: SessionRow) => string | undefined;
+  /** Returns the beginning of a session's id that is unique, and the machine it is synced from. */
+  shortId: (session: SessionRow) => string;
+  /** IANA name. @default the system's */
+  timezone?: string | undefined;
+  /** What the two who talk are called: their names are never missing words. @default User and Assistant */
+  participants?: Participants | undefined;
+}
+
+const NAME_MAX = 60;
+
+/** Returns the name of a session on one line. */
+export function shownName(session: SessionRow, { nameOf, clean }: HitStyle): string | undefined {
+  const name = nameOf(session);
+  return name === undefined ? undefined : truncate(clean(name).replace(/\s+/g, " ").trim(), NAME_MAX);
+}
+
+/** Returns the folder of a session's project. */
+export function shownProject({ project, cwd }: SessionRow, { clean }: HitStyle): string | undefined {
+  const folder = folderName(project ?? cwd ?? "");
+  return folder === "" ? undefined : clean(folder);
+}
+
+/** Returns what a hit is about, in one sentence. */
+export function subjectOf({ session, passage, summary = "" }: Hit, { nameOf, clean }: HitStyle): string {
+  const name = passage && nameOf(session);
+  const subject = passage?.subject ?? summary;
+  return clean(name === undefined ? subject : `in a discussion about "${name}": ${subject}`);
+}
+
+/** Returns whether only the archive holds a hit's session, or its transcript is gone. */
+export function lossOf({ session }: Pick<Hit, "session">): { isGone: boolean; isArchived: boolean } {
+  const isShared = sharedBy(session) !== undefined;
+  return {
+    isGone: isShared ? session.sourceGone : isSourceGone(session),
+    isArchived: !isShared && isOnlyInBlocks(session.file),
+  };
+}
+
+/** One result, as `--json` prints it. */
+export type HitJson = ReturnType<typeof hitJson>;
+
+/** Returns a hit as `--json` prints it. */
+export function hitJson(hit: Hit, style: HitStyle) {
+  const { session, rows, passage } = hit;
+  const shared = sharedBy(session);
+  const { isGone, isArchived } = lossOf(hit);
+  const speakers = rows.flatMap(({ who }) => (who === "tool" ? [] : [who]));
+  const text = rows.map((row) => plainText({ kind: "row", parts: rowParts(row, PARTICIPANTS) })).join("\n");
+  return {
+    session_id: shared?.id ?? session.id,
+    name: shownName(session, style) ?? null,
+    agent: session.agent,
+    project: shownProject(session, style) ?? null,
+    ...(shared && { from: { owner: shared.owner, machine: shared.machine } }),
+    file: shared ? session.id : session.file,
+    source_gone: isGone,
+    ...(isArchived && { archived: true as const }),
+    timestamp: hit.at,
+    topics: passage?.topics ?? [],
+    speakers: passage?.speakers ?? [...new Set(speakers)],
+    has_decision: passage?.hasDecision ?? false,
+    has_action: passage?.hasAction ?? false,
+    relevance_score: relevanceOf(hit),
+    strength: isStrong(hit) ? ("strong" as const) : ("weak" as const),
+    ...(hit.summary !== undefined && { summary: style.clean(hit.summary) }),
+    lines: rows,
+    also: hit.also,
+    content: passage?.content ?? text,
+    context: subjectOf(hit, style),
+    before: passage?.before ?? [],
+    after: passage?.after ?? [],
+    also_in: hit.copies.map(({ id }) => id),
+    first_line: hit.from,
+    last_line: hit.to,
+    ...(hit.explain && { explain: hit.explain }),
+  };
+}
