@@ -6,7 +6,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { counted, folderName, quote, unbroken } from "../lib/base/text.ts";
+import { counted, quote, unbroken } from "../lib/base/text.ts";
 import { note, type Run, refuseTogether, runScript, switches, texts } from "../lib/cli.ts";
 import {
   dayOf,
@@ -14,12 +14,14 @@ import {
   holds,
   placeOf,
   readStanding,
+  readStandingOf,
   rulesOfAll,
   type StandingRule,
   type StoredStanding,
-  standingProject,
+  sessionOf,
   WORDS,
 } from "../lib/observe/standing-rules.ts";
+import { projectCalled } from "../lib/search/own-project.ts";
 import { projectDirectory } from "../lib/sessions/sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 
@@ -53,8 +55,7 @@ async function main(run: RulesRun): Promise<void> {
   const { values, config, show } = run;
   refuseTogether(values, "drop", "markdown");
   const rules = readRules(config.settings);
-  const stored = storedFor(run, rules);
-  const found = await rulesOfAll(stored, rules);
+  const found = await rulesOfAll(await storedFor(run), { paths: config.paths, rules });
   if (values.drop !== undefined) return drop(run, found, values.drop);
   if (found.length === 0) note("nothing was laid down beyond a task");
   const style = { timezone: config.settings.timezone, rules };
@@ -63,14 +64,14 @@ async function main(run: RulesRun): Promise<void> {
 }
 
 /** Reads the marks of the project that is asked for, else all. */
-function storedFor({ values, config, cwd }: RulesRun, { clean }: Rules): StoredStanding {
+async function storedFor({ values, config, cwd }: RulesRun): Promise<StoredStanding> {
   const { project } = values;
   const directory = projectDirectory({ project, cwd });
-  if (directory !== undefined) return readStanding(config.paths, standingProject(directory, clean));
-  const all = readStanding(config.paths);
-  if (project === undefined) return all;
-  const isNamed = (path: string) => folderName(path).toLowerCase() === project.toLowerCase();
-  return { ...all, marks: all.marks.filter((mark) => isNamed(mark.project) || isNamed(mark.origin)) };
+  if (directory !== undefined) return await readStandingOf(directory, config.paths);
+  const { marks, ends } = readStanding(config.paths);
+  if (project === undefined) return { marks, ends };
+  const isCalled = projectCalled(project, config.paths);
+  return { marks: marks.filter((mark) => isCalled(sessionOf(mark))), ends };
 }
 
 function drop({ config, show }: RulesRun, found: readonly StandingRule[], id: string): void {

@@ -1,7 +1,7 @@
 /** Standing rules from the message to the next session's start, by words and by a model. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
@@ -204,6 +204,22 @@ test("what a page of the project says above the folder that a session begins in 
   const text = await heard({ cwd: below });
   expect(text).toContain("Never force-push to main.");
   expect(text).not.toContain(COMMIT);
+});
+
+test("a project's rules move with its folder, and another one in its place hears none", async () => {
+  const [shop, store] = [join(home.root, "shop"), join(home.root, "store")];
+  const repository = (folder: string) => {
+    mkdirSync(join(folder, ".git"), { recursive: true });
+    writeFileSync(join(folder, ".git", "HEAD"), "ref: refs/heads/main\n");
+  };
+  repository(shop);
+  await session(4, [COMMIT], { cwd: shop });
+  await home.ok("embed", "--new");
+  renameSync(shop, store);
+  repository(shop);
+  expect(await heard({ cwd: store })).toContain(COMMIT);
+  expect(await heard({ cwd: shop })).toBe("");
+  expect(await home.ok("rules", "--project", store, "--markdown")).toBe(`- ${COMMIT}\n`);
 });
 
 describe("by a model", () => {

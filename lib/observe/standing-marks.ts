@@ -12,19 +12,18 @@ import { sentences, spokenText } from "../language/speech.ts";
 import { gistOfRule, isTakenBackBy, standingSentences, takingBack } from "../language/standing.ts";
 import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
+import { sessionProject } from "../sessions/project.ts";
 import { sessionPlace } from "../sessions/sessions.ts";
 import { tryHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { foldLedger, type Ledger, type Observation } from "./observations.ts";
 import {
-  holds,
-  readStanding,
+  readStandingOf,
   replaceMarks,
-  rulesOf,
+  rulesHolding,
   type StandingMark,
   type StandingRule,
-  standingProject,
   WORDS,
   WORDS_CHARS,
 } from "./standing-rules.ts";
@@ -45,11 +44,15 @@ type Mark = (
 /** Stores what a session's user laid down; nothing of a subagent's session, nor of one that a program started. */
 export async function keepStanding(session: Session, { paths, entries, ledger }: Observed): Promise<void> {
   const isPersons = session.parentId === undefined && tryHead(session.file)?.isHeadless !== true;
-  const { cwd } = sessionPlace(session);
+  const place = sessionPlace(session);
+  const { cwd } = place;
   if (!isPersons || cwd === undefined) return replaceMarks(paths, session, []);
   const { clean } = readRules(paths.rules);
-  const place = standingProject(cwd, clean);
-  const mark = marker(session, place);
+  const mark = marker(session, {
+    project: clean(sessionProject(place) ?? cwd),
+    cwd: clean(cwd),
+    file: clean(session.file),
+  });
   const said = entries.filter(({ kind, callId }) => kind === "user" && callId === undefined);
   const observed = markedByModel(said, { mark, ledger });
   const lines = new Set(observed.map(({ line }) => line));
@@ -59,7 +62,7 @@ export async function keepStanding(session: Session, { paths, entries, ledger }:
     ),
   );
   const marks = [...observed, ...literal];
-  const known = [...marksOfOthers(session, readStanding(paths, place).marks), ...marks];
+  const known = [...marksOfOthers(session, (await readStandingOf(cwd, paths)).marks), ...marks];
   const ends = said.flatMap((entry) =>
     takingBack(entry.text).flatMap((sentence) => {
       const names = takenBack(sentence, known, entry.at);
@@ -70,11 +73,11 @@ export async function keepStanding(session: Session, { paths, entries, ledger }:
   replaceMarks(paths, session, [...marks, ...ends]);
 }
 
-function marker(session: Session, { key: project, origin }: { key: string; origin: string }): Mark {
+function marker(session: Session, place: Pick<StandingMark, "project" | "cwd" | "file">): Mark {
   const { agent, id: sessionId, startedAt = "" } = session;
   return ({ line, at = startedAt }, { id, kind = "rule", names = [], ...about }) => {
     const own = id ?? idOf([sessionId, String(line), about.words]);
-    return { agent, sessionId, id: own, line, at, project, origin, ...about, kind, names };
+    return { agent, sessionId, id: own, line, at, ...place, ...about, kind, names };
   };
 }
 
@@ -111,9 +114,7 @@ function cutToLine(text: string): string {
 export async function standingFor(session: Session, paths: PathsWithRules): Promise<StandingRule[]> {
   const { cwd } = sessionPlace(session);
   if (cwd === undefined) return [];
-  const { clean, hasText } = readRules(paths.rules);
-  const rules = await rulesOf(readStanding(paths, standingProject(cwd, clean)));
-  return rules.filter((rule) => holds(rule) && !hasText(rule.mark.words));
+  return await rulesHolding(cwd, { paths, rules: readRules(paths.rules) });
 }
 
 /** Returns the words of a user's message that an observation is about: all of a short one, else the sentence that shares most words. */

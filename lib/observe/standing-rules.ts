@@ -9,7 +9,7 @@ import { headed, quote, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { RuleGist } from "../language/standing.ts";
-import { folderInProject, projectKey, readOrigin, realDirectory } from "../sessions/project.ts";
+import { folderInProject, realDirectory } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type ForgetIn, type Forgetting, isForgotten, withExistingState, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
@@ -28,9 +28,10 @@ export interface StandingMark {
   line: number;
   /** ISO time, "" where the transcript has none. */
   at: string;
-  /** The project's key and the origin of its repository, "" where there is none; redacted, as `words` are. */
+  /** The project as it was then, the directory and the transcript; redacted, as `words` are. */
   project: string;
-  origin: string;
+  cwd: string;
+  file: string;
   /** The user's own. */
   words: string;
   /** `WORDS`, or the model that marked it. */
@@ -70,29 +71,28 @@ export interface StoredStanding {
   ends: End[];
 }
 
-/** Reads what is stored, of one project where its key and origin are given. */
-export function readStanding(
-  paths: Pick<PathsWithRules, "state">,
-  project?: { key: string; origin: string },
-): StoredStanding {
+/** Reads what is stored. */
+export function readStanding(paths: Pick<PathsWithRules, "state">): StoredStanding {
   const read = ({ db }: Store): StoredStanding => {
-    const marks = project
-      ? db
-          .prepare("SELECT * FROM standing_marks WHERE project = ? OR (origin = ? AND origin != '')")
-          .all(project.key, project.origin)
-      : db.prepare("SELECT * FROM standing_marks").all();
+    const marks = db.prepare("SELECT * FROM standing_marks").all();
     const ends = marks.length === 0 ? [] : db.prepare("SELECT * FROM standing_ends").all();
     return { marks: marks.map(markOf), ends: ends.map(endOf) };
   };
   return withExistingState(paths, read) ?? { marks: [], ends: [] };
 }
 
-/** Returns what identifies a directory's project among marks. */
-export function standingProject(
-  directory: string,
-  clean: (text: string) => string,
-): { key: string; origin: string } {
-  return { key: clean(projectKey(directory)), origin: clean(readOrigin(directory) ?? "") };
+/** Reads what is stored of a directory's project, wherever its folder was then. */
+export async function readStandingOf(directory: string, paths: PathsWithRules): Promise<StoredStanding> {
+  const { marks, ends } = readStanding(paths);
+  if (marks.length === 0) return { marks, ends };
+  const { projectOf } = await import("../search/own-project.ts");
+  const isOf = projectOf(directory, paths);
+  return { marks: marks.filter((mark) => isOf(sessionOf(mark))), ends };
+}
+
+/** Returns the session of a mark as those of an index are looked up. */
+export function sessionOf({ sessionId: id, file, cwd, project }: StandingMark) {
+  return { id, file, cwd, project, parentId: undefined };
 }
 
 function markOf(row: SqlRow): StandingMark {
@@ -104,7 +104,8 @@ function markOf(row: SqlRow): StandingMark {
     line: Number(row.line),
     at: text("at"),
     project: text("project"),
-    origin: text("origin"),
+    cwd: text("cwd"),
+    file: text("file"),
     words: text("words"),
     by: text("marked_by"),
     kind: KINDS.find((kind) => kind === text("kind")) ?? "rule",
@@ -183,16 +184,38 @@ function inOrder(a: StandingRule, b: StandingRule): number {
 /** Returns the rules of every project, without those of sessions and of texts that are kept out. */
 export async function rulesOfAll(
   { marks, ends }: StoredStanding,
-  { hasSession, hasText }: Pick<Rules, "hasSession" | "hasText">,
+  { paths, rules }: { paths: PathsWithRules; rules: Pick<Rules, "hasSession" | "hasText"> },
 ): Promise<StandingRule[]> {
-  const shown = marks.filter(
-    ({ sessionId: id, project, words }) => !hasText(words) && !hasSession({ id, cwd: project, project }),
-  );
-  // a project that moved has one origin and two paths
-  const origins = new Map(shown.flatMap(({ project, origin }) => (origin === "" ? [] : [[project, origin]])));
-  const projects = Map.groupBy(shown, ({ project }) => origins.get(project) ?? project);
-  const lists = [...projects.values()].map((ofProject) => rulesOf({ marks: ofProject, ends }));
-  return (await Promise.all(lists)).flat();
+  if (marks.length === 0) return [];
+  const { projectNamesOf } = await import("../search/own-project.ts");
+  const namesOf = projectNamesOf(paths);
+  const projects: { names: Set<string>; marks: StandingMark[] }[] = [];
+  for (const mark of marks.filter((each) => !isKeptOut(each, rules))) {
+    const names = namesOf(sessionOf(mark));
+    const project = projects.find((each) => names.some((name) => each.names.has(name)));
+    if (!project) projects.push({ names: new Set(names), marks: [mark] });
+    else {
+      project.marks.push(mark);
+      for (const name of names) project.names.add(name);
+    }
+  }
+  return (await Promise.all(projects.map((project) => rulesOf({ marks: project.marks, ends })))).flat();
+}
+
+/** Returns the rules that hold in a directory's project, without those of sessions and of texts that are kept out. */
+export async function rulesHolding(
+  directory: string,
+  { paths, rules }: { paths: PathsWithRules; rules: Pick<Rules, "hasSession" | "hasText"> },
+): Promise<StandingRule[]> {
+  const { marks, ends } = await readStandingOf(directory, paths);
+  return (await rulesOf({ marks: marks.filter((mark) => !isKeptOut(mark, rules)), ends })).filter(holds);
+}
+
+function isKeptOut(
+  { sessionId: id, cwd, project, words }: StandingMark,
+  { hasSession, hasText }: Pick<Rules, "hasSession" | "hasText">,
+): boolean {
+  return hasText(words) || hasSession({ id, cwd, project });
 }
 
 /** Returns whether a rule is in force. */
@@ -225,14 +248,10 @@ export async function standingText(
     import("../transcripts/rules.ts"),
     import("../redact/redact.ts"),
   ]);
-  const { clean, hasText, hasSession } = readRules(paths.rules);
-  const stored = readStanding(paths, standingProject(cwd, clean));
-  const heard = (await rulesOf(stored)).filter(
-    (rule) =>
-      holds(rule) &&
-      rule.marks.some(({ sessionId }) => sessionId !== id) &&
-      !hasText(rule.mark.words) &&
-      !hasSession({ id: rule.mark.sessionId, cwd, project: rule.mark.project }),
+  const rules = readRules(paths.rules);
+  const { clean } = rules;
+  const heard = (await rulesHolding(cwd, { paths, rules })).filter(({ marks }) =>
+    marks.some(({ sessionId }) => sessionId !== id),
   );
   if (heard.length === 0) return undefined;
   const { gistOfRule, saysRule } = await import("../language/standing.ts");
@@ -292,10 +311,10 @@ export function replaceMarks(
     db.transaction(() => {
       db.prepare("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?").run(agent, id);
       const insert = db.prepare(
-        "INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       );
-      for (const { sessionId, line, at, project, origin, words, by, kind, names, ...mark } of marks) {
-        const place = [mark.agent, sessionId, mark.id, line, at, project, origin] as const;
+      for (const { sessionId, line, at, project, cwd, file, words, by, kind, names, ...mark } of marks) {
+        const place = [mark.agent, sessionId, mark.id, line, at, project, cwd, file] as const;
         insert.run(...place, words, by, kind, names.join(" "));
       }
     });

@@ -22,6 +22,12 @@ export function projectOf(directory: string, paths: Places): (session: Stored) =
     storedNames(session, { paths, lookup, namesOf: projectNames }).some((name) => names.has(name));
 }
 
+/** Returns a lookup of what sessions' projects are known by: two with one name of them are one project. */
+export function projectNamesOf(paths: Places): (session: Stored) => readonly string[] {
+  const lookup = projectLookup(paths);
+  return (session) => storedNames(session, { paths, lookup, namesOf: projectNames });
+}
+
 /** Returns a test for sessions of projects that are called so, or ran in a folder called so; a path of Windows is a name. */
 export function projectCalled(name: string, paths: Places): (session: Stored) => boolean {
   const lookup = projectLookup(paths);

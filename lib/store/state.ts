@@ -159,9 +159,10 @@ CREATE TABLE standing_marks (
   id TEXT NOT NULL,
   line INTEGER NOT NULL,
   at TEXT NOT NULL,
-  -- paths and origins as they may be shown
+  -- where it was said, as it may be shown: lib/search/own-project.ts tells whose project that is by now
   project TEXT NOT NULL,
-  origin TEXT NOT NULL,
+  cwd TEXT NOT NULL,
+  file TEXT NOT NULL,
   words TEXT NOT NULL,
   -- words, or the model
   marked_by TEXT NOT NULL,
@@ -171,7 +172,6 @@ CREATE TABLE standing_marks (
   names TEXT NOT NULL,
   PRIMARY KEY (agent, session_id, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX standing_marks_project ON standing_marks(project);
 -- the ones that a person ended, by where they were said: nothing else knows
 CREATE TABLE standing_ends (
   session_id TEXT NOT NULL,
