@@ -65,16 +65,21 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
     const activity = { ...settings.activity, ...options };
     const look = lookForDigest({ paths, viewer: prompt.session, activity });
     const model = modelOf(env, prompt.session);
-    const rules = begins(prompt.session, begun) ? await rulesFor(prompt.session, paths, settings) : undefined;
+    const { id } = prompt.session;
+    const rules =
+      begun.has(id) || !begins(prompt.session) ? undefined : await rulesFor(prompt.session, paths, settings);
     const answer = await answerPrompt(prompt, look, { paths, settings: { ...settings, activity }, model });
-    return both(injection(rules, prompt.session.id, paths), answer);
+    const told = both(injection(rules, id, paths), answer);
+    const delivered = () => {
+      begun.add(id);
+      told.delivered();
+    };
+    return { ...told, delivered };
   });
 }
 
 /** Returns whether a session begins with this prompt: callbacks hear of no start, and nothing is written before the first. */
-function begins({ id, file }: Viewer, begun: Set<string>): boolean {
-  if (begun.has(id)) return false;
-  begun.add(id);
+function begins({ file }: Viewer): boolean {
   return file === undefined || !statOf(file)?.size;
 }
 

@@ -1,12 +1,18 @@
 /** Standing rules from the message to the next session's start, by words and by a model. */
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { userPromptSubmit } from "../hooks/agent-sdk.ts";
+import { registerPrompt } from "../hooks/pi/extension.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
+import { piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { piHost } from "./support/pi-host.ts";
 import { uuidFrom } from "./support/rows.ts";
+
+setDefaultTimeout(30_000);
 
 const home = homePerTest();
 
@@ -220,6 +226,57 @@ test("a project's rules move with its folder, and another one in its place hears
   expect(await heard({ cwd: store })).toContain(COMMIT);
   expect(await heard({ cwd: shop })).toBe("");
   expect(await home.ok("rules", "--project", store, "--markdown")).toBe(`- ${COMMIT}\n`);
+});
+
+describe("where no hook of Claude Code runs", () => {
+  const ruled = (id: string) => `${LABEL}\n- "${COMMIT}" (2026-03-04, ${id.slice(0, 8)}:1)`;
+
+  test("the Agent SDK's first prompt brings them, unless it was aborted, and the next does not", async () => {
+    const id = await session(4, [COMMIT]);
+    const ask = userPromptSubmit({ env: home.env });
+    const transcript_path = join(home.root, "none.jsonl");
+    const input = { session_id: uuidFrom("of the SDK"), transcript_path, prompt: "hello", cwd: home.project };
+    const prompt = async (context = {}) => {
+      const output = await ask(input, undefined, context);
+      await new Promise((resolve) => setImmediate(resolve));
+      return output.hookSpecificOutput?.additionalContext;
+    };
+    expect(await prompt({ signal: AbortSignal.abort() })).toStartWith(ruled(id));
+    expect(await prompt()).toStartWith(ruled(id));
+    expect(await prompt()).toBeUndefined();
+  });
+
+  test("pi's first prompt brings them, and the first after a compaction that took them", async () => {
+    const id = await session(4, [COMMIT]);
+    const host = await piHost(home, {
+      rows: piLinked([piHeader({ cwd: home.project }), piUser({ text: "hello" })]),
+      config: {},
+    });
+    registerPrompt(host.state);
+    const told = async () =>
+      (await host.emitToEach("before_agent_start", { prompt: "hello" }))
+        .map((result) => Object(result).message)
+        .find((message) => message?.customType === "standing-rules")?.content;
+    expect(await told()).toBe(ruled(id));
+    expect(await told()).toBeUndefined();
+    const kept = piEntry("custom_message", { customType: "standing-rules", content: ruled(id) });
+    host.add([kept]);
+    host.add([piEntry("compaction", { summary: "all of it", firstKeptEntryId: kept.id })]);
+    expect(await told()).toBeUndefined();
+    const after = piUser({ text: "and now?" });
+    host.add([after]);
+    host.add([piEntry("compaction", { summary: "all of it", firstKeptEntryId: after.id })]);
+    expect(await told()).toBe(ruled(id));
+  });
+
+  test("opencode's first prompt brings them", async () => {
+    home.configure({ activity: { welcome: false } });
+    const id = await session(4, [COMMIT]);
+    const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
+    expect(JSON.parse((await home.hook("../moment", start)).stdout)).toEqual({ context: ruled(id) });
+    const compaction = { ...start, moment: "compaction" };
+    expect(JSON.parse((await home.hook("../moment", compaction)).stdout)).toEqual({ context: ruled(id) });
+  });
 });
 
 describe("by a model", () => {

@@ -40,6 +40,8 @@ export interface PiHost {
   add(rows: readonly Row[]): void;
   /** Resolves to the last handler's answer. */
   emit(event: string, data?: PiEvent): Promise<unknown>;
+  /** Returns what each handler of an event returned. */
+  emitToEach(event: string, data?: PiEvent): Promise<unknown[]>;
   /** Resolves when no background work is left. */
   settled(): Promise<void>;
 }
@@ -117,9 +119,12 @@ export async function piHost(home: TemporaryHome, options: PiHostOptions): Promi
       for (const row of rows) append({ ...row, parentId: leaf });
     },
     async emit(event, data = {}) {
-      let answer: unknown;
-      for (const handler of handlers.get(event) ?? []) answer = await handler(data, context);
-      return answer;
+      return (await host.emitToEach(event, data)).at(-1);
+    },
+    async emitToEach(event, data = {}) {
+      const answers: unknown[] = [];
+      for (const handler of handlers.get(event) ?? []) answers.push(await handler(data, context));
+      return answers;
     },
     async settled() {
       while (state.pending.size > 0) await Promise.all(state.pending);
