@@ -19,6 +19,7 @@ const RULES = [
   "Going forward, no em dashes in comments you post.",
   "You should never edit generated files.",
   "Never commit without asking me.",
+  "From now on, deploy only when I say so.",
   "Next time the tests fail, show me the output first.",
   "Next time please run the tests before you say it is done",
   "Use pnpm from now on, npm breaks the lockfile.",

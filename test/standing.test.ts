@@ -338,6 +338,20 @@ describe("by a model", () => {
     expect(await listed()).toMatchObject([{ id: rule, said: 2, lastSaid: "2026-03-06T09:00:00.000Z" }]);
   });
 
+  test("of many the next observer is shown five, those that the conversation is about first", async () => {
+    const rules = ["commit", "deploy", "lint", "merge", "publish", "rebase", "review"];
+    await session(
+      4,
+      rules.map((deed) => `From now on, ${deed} only when I say so.`),
+    );
+    answering([{ priority: "green", text: "Nothing new", sources: [2] }]);
+    await session(5, ["you may deploy whenever you like"]);
+    const prompt: string = server.chats()[0]?.body.messages?.at(-1)?.content;
+    const shown = prompt.slice(0, prompt.indexOf("</standing-rules>")).match(/^- .*/gm) ?? [];
+    expect(shown).toHaveLength(5);
+    expect(shown[0]).toStartWith("- From now on, deploy only when I say so. [");
+  });
+
   test("what it names without laying anything down ends it", async () => {
     answering([{ priority: "red", text: "Constraint: let me commit", sources: [1], standing: true }]);
     await session(4, ["leave committing to me in this repository"]);

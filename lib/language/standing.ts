@@ -110,7 +110,7 @@ const REASON =
   /(?:,?\s(?:because|since|as (?:it|that|this)|so that|weil|da|parce que|porque|потому что)\s|[,;–—(]|因为|から、).*$/iu;
 /** Told of somebody, or of a text. */
 const REPORTED =
-  /\b(?:(?<!you )say|says|said|states?|stated|wrote|writes|told me|according to|reads|guideline|guidelines|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
+  /\b(?:(?<!\b(?:you|i|we) )say|says|said|states?|stated|wrote|writes|told me|according to|reads|guideline|guidelines|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
 const TOLD_BY_ME = /\b(?:i|we) (?:said|told)\b/iu;
 const QUOTED =
   /"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|「[^」]*」|『[^』]*』|(?<![\p{L}\p{N}])['‘][^'’]*['’](?![\p{L}\p{N}])/gu;

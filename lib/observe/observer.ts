@@ -8,6 +8,7 @@ import { z } from "zod";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { truncate } from "../base/text.ts";
 import { estimateTokens } from "../language/tokens.ts";
+import { contentWords } from "../language/words.ts";
 import type { CompleteJson, JsonRequest } from "../model/answers.ts";
 import {
   DONE,
@@ -180,13 +181,13 @@ Answer with JSON only: {"observations": [{"ids": ["k3f9a2"], "priority": "red" |
 /** Tokens of earlier observations that the observer sees; the newest, since what is new follows from those. */
 const HISTORY_TOKENS = 4000;
 
-/** The most standing rules that the observer sees, as many as a session hears, and the most characters of each: enough to know it by. */
+/** The most standing rules that the observer sees, and the most characters of each: enough to know it by. */
 const STANDING_SHOWN = { rules: 5, chars: 60 };
 
 /** Returns the observer's message: history, new conversation, then the task. */
 function observerPrompt(memory: Memory, step: ObservationStep, standing: Asking["standing"] = []): string {
   return `\
-${standingLines(standing)}<observations-so-far>
+${standingLines(standing, step)}<observations-so-far>
 ${newestLines(memory) || "(none yet)"}
 </observations-so-far>
 
@@ -197,9 +198,17 @@ ${step.text}
 Write the observations of the new conversation, oldest first. Cite its line numbers.`;
 }
 
-function standingLines(standing: readonly { id: string; words: string }[]): string {
+/** Returns the standing rules that share most words with the new conversation, of which one may be said again or changed. */
+function standingLines(
+  standing: readonly { id: string; words: string }[],
+  { text }: ObservationStep,
+): string {
   if (standing.length === 0) return "";
+  const said = new Set(contentWords(text));
+  const shared = ({ words }: { words: string }) =>
+    contentWords(words).filter((word) => said.has(word)).length;
   const lines = standing
+    .toSorted((a, b) => shared(b) - shared(a))
     .slice(0, STANDING_SHOWN.rules)
     .map(({ id, words }) => `- ${truncate(words, STANDING_SHOWN.chars)} [${id}]`);
   return `\
