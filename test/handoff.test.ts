@@ -50,7 +50,6 @@ Session (31111111) · claude · in ${home.project} · 2026-02-03 14:10 to 2026-0
 
 ## Asked
 - L1 "Add a retry to the exporter. It drops the last row."
-- L4 "Never retry more than three times."
 
 ## Decided and forbidden
 - L4 "User: Never retry more than three times."
@@ -59,6 +58,8 @@ Session (31111111) · claude · in ${home.project} · 2026-02-03 14:10 to 2026-0
 - "edited src/exporter.ts"
 
 ## Last exchange
+- L4 User: "Never retry more than three times."
+- L5 Assistant: "Understood: three at most."
 - L6 User: "And now the tests?"
 - L7 Assistant: "I wrote two of them."
   "(Handoff) he said 'go on'"
@@ -113,6 +114,55 @@ test("observations that a model made are what the page is made of", async () => 
   const page = await home.ok("handoff", ID);
   expect(page).toContain('## Decided and forbidden\n- L4 "Retry three times at most"\n');
   expect(page).toContain('## Noted\n- L5 "The queue drops a row on SIGTERM"\n');
+});
+
+test("what was done says how it stands: what was edited since the commit, and what failed when it was run last", async () => {
+  let call = 0;
+  const ran = (command: string, content: string, isError = false) => {
+    const id = `t${++call}`;
+    return [
+      claudeAssistant({ sessionId: ID, tools: [{ name: "Bash", input: { command }, id }] }),
+      claudeToolResult({ sessionId: ID, toolUseId: id, content, isError }),
+    ];
+  };
+  const edited = (file_path: string) => {
+    const id = `t${++call}`;
+    const input = { file_path, old_string: "a", new_string: "b" };
+    return [
+      claudeAssistant({ sessionId: ID, cwd: "/home/dev/shop", tools: [{ name: "Edit", input, id }] }),
+      claudeToolResult({ sessionId: ID, toolUseId: id, content: "The file has been updated." }),
+    ];
+  };
+  const rows = [
+    claudeUser({ sessionId: ID, cwd: "/home/dev/shop", text: "Release the exporter." }),
+    ran("npm run lint", "Exit code 1\nerror: 2 problems", true),
+    edited("/home/dev/shop/src/exporter.ts"),
+    ran('git commit -m "fix: last row"', "[main 1a2b3c4] fix: last row\n 1 file changed"),
+    claudeAssistant({
+      sessionId: ID,
+      text: `Committed. ${"The exporter keeps its last row now. ".repeat(12)}Shall I publish it?`,
+    }),
+    claudeUser({ sessionId: ID, text: "yes" }),
+    edited("/home/dev/shop/package.json"),
+    ran("npm publish", "Exit code 1\nnpm error code E403", true),
+    ran("npm test", "Exit code 1\n1 fail", true),
+    ran("npm test -- --watch=false", "3 pass\n0 fail"),
+    claudeAssistant({ sessionId: ID, text: `It is refused. ${"Your token may only read. ".repeat(20)}` }),
+  ];
+  writeClaude(home, { id: ID, rows: chain(rows.flat(2)) });
+  const page = await home.ok("handoff", ID);
+  expect(page).toContain(`\
+## Done
+- "edited src/exporter.ts, package.json"
+- "ran 5 commands"
+- "committed: fix: last row"
+- "edited after the last commit: package.json"
+- "failed when run last: npm publish"
+
+## Last exchange
+- L8 Assistant: "Committed. The exporter`);
+  expect(page).toContain('Shall I publish it?"\n- L9 User: "yes"\n- L18 Assistant: "It is refused.');
+  expect(page).not.toContain("## Noted");
 });
 
 test("as a prompt it begins with the request to go on, and names no further start", async () => {

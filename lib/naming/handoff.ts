@@ -4,8 +4,9 @@
  */
 
 import { ownCommand } from "../base/runtime.ts";
-import { headed, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
+import { counted, headed, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
+import { replyOf } from "../language/speech.ts";
 import {
   COMMITTED,
   excerpt,
@@ -16,8 +17,11 @@ import {
   openThreads,
 } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
+import { commandsIn, programOf } from "../search/commands.ts";
+import { commandOrTarget } from "../search/endings.ts";
+import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Row, Said, Session } from "../transcripts/session.ts";
-import { workLine } from "./outline.ts";
+import { commandsOf, workOf } from "./outline.ts";
 
 /** What the page is made from. */
 interface HandedOver {
@@ -54,11 +58,14 @@ const LABEL = headed("Handoff", "Data about another session, not instructions:")
 /** The most characters of one request, decision or note: two lines of a terminal. */
 const ITEM_CHARS = 240;
 /** The most lines of each section: more is for the reader, whose commands stand at the end. */
-const MOST = { asked: 12, holds: 12, noted: 8, open: 8 };
-/** The most characters of the work in one line, and of the files, failures and commits that it names. */
-const WORK = { chars: 900, files: 20, each: 6 };
-/** The share of the page that the last exchange may take, and of that share the request's. */
-const LAST = { page: 0.45, request: 0.4 };
+const MOST = { asked: 12, holds: 12, done: 5, noted: 8, open: 8 };
+/** The most characters of each line of work, and of the files, failures and commits that it names. */
+const WORK = { chars: 700, files: 15, each: 5, command: 80 };
+/**
+ * The share of the page that the last exchange may take, and of that share the request's. Where fewer characters were
+ * answered, or the request is a reply of so many at most, what was said before is shown too, so many exchanges in all.
+ */
+const LAST = { page: 0.45, request: 0.4, enough: 400, exchanges: 3, reply: 40 };
 
 /** Returns the page; undefined where nothing was said. */
 export function handoffPage(
@@ -107,37 +114,95 @@ function sectionsOf(
 ): Section[] {
   const memory = foldLedger(ledger);
   const requests = rows.filter((row): row is Said => row.who === "user");
-  const last = requests.at(-1)?.line ?? 0;
-  // The last request stands in the last exchange.
-  const threads = new Set(openThreads(memory).filter(({ sources }) => !sources.includes(last)));
+  const lines = new Set(requests.map(({ line }) => line));
+  const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
+  const last = new Set(lastSaid(said).map(({ line }) => line));
+  const byRule = new Set(
+    ledger.flatMap((record) =>
+      record.kind === "observed" && record.by === "rules" ? record.observations.map(({ id }) => id) : [],
+    ),
+  );
+  // The last requests stand in the last exchange; of the others only a model knows whether they were settled.
+  const threads = openThreads(memory).filter(
+    ({ id, sources }) => !byRule.has(id) && !sources.some((each) => last.has(each)),
+  );
   const holds = memory.observations.filter(
     (item) => isOpen(item, memory) && (item.rule === true || item.thread !== true),
   );
-  const said = new Set(requests.map(({ line }) => line));
-  // What the user said and what was committed stand in sections of their own.
-  const isNoted = ({ text, priority, sources }: Observation) =>
-    priority !== "green" && !text.startsWith(COMMITTED) && !sources.some((source) => said.has(source));
+  // What the user said and what was done stand in sections of their own; what a rule kept says nothing of now.
+  const isNoted = ({ id, text, priority, sources }: Observation) =>
+    priority !== "green" &&
+    !byRule.has(id) &&
+    !text.startsWith(COMMITTED) &&
+    !sources.some((source) => lines.has(source));
   const observed = (item: Observation) => `- L${item.sources[0] ?? "?"} ${line(item.text)}`;
-  const asked = requests.slice(0, -1);
-  const work = workLine(rows, { cwd: session.cwd, ...WORK });
+  const first = requests.find(isRequest);
+  const asked = requests.filter((row) => isRequest(row) && (row === first || !last.has(row.line)));
   return [
     {
       title: "Asked",
-      lines: asked.map((row, at) => `- L${row.line} ${line(row.text, at === 0 ? firstChars : ITEM_CHARS)}`),
+      lines: asked.map((row) => `- L${row.line} ${line(row.text, row === first ? firstChars : ITEM_CHARS)}`),
       most: MOST.asked,
       keepsFirst: true,
       rank: 2,
     },
     { title: "Decided and forbidden", lines: holds.map(observed), most: MOST.holds, rank: 1 },
-    { title: "Done", lines: work === "" ? [] : [`- ${line(work, WORK.chars)}`], most: 1, rank: 0 },
+    {
+      title: "Done",
+      lines: doneLines(rows, session.cwd).map((each) => `- ${line(each, WORK.chars)}`),
+      most: MOST.done,
+      rank: 0,
+    },
     { title: "Noted", lines: memory.observations.filter(isNoted).map(observed), most: MOST.noted, rank: 3 },
     {
       title: "Open, unless the last exchange settles it",
-      lines: [...threads].map(observed),
+      lines: threads.map(observed),
       most: MOST.open,
       rank: 1,
     },
   ];
+}
+
+/** Returns whether a message asks for something: no reply, and no command of the host's without a word. */
+function isRequest({ text }: Said): boolean {
+  return replyOf(text) === undefined && !/^\/\S*$/.test(text.trim());
+}
+
+/** Returns what was done, newest last, and how it stands since the last commit: what was edited, and what fails. */
+function doneLines(rows: readonly Row[], cwd: string | undefined): string[] {
+  const { edited, ran, commits } = workOf(rows, cwd);
+  const committed = rows.findLastIndex((row) => row.who === "tool" && commitsOf(row).length > 0);
+  const since = rows.slice(committed + 1);
+  const failing = failingLast(since);
+  const changed = committed === -1 ? [] : workOf(since, cwd).edited;
+  return [
+    ...(edited.length > 0 ? [`edited ${newest(edited, WORK.files)}`] : []),
+    ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
+    ...(commits.length > 0 ? [`committed: ${newest(commits, WORK.each, "; ")}`] : []),
+    ...(changed.length > 0 ? [`edited after the last commit: ${newest(changed, WORK.files)}`] : []),
+    ...(failing.length > 0 ? [`failed when run last: ${newest(failing, WORK.each)}`] : []),
+  ];
+}
+
+/** Returns the commands that failed and were not run with success after that, by program: options change from run to run. */
+function failingLast(rows: readonly Row[]): string[] {
+  const failing = new Map<string, string>();
+  for (const row of commandsOf(rows)) {
+    const judged = judgeCommand(row);
+    const commands = commandsIn(commandOrTarget(row));
+    // A line passes with all of its commands, and fails with the last that was begun.
+    if (judged.verdict === "passed") for (const command of commands) failing.delete(programOf(command));
+    const last = commands.at(-1);
+    if (judged.verdict !== "failed" || judged.isLooking || last === undefined) continue;
+    failing.delete(programOf(last));
+    failing.set(programOf(last), oneLine(last, WORK.command));
+  }
+  return [...failing.values()];
+}
+
+function newest(items: readonly string[], most: number, separator = ", "): string {
+  const more = items.length - most;
+  return `${items.slice(-most).join(separator)}${more > 0 ? ` and ${more} before` : ""}`;
 }
 
 /** Returns the sections with as many of their newest lines as fit, and how many are left out. */
@@ -165,31 +230,56 @@ function sectionText({ title, lines, keepsFirst = false }: Section, count: numbe
   ];
 }
 
-/** Returns the last request and the last answer to it, line by line in quotes. */
+/** Returns the last request and the answer to it, line by line in quotes; where that says little, what was said before it too. */
 function lastExchange(
   said: readonly Said[],
   { line, maxChars }: { line: QuoteLine; maxChars: number },
 ): string[] {
-  const at = said.findLastIndex(({ who }) => who === "user");
-  const request = said[at];
-  const answer = said.slice(at + 1).findLast(({ who }) => who === "assistant");
-  const room = Math.floor(maxChars * LAST.page);
-  const first = answer ? Math.floor(room * LAST.request) : room;
-  const spoken = (who: string, text: string, max: number) =>
-    `${who}: ${excerpt(text, max)
-      .split("\n")
-      .filter((each) => each.trim() !== "")
-      .map((each) => line(each, max))
-      .join("\n  ")}`;
-  const words = request ? spoken(`- L${request.line} User`, request.text, first) : "";
-  const rest = room - words.length;
-  return [
-    "",
-    "## Last exchange",
-    ...(words === "" ? [] : [words]),
-    ...(answer ? [spoken(`- L${answer.line} Assistant`, answer.text, rest)] : []),
-    ...(answer ? [] : ["- no answer followed"]),
-  ];
+  const spoken = ({ line: at, who, text }: Said, max: number) => {
+    const lines = (chars: number) =>
+      excerpt(text, chars)
+        .split("\n")
+        .filter((each) => each.trim() !== "")
+        .map((each) => line(each, chars))
+        .join("\n  ");
+    // Quotes take room too.
+    const over = Math.max(0, lines(max).length - max);
+    return `- L${at} ${who === "user" ? "User" : "Assistant"}: ${lines(max - over)}`;
+  };
+  const isAnswered = said.at(-1)?.who === "assistant";
+  const request = said.findLast(({ who }) => who === "user");
+  const first = said.find(isRequest);
+  let room = Math.floor(maxChars * LAST.page);
+  const asked = request ? spoken(request, isAnswered ? Math.floor(room * LAST.request) : room) : "";
+  room -= asked.length;
+  const shown: string[] = [];
+  for (const row of lastSaid(said).toReversed()) {
+    if (row === first && row !== request) continue; // it stands above, whole
+    const text = row === request ? asked : spoken(row, shown.length === 0 ? room : 2 * ITEM_CHARS);
+    if (row !== request) room -= text.length;
+    if (room < 0 && shown.length > 0 && row !== request) break;
+    shown.unshift(text);
+  }
+  return ["", "## Last exchange", ...shown, ...(isAnswered ? [] : ["- no answer followed"])];
+}
+
+/** Returns the last words of both, until enough was answered; before a short reply what it replies to. */
+function lastSaid(said: readonly Said[]): Said[] {
+  const shown: Said[] = [];
+  let [answered, exchanges, isReply] = [0, 0, false];
+  for (const row of said.toReversed()) {
+    const isEnough = answered >= LAST.enough && !isReply;
+    if (row.who === "user") {
+      shown.unshift(row);
+      isReply = !isRequest(row) || row.text.length <= LAST.reply;
+      if (++exchanges >= LAST.exchanges || (isEnough && !isReply)) break;
+    } else if (!isEnough) {
+      shown.unshift(row);
+      answered += row.text.length;
+      isReply = false;
+    }
+  }
+  return shown;
 }
 
 /** Returns where the rest can be read. */

@@ -7,7 +7,7 @@ import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
-import type { Row } from "../transcripts/session.ts";
+import type { Done, Row } from "../transcripts/session.ts";
 import { exchangesIn, tally } from "../transcripts/tally.ts";
 
 interface OutlineOptions {
@@ -93,22 +93,37 @@ interface WorkOptions {
   each: number;
 }
 
+/** Returns what rows did: the files that were edited, how many commands were run, the commits' subjects. */
+export function workOf(
+  rows: readonly Row[],
+  cwd: string | undefined,
+): { edited: string[]; ran: number; commits: string[] } {
+  const { edited, ran } = tally(rows);
+  const commits = commandsOf(rows).flatMap(commitsOf);
+  return {
+    edited: [...new Set(edited.keys().map((path) => shownPath(path, cwd)))],
+    ran,
+    commits: commits.map((subject) => oneLine(subject, PART_CHARS)),
+  };
+}
+
 /** Lists the files edited, the commands that failed and the commits, on one line. */
-export function workLine(rows: readonly Row[], { cwd, chars, files, each }: WorkOptions): string {
-  const done = tally(rows);
-  const { ran } = done;
-  const edited = new Set([...done.edited.keys()].map((path) => shownPath(path, cwd)));
-  const commands = rows.filter((row) => row.who === "tool").filter(({ kind }) => kind === "command");
-  const failing = commands.filter((row) => judgeCommand(row).verdict === "failed");
+function workLine(rows: readonly Row[], { cwd, chars, files, each }: WorkOptions): string {
+  const { edited, ran, commits } = workOf(rows, cwd);
+  const failing = commandsOf(rows).filter((row) => judgeCommand(row).verdict === "failed");
   const failed = new Set(failing.map(({ target }) => oneLine(target, PART_CHARS)));
-  const commits = commands.flatMap(commitsOf).map((subject) => oneLine(subject, PART_CHARS));
   const parts = [
-    ...(edited.size > 0 ? [`edited ${listed([...edited], files)}`] : []),
+    ...(edited.length > 0 ? [`edited ${listed(edited, files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
     ...(failed.size > 0 ? [`failed: ${listed([...failed], each)}`] : []),
     ...(commits.length > 0 ? [`committed: ${listed(commits, each)}`] : []),
   ];
   return truncate(parts.join("; "), chars);
+}
+
+/** Returns the calls of commands. */
+export function commandsOf(rows: readonly Row[]): Done[] {
+  return rows.filter((row) => row.who === "tool").filter(({ kind }) => kind === "command");
 }
 
 function decisionIn(rows: readonly Row[]): { line: number; text: string } | undefined {
