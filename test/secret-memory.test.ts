@@ -108,7 +108,10 @@ test("arguments of a call are judged with their names, in its target too", async
   expect(shown).toContain("user: ann");
 });
 
-test("what a command prints that only prints a secret is one", async () => {
+test.each([
+  ["", `${PASSWORD}\n`],
+  [", in colours too", `\u001b[32m${PASSWORD}\u001b[0m \n`],
+])("what a command prints that only prints a secret is one%s", async (_, printed) => {
   using home = temporaryHome();
   const run = (id: string, command: string, content: string) => [
     ...claudeAssistant({ sessionId: ID, tools: [{ id, name: "Bash", input: { command } }] }),
@@ -116,7 +119,7 @@ test("what a command prints that only prints a secret is one", async () => {
   ];
   writeRows(home, [
     user("which is it?"),
-    ...run("t1", "terraform output -raw db_password", `${PASSWORD}\n`),
+    ...run("t1", "terraform output -raw db_password", printed),
     ...run("t2", "git rev-parse --abbrev-ref HEAD", "Release77Xy"),
     ...said(`so ${PASSWORD} on Release77Xy`),
   ]);

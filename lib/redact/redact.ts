@@ -118,7 +118,7 @@ const INVISIBLE =
  * Removes escape sequences whole (colours, titles, hyperlinks: the link's text stays), then what is left of controls; newline
  * and tab stay. Joiners and a variation selector stay where scripts and emoji need them: beside a character beyond ASCII.
  */
-function removeControls(text: string): string {
+export function removeControls(text: string): string {
   if (!BEYOND_PRINTABLE.test(text)) return text;
   const whole = text.isWellFormed() ? text : text.toWellFormed();
   if (!SUSPECT.test(whole)) return whole;

@@ -87,7 +87,8 @@ export function entryFilter(
     const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
     const output = printed(raw);
     const judged = output && memory.clean(output.text, output);
-    return cleanEntry(judged === undefined ? raw : { ...raw, text: lastLine(judged) }, clean);
+    const isSecret = output && judged && lastLine(judged) !== lastLine(output.text);
+    return cleanEntry(isSecret ? { ...raw, text: lastLine(judged) } : raw, clean);
   };
 }
 

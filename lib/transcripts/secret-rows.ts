@@ -13,7 +13,7 @@ import { ensureDirectory, readIfExists, statOf } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
-import type { Redactor, Taken } from "../redact/redact.ts";
+import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
 import type { Entry } from "./session.ts";
 
 /** The most values that are kept of a session: a file of thousands of passwords is data. */
@@ -109,6 +109,9 @@ const COMMANDS_MAX = 64;
 /** The most of a command that is judged with its output. */
 const COMMAND_CHARS = 1000;
 
+/** A longer output is no word, whatever colours it is printed in. */
+const OUTPUT_CHARS = 300;
+
 /** Returns what joins the output of a command to its line where it is one word, which a command may print for secret. */
 export function printedBy(): (entry: Entry) => { text: string; rows: number[] } | undefined {
   const commands = new Map<string, { line: string; offset: number }>();
@@ -119,8 +122,10 @@ export function printedBy(): (entry: Entry) => { text: string; rows: number[] } 
       if (commands.size > COMMANDS_MAX) commands.delete(commands.keys().next().value ?? "");
     }
     const command = kind === "result" ? commands.get(callId) : undefined;
-    if (!command || !/^\s*\S{6,200}\s*$/.test(text)) return undefined;
-    return { text: `$ ${command.line}\n${text.trim()}`, rows: [command.offset, offset] };
+    if (!command || text.length > OUTPUT_CHARS) return undefined;
+    const word = removeControls(text).trim();
+    if (!/^\S{6,200}$/.test(word)) return undefined;
+    return { text: `$ ${command.line}\n${word}`, rows: [command.offset, offset] };
   };
 }
 
