@@ -140,4 +140,71 @@ describe("restore", () => {
     expect((await home.run("restore", "nobody")).stderr).toContain("error: NOT_FOUND");
     expect(files()).toEqual(before);
   });
+
+  test("takes a session of another machine from its synced folder, and says so where its command is asked for", async () => {
+    using home = temporaryHome();
+    const desk = join(home.root, "sync", "desk");
+    home.configure({ transcripts: [{ path: desk, machine: "desk" }] });
+    const file = write(
+      join(desk, "projects", "-home-them-shop", `${ID}.jsonl`),
+      claudeRows("/home/them/shop"),
+    );
+    const before = readFileSync(file, "utf8");
+    expect(await home.ok("session-reader", ID, "--resume")).toBe(`session-memory restore ${ID}\n`);
+    const { session } = await restore(home);
+    expect(rowsIn(session.file).flatMap(({ cwd }) => cwd ?? [])).toContain(join(home.project, "src"));
+    expect(readFileSync(file, "utf8")).toBe(before);
+    expect(await home.ok("session-reader", session.id, "--resume")).toBe(`claude --resume ${session.id}\n`);
+  });
+
+  test("is what --resume names where the folder of a session is gone, in lists and searches too", async () => {
+    using home = temporaryHome();
+    const gone = join(home.root, "gone");
+    writeClaude(home, { id: ID, cwd: gone, rows: claudeRows(gone) });
+    const command = `session-memory restore ${ID}`;
+    expect(await home.ok("session-reader", ID, "--resume")).toBe(`${command}\n`);
+    expect(await home.ok("session-reader", "--list", "--resume")).toContain(`   ${command}\n`);
+    expect(await home.ok("search", "ostrich", "--by-session", "--resume")).toContain(`   ${command}\n`);
+    mkdirSync(gone);
+    expect(await home.ok("session-reader", ID, "--resume")).toBe(`claude --resume ${ID}\n`);
+    rmSync(gone, { recursive: true });
+    renameSync(join(home.paths.claude, "projects"), join(home.root, "away"));
+    const never = await home.run("restore", ID);
+    expect([never.exitCode, never.stderr]).toEqual([
+      1,
+      expect.stringContaining("its transcript is gone, and no copy was archived\nhint: "),
+    ]);
+  });
+
+  test("leaves a file that is the user's: forget names the session in it, and set-up leaves it", async () => {
+    using home = temporaryHome();
+    writeClaude(home, { id: ID, rows: claudeRows(home.project) });
+    const { session } = await restore(home);
+    const written = readFileSync(session.file, "utf8");
+    const forgotten = JSON.parse(await home.ok("forget", ID, "--yes", "--json"));
+    expect(forgotten.forks).toEqual([session.id]);
+    expect(await home.ok("search", "ostrich")).not.toContain("ostrich test");
+    expect(readFileSync(session.file, "utf8")).toBe(written);
+    const again = await home.ok("forget", session.id, "--yes");
+    expect(again).toContain(session.file);
+    await home.ok("setup", "--remove", "--yes");
+    expect(readFileSync(session.file, "utf8")).toBe(written);
+  });
+
+  test("refuses a reference that fits several, and a host that takes none", async () => {
+    using home = temporaryHome();
+    const other = `${ID.slice(0, 12)}${uuidFrom("emu").slice(12)}`;
+    for (const id of [ID, other]) writeClaude(home, { id, rows: claudeRows(home.project) });
+    const several = await home.run("restore", ID.slice(0, 8));
+    expect([several.exitCode, several.stderr]).toEqual([1, expect.stringContaining("error: AMBIGUOUS")]);
+    const id = uuidFrom("quail");
+    write(join(home.root, "plain", `${id}.jsonl`), [
+      { role: "user", content: "Why does the quail test fail?" },
+    ]);
+    const plain = await home.run("restore", "--sessions", join(home.root, "plain"), id);
+    expect([plain.exitCode, plain.stderr]).toEqual([
+      2,
+      expect.stringContaining("plain goes on with no session that is put there\nhint: hand it over with "),
+    ]);
+  });
 });

@@ -209,7 +209,7 @@ test("--resume names the command that goes on with a session in its host, where 
   using own = temporaryHome();
   const id = uuidFrom("resumed");
   writeClaude(own, { id, rows: [claudeUser({ text: "hi", cwd: own.project })] });
-  const pi = writePi(own, { rows: [piHeader(), piUser({ text: "hello" })] });
+  const pi = writePi(own, { rows: [piHeader({ cwd: own.project }), piUser({ text: "hello" })] });
   const codex = writeCodex(own, {
     id: uuidFrom("codex"),
     rows: [codexMeta({ id: uuidFrom("codex") }), ...codexPrompt({ text: "hey" })],

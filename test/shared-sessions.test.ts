@@ -93,6 +93,15 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(plain(await read(reference))).toEqual(WHOLE);
   });
 
+  test("is handed over, and restored for nobody but its owner", async () => {
+    const { stderr, exitCode } = await bob.run("restore", `alice@desk:${ID}`);
+    expect([exitCode, stderr.split("\n")[0]]).toEqual([
+      1,
+      `error: NOT_FOUND: Cannot restore "alice@desk:${ID}": it is another person's`,
+    ]);
+    expect(await bob.ok("handoff", `alice@desk:${ID}`)).toContain("why are refunds booked twice");
+  });
+
   test("is meant by its name before an own session that only mentions it", async () => {
     const own = { sessionId: uuid(40), cwd: bob.project };
     const title = { type: "custom-title", customTitle: "double refunds once more", sessionId: own.sessionId };

@@ -15,6 +15,7 @@ import {
   type PathsWithRules,
   readHookSettings,
   type Settings,
+  seeingExcluded,
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
@@ -41,6 +42,8 @@ import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting } from "../store/state.ts";
 import { allIndexes, sharedBy } from "../store/store.ts";
+import { firstRecord } from "../transcripts/jsonl.ts";
+import { restorerOf } from "../transcripts/restored.ts";
 import { dropForgottenRows, keepForgottenRows, ownRules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -225,7 +228,9 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
       await keepForgottenRows(forgottenFile(paths.config), exclude.projects[0] ?? id, rows);
     }
   }
-  const forgotten = await forgetAll({ ids }, { ...options, directories: [options.cwd, ...directories] });
+  const restored = restoredFrom(targets, paths);
+  const found = await forgetAll({ ids }, { ...options, directories: [options.cwd, ...directories] });
+  const forgotten = { ...found, forks: [...new Set([...found.forks, ...restored])] };
   // Without an exclusion it would be indexed and shared again.
   if (exclude && !dryRun) {
     const [project] = exclude.projects;
@@ -235,6 +240,20 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
     );
   }
   return forgotten;
+}
+
+/** Returns the sessions that were restored from others, or that their host began as forks of them: they hold their rows. */
+function restoredFrom(targets: readonly Target[], paths: PathsWithRules): string[] {
+  const ids = new Set(targets.map(({ id }) => id));
+  const origins = new Set(targets.flatMap(({ id, transcript, copy }) => [id, transcript, copy]));
+  const all = listSessions(seeingExcluded(paths), { excluded: true });
+  const made = all.filter(({ id, agent, file, machine, archived }) => {
+    const restorer = ids.has(id) || machine !== undefined || archived ? undefined : restorerOf(agent);
+    const first = restorer && firstRecord(file);
+    const origin = first && restorer.originIn(first);
+    return origin !== undefined && origins.has(origin);
+  });
+  return made.map(({ id }) => id);
 }
 
 /** Reads all rows of a transcript; none when the host has deleted it. */

@@ -373,7 +373,7 @@ async function answerQuestion(
   const hits = found.hits.filter((hit) => relevanceOf(hit) >= minScore);
   const top = hits.length > 0 ? nowhereLines(found.nowhere) : [];
   const options = { ...style, maxChars: maxCharsOf(request) - countPoints(top) };
-  const lines = [...top, ...(await printed(hits, request, options))];
+  const lines = [...top, ...(await printed(hits, request, { ...options, config }))];
   return { lines, results: hits.map((hit) => hitJson(hit, style)), semantic };
 }
 
@@ -415,16 +415,22 @@ function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): nu
   return maxChars ?? MODES[context > 0 ? "full" : mode].maxChars;
 }
 
-async function printed(hits: readonly Hit[], request: SearchRequest, options: PrintOptions): Promise<Line[]> {
+async function printed(
+  hits: readonly Hit[],
+  request: SearchRequest,
+  { config, ...options }: PrintOptions & { config: Config },
+): Promise<Line[]> {
   if (request.mode === "brief") return printBrief(hits, options);
   if (request.mode === "sessions") {
-    const [{ resumeCommand }, { isLook }] = await Promise.all([
+    const [{ commandToGoOn }, { sessionAt }, { isLook }] = await Promise.all([
       import("../sessions/listing.ts"),
+      import("../sessions/sessions.ts"),
       import("./commands.ts"),
     ]);
     const resumeOf = (hit: Hit) => {
-      const { isGone, isArchived } = lossOf(hit);
-      return sharedBy(hit.session) || isGone || isArchived ? undefined : resumeCommand(hit.session);
+      const isLost = sharedBy(hit.session) || lossOf(hit).isGone;
+      const session = isLost ? undefined : sessionAt(hit.session.file, config.paths);
+      return session && commandToGoOn({ ...session, machine: findMachine(session.file, config.paths) });
     };
     const sessions = { limit: request.limit ?? LIMIT_OF_LINES, isLook, ...(request.resume && { resumeOf }) };
     return printBySession(hits, { ...options, ...sessions });

@@ -3,9 +3,9 @@
  * and reads a transcript as flat text.
  */
 
-import { basename, join } from "node:path";
+import { basename, isAbsolute, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { entriesOf, statUnpacked } from "../base/files.ts";
+import { entriesOf, isDirectory, statUnpacked } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { folderName, onMachine, quoted, shortId } from "../base/text.ts";
@@ -150,15 +150,23 @@ function cutColumns(text: string, columns: number): string {
   return fitColumns(text, Math.min(columns, columnsOf(text)));
 }
 
-/** Returns the command that makes a session resumable first, where its host has it no longer. */
-function restoreCommand({ id, agent, parentId, archived }: Session): string | undefined {
-  const isRestored = archived && parentId === undefined && restorerOf(agent) !== undefined;
-  return isRestored && !id.startsWith("-") ? `session-memory restore ${quoted(id)}` : undefined;
+/**
+ * Returns the command that goes on with a session: it makes it resumable first where its host has it no longer, has it on another
+ * machine, or would look for it in a folder that is gone.
+ */
+export function commandToGoOn(
+  session: Pick<Session, "agent" | "id" | "file" | "cwd" | "parentId" | "machine" | "archived">,
+): string | undefined {
+  const { id, agent, cwd, parentId, machine, archived } = session;
+  const restorer = parentId === undefined && !id.startsWith("-") ? restorerOf(agent) : undefined;
+  const isFolderGone = cwd !== undefined && isAbsolute(cwd) && !isDirectory(cwd);
+  const isElsewhere = archived || machine !== undefined || (isFolderGone && restorer?.needsFolder);
+  return restorer && isElsewhere ? `session-memory restore ${quoted(id)}` : resumeCommand(session);
 }
 
-/** Returns the command that resumes a session in its host, as a line to print. */
+/** Returns the command that goes on with a session, as a line to print. */
 function resumeLine(session: Session, { clean }: Rules): string | undefined {
-  const command = restoreCommand(session) ?? resumeCommand(session);
+  const command = commandToGoOn(session);
   return command === undefined ? undefined : oneLine(clean(command), PATH_MAX);
 }
 

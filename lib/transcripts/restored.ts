@@ -4,7 +4,7 @@
  */
 
 import { join, relative, sep } from "node:path";
-import { arrayOf, isRecord, type JsonRecord, recordOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { encodeClaudeCwd, findHost } from "./hosts.ts";
 import type { Session } from "./session.ts";
@@ -22,9 +22,13 @@ export interface RestoreTarget {
 
 /** How a host's rows become those of a new session. */
 export interface Restorer {
+  /** Whether it goes on with a session only while the folder is there that it began in. */
+  needsFolder: boolean;
   place(paths: PathsWithRules, target: RestoreTarget): string;
   /** The rows that come before all others, of which one says where they are from. */
   begin(target: RestoreTarget): JsonRecord[];
+  /** Returns the session, or its file, that one with this first row came from. */
+  originIn(first: JsonRecord): string | undefined;
   /** The row as one of the new session; undefined where the host has no use for it. */
   row(record: JsonRecord, target: RestoreTarget): JsonRecord | undefined;
 }
@@ -48,10 +52,12 @@ export function restorerOf(agent: string): Restorer | undefined {
 
 const RESTORERS: Record<string, Restorer> = {
   claude: {
+    needsFolder: true,
     place: ({ claude }, { id, folder }) => join(claude, "projects", encodeClaudeCwd(folder), `${id}.jsonl`),
     begin: ({ id, origin, at }) => [
       { type: "restored-from", session: origin.id, by: "session-memory", timestamp: at, sessionId: id },
     ],
+    originIn: ({ type, session }) => (type === "restored-from" ? stringOf(session) : undefined),
     row(record, target) {
       if (CLAUDE_RUN.has(String(record.type))) return undefined;
       const message = recordOf(record.message);
@@ -67,6 +73,7 @@ const RESTORERS: Record<string, Restorer> = {
     },
   },
   pi: {
+    needsFolder: true,
     place: ({ pi, piSessions }, { id, folder, at }) => {
       const name = `${at.replace(/[:.]/g, "-")}_${id}.jsonl`;
       return piSessions
@@ -76,6 +83,7 @@ const RESTORERS: Record<string, Restorer> = {
     begin: ({ id, folder, origin, at }) => [
       { type: "session", version: 3, id, timestamp: at, cwd: folder, parentSession: origin.file },
     ],
+    originIn: ({ parentSession }) => stringOf(parentSession),
     row(record) {
       if (record.type === "session") return undefined;
       if (record.type !== "message") return record;
@@ -87,12 +95,14 @@ const RESTORERS: Record<string, Restorer> = {
     },
   },
   codex: {
+    needsFolder: false,
     place({ codex }, { id, at }) {
       const [day = "", time = ""] = at.slice(0, 19).split("T");
       const name = `rollout-${day}T${time.replaceAll(":", "-")}-${id}.jsonl`;
       return join(codex, "sessions", ...day.split("-"), name);
     },
     begin: () => [],
+    originIn: ({ payload }) => stringOf(recordOf(payload).forked_from_id),
     row(record, target) {
       const payload = recordOf(record.payload);
       const isMeta = record.type === "session_meta";
