@@ -6,7 +6,13 @@ import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { write } from "../support/home.ts";
 import { type ClientHome, logged } from "./client.ts";
-import { ACTIVITY, type Lab, quotesHostileWords, tellsHowAnErrorEnded } from "./hooked.ts";
+import {
+  ACTIVITY,
+  goesOnWithRestored,
+  type Lab,
+  quotesHostileWords,
+  tellsHowAnErrorEnded,
+} from "./hooked.ts";
 import { CLIENTS, installed, unpackedPi } from "./install.ts";
 import { type Answer, type ModelRequest, type Reply, startChat } from "./models.ts";
 import { type PiOptions, type PiRpc, piHome, runPi, sessionEntries, startRpc } from "./pi.ts";
@@ -103,6 +109,9 @@ for (const [name, command = []] of runtimes) {
 
     const start = (answer?: Answer) => lab({ command }, answer);
     quotesHostileWords(start);
+    goesOnWithRestored(start, (lab, text, { file }) =>
+      runPi(command, lab.home, "--session", file, "-p", text),
+    );
     tellsHowAnErrorEnded(start, ({ home, model }, told) => {
       const [result, said] = model.requests.at(-1)?.messages.slice(-2) ?? [];
       expect(result?.text).toStartWith("deploy: cannot find the zebra config");
