@@ -263,7 +263,7 @@ describe("forgetting", () => {
   });
 });
 
-test("kill -9 at any moment leaves the old copy or the new one, and what it left is removed", async () => {
+test("what a killed writer left is removed", async () => {
   using home = temporaryHome();
   session(home, "ostrich");
   await begin(home);

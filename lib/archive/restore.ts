@@ -3,7 +3,7 @@
 import { closeSync, linkSync, openSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { ensureDirectory, FILE_MODE, remove, temporaryPath } from "../base/files.ts";
+import { ensureDirectory, FILE_MODE, remove, removeLeftovers, temporaryPath } from "../base/files.ts";
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
@@ -100,6 +100,7 @@ function readRecords(source: string, { head, rules }: { head: Head; rules: Rules
 /** Writes rows as a file that takes its name when it is whole, and no other file's place; returns how many. */
 function writeNew(file: string, rows: Iterable<JsonRecord>): number {
   ensureDirectory(dirname(file));
+  removeLeftovers(dirname(file));
   const temporary = temporaryPath(file);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   try {

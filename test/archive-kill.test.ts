@@ -1,0 +1,131 @@
+/** kill -9 at any moment while sessions are archived, restored and forgotten: what is there is old and whole, or new and whole. */
+
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
+import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+import { starting } from "./support/run.ts";
+
+/** Of each kind; a longer run by hand raises it. */
+const KILLS = Number(process.env.SESSION_MEMORY_TEST_KILLS ?? 3);
+setDefaultTimeout(60_000 + KILLS * 20_000);
+const SESSIONS = 3;
+const DAY_MS = 86_400_000;
+const END = "that is all of it";
+
+function rowsOf(topic: string, version: number, count = 250): Row[] {
+  const rows = Array.from({ length: count }, (_, i) => [
+    claudeUser({
+      sessionId: uuidFrom(topic),
+      text: `${topic} v${version} question ${i} ${"word ".repeat(40)}`,
+    }),
+    claudeAssistant({ sessionId: uuidFrom(topic), text: `${topic} answer ${i} ${"sentence ".repeat(60)}` }),
+  ]);
+  return chain([
+    ...rows.flat(2),
+    claudeUser({ sessionId: uuidFrom(topic), text: `${topic} v${version}: ${END}` }),
+  ]);
+}
+
+/** Writes the sessions as they were `version` changes on, idle for days; returns their files. */
+function writeSessions(home: TemporaryHome, version: number): string[] {
+  return Array.from({ length: SESSIONS }, (_, i) => {
+    const file = writeClaude(home, { id: uuidFrom(`topic${i}`), rows: rowsOf(`topic${i}`, version) });
+    const at = new Date(Date.now() - (20 - version * 0.01) * DAY_MS);
+    utimesSync(file, at, at);
+    return file;
+  });
+}
+
+/** Starts a script and kills it after a while; returns whether it was still at work. */
+async function killed(
+  home: TemporaryHome,
+  afterMs: number,
+  ...command: [string, ...string[]]
+): Promise<boolean> {
+  const [name, ...args] = command;
+  const child = Bun.spawn([...starting(name), ...args], {
+    ...{ env: home.env, cwd: home.project, stdout: "ignore", stderr: "ignore" },
+  });
+  const timer = setTimeout(() => child.kill("SIGKILL"), afterMs);
+  await child.exited;
+  clearTimeout(timer);
+  return child.signalCode === "SIGKILL";
+}
+
+const BEGIN = ["hooks/background.ts", "--begin", "--cwd"] as const;
+
+function copies(home: TemporaryHome): string[] {
+  const folder = join(home.paths.archive, "claude");
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return names.filter((name) => name.endsWith(".gz")).map((name) => join(folder, name));
+}
+
+/** What the archive holds: each copy unpacks, and ends as its session does. */
+function versions(home: TemporaryHome): number[] {
+  return copies(home).map((file) => {
+    const text = gunzipSync(readFileSync(file)).toString("utf8");
+    expect(text.trimEnd().split("\n").length).toBe(rowsOf("topic0", 1).length);
+    const last = text.trimEnd().split("\n").at(-1) ?? "";
+    expect(last).toContain(END);
+    return Number(/ v(\d+): /.exec(last)?.[1]);
+  });
+}
+
+test("archiving: every copy is the old one or the new one, and the next run leaves nothing behind", async () => {
+  const random = seeded(fuzzSeed("kill -9 while archiving"));
+  using home = temporaryHome();
+  let atWork = 0;
+  for (let version = 1; version <= KILLS; version++) {
+    writeSessions(home, version);
+    if (await killed(home, random.integer(150, 1200), ...BEGIN, home.project)) atWork++;
+    for (const found of versions(home)) expect([version - 1, version]).toContain(found);
+    await home.ok(...BEGIN, home.project);
+    expect(versions(home)).toEqual(Array.from({ length: SESSIONS }, () => version));
+  }
+  expect(atWork).toBeGreaterThan(0);
+  const left = readdirSync(home.paths.home, { recursive: true, encoding: "utf8" });
+  expect(left.filter((name) => name.endsWith(".tmp"))).toEqual([]);
+});
+
+test("restoring: the new session is whole or not there, and nothing that was there is touched", async () => {
+  const random = seeded(fuzzSeed("kill -9 while restoring"));
+  using home = temporaryHome();
+  const [file = ""] = writeSessions(home, 1);
+  const before = readFileSync(file, "utf8");
+  const folder = dirname(file);
+  const rows = rowsOf("topic0", 1).length + 1;
+  const own = new Set(readdirSync(folder));
+  for (let kill = 0; kill < KILLS; kill++) {
+    await killed(home, random.integer(60, 400), "restore", uuidFrom("topic0"));
+    for (const name of readdirSync(folder).filter((each) => !own.has(each) && each.endsWith(".jsonl"))) {
+      expect(readFileSync(join(folder, name), "utf8").trimEnd().split("\n").length).toBe(rows);
+      rmSync(join(folder, name));
+    }
+    expect(readFileSync(file, "utf8")).toBe(before);
+  }
+  await home.ok("restore", uuidFrom("topic0"));
+  expect(readdirSync(folder).filter((name) => !name.endsWith(".jsonl"))).toEqual([]);
+});
+
+test("forgetting: the next run completes it, and no copy holds a byte of it", async () => {
+  const random = seeded(fuzzSeed("kill -9 while forgetting"));
+  using home = temporaryHome();
+  const files = writeSessions(home, 1);
+  await home.ok(...BEGIN, home.project);
+  for (const file of files) rmSync(file);
+  for (let kill = 0; kill < KILLS; kill++) {
+    const word = `question ${kill + 10} `;
+    await killed(home, random.integer(100, 900), "forget", "--pattern", word, "--yes");
+    for (const found of versions(home)) expect(found).toBe(1);
+    await home.ok("forget", "--pattern", word, "--yes");
+    const text = copies(home).map((file) => gunzipSync(readFileSync(file)).toString("utf8"));
+    expect(text.join("").includes(word)).toBe(false);
+    expect(text.join("").includes("question 200 ")).toBe(true);
+  }
+  expect(jsonl(...rowsOf("topic0", 1))).toContain("question 10 ");
+});
