@@ -11,6 +11,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { archiveLine } from "../lib/archive/archive.ts";
 import { asCalled } from "../lib/base/command.ts";
 import {
   bytesOf,
@@ -246,7 +247,8 @@ async function putIn(work: Work, pages: readonly HostFile[]): Promise<void> {
     ...pages.map(({ host, file }) => `write ${quoted(file)}   # ${host}`),
   ];
   say(...listOf("To install:", steps));
-  say(...receivers(config, commands));
+  const kept = archiveLine(config.paths, config.settings);
+  say(...receivers(config, commands), ...(kept === undefined ? [] : [kept]));
   const isAllowed = steps.length > 0 && (values.yes || (await confirm("Install?")));
   if (isAllowed) {
     runCommands(work);

@@ -186,6 +186,9 @@ describe("a session that was idle for a day", () => {
     expect(await home.ok("health")).toContain(
       "nothing is archived: Claude Code is set to delete transcripts after 7 days",
     );
+    expect((await home.run("setup")).stdout).toContain(
+      "\nNothing is archived: Claude Code is set to delete transcripts after 7 days; set archive.enabled in config.json",
+    );
     home.configure({ archive: { enabled: true } });
     await begin(home);
     expect(archived(home).length).toBe(1);
@@ -225,6 +228,9 @@ describe("the archive's limit", () => {
     await begin(home);
     expect(kept()).toEqual(some);
     expect((await home.run("health")).stdout).toContain("nothing new is archived");
+    expect((await home.run("setup")).stdout).toContain(
+      "\nNothing new is archived: sessions that live only in the archive fill archive.maxMb (0); raise archive.maxMb",
+    );
   });
 });
 

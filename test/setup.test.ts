@@ -50,6 +50,7 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     `  ${codex} plugin add session-memory@session-memory   # Codex`,
     "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)",
     "In pi, a conversation is compacted at 38,000 tokens, whatever the model's window; pi asks first, once",
+    "Redacted copies of idle sessions are kept for when hosts delete transcripts (Claude Code after 30 days): at most 2048 MB",
   ]);
   expect(stderr).toEndWith(
     `installed into no agent: sh ${ROOT}/bin/session-memory setup --yes does what is listed above\n`,

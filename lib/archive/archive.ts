@@ -19,7 +19,7 @@ import {
 } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
-import { sha256 } from "../base/text.ts";
+import { counted, sha256 } from "../base/text.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { openGate, reopenGate } from "../sessions/gate.ts";
@@ -57,7 +57,7 @@ export function retentionOf({ home, retention }: Host, paths: Pick<Paths, "expan
 }
 
 /** Returns the first host that is set to delete transcripts earlier than it does by itself. */
-export function shortenedRetention(paths: Pick<Paths, "expand">): { name: string; days: number } | undefined {
+function shortenedRetention(paths: Pick<Paths, "expand">): { name: string; days: number } | undefined {
   for (const host of HOSTS) {
     const retention = retentionOf(host, paths);
     if (retention && retention.days < retention.usual) return { name: host.name, days: retention.days };
@@ -349,6 +349,49 @@ export function describeArchive(paths: PathsWithRules): ArchiveState {
   const alone = copies.filter(({ isThere }) => !isThere);
   const sum = (some: readonly Copy[]) => some.reduce((total, { bytes }) => total + bytes, 0);
   return { copies: copies.length, bytes: sum(copies), alone: alone.length, aloneBytes: sum(alone) };
+}
+
+/** Why nothing new is archived, and what helps. */
+interface NothingNew {
+  what: string;
+  remedy: string;
+  /** Whether it has come about, and is not as the user wants it. */
+  isWarning: boolean;
+}
+
+/** The share of the limit that is left where the archive counts as full. */
+const FULL_SHARE = 0.01;
+
+/** Says why nothing new is archived; undefined where new copies are made, or the user wants none. */
+export function nothingNew(
+  paths: PathsWithRules,
+  settings: Pick<Settings, "archive">,
+  { aloneBytes }: Pick<ArchiveState, "aloneBytes"> = describeArchive(paths),
+): NothingNew | undefined {
+  const stopped = whyStopped(paths, settings);
+  const shortened = stopped === "retention" ? shortenedRetention(paths) : undefined;
+  if (shortened) {
+    const { name, days } = shortened;
+    const what = `nothing is archived: ${name} is set to delete transcripts after ${counted(days, "day")}`;
+    return { what, remedy: "set archive.enabled in config.json to true or false", isWarning: false };
+  }
+  const { maxMb } = settings.archive;
+  if (stopped !== undefined || aloneBytes < maxMb * BYTES_PER_MB * (1 - FULL_SHARE)) return undefined;
+  const what = `nothing new is archived: sessions that live only in the archive fill archive.maxMb (${maxMb})`;
+  return { what, remedy: "raise archive.maxMb in config.json, or forget some of them", isWarning: true };
+}
+
+/** Says what is kept of sessions, and when their hosts delete their own; or why nothing new is. */
+export function archiveLine(paths: PathsWithRules, settings: Pick<Settings, "archive">): string | undefined {
+  const nothing = nothingNew(paths, settings);
+  if (nothing) return `${nothing.what.replace(/^n/, "N")}; ${nothing.remedy}`;
+  if (whyStopped(paths, settings)) return undefined;
+  const deleting = HOSTS.flatMap((host) => {
+    const days = statOf(paths.expand(host.home)) ? retentionOf(host, paths)?.days : undefined;
+    return days === undefined ? [] : [`${host.name} after ${counted(days, "day")}`];
+  });
+  const when = deleting.length > 0 ? ` (${deleting.join(", ")})` : "";
+  return `Redacted copies of idle sessions are kept for when hosts delete transcripts${when}: at most ${settings.archive.maxMb} MB`;
 }
 
 /** Removes the copies of sessions, or the rows of all copies that hold a text; returns how many copies were concerned. */

@@ -2,7 +2,7 @@
 
 import { basename, dirname, join } from "node:path";
 import { countSeen } from "../activity/seen.ts";
-import { describeArchive, shortenedRetention, whyStopped } from "../archive/archive.ts";
+import { describeArchive, nothingNew, whyStopped } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import {
   canUnpack,
@@ -120,7 +120,6 @@ function checkArchive({ paths, settings }: Pick<Config, "paths" | "settings">, a
   const stopped = whyStopped(paths, settings);
   const { copies, bytes, alone, aloneBytes } = describeArchive(paths);
   const { maxMb } = settings.archive;
-  const isFull = stopped === undefined && aloneBytes >= maxMb * MB;
   if (copies > 0) {
     const only =
       alone === 0 ? "" : `; ${counted(alone, "session")} ${alone === 1 ? "lives" : "live"} only there`;
@@ -131,16 +130,8 @@ function checkArchive({ paths, settings }: Pick<Config, "paths" | "settings">, a
         : "session-memory forget --archive removes it; archive.enabled: false makes no more";
     add("info", what, remedy);
   }
-  if (isFull) {
-    const what = `nothing new is archived: sessions that live only in the archive fill archive.maxMb (${maxMb})`;
-    add("warning", what, "raise archive.maxMb in config.json, or forget some of them");
-  }
-  const shortened = shortenedRetention(paths);
-  if (stopped === "retention" && shortened) {
-    const { name, days } = shortened;
-    const what = `nothing is archived: ${name} is set to delete transcripts after ${counted(days, "day")}`;
-    add("info", what, "set archive.enabled in config.json to true or false");
-  }
+  const nothing = nothingNew(paths, settings, { aloneBytes });
+  if (nothing) add(nothing.isWarning ? "warning" : "info", nothing.what, nothing.remedy);
 }
 
 const MB = 1024 * 1024;
