@@ -3,6 +3,10 @@
 import { beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { loadConfig } from "../lib/config/config.ts";
+import { localSessions } from "../lib/share/outgoing.ts";
+import { openStore } from "../lib/store/store.ts";
+import { readExclusion } from "../lib/transcripts/rules.ts";
 import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
@@ -179,4 +183,26 @@ test("a text that is forgotten leaves no path and no origin behind", async () =>
   await home.ok("forget", "--pattern", "work/shop", "--yes");
   await home.ok("embed", "--all");
   expect(existsSync(file)).toBe(false);
+});
+
+test("what is shared of a project stays shared after a move, and is never another repository's in its place", async () => {
+  const origin = "https://github.com/acme/shop";
+  home.configure({ share: { projects: { "github.com/acme/*": "team" } } });
+  repository(shop, origin);
+  const old = session("brig", shop);
+  await index();
+  const published = async () => {
+    const config = await loadConfig(home.env, home.root);
+    const exclusion = readExclusion(config.settings.exclude);
+    const held = openStore(config.paths.database);
+    const found = localSessions(held, { config, exclusion });
+    held.close();
+    return found.map(({ id, signature }) => [id, signature.split(" ")[1]]);
+  };
+  const before = await published();
+  expect(before.map(([id]) => id)).toEqual([old]);
+  renameSync(shop, store);
+  expect(await published()).toEqual(before);
+  repository(shop, "https://example.com/somebody/else");
+  expect(await published()).toEqual(before);
 });
