@@ -1,7 +1,7 @@
 /** The plugin in the real Codex, whose model is a server on loopback. Run by `bun run test:clients`. */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../support/eventually.ts";
 import { write } from "../support/home.ts";
@@ -84,6 +84,16 @@ env_key = "MADE_UP_KEY"
 
   tellsWhatOthersDid(start);
   goesOnWithRestored(start);
+
+  test("goes on with a session whose folder is gone, by the command that --resume names", async () => {
+    const lab = await start();
+    const id = await lab.prompt("Please keep the ledger in cents.");
+    rmSync(lab.project, { recursive: true });
+    expect(await home.ok("session-reader", id, "--resume")).toBe(`codex resume ${id}\n`);
+    const flags = ["--skip-git-repo-check", "--dangerously-bypass-hook-trust"];
+    succeeded(await codex(home.root, "exec", ...flags, "resume", id, "and now the rest"));
+    expect(model.requests.at(-1)?.raw).toContain("Please keep the ledger in cents.");
+  });
   quotesHostileWords(start);
   welcomes(start);
   tellsHowAnErrorEnded(start, (lab) => {
