@@ -5,9 +5,9 @@
  * strips types, it imports them natively. It strips none under a node_modules: there the build is imported, if there is one.
  */
 
-import type { PiApi } from "./api.ts";
+import type { PiApi } from "../api.ts";
 
-type Extension = typeof import("./extension.ts");
+type Extension = typeof import("../extension.ts");
 
 export default async function sessionMemory(pi: PiApi): Promise<void> {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return;
@@ -18,8 +18,8 @@ export default async function sessionMemory(pi: PiApi): Promise<void> {
 async function load(): Promise<Extension> {
   // A built file loads ten times faster than one whose types are stripped; Bun needs none.
   const files = process.versions.bun
-    ? ["./extension.ts"]
-    : ["../../dist/hooks/pi/extension.js", "./extension.ts"];
+    ? ["../extension.ts"]
+    : ["../../../dist/hooks/pi/extension.js", "../extension.ts"];
   for (const file of files) {
     try {
       return await nativeImport(new URL(file, import.meta.url).href);
@@ -28,9 +28,9 @@ async function load(): Promise<Extension> {
     }
   }
   // pi's transpiler hands out half a module to a second import while it loads: what several parts load at once comes first.
-  await import("../../lib/naming/session-meta.ts");
-  await import("../../lib/observe/observe-session.ts");
-  return await import("./extension.ts");
+  await import("../../../lib/naming/session-meta.ts");
+  await import("../../../lib/observe/observe-session.ts");
+  return await import("../extension.ts");
 }
 
 /** Imports as the runtime does. In code that pi evaluates, `import()` is pi's own, or has no loader to call. */
