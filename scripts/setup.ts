@@ -25,9 +25,9 @@ import {
 import { arrayOf, recordOf, stringOf, stringsOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT, trustedPath } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
-import { confirm, note, type Run, runScript, switches } from "../lib/cli.ts";
+import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
-import { isAskedHost, setAskedHost } from "../lib/config/config-file.ts";
+import { isAskedHost, readStatusLine, setAskedHost, setStatusLine } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { observeSettings } from "../lib/observe/ledger.ts";
@@ -49,6 +49,7 @@ have none, then indexes and names the sessions there are. Shows what it does bef
 
 Options:
       --yes              Run the commands without asking; without it and a terminal, nothing is installed
+      --only <agents>    Of these only: claude, pi, codex, copilot, qwen, … (with commas between them)
       --remove           Take session-memory out of the agents, remove what it wrote elsewhere, and list what stays
       --sessions <path>  Index and name this file or folder instead of the agents' own (repeatable)
       --json             One JSON document       --quiet  No remarks on stderr
@@ -127,6 +128,8 @@ interface Report {
   commands: { host: string; command: string[]; ok: boolean | null }[];
   /** Skill pages that are written, or that would be. */
   pages: string[];
+  /** The command that is set as Claude Code's status line, or would be. */
+  statusLine: string | null;
   /** Null where nothing was indexed. */
   sessions: number | null;
   questions: string[];
@@ -142,7 +145,7 @@ const ANSWER_CHARS = "1200";
 
 const SCRIPT = {
   usage: USAGE,
-  flags: switches("yes", "remove"),
+  flags: { ...switches("yes", "remove"), ...texts("only") },
   words: { max: 0 },
 } as const;
 
@@ -154,9 +157,13 @@ interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd
 
 async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { json = false, remove } = values;
+  const only = agentsAsked(values.only);
   const say: Work["say"] = (...lines) => json || lines.every((line) => show(undefined, [asCalled(line)]));
   const path = trustedPath(config);
-  const hosts = HOSTS.map((host) => ({ ...host, file: findProgram(host.program, path) }));
+  const hosts = HOSTS.filter(({ agent }) => only?.includes(agent) ?? true).map((host) => ({
+    ...host,
+    file: findProgram(host.program, path),
+  }));
   const commands = hosts.flatMap(({ name, agent, file }) => {
     const steps = file === undefined ? undefined : WIRED[agent]?.(config.paths);
     return (steps?.[remove ? "remove" : "install"] ?? []).map((words) => ({
@@ -169,21 +176,31 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
   // Of those that cannot be told by a command of theirs only what is there is said.
   const known = hosts.filter(
     ({ agent, file }) =>
-      agent in WIRED || file !== undefined || sessions.some((session) => session.agent === agent),
+      only !== undefined ||
+      agent in WIRED ||
+      file !== undefined ||
+      sessions.some((session) => session.agent === agent),
   );
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
     commands,
-    ...{ pages: [], sessions: null, questions: [], removed: [], keptFiles: [] },
+    ...{ pages: [], statusLine: null, sessions: null, questions: [], removed: [], keptFiles: [] },
   };
   const work = { config, values, cwd, say, report };
   const found = hosts.filter(({ file }) => file !== undefined);
   const pages = found.flatMap((host) => filesToWrite(host, config.paths));
-  const isAgain = existsSync(config.paths.database) && commands.length + pages.length === 0;
+  const line = found.some(({ agent }) => agent === "claude") && statusLineToWrite(config);
+  const isAgain = existsSync(config.paths.database) && commands.length + pages.length === 0 && !line;
   if (!remove && !json && isAgain && found.length > 0) return goOn(work, found);
   say(...known.map((host) => describeHost(host, sessions)));
-  await (remove ? takeOut(work) : putIn(work, pages));
+  await (remove ? takeOut(work) : putIn(work, pages, line || undefined));
   if (json) show(report, []);
+}
+
+/** Reads `--only`: names of agents with commas between them. */
+function agentsAsked(only: string | undefined): Agent[] | undefined {
+  const agents = HOSTS.map(({ agent }) => agent);
+  return only?.split(",").flatMap((name) => choiceFlag("--only", name.trim().toLowerCase(), agents) ?? []);
 }
 
 function describeHost(
@@ -237,45 +254,106 @@ function pageFor(page: string): string {
     .replace(/\bROOT\//g, `${quoted(ROOT)}/`);
 }
 
+/** A thing to do for a host: a command of its own, or files that it reads. */
+interface Step {
+  host: string;
+  /** As it is shown: what is run or written, and where. */
+  line: string;
+  run: () => void;
+}
+
+/** Returns what is to be done for each host: its commands, its files by folder, and Claude Code's status line. */
+function stepsToInstall(work: Work, pages: readonly HostFile[], statusLine: string | undefined): Step[] {
+  const { config, report } = work;
+  const commands = report.commands.map((command): Step => {
+    return { host: command.host, line: shown(command), run: () => runCommand(work, command) };
+  });
+  const folders = Map.groupBy(pages, ({ host, file }) => `${host} ${dirname(dirname(file))}`);
+  const files = [...folders.values()].map((own): Step => {
+    const [{ host, file }] = own as [HostFile];
+    const isPlugin = own.length === 1 && basename(file) !== "SKILL.md";
+    const what = isPlugin
+      ? quoted(file)
+      : `${counted(own.length, "skill page")} in ${quoted(dirname(dirname(file)))}`;
+    return { host, line: `write ${what}   # ${host}`, run: () => writePages(config.paths, own) };
+  });
+  const line = statusLine === undefined ? [] : [statusLineStep(config.paths, statusLine)];
+  return [...commands, ...files, ...line];
+}
+
+function writePages(paths: PathsWithRules, pages: readonly HostFile[]): void {
+  for (const { file, text } of pages) {
+    replaceFile(file, text);
+    recordWritten(paths, { path: file, content: text, sessionId: "" });
+  }
+}
+
+/** Returns the hosts to install into: all by `--yes`, else those that somebody at the terminal chooses. */
+async function chosenHosts(work: Work, steps: readonly Step[]): Promise<string[]> {
+  const hosts = [...new Set(steps.map(({ host }) => host))];
+  if (work.values.yes) return hosts;
+  const chosen: string[] = [];
+  for (const host of hosts) if (await confirm(`Install into ${host}?`)) chosen.push(host);
+  return chosen;
+}
+
 /** Installs into the agents where that is allowed, indexes and names in any case, and shows what can be asked now. */
-async function putIn(work: Work, pages: readonly HostFile[]): Promise<void> {
-  const { config, values, say, report } = work;
+async function putIn(work: Work, pages: readonly HostFile[], statusLine: string | undefined): Promise<void> {
+  const { config, say, report } = work;
   const { commands, hosts } = report;
   report.pages = pages.map(({ file }) => file);
-  const steps = [
-    ...commands.map(shown),
-    ...pages.map(({ host, file }) => `write ${quoted(file)}   # ${host}`),
-  ];
-  say(...listOf("To install:", steps));
+  report.statusLine = statusLine ?? null;
+  const steps = stepsToInstall(work, pages, statusLine);
+  say(
+    ...listOf(
+      "To install:",
+      steps.map(({ line }) => line),
+    ),
+  );
   const kept = archiveLine(config.paths, config.settings);
   say(...receivers(config, commands), ...(kept === undefined ? [] : [kept]));
-  const isAllowed = steps.length > 0 && (values.yes || (await confirm("Install?")));
-  if (isAllowed) {
-    runCommands(work);
-    for (const { file, text } of pages) {
-      replaceFile(file, text);
-      recordWritten(config.paths, { path: file, content: text, sessionId: "" });
-    }
-  }
+  const chosen = await chosenHosts(work, steps);
+  for (const { host, run } of steps) if (chosen.includes(host)) run();
+  if (commands.some(({ host, ok }) => host === "Codex" && ok)) say(CODEX);
   const canAsk = hosts.some(({ name, program }) => name === "Claude Code" && program !== null);
   if (canAsk && !config.settings.llm && process.stdin.isTTY) {
     say(...OFFER);
-    if (await confirm("Ask Claude Code?")) await setAskedHost(config.paths.config, true);
+    if (await confirm("Let Claude Code be asked?")) await setAskedHost(config.paths.config, true);
   }
   indexAndName(work);
   say("", `${counted(report.sessions ?? 0, "session")} can be searched now`);
   await answerOwnQuestion(work);
-  const failed = new Set(commands.filter(({ ok }) => !ok).map(({ host }) => host));
-  const written = isAllowed ? [...commands, ...pages].map(({ host }) => host) : [];
-  const wired = [...new Set(written)].filter((host) => !failed.has(host));
+  const failed = new Set(commands.filter(({ ok }) => ok === false).map(({ host }) => host));
+  const wired = chosen.filter((host) => !failed.has(host));
   const installed = installedProgram(config.env);
   const result = [
     ...(wired.length > 0 ? [`Installed from ${ROOT} in ${wired.join(", ")}`] : []),
     ...(installed.length > 0 ? [`Installed on this machine: ${installed.join(", ")}`] : []),
   ];
   if (result.length > 0) say("", ...result, "To undo: session-memory setup --remove");
-  if (steps.length > 0 && !isAllowed)
+  const left = [...new Set(steps.map(({ host }) => host))].filter((host) => !chosen.includes(host));
+  if (left.length > 0 && chosen.length === 0)
     note("installed into no agent: session-memory setup --yes does what is listed above");
+}
+
+/** Says in Claude Code's settings what its status line shows. */
+function statusLineStep(paths: PathsWithRules, command: string): Step {
+  const file = claudeSettings(paths);
+  return {
+    host: "Claude Code",
+    line: `set statusLine in ${quoted(file)}   # Claude Code`,
+    run: () => setStatusLine(file, command),
+  };
+}
+
+function claudeSettings({ claude }: Pick<Paths, "claude">): string {
+  return join(claude, "settings.json");
+}
+
+/** Returns the command for Claude Code's status line; undefined where there is one, or none is wanted. */
+function statusLineToWrite({ paths, settings }: Config): string | undefined {
+  const isWanted = settings.activity.statusLine && readStatusLine(claudeSettings(paths))?.isNone;
+  return isWanted ? `sh ${quoted(join(ROOT, "bin", "session-memory"))} status-line` : undefined;
 }
 
 /** Indexes and names what came since, where every agent has us as we are now, and says so in a line. */
@@ -293,19 +371,32 @@ async function takeOut(work: Work): Promise<void> {
   const { own, changed, exported } = writtenElsewhere(paths);
   const removed = [...own, ...installedProgram(config.env)];
   const block = isAskedHost(recordOf(readJson(paths.config)).llm) ? [`"llm" in ${paths.config}`] : [];
-  const isNothing = commands.length + removed.length + block.length === 0;
+  const settings = claudeSettings(paths);
+  const line = readStatusLine(settings)?.isOurs ? [`"statusLine" in ${settings}`] : [];
+  const isNothing = commands.length + removed.length + block.length + line.length === 0;
   if (isNothing) say("nothing to remove: no agent found here has session-memory");
   say(...listOf("To run:", commands.map(shown)));
-  say(...listOf("To remove:", [...removed, ...block]));
+  say(...listOf("To remove:", [...byFolder(removed), ...block, ...line]));
   say(...whatStays(paths, { changed, exported }));
   if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
-  runCommands(work);
+  for (const command of commands) runCommand(work, command);
   removeWritten(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
   for (const file of own) removeOwnFolder(file);
   if (block.length > 0) await setAskedHost(paths.config, false);
+  if (line.length > 0) setStatusLine(settings, undefined);
   Object.assign(report, { removed, keptFiles: [...changed, ...exported] });
+}
+
+/** Names several files of one folder, or skill pages of one folder of skills, by the folder. */
+function byFolder(files: readonly string[]): string[] {
+  const folderOf = (file: string) => (basename(file) === "SKILL.md" ? dirname(dirname(file)) : dirname(file));
+  return [...Map.groupBy(files, folderOf)].flatMap(([folder, own]) => {
+    if (own.length < 2) return own;
+    const isPages = own.every((file) => basename(file) === "SKILL.md");
+    return `${folder}: ${counted(own.length, isPages ? "skill page" : "file")}`;
+  });
 }
 
 /** Removes a folder that was made for our files, once nothing is in it. */
@@ -390,9 +481,9 @@ const SENDS =
   "Indexing and naming send texts where config.json says: session-memory embed --dry-run shows what";
 const OFFER = [
   "",
-  "Names and observations are made by rule, and no question to a session is answered. Claude Code can do it without a key:",
-  "`claude -p`, its small model, no tools, no hooks, no transcript. The redacted text of your sessions would go to Anthropic by",
-  "your own account, in the background and by commands, at most 30 times a day.",
+  "Without a model sessions are named by their own words, observed by rules, and none can be asked a question. Claude Code can",
+  "do that without a key: `claude -p` with its small model, no tools, no hooks and no transcript. It is given the redacted text",
+  "of your sessions by your own account: in the background from the next turn on, and by commands, at most 30 times a day.",
 ];
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
@@ -413,24 +504,20 @@ function piPackages(pi: string): string[] {
   });
 }
 
-/** Runs the hosts' commands, whose output goes to stderr with `--json`, and names those that fail or hang. */
-function runCommands({ config, report: { commands }, values, say }: Work): void {
-  const env = { ...process.env, PATH: trustedPath(config) };
-  for (const step of commands) {
-    const [program = "", ...args] = step.command;
-    const { status, error } = spawnSync(program, args, {
-      stdio: ["ignore", values.json ? 2 : "inherit", "inherit"],
-      env,
-      timeout: COMMAND_TIMEOUT_MS,
-      killSignal: "SIGKILL",
-    });
-    step.ok = status === 0;
-    if (step.ok) continue;
-    const isHung = error && "code" in error && error.code === "ETIMEDOUT";
-    say(`${isHung ? `gave up after ${COMMAND_TIMEOUT_MS / 1000} s` : "failed"}: ${shown(step)}`);
-    process.exitCode = 1;
-  }
-  if (commands.some(({ host, ok, command }) => host === "Codex" && ok && command.includes("add"))) say(CODEX);
+/** Runs a host's command, whose output goes to stderr with `--json`, and names one that fails or hangs. */
+function runCommand({ config, values, say }: Work, step: Report["commands"][number]): void {
+  const [program = "", ...args] = step.command;
+  const { status, error } = spawnSync(program, args, {
+    stdio: ["ignore", values.json ? 2 : "inherit", "inherit"],
+    env: { ...process.env, PATH: trustedPath(config) },
+    timeout: COMMAND_TIMEOUT_MS,
+    killSignal: "SIGKILL",
+  });
+  step.ok = status === 0;
+  if (step.ok) return;
+  const isHung = error && "code" in error && error.code === "ETIMEDOUT";
+  say(`${isHung ? `gave up after ${COMMAND_TIMEOUT_MS / 1000} s` : "failed"}: ${shown(step)}`);
+  process.exitCode = 1;
 }
 
 /** Runs two scripts of ours, whose progress goes to stderr. */

@@ -48,6 +48,7 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     `  ${pi} install ${ROOT}   # pi`,
     `  ${codex} plugin marketplace add ${ROOT}   # Codex`,
     `  ${codex} plugin add session-memory@session-memory   # Codex`,
+    `  set statusLine in ${join(home.paths.claude, "settings.json")}   # Claude Code`,
     "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)",
     "In pi, a conversation is compacted at 38,000 tokens, whatever the model's window; pi asks first, once",
     "Redacted copies of idle sessions are kept for when hosts delete transcripts (Claude Code after 30 days): at most 2048 MB",
@@ -149,14 +150,17 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
     { host: "Claude Code", command, ok: true },
     0,
   ]);
-  expect(report).toEqual({ pages: [], sessions: 0, questions: [], removed: [], keptFiles: [] });
+  const statusLine = `sh ${ROOT}/bin/session-memory status-line`;
+  expect(report).toEqual({ statusLine, pages: [], sessions: 0, questions: [], removed: [], keptFiles: [] });
 });
 
 test("setup writes skill pages into the folders of hosts without commands of their own, and takes them out again", async () => {
   host("qwen");
   const page = (skill: string) => join(home.home, ".qwen", "skills", skill, "SKILL.md");
   const before = await setup();
-  expect(before.stdout).toContain(`To install:\n  write ${page("observations")}   # Qwen Code\n`);
+  expect(before.stdout).toContain(
+    `To install:\n  write ${readdirSync(join(ROOT, "skills")).length} skill pages in ${dirname(dirname(page("x")))}   # Qwen Code\n`,
+  );
   expect(existsSync(page("sessions"))).toBe(false);
   await setup("--yes");
   const text = readFileSync(page("session-search"), "utf8");
@@ -166,6 +170,8 @@ test("setup writes skill pages into the folders of hosts without commands of the
   expect((await setup("--yes")).stdout).not.toContain("To install:");
   write(page("sessions"), "mine now");
   const { stdout } = await setup("--remove", "--yes");
+  const left = readdirSync(join(ROOT, "skills")).length - 1;
+  expect(stdout).toContain(`To remove:\n  ${dirname(dirname(page("x")))}: ${left} skill pages\n`);
   expect(stdout).toContain(`  ${page("sessions")}: changed since we wrote it\n`);
   expect([existsSync(page("session-search")), existsSync(dirname(page("session-search")))]).toEqual([
     false,
@@ -241,6 +247,43 @@ test("setup goes on after a host's command that failed, names it, and ends with 
   expect(stdout).toContain(`failed: ${claude} plugin marketplace add ${ROOT}   # Claude Code\n`);
   expect(exitCode).toBe(1);
 });
+
+test("setup --only names the agents to install into, and refuses one that it does not know", async () => {
+  for (const name of ["claude", "pi", "codex"]) host(name);
+  const { stdout, exitCode } = await setup("--yes", "--only", "pi, codex");
+  expect(exitCode).toBe(0);
+  expect(called().map((line) => line.split(" ")[0])).toEqual(["pi", "codex", "codex"]);
+  expect(stdout).not.toContain("Claude Code");
+  expect(stdout).toContain(`\nInstalled from ${ROOT} in pi, Codex\n`);
+  const wrong = await setup("--only", "claud");
+  expect([wrong.exitCode, wrong.stderr.split("\n").slice(0, 2)]).toEqual([
+    2,
+    ['error: USAGE: Cannot use --only "claud": not one of its values', "hint: did you mean --only claude?"],
+  ]);
+});
+
+test("setup sets Claude Code's status line where there is none, keeps the rest, and takes its own back", async () => {
+  host("claude");
+  const settings = join(home.paths.claude, "settings.json");
+  const read = () => JSON.parse(readFileSync(settings, "utf8"));
+  write(settings, '{"model": "opus"}');
+  await setup("--yes");
+  const command = `sh ${ROOT}/bin/session-memory status-line`;
+  expect(read()).toEqual({ model: "opus", statusLine: { type: "command", command } });
+  expect((await setup("--remove")).stdout).toContain(`  "statusLine" in ${settings}\n`);
+  await setup("--remove", "--yes");
+  expect(read()).toEqual({ model: "opus" });
+
+  const others = { statusLine: { type: "command", command: "my-line" } };
+  write(settings, JSON.stringify(others));
+  expect((await setup("--yes")).stdout).not.toContain("statusLine");
+  await setup("--remove", "--yes");
+  expect(read()).toEqual(others);
+
+  write(settings, "{}");
+  home.configure({ activity: { statusLine: false } });
+  expect((await setup("--yes")).stdout).not.toContain("statusLine");
+}, 60_000);
 
 /** What the hosts keep of an installation. */
 function installed(pi: unknown[] = [relative(home.paths.pi, ROOT), "npm:session-memory@0.1.0"]): void {

@@ -1,9 +1,20 @@
-/** Changes config.json, without its schema: the `exclude` block, and whether Claude Code is asked. */
+/**
+ * Changes config.json, without its schema: the `exclude` block, and whether Claude Code is asked; and in Claude Code's own
+ * settings the status line.
+ */
 
 import { existsSync, realpathSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, replaceFile } from "../base/files.ts";
-import { arrayOf, isRecord, type JsonRecord, parseJson, recordOf } from "../base/json.ts";
+import { readIfExists, remove, replaceFile } from "../base/files.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  parseJson,
+  parseRecord,
+  recordOf,
+  stringOf,
+} from "../base/json.ts";
 import { EXCLUDE_KEYS, type ExcludeKey } from "./config.ts";
 import type { Settings } from "./schema.ts";
 
@@ -67,6 +78,31 @@ export async function setAskedHost(config: string, isAsked: boolean): Promise<bo
 /** Returns whether an `llm` block is the one that lets Claude Code be asked, as it was written. */
 export function isAskedHost(llm: unknown): boolean {
   return JSON.stringify(llm) === JSON.stringify(ASKED_HOST);
+}
+
+/** Our status line's command, as set-up writes it from whatever folder it is in. */
+const OWN_STATUS_LINE = /^sh \S.*[/\\]bin[/\\]session-memory["']? status-line$/;
+
+/** Reads whether Claude Code's settings have a status line, and whether it is ours; undefined where they cannot be read. */
+export function readStatusLine(file: string): { isNone: boolean; isOurs: boolean } | undefined {
+  const settings = parseRecord(readIfExists(file) ?? "{}");
+  if (!settings) return undefined;
+  const { statusLine } = settings;
+  const { type, command, ...others } = recordOf(statusLine);
+  const isAsWritten = type === "command" && Object.keys(others).length === 0;
+  const isOurs = isAsWritten && OWN_STATUS_LINE.test(stringOf(command) ?? "");
+  return { isNone: statusLine === undefined, isOurs };
+}
+
+/** Sets the status line where there is none, or takes ours out. */
+export function setStatusLine(file: string, command: string | undefined): void {
+  const found = readStatusLine(file);
+  if (!found || !(command === undefined ? found.isOurs : found.isNone)) return;
+  const { statusLine: _, ...others } = parseRecord(readIfExists(file) ?? "{}") ?? {};
+  const next = command === undefined ? others : { ...others, statusLine: { type: "command", command } };
+  const target = existsSync(file) ? realpathSync(file) : file;
+  if (Object.keys(next).length === 0) remove(target);
+  else replaceFile(target, `${JSON.stringify(next, null, 2)}\n`);
 }
 
 /** Replaces the file's settings by others, unless there are none. Returns whether it did. */
