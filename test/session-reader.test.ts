@@ -250,9 +250,9 @@ test("--resume of what no host here goes on with is an error, and no id is taken
   expect(resumeCommand({ ...session, id: "x", machine: "desk" })).toBeUndefined();
 });
 
-test("at a terminal a row fits 80 columns: folders are named by their last part, and sizes left out", () => {
+test("at a terminal a name has 40 columns, whatever the ids: these are cut, then sizes and folders left out", () => {
   const row = (name: string, id: string) => [
-    ...["2026-02-03 14:31", name, id, "claude"],
+    ...["3 h ago", name, id, "claude"],
     ...["/home/u/projects/a-long-folder-name", "1 KiB"],
   ];
   const rows = [
@@ -260,10 +260,15 @@ test("at a terminal a row fits 80 columns: folders are named by their last part,
     row("短い", "0b2"),
     row("long id", "2026-01-08-migration-of-everything-else"),
   ];
-  expect(listingColumns(rows, 80).map(plainText)).toEqual([
-    "2026-02-03 14:31  the name of a sessio…  7c41f0b2       claude  a-long-folder-n…",
-    "2026-02-03 14:31  短い                   0b2            claude  a-long-folder-n…",
-    "2026-02-03 14:31  long id                2026-01-08-mi  claude  a-long-folder-n…",
+  const shown = (columns: number) => listingColumns(rows, columns).map(plainText);
+  expect(shown(100)).toEqual([
+    "3 h ago  the name of a session the name of a sessio…  7c41f0b2       claude  a-long-folder-n…  1 KiB",
+    "3 h ago  短い                                         0b2            claude  a-long-folder-n…  1 KiB",
+    "3 h ago  long id                                      2026-01-08-mi  claude  a-long-folder-n…  1 KiB",
   ]);
-  expect(plainText(listingColumns(rows, 100)[1] ?? "")).toEndWith("  1 KiB");
+  expect(shown(80)).toEqual([
+    "3 h ago  the name of a session the name of a session the…  7c41f0b2       claude",
+    "3 h ago  短い                                              0b2            claude",
+    "3 h ago  long id                                           2026-01-08-mi  claude",
+  ]);
 });

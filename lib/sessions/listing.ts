@@ -53,10 +53,12 @@ export function firstWords(file: string, rules: Rules): string | undefined {
 }
 
 const TITLE_MAX = 80; // a line with its columns
-/** A longer id, of a user's own, is cut at a narrow terminal where the cut one still means one of those listed. */
+/** A longer id is cut where names need the room and the cut one still means one of those listed. */
 const ID_MIN = 13;
-/** Columns of a name and of a folder at a terminal, and the width below which sizes are left out. */
-const [NAME_MIN, FOLDER_MAX, NARROW] = [16, 16, 100];
+/** The fewest columns of a name, and those below which the other cells give way: a name says which session it is. */
+const [NAME_MIN, NAME_WANTED] = [16, 40];
+const FOLDER_MAX = 16; // most folders' names
+const NARROW = 100; // a narrower terminal has no room for all cells
 const HEADER_TITLE_MAX = 160; // a header has a line of its own
 const PATH_MAX = 4096; // no path is longer, so none is cut
 
@@ -118,22 +120,29 @@ export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, 
   };
 }
 
-/** Returns the cells in columns: of folders their last part, of names as much as the terminal's width leaves. */
+/**
+ * Returns the cells in columns: of folders their last part, of names as much as the terminal's width leaves. Where that is too
+ * little for names, the others give way, in this order: long ids, sizes, folders.
+ */
 export function listingColumns(rows: readonly string[][], columns: number): Line[] {
   const ids = rows.map(([, , id = ""]) => id);
-  const short = rows.map((row) => {
-    const shown = row.with(4, cutColumns(folderName(row[4] ?? ""), FOLDER_MAX));
-    return columns < NARROW ? shown.with(2, shortenId(row[2] ?? "", ids)).slice(0, 5) : shown;
-  });
-  const others = alignColumns(short.map((row) => row.with(1, "")));
-  const room = columns - Math.max(...others.map((row) => columnsOf(row.join(""))));
-  const aligned = alignColumns(
-    short.map((row) => row.with(1, cutColumns(row[1] ?? "", Math.max(NAME_MIN, room)))),
-  );
+  const whole = rows.map((row) => row.with(4, cutColumns(folderName(row[4] ?? ""), FOLDER_MAX)));
+  const cut = whole.map((row) => row.with(2, shortenId(row[2] ?? "", ids)));
+  const forms = [whole, cut, cut.map((row) => row.slice(0, 5)), cut.map((row) => row.slice(0, 4))];
+  const fitting = forms.find((form) => roomForNames(form, columns) >= NAME_WANTED);
+  const shown = columns < NARROW ? (fitting ?? forms.at(-1) ?? []) : (fitting ?? cut);
+  const room = Math.max(NAME_MIN, roomForNames(shown, columns));
+  const aligned = alignColumns(shown.map((row) => row.with(1, cutColumns(row[1] ?? "", room))));
   return aligned.map(([time = "", title = "", id = "", ...rest]) => ({
     kind: "text",
     parts: [["time", time], ["name", title], ["faint", id], rest.join("")],
   }));
+}
+
+/** Returns the columns that the others leave for names. */
+function roomForNames(rows: readonly string[][], columns: number): number {
+  const others = alignColumns(rows.map((row) => row.with(1, "")));
+  return columns - Math.max(0, ...others.map((row) => columnsOf(row.join(""))));
 }
 
 /** Returns the shortest beginning of an id that no other of the ids has; of another machine's the whole. */
