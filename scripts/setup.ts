@@ -557,7 +557,9 @@ function countIndexed({ database }: PathsWithRules): number {
 /** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */
 function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "own">): string[] {
   const folders = [...Map.groupBy(exported, (file) => dirname(file))];
-
+  const trusted = /^\[hooks\.state\..*session-memory/gm;
+  const codex = join(paths.codex, "config.toml");
+  const trusts = readText(codex).match(trusted)?.length ?? 0;
   const copies = join(paths.claude, "plugins", "cache", "session-memory");
   const hub = publishedAt(paths);
   return listOf("What stays:", [
@@ -567,6 +569,9 @@ function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "
       ([folder, { length }]) => `${folder}: ${counted(length, "note or page", "notes and pages")} of yours`,
     ),
     ...(hub ? [`what was shared at ${hub}: before you delete anything, session-memory share --leave`] : []),
+    ...(trusts > 0
+      ? [`${codex}: ${counted(trusts, "[hooks.state] block")} by which you trusted our hooks`]
+      : []),
     ...(existsSync(copies) ? [`${copies}: Claude Code's copy of the plugin`] : []),
   ]);
 }

@@ -258,7 +258,7 @@ test("setup --only names the agents to install into, and refuses one that it doe
   const wrong = await setup("--only", "claud");
   expect([wrong.exitCode, wrong.stderr.split("\n").slice(0, 2)]).toEqual([
     2,
-    ['error: USAGE: Cannot use --only "claud": not one of its values', "hint: did you mean --only claude?"],
+    ['error: Cannot use --only "claud": not one of its values', "hint: did you mean --only claude?"],
   ]);
 });
 
@@ -339,8 +339,10 @@ test("setup installs into Codex, says that its hooks need a yes, and takes it ou
   const { stdout } = await setup("--yes");
   expect(stdout).toContain("\nCodex runs no hook before you trust it: start codex once");
   const config = '[marketplaces.session-memory]\nsource = "x"\n[plugins."session-memory@session-memory"]\n';
-  write(join(home.paths.codex, "config.toml"), config);
-  await setup("--remove", "--yes");
+  const trust = '[hooks.state."session-memory@session-memory:stop"]\ntrusted_hash = "x"\n';
+  write(join(home.paths.codex, "config.toml"), `${config}${trust}`);
+  const removed = await setup("--remove", "--yes");
+  expect(removed.stdout).toContain("config.toml: 1 [hooks.state] block by which you trusted our hooks\n");
   expect(called()).toEqual([
     `codex plugin marketplace add ${ROOT}`,
     "codex plugin add session-memory@session-memory",

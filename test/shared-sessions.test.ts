@@ -272,7 +272,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     const { stdout } = await carol.hook("session-start", { ...session, source: "startup" });
     const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
     expect(additionalContext).toMatch(
-      /the last session in this project was ".+" \(\S+ ago\).* Its summary comes with @@alice@desk:00000000 in a prompt\.$/,
+      /the last session in this project was ".+" \(\S+ ago\).* Read on: sh \S+ session-reader 'alice@desk:00000000' --outline$/,
     );
     expect([...additionalContext].length).toBeLessThanOrEqual(400);
   });

@@ -3,7 +3,8 @@
  */
 
 import { changedAt, changedMs, statOf } from "../base/files.ts";
-import { FOREIGN_LABEL, quote, shortId } from "../base/text.ts";
+import { ownCommand } from "../base/runtime.ts";
+import { FOREIGN_LABEL, quote, quoted, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -131,7 +132,8 @@ function formatLine({ id, at, ...about }: Dated, rules: Rules): string {
   const shown = (text = "") => (rules.hasText(text) ? "" : rules.clean(text));
   const name = quote(oneLine(shown(about.name) || id, NAME_CHARS));
   const before = `${FOREIGN_LABEL} the last session in this project was ${name} (${formatAge((Date.now() - at) / 1000)} ago)`;
-  const after = ` Its summary comes with @@${shortId(id)} in a prompt.`;
+  const command = ownCommand("session-reader").map(quoted).join(" ");
+  const after = ` Read on: ${command} ${quoted(shortId(id))} --outline`;
   const sentence = oneLine(
     shown(about.said),
     LINE_MAX_CHARS - [...before, ...after].length - QUOTES_CHARS - 2,
