@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * Draws docs/terminal-light.svg and docs/terminal-dark.svg: real commands with their real output on the bundled sample,
- * as a terminal of 100 columns shows them.
+ * Draws docs/agent-*.svg and docs/terminal-*.svg, light and dark: what an agent is told in a session, and what commands print,
+ * as a terminal of 100 columns shows it. The sessions are a sample of code work; every line that is ours is real output.
  *
  * Usage: bun run picture
  *
@@ -9,16 +9,20 @@
  */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { columnsOf } from "../../lib/base/terminal.ts";
+import { type TemporaryHome, temporaryHome } from "../support/home.ts";
+import { uuidFrom } from "../support/rows.ts";
 import { ROOT } from "../support/run.ts";
+import { type Turn, writeWork } from "../support/work.ts";
 
 const COMMANDS = [
-  'session-memory search "what did Jason say about posting" "how often to post on X" --limit 1',
+  'session-memory search "why do we retry payments three times" "payment retry limit" --limit 1',
   "session-memory session-reader --list -n 3",
 ];
+const ERROR = "Error: connect ECONNREFUSED 127.0.0.1:5432";
+const ASKED = 'session-memory search "why do we retry payments three times" "payment retry limit"';
 const COLUMNS = 100;
 const [CHARACTER, LINE, MARGIN] = [8.4, 20, 18];
 
@@ -81,7 +85,7 @@ function rowsOf(line: string): Span[][] {
 }
 
 /** Draws rows of terminal output. */
-function drawTerminal(rows: readonly Span[][], theme: Theme): string {
+function drawTerminal(rows: readonly Span[][], theme: Theme, title: string): string {
   const [width, height] = [COLUMNS * CHARACTER + 2 * MARGIN, rows.length * LINE + 2 * MARGIN];
   const texts = rows.map((spans, i) => {
     const words = spans.map(({ text, codes, column }) => {
@@ -92,7 +96,7 @@ function drawTerminal(rows: readonly Span[][], theme: Theme): string {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
-    "<title>session-memory in a terminal: an answer from past sessions, and a list of them</title>",
+    `<title>${escapeXml(title)}</title>`,
     `<rect width="100%" height="100%" rx="8" fill="${theme.background}" stroke="${theme.faint}" stroke-opacity="0.3"/>`,
     `<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="14" fill="${theme.text}">`,
     ...texts,
@@ -112,40 +116,114 @@ function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
+/** Writes the sample: three sessions of one project in the last days. */
+function writeSample(home: TemporaryHome): void {
+  const today = Math.floor((Date.now() - Date.UTC(2026, 1, 1)) / 86_400_000);
+  const sample = (name: string, daysAgo: number, ...turns: Turn[]) =>
+    writeWork(home, name, { day: 1 + today - daysAgo, cwd: home.project }, ...turns);
+  sample(
+    "tests",
+    9,
+    ["user", "the tests fail on a fresh machine, and pass the second time"],
+    ["fails", "npm test", `${ERROR}\n  at test/orders.test.ts:12\n3 failed, 39 passed`],
+    ["says", "The tests start before PostgreSQL takes connections: the second run finds it ready."],
+    ["edits", join(home.project, "test/setup.ts"), "export {};", "await waitForPort(5432);"],
+    ["runs", "npm test", "42 passed"],
+    ["says", "test/setup.ts waits for the port now; all 42 tests pass on a fresh machine."],
+  );
+  sample(
+    "retries",
+    3,
+    ["user", "why do some payments fail for good? retry them, but not for ever"],
+    ["says", "The provider drops about one request in ten, and two in a row were seen once."],
+    ["edits", join(home.project, "src/pay.ts"), "const retryLimit = 1;", "const retryLimit = 3;"],
+    ["says", "A payment is retried three times: two in a row were lost once, three never."],
+    ["runs", 'git commit -am "fix(pay): retry a payment three times"', "[main 4be1f02] fix(pay): retry"],
+  );
+  sample(
+    "invoices",
+    1,
+    ["user", "number the invoices by year"],
+    ["says", "Invoices are numbered by year now, from 2026-0001 on."],
+  );
+}
+
+/** What an agent's session shows: what the agent ran, and what it was told beside. */
+async function agentSession(home: TemporaryHome): Promise<string[]> {
+  await home.ok("embed", "--quiet");
+  const { stdout } = await home.hook("post-tool-use-failure", {
+    ...{ session_id: uuidFrom("me"), transcript_path: join(home.root, "me.jsonl"), cwd: home.project },
+    ...{ hook_event_name: "PostToolUseFailure", tool_name: "Bash", tool_input: { command: "npm test" } },
+    error: `Exit code 1\n${ERROR}\n3 failed, 41 passed`,
+  });
+  const told: string = JSON.parse(stdout).hookSpecificOutput.additionalContext;
+  const found = await home.ok("search", ...askedBy(ASKED), "--limit", "1", "--quiet");
+  return [
+    ...["\x1b[1m>\x1b[22m run the tests, then tell me why payments are retried three times", ""],
+    ...[
+      "\x1b[32m●\x1b[39m \x1b[1mBash\x1b[22m(npm test)",
+      `  └ \x1b[31m${ERROR}\x1b[39m`,
+      "    3 failed, 41 passed",
+    ],
+    ...told
+      .split("\n")
+      .flatMap(wrapped)
+      .map((line) => `    \x1b[36m${line}\x1b[39m`),
+    ...["", `\x1b[32m●\x1b[39m \x1b[1mBash\x1b[22m(${ASKED})`],
+    ...found
+      .trimEnd()
+      .split("\n")
+      .map((line, i) => `  ${i === 0 ? "└" : " "} ${line}`),
+  ];
+}
+
+/** Breaks a long line between words. */
+function wrapped(line: string): string[] {
+  const rows = [""];
+  for (const word of line.split(" ")) {
+    const longer = `${rows.at(-1)} ${word}`.trimStart();
+    if (longer.length <= COLUMNS - 6) rows[rows.length - 1] = longer;
+    else rows.push(`  ${word}`);
+  }
+  return rows;
+}
+
+/** Returns the phrasings of a search. */
+function askedBy(command: string): string[] {
+  return [...command.matchAll(/"([^"]+)"/g)].map(([, phrasing = ""]) => phrasing);
+}
+
 /** Runs a command at a terminal of its own, in a home that holds nothing but the sample. */
-function outputOf(command: string, home: string): string[] {
+function outputOf(command: string, { env, project }: TemporaryHome): string[] {
   const program = command.replace("session-memory", JSON.stringify(join(ROOT, "bin", "session-memory")));
   const shell = `stty cols ${COLUMNS} rows 50; ${program} 2>/dev/null`;
+  const PATH = `${dirname(Bun.which("bun") ?? process.execPath)}:/usr/bin:/bin`;
   const { stdout } = spawnSync("script", ["-qec", shell, "/dev/null"], {
-    env: {
-      PATH: `${dirname(Bun.which("bun") ?? process.execPath)}:/usr/bin:/bin`,
-      HOME: home,
-      TERM: "xterm-256color",
-      LANG: "C.UTF-8",
-      TZ: "UTC",
-      SESSION_MEMORY_SESSIONS: join(ROOT, "test", "fixtures", "claude"),
-    },
+    env: { ...env, PATH, TERM: "xterm-256color" },
+    cwd: project,
     encoding: "utf8",
   });
   return stdout.replaceAll("\r", "").trimEnd().split("\n");
 }
 
-function main(): void {
-  const home = mkdtempSync(join(tmpdir(), "session-memory-picture-"));
-  try {
-    const lines = COMMANDS.flatMap((command) => [
-      `\x1b[32m$\x1b[39m ${command}`,
-      ...outputOf(command, home),
-      "",
-    ]);
-    for (const [name, theme] of Object.entries(THEMES))
-      writeFileSync(
-        join(ROOT, "docs", `terminal-${name}.svg`),
-        drawTerminal(lines.slice(0, -1).flatMap(rowsOf), theme),
-      );
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
+function write(name: string, title: string, lines: readonly string[]): void {
+  for (const [themed, theme] of Object.entries(THEMES))
+    writeFileSync(
+      join(ROOT, "docs", `${name}-${themed}.svg`),
+      drawTerminal(lines.flatMap(rowsOf), theme, title),
+    );
 }
 
-if (import.meta.main) main();
+using home = temporaryHome();
+writeSample(home);
+write(
+  "agent",
+  "A coding agent is told how an error was ended before, and finds why code is as it is",
+  await agentSession(home),
+);
+const lines = COMMANDS.flatMap((command) => [`\x1b[32m$\x1b[39m ${command}`, ...outputOf(command, home), ""]);
+write(
+  "terminal",
+  "session-memory in a terminal: an answer from past sessions, and a list of them",
+  lines.slice(0, -1),
+);
