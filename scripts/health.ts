@@ -97,7 +97,7 @@ function* describe(
   if (metrics.excluded > 0)
     yield `excluded: ${counted(metrics.excluded, "session")} (exclude in config.json)`;
   const each = metrics.avgSearchLatency === null ? "" : `, ${metrics.avgSearchLatency} ms each`;
-  yield `searches within a day: ${metrics.searchCount24h}${each} · ends of errors told: ${metrics.seenBefore24h}`;
+  yield `searches in 24 h: ${metrics.searchCount24h}${each} · fixes told for failed commands: ${metrics.seenBefore24h}`;
   for (const { event, lastRun, failures24h } of hooks) {
     yield `hook ${event}: last ${minute(lastRun)}, ${counted(failures24h, "failure")} within a day`;
   }

@@ -100,7 +100,7 @@ describe("fileHistory()", () => {
 describe("errorHistory()", () => {
   test("shows the error, what was done after it, and the same command's next run without it", () => {
     const finds = errorHistory(store, "TypeError: rate is not a function\n    at /home/me/x.ts:99", scope);
-    expect(brief(finds)).toEqual(["oldest:7-16 gone after 1 step"]);
+    expect(brief(finds)).toEqual(["oldest:7-16 fixed after 1 step"]);
     expect(rowsOf(finds[0])).toEqual([
       "7 [Bash npm test] failed TypeError: rate is not a function",
       "12 [Edit src/costs.ts] -rate() +rate",

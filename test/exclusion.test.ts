@@ -167,13 +167,13 @@ describe("exclude.projects", () => {
     expect(await home.ok("health")).toContain("\nexcluded: 1 session (exclude in config.json)\n");
   });
 
-  test("that fits no session and no folder is said by every command and by health", async () => {
+  test("that matches no session and no folder is said by every command and by health", async () => {
     writeTalk(home, kept, [["plan of wombat", "we wanted to use it"]]);
     const empty = join(home.root, "empty");
     mkdirSync(empty);
     home.configure({ exclude: { projects: ["~/typo", empty, basename(home.root), "no*"] } });
     const said = (entry: string) =>
-      `"${entry}" in exclude.projects fits no session and no folder: it keeps nothing out`;
+      `"${entry}" in exclude.projects matches no session and no folder: nothing is excluded by it`;
     const all = ["~/typo", basename(home.root), "no*"].map(said);
     const warnings = all.map((line) => `warning: ${line}\n`).join("");
     expect(await listed()).toEqual({ ids: [kept], stderr: warnings });

@@ -342,7 +342,7 @@ describe("health.ts", () => {
     ]);
     expect(lines.slice(3, -3)).toEqual([
       "index: 0 sessions, 0 chunks, 0 MB, behind by 1 session (0.0 MB); not written yet",
-      "searches within a day: 0 · ends of errors told: 0",
+      "searches in 24 h: 0 · fixes told for failed commands: 0",
       `standing rules: ${BY_WORDS}`,
       "redacted: 0 secrets in what is stored · spent today: $0.0000",
     ]);

@@ -212,13 +212,18 @@ function hitOf(
   const hit = doneHit({
     session,
     at: last.deed.at,
-    summary: `${count}${end ? `gone after ${counted(end.steps.length, "step")}` : after}`,
+    summary: `${count}${end ? fixedAfter(end.steps.length) : after}`,
     rows: [...rows, ...comments].sort((a, b) => a.line - b.line),
     from: last.deed.line,
     to: Math.max(lastLine, outcome?.line ?? 0),
     also: own.filter((each) => each !== last).map(({ deed: { line } }) => [line, line]),
   });
   return { hit, hasEnd: end !== undefined };
+}
+
+/** Says after how many steps the same command ran without the error. */
+function fixedAfter(steps: number): string {
+  return steps === 0 ? "gone at the next run, without a step" : `fixed after ${counted(steps, "step")}`;
 }
 
 /** Returns how a failure ended, as far as its output tells. */

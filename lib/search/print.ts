@@ -266,7 +266,7 @@ export function footLines(
     const named = copies
       .slice(0, COPIES_MAX)
       .map((copy) => oneLine(clean(nameOf(copy) ?? copy.id), NAME_MAX));
-    rest.push(foot(`copied in ${named.join(", ")}`));
+    rest.push(foot(`also in ${named.join(", ")}`));
   }
   if (explain) rest.push(...formatExplanation(explain).map(foot));
   return rest;

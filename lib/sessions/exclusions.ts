@@ -61,5 +61,5 @@ function placeOf({ file, cwd: known }: Session): { cwd: string; project: string 
 
 /** Says that an entry keeps nothing out. */
 export function unfitLine(entry: string): string {
-  return `"${entry}" in exclude.projects fits no session and no folder: it keeps nothing out`;
+  return `"${entry}" in exclude.projects matches no session and no folder: nothing is excluded by it`;
 }
