@@ -352,8 +352,10 @@ function claudeSettings({ claude }: Pick<Paths, "claude">): string {
 
 /** Returns the command for Claude Code's status line; undefined where there is one, or none is wanted. */
 function statusLineToWrite({ paths, settings }: Config): string | undefined {
+  const starter = join(ROOT, "bin", "session-memory");
+  const isPlain = !/["$`\\\n]/.test(starter); // what means something between the quotes of a shell
   const isWanted = settings.activity.statusLine && readStatusLine(claudeSettings(paths))?.isNone;
-  return isWanted ? `sh ${quoted(join(ROOT, "bin", "session-memory"))} status-line` : undefined;
+  return isPlain && isWanted ? `/bin/sh "${starter}" status-line` : undefined;
 }
 
 /** Indexes and names what came since, where every agent has us as we are now, and says so in a line. */

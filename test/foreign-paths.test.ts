@@ -71,7 +71,7 @@ test("a prompt's digest and a session's beginning show the project's own session
   expect(digest.match(/\(\d+m ago/g)).toEqual(["(30m ago"]);
   const begun = { session_id: ME, transcript_path: join(home.root, "me.jsonl"), source: "startup" };
   const welcome = await home.hook("session-start", { ...begun, cwd: home.project });
-  expect(welcome.stdout).toContain(`@@${OWN.slice(0, 8)}`);
+  expect(welcome.stdout).toContain(` session-reader ${OWN.slice(0, 8)} --outline`);
   const cwd = emptyFolder();
   expect(await home.prompt("hello", { cwd })).toBe("");
   expect((await home.hook("session-start", { ...begun, cwd })).stdout).toBe("");

@@ -101,7 +101,8 @@ test("no hook, in the package or written by setup, is an interpreter that waits 
   expect(files.filter((file) => file.includes("/.qwen/skills/"))).not.toEqual([]); // setup wrote
   const hooks = files.flatMap((path) => hooksOf(path).map((hook) => ({ file: relative(ROOT, path), hook })));
   const found = new Set(hooks.map(({ file }) => file));
-  expect(found).toEqual(new Set(["hooks/hooks.json", "hooks/codex/hooks.json"]));
+  const statusLine = relative(ROOT, join(home.home, ".claude", "settings.json"));
+  expect(found).toEqual(new Set(["hooks/hooks.json", "hooks/codex/hooks.json", statusLine]));
   const refused = hooks.filter(
     ({ hook }) =>
       "args" in hook || !/^\/bin\/sh "[^"]+\/bin\/session-memory" [a-z-]+$/.test(`${hook.command}`),

@@ -150,7 +150,7 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
     { host: "Claude Code", command, ok: true },
     0,
   ]);
-  const statusLine = `sh ${ROOT}/bin/session-memory status-line`;
+  const statusLine = `/bin/sh "${ROOT}/bin/session-memory" status-line`;
   expect(report).toEqual({ statusLine, pages: [], sessions: 0, questions: [], removed: [], keptFiles: [] });
 });
 
@@ -268,7 +268,7 @@ test("setup sets Claude Code's status line where there is none, keeps the rest, 
   const read = () => JSON.parse(readFileSync(settings, "utf8"));
   write(settings, '{"model": "opus"}');
   await setup("--yes");
-  const command = `sh ${ROOT}/bin/session-memory status-line`;
+  const command = `/bin/sh "${ROOT}/bin/session-memory" status-line`;
   expect(read()).toEqual({ model: "opus", statusLine: { type: "command", command } });
   expect((await setup("--remove")).stdout).toContain(`  "statusLine" in ${settings}\n`);
   await setup("--remove", "--yes");

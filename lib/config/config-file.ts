@@ -81,7 +81,7 @@ export function isAskedHost(llm: unknown): boolean {
 }
 
 /** Our status line's command, as set-up writes it from whatever folder it is in. */
-const OWN_STATUS_LINE = /^sh \S.*[/\\]bin[/\\]session-memory["']? status-line$/;
+const OWN_STATUS_LINE = /^\/bin\/sh "[^"]*\/bin\/session-memory" status-line$/;
 
 /** Reads whether Claude Code's settings have a status line, and whether it is ours; undefined where they cannot be read. */
 export function readStatusLine(file: string): { isNone: boolean; isOurs: boolean } | undefined {
