@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
   const rowsOf = (id: string) =>
     postgres.sql(
       `SELECT (SELECT count(*) FROM session_memory.sessions WHERE id = '${id}'),
-         (SELECT count(*) FROM session_memory.chunks c JOIN session_memory.sessions s ON s.number = c.session WHERE s.id = '${id}')`,
+         (SELECT count(*) FROM session_memory.exchanges c JOIN session_memory.sessions s ON s.number = c.session WHERE s.id = '${id}')`,
     )[0];
 
   test("of a session leaves no row at the hub, takes it from replicas, and no other machine brings it back", async () => {

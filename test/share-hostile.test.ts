@@ -9,7 +9,9 @@ import { hubPerBlock, initHub, PROJECT, type Sharer, say, sharer, uuid, wordsIn 
 setDefaultTimeout(60_000);
 
 const ORIGIN = "00000000-0000-4000-9000-000000000001";
-const CONSTRAINTS = ["origins_claims", "sessions_claims", "chunks_claims"];
+const CONSTRAINTS = ["origins_claims", "sessions_claims", "chunks_claims", "exchanges_claims"];
+/** What sessions are made of, now and as older versions of this program published them. */
+const FORMS = ["exchanges", "chunks"] as const;
 
 interface RawSession {
   id: string;
@@ -45,6 +47,17 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
      SELECT number, n, 1, '\\x00', '2026-01-01T00:00:00Z', ${body}, 'User: flood ' || n
      FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'eve';`;
+  const row =
+    "jsonb_build_object('line', n, 'nth', 0, 'who', 'user', 'at', '2026-01-01', 'text', 'flood ' || n)";
+  const exchanges = (
+    id: string,
+    count: number,
+    body = `jsonb_build_object('rows', jsonb_build_array(${row}))`,
+  ) =>
+    `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
+     SELECT number, n, 0, 1, '\\x00', ${body}
+     FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'eve';`;
+  const words = { chunks, exchanges };
   /** Runs work on the hub as it was before it checked what rows claim. */
   const unchecked = async (work: () => Promise<void>) => {
     const table = (name: string) => name.slice(0, name.indexOf("_"));
@@ -163,42 +176,52 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     });
   }
 
-  test("fills no more of a replica than an equal share, whatever is claimed", async () => {
-    using people = honest();
-    const { alice, bob } = people;
-    bob.configure({ share: { maxChunks: 10 } });
-    await alice.share();
-    await unchecked(async () => {
-      postgres.sql(session({ id: "flood" }) + chunks("flood", 5000), "eve");
-      for (let at = 0; at < 30; at++)
-        postgres.sql(session({ id: `drop${at}` }) + chunks(`drop${at}`, 1), "eve");
-      await bob.share();
-      const held = wordsIn(bob.paths.shared);
-      expect(ofAlice(bob)).toEqual(ALL);
-      expect(held["eve@mallet:flood"]).toBeUndefined();
-      expect(Object.values(held).flat()).toHaveLength(10);
-      // a session that grows after it was read is counted again
-      postgres.sql(
-        chunks("drop29", 40)
-          .replace("generate_series(0, 39)", "generate_series(1, 40)")
-          .replace("n, 1,", "n, 2,"),
-        "eve",
-      );
-      postgres.sql("UPDATE session_memory.sessions SET seq = 2 WHERE id = 'drop29'", "eve");
-      await bob.share();
-      expect(ofAlice(bob)).toEqual(ALL);
-      expect(Object.values(wordsIn(bob.paths.shared)).flat().length).toBeLessThanOrEqual(10);
-    });
-  });
+  test.each(FORMS)(
+    "fills no more of a replica than an equal share, whatever is claimed, with %s",
+    async (form) => {
+      const put = words[form];
+      using people = honest();
+      const { alice, bob } = people;
+      bob.configure({ share: { maxChunks: 10 } });
+      await alice.share();
+      await unchecked(async () => {
+        postgres.sql(session({ id: "flood" }) + put("flood", 5000), "eve");
+        for (let at = 0; at < 30; at++)
+          postgres.sql(session({ id: `drop${at}` }) + put(`drop${at}`, 1), "eve");
+        await bob.share();
+        const held = wordsIn(bob.paths.shared);
+        expect(ofAlice(bob)).toEqual(ALL);
+        expect(held["eve@mallet:flood"]).toBeUndefined();
+        expect(Object.values(held).flat()).toHaveLength(10);
+        // a session that grows after it was read is counted again
+        postgres.sql(
+          put("drop29", 40)
+            .replace("generate_series(0, 39)", "generate_series(1, 40)")
+            .replace(/n, (0, )?1,/, "n, $12,"),
+          "eve",
+        );
+        postgres.sql("UPDATE session_memory.sessions SET seq = 2 WHERE id = 'drop29'", "eve");
+        await bob.share();
+        expect(ofAlice(bob)).toEqual(ALL);
+        expect(Object.values(wordsIn(bob.paths.shared)).flat().length).toBeLessThanOrEqual(10);
+      });
+    },
+  );
 
-  test("makes little of a replica with much that packs well", async () => {
+  test.each(FORMS)("makes little of a replica with much that packs well, in %s", async (form) => {
+    const put = words[form];
     using people = honest();
     const { alice, bob } = people;
     await alice.share();
     await unchecked(async () => {
-      const deeds =
-        "(SELECT jsonb_build_object('deeds', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 250000))";
-      postgres.sql(session({ id: "dense" }) + chunks("dense", 1, deeds), "eve");
+      const dense = {
+        chunks:
+          "(SELECT jsonb_build_object('deeds', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 250000))",
+        // of a few bytes each, and below the limit of a body
+        exchanges:
+          "(SELECT jsonb_build_object('rows', jsonb_agg(jsonb_build_object('who', 'tool', 'line', k))) FROM generate_series(1, 30000) k)",
+      };
+      postgres.sql(session({ id: "dense" }) + put("dense", 1, dense[form]), "eve");
       await bob.share();
       const store = openStore(bob.paths.shared);
       const count = Number(store.db.prepare("SELECT count(*) AS n FROM rows WHERE who = 'tool'").get()?.n);
@@ -206,8 +229,12 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       expect(count).toBeLessThanOrEqual(2000);
       // what unpacks to more than a share is read no further
       bob.configure({ share: { maxChunks: 2000 } });
-      const wide = "jsonb_build_object('tools', repeat('x y ', 260000))";
-      postgres.sql(session({ id: "wide" }) + chunks("wide", 100, wide), "eve");
+      const text = "repeat('x y ', 260000)";
+      const wide = {
+        chunks: `jsonb_build_object('tools', ${text})`,
+        exchanges: `jsonb_build_object('rows', jsonb_build_array(jsonb_build_object('who', 'user', 'line', n, 'text', ${text})))`,
+      };
+      postgres.sql(session({ id: "wide" }) + put("wide", 100, wide[form]), "eve");
       await bob.share();
       expect(wordsIn(bob.paths.shared)["eve@mallet:wide"]).toBeUndefined();
       expect(ofAlice(bob)).toEqual(ALL);
@@ -241,14 +268,12 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     expect(Number(bytes)).toBeLessThanOrEqual(1000 * 4096);
   });
 
-  test("has no session that is newer than the moment it was read", async () => {
+  test.each(FORMS)("has no session that is newer than the moment it was read, with %s", async (form) => {
+    const put = words[form];
     using people = honest();
     const { alice, bob } = people;
     await alice.share();
-    postgres.sql(
-      session({ id: "future", updatedAt: "2099-01-01T00:00:00.000Z" }) + chunks("future", 1),
-      "eve",
-    );
+    postgres.sql(session({ id: "future", updatedAt: "2099-01-01T00:00:00.000Z" }) + put("future", 1), "eve");
     const times = () => {
       const store = openStore(bob.paths.shared);
       const rows = store.db.prepare(
@@ -267,7 +292,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     say(alice, uuid(8), ["another", "one"]);
     await alice.share();
     await Bun.sleep(5);
-    postgres.sql(session({ id: "more" }) + chunks("more", 1), "eve");
+    postgres.sql(session({ id: "more" }) + put("more", 1), "eve");
     await bob.share();
     expect(times()?.at).toBe(at);
     postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
@@ -309,6 +334,19 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       ...ofDeed.map((field) => `{"deeds": [{"kind": "command", "${field}": ${value}}]}`),
       `{"rows": "0:${"9".repeat(40)} -5:x 0:0"}`,
     ]);
+    const known = '{"who": "user", "line": LINE, "nth": 1, "text": "odd words"}';
+    const ofExchange = odd.flatMap((value) => [
+      value,
+      `{"rows": ${value}}`,
+      `{"rows": [${value}, ${known}]}`,
+      `{"rows": [${known}], "topics": ${value}}`,
+      `{"rows": [${known}], "topics": [${value}]}`,
+      ...ofDeed.flatMap((field) => [
+        `{"rows": [{"who": "tool", "line": LINE, "nth": 0, "${field}": ${value}}, ${known}]}`,
+        `{"rows": [{"who": "user", "text": "even", "line": LINE, "nth": 0, "${field}": ${value}}, ${known}]}`,
+      ]),
+      ...["who", "nth", "text"].map((field) => `{"rows": [{"who": "user", "${field}": ${value}}, ${known}]}`),
+    ]);
     for (const [at, value] of odd.entries()) {
       const id = `odd${at}`;
       postgres.sql(session({ id, updatedAt: value.replaceAll("'", "") }), "eve");
@@ -325,10 +363,25 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
        WHERE id = 'odd0'`,
       "eve",
     );
+    const bodiesOf = ofExchange
+      .map((body, at) => `('${body.replaceAll("LINE", `${at * 10}`)}'::jsonb, ${at * 10})`)
+      .join(", ");
+    postgres.sql(
+      `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
+       SELECT number, r.line, 0, 1, '\\x00', r.body FROM session_memory.sessions, (VALUES ${bodiesOf}) AS r(body, line)
+       WHERE id = 'odd1'`,
+      "eve",
+    );
     await bob.share();
-    const held = wordsIn(bob.paths.shared);
     expect(ofAlice(bob)).toEqual(ALL);
-    expect(held["eve@mallet:odd0"]).toHaveLength(bodies.length);
+    const store = openStore(bob.paths.shared);
+    const find = store.db.prepare(
+      "SELECT group_concat(text) AS text FROM rows WHERE session = (SELECT number FROM sessions WHERE id = ?)",
+    );
+    const times = (id: string) => String(find.get(id)?.text).split("odd words").length - 1;
+    expect(times("eve@mallet:odd0")).toBe(bodies.length);
+    expect(times("eve@mallet:odd1")).toBe(ofExchange.filter((body) => body.includes(known)).length);
+    store.close();
     const found = JSON.parse(await bob.ok("search", "why are refunds booked twice", "--json"));
     expect(found.results[0].id ?? found.results[0].session_id).toContain(uuid(1));
     for (const command of ["session-reader", "report", "query-session"] as const) {
@@ -346,14 +399,24 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     for (const name of CONSTRAINTS) {
       older(`ALTER TABLE session_memory.${name.slice(0, name.indexOf("_"))} DROP CONSTRAINT ${name}`);
     }
-    older("UPDATE session_memory.facts SET value = '2' WHERE name = 'version'");
+    older(
+      "DROP TABLE session_memory.exchanges; UPDATE session_memory.facts SET value = '2' WHERE name = 'version'",
+    );
     using alice = sharer(at, { role: "alice", machine: "desk" });
     using bob = sharer(at, { role: "bob", machine: "laptop" });
     say(alice, uuid(1), ["first", "one"]);
-    await alice.share();
-    await bob.share();
+    expect((await alice.run("share")).stderr).toContain("its tables are version 2, this program knows 4");
+    const [origin] = older("SELECT id FROM session_memory.origins WHERE owner = 'alice'");
+    const as = (sql: string) => postgres.sql(sql, "alice", "older");
+    as(
+      session({ id: uuid(1) })
+        .replace(ORIGIN, `${origin}`)
+        .replace("mallet", "desk"),
+    );
+    as(chunks(uuid(1), 1).replace("'eve'", "'alice'"));
+    await bob.share("--pull");
     expect(ofAlice(bob)).toEqual([`alice@desk:${uuid(1)}`]);
     older("UPDATE session_memory.facts SET value = '99' WHERE name = 'version'");
-    expect((await bob.run("share")).stderr).toContain("its tables are version 99");
+    expect((await bob.run("share")).stderr).toContain("its tables are version 99, this program knows 4");
   });
 });

@@ -69,7 +69,16 @@ describe.skipIf(!hasPostgres())("killed at random", () => {
       ),
     );
     expect(Object.keys(published).length).toBe(said.size);
-    expect(hubWords(postgres)).toEqual(published);
+    expect(hubRows(postgres)).toEqual(
+      Object.fromEntries(
+        [desk, laptop].flatMap((home) =>
+          Object.entries(rowsIn(home)).map(([id, rows]) => [
+            `alice@${home === desk ? "desk" : "laptop"}:${id}`,
+            rows,
+          ]),
+        ),
+      ),
+    );
     expect(wordsIn(bob.paths.shared)).toEqual(published);
     expect(
       postgres.sql(
@@ -98,13 +107,27 @@ async function run(home: Sharer, killAfter: number | undefined) {
   };
 }
 
-function hubWords(postgres: Postgres): Record<string, string[]> {
+/** What was said in the sessions of the hub, by session. */
+function hubRows(postgres: Postgres): Record<string, string[]> {
   const rows = postgres.sql(
-    `SELECT json_build_array('alice@' || s.machine || ':' || s.id, json_agg(c.content ORDER BY c.idx))
-     FROM session_memory.sessions s JOIN session_memory.chunks c ON c.session = s.number WHERE c.content IS NOT NULL
-     GROUP BY s.machine, s.id ORDER BY 1::text`,
+    `SELECT json_build_array('alice@' || s.machine || ':' || s.id, json_agg(r ->> 'text' ORDER BY e.line, (r ->> 'line')::integer))
+     FROM session_memory.sessions s JOIN session_memory.exchanges e ON e.session = s.number, jsonb_array_elements(e.body -> 'rows') r
+     WHERE e.hash IS NOT NULL GROUP BY s.machine, s.id ORDER BY 1::text`,
   );
   return Object.fromEntries(rows.map((row) => JSON.parse(row) as [string, string[]]));
+}
+
+/** What was said in the sessions of an index, by session. */
+function rowsIn({ paths }: Sharer): Record<string, string[]> {
+  const { db, close } = openStore(paths.database);
+  const rows = db.prepare(
+    "SELECT s.id, r.text FROM rows r JOIN sessions s ON s.number = r.session ORDER BY r.line, r.nth",
+  );
+  const byId = Object.groupBy(rows.all(), ({ id }) => String(id));
+  close();
+  return Object.fromEntries(
+    Object.entries(byId).map(([id, own = []]) => [id, own.map(({ text }) => String(text))]),
+  );
 }
 
 /** Full text that fits its rows, and a file without damage. */

@@ -67,10 +67,15 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     expect(
       postgres.refusal("UPDATE session_memory.sessions SET observations = repeat('x', 1048577)", "alice"),
     ).toContain("sessions_limits");
-    for (const table of ["chunks", "sessions"]) {
+    const exchange = (rows: string) =>
+      `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
+       VALUES (${session}, 7, 0, 9, '\\x00', jsonb_build_object('rows', ${rows}))`;
+    expect(postgres.refusal(exchange("repeat('x', 1048576)"), "alice")).toContain("exchanges_limits");
+    for (const table of ["chunks", "exchanges", "sessions"]) {
       postgres.sql(`ALTER TABLE session_memory.${table} DROP CONSTRAINT ${table}_limits`);
     }
     postgres.sql(insert(7, "content", "repeat('x', 192 * 1024 * 1024)"));
+    postgres.sql(exchange("repeat('x', 192 * 1024 * 1024)"));
     postgres.sql(`UPDATE session_memory.sessions SET meta = jsonb_build_object('summary', repeat('x', 20000000)),
       observations = repeat('x', 20000000), name = repeat('n', 20000000) WHERE number = ${session}`);
     await bob.share();
@@ -153,7 +158,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     say(alice, uuid(4), ["secret plan", "we ship on Friday"]);
     await alice.share();
     expect(await eve.share()).toMatchObject({ pulled: { sessions: 0, chunks: 0 } });
-    const tables = ["sessions", "chunks", "forgotten"];
+    const tables = ["sessions", "exchanges", "chunks", "forgotten"];
     for (const role of ["eve", "hub_admin"]) {
       for (const table of tables)
         expect(postgres.sql(`SELECT * FROM session_memory.${table}`, role)).toEqual([]);
@@ -177,11 +182,12 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     }
     postgres.sql("UPDATE session_memory.sessions SET name = 'mine' WHERE owner = 'alice'", "bob");
     postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'alice'", "bob");
-    postgres.sql("DELETE FROM session_memory.chunks", "bob");
+    postgres.sql("DELETE FROM session_memory.exchanges", "bob");
     expect([
       count("sessions", "owner = 'alice' AND name = 'mine'"),
       count("sessions", `id = '${uuid(4)}'`),
-    ]).toEqual([0, 1]);
+      count("exchanges", `session IN (SELECT number FROM session_memory.sessions WHERE id = '${uuid(4)}')`),
+    ]).toEqual([0, 1, 1]);
     postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'", "eve");
   });
 

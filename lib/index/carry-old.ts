@@ -121,10 +121,10 @@ export function readOldText({ header, content }: SqlRow): {
 }
 
 /** Joins a piece to the message that it goes on with, if it does; returns that message and the characters that the piece is. */
-function joinPiece(
-  last: Message | undefined,
+export function joinPiece<M extends Labelled & Pick<Message, "pieces" | "isAlone">>(
+  last: M | undefined,
   { line, who, text }: Labelled,
-): { message: Message; part: { from: number; to: number } } | undefined {
+): { message: M; part: { from: number; to: number } } | undefined {
   if (!last?.isAlone || last.line !== line || last.who !== who) return undefined;
   const overlap = overlapOf(last.text, text);
   last.text += overlap === 0 ? `\n${text}` : text.slice(overlap);
@@ -134,7 +134,7 @@ function joinPiece(
 }
 
 /** Returns how many characters of a text's end another one begins with; 0 where too few say that it does. */
-export function overlapOf(text: string, next: string): number {
+function overlapOf(text: string, next: string): number {
   for (let length = Math.min(OVERLAP_MAX, next.length, text.length); length >= OVERLAP_MIN; length--)
     if (text.endsWith(next.slice(0, length))) return length;
   return 0;
@@ -157,7 +157,7 @@ export function splitLabelled(text: string, places: string, firstLine: number): 
 }
 
 /** Returns what the lines of a header say. */
-export function readHeader(text: string): Omit<Header, "topics"> {
+function readHeader(text: string): Omit<Header, "topics"> {
   const line = (name: string) => new RegExp(`^\\[${name} (.*)\\]$`, "m").exec(text)?.[1] ?? "";
   const [day = "", clock] = line("Session from").split(" at ");
   const [, who, subject = ""] = /^(User asks|Assistant says): (.*)$/.exec(line("Context:")) ?? [];

@@ -17,7 +17,7 @@ import type { Cursor, Entry, Row, Session } from "../transcripts/session.ts";
 import { type Exchange, exchangesIn } from "../transcripts/tally.ts";
 import { entryKey, memoryOf, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
-import { type Chunk, chunkExchange, searchableRows } from "./chunk.ts";
+import { deriveExchange } from "./exchange.ts";
 import {
   forgetProgress,
   type IndexedSession,
@@ -43,7 +43,7 @@ import {
   sessionsWithCopies,
   storedChunks,
 } from "./session-rows.ts";
-import { holdsAny, isBefore } from "./stored-rows.ts";
+import { holdsAny } from "./stored-rows.ts";
 
 /** A session has at most this many chunks in the index: its newest. */
 export const SESSION_CHUNKS_MAX = 2000;
@@ -221,19 +221,17 @@ function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
   const { line, nth } = all[0] as Entry;
   const entries = claimRows(store, all, state);
   const around = head?.startedAt ?? session.updatedAt;
-  const rows = searchableRows(rowsOf(entries));
-  const chunks = chunkExchange(rows, { firstIndex: pass.next, ...settings });
-  pass.next += chunks.length;
-  const shown = withoutExcluded(rows, chunks, rules);
+  const derived = deriveExchange(rowsOf(entries), { firstIndex: pass.next, ...settings, rules });
+  pass.next += derived.cut;
   const place = { session: state.number, timestamp: entries[0]?.at ?? around };
-  const kept = shown.rows.flatMap(keptRow);
+  const kept = derived.rows.flatMap(keptRow);
   if (isNew) addRows(store, kept, place);
   else putRows(store, kept, { ...place, lines: { after: pass.rowsTo, to: lastLine } });
   pass.rowsTo = lastLine;
-  const [first] = shown.chunks;
+  const [first] = derived.chunks;
   if (!first) return;
   const exchange = putExchange(store, { session: state.number, line, nth }, first.header);
-  for (const chunk of shown.chunks) {
+  for (const chunk of derived.chunks) {
     const [timestamp, before] = [chunk.at ?? around, pass.before.get(chunk.index)];
     if (putChunk(store, chunk, { session: state.number, timestamp, exchange, before })) pass.newChunks++;
     pass.before.delete(chunk.index);
@@ -244,31 +242,6 @@ function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
 function keptRow(row: Row): Row[] {
   if (row.who !== "tool") return [row];
   return isAsking(row) ? [] : [keptCall(row)];
-}
-
-/** Leaves out chunks that hold an excluded text, with what they are made of: a pattern may reach over several rows. */
-function withoutExcluded<R extends Row>(
-  rows: readonly R[],
-  chunks: readonly Chunk[],
-  { hasPatterns, hasText }: Rules,
-): { rows: readonly R[]; chunks: readonly Chunk[] } {
-  if (!hasPatterns) return { rows, chunks };
-  const out = new Set<string>();
-  for (const [i, chunk] of chunks.entries()) {
-    const isCalled = hasText(chunk.tools);
-    if (!isCalled && !hasText(chunk.content)) continue;
-    for (const row of chunk.rows) out.add(placeOf(row));
-    const [from, to] = [i === 0 ? undefined : chunk.rows[0], chunks[i + 1]?.rows[0]];
-    const isOfChunk = (row: R) => !(from && isBefore(row, from)) && (to === undefined || isBefore(row, to));
-    if (isCalled) for (const row of rows.filter(isOfChunk)) out.add(placeOf(row));
-  }
-  // of a long message no piece stays
-  const kept = chunks.filter((chunk) => !chunk.rows.some((row) => out.has(placeOf(row))));
-  return { rows: rows.filter((row) => !out.has(placeOf(row))), chunks: kept };
-}
-
-function placeOf({ line, nth }: Pick<Row, "line" | "nth">): string {
-  return `${line} ${nth}`;
 }
 
 /** Writes how far this pass has come; the file still counts as changed. */

@@ -11,6 +11,7 @@ import type { Done, Row, Said } from "../transcripts/session.ts";
 import type { Chunk } from "./chunk.ts";
 import { contentOf, fullTextColumns, type Header, headerText } from "./chunk-text.ts";
 import { keepVector } from "./chunk-vectors.ts";
+import { placeOf } from "./exchange.ts";
 import { updateRewound } from "./index-state.ts";
 import { ALL_LINES, type ChunkText, type LinesAfter, readChunkTexts, readRows } from "./stored-rows.ts";
 
@@ -311,10 +312,6 @@ export function putRows(
   });
   for (const old of before.values()) removeRow(store, old);
   addRows(store, changed, place);
-}
-
-function placeOf({ line, nth }: Row): string {
-  return `${line} ${nth}`;
 }
 
 /** Returns all that is stored of a row beside its place. */

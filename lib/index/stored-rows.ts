@@ -79,6 +79,40 @@ export function readDone(store: Store, session: number, { after, to } = ALL_LINE
     .map(toDone);
 }
 
+/** An exchange as the index holds it. */
+export interface StoredExchange {
+  /** The place of its first row. */
+  line: number;
+  nth: number;
+  rows: Stored[];
+  /** For each of its chunks the topics that a model gave it, or null. */
+  topics: (string[] | null)[];
+}
+
+/** Reads the exchanges of a session in order; what was done before the first of them, or in one of no words, is another's. */
+export function readExchanges(store: Store, session: number): StoredExchange[] {
+  const chunks = store.db
+    .prepare(
+      `SELECT e.line, e.nth, iif(t.content_hash IS NULL, NULL, c.topic_tags) AS topics
+       FROM exchanges e JOIN chunks c ON c.exchange = e.id LEFT JOIN topic_cache t ON t.content_hash = c.content_hash
+       WHERE e.session = ? ORDER BY e.line, e.nth, c.chunk_index`,
+    )
+    .all(session);
+  const exchanges: StoredExchange[] = [];
+  for (const { line, nth, topics } of chunks) {
+    const last = exchanges.at(-1);
+    const given = topics === null ? null : JSON.parse(String(topics));
+    if (last && last.line === line && last.nth === nth) last.topics.push(given);
+    else exchanges.push({ line: Number(line), nth: Number(nth), rows: [], topics: [given] });
+  }
+  let at = 0;
+  for (const row of readRows(store, session)) {
+    for (let next = exchanges[at + 1]; next && !isBefore(row, next); next = exchanges[at + 1]) at++;
+    exchanges[at]?.rows.push(row);
+  }
+  return exchanges;
+}
+
 /** What is said in a chunk, under which header, and with which tool calls. */
 export interface ChunkText {
   id: number;

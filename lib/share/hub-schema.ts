@@ -19,10 +19,13 @@ export const CHUNK_MAX_BYTES = 64 * 1024;
 export const DOCUMENT_MAX_BYTES = 1024 * 1024;
 /** The most deeds of a chunk; an exchange of a whole day has some hundreds. */
 export const CHUNK_MAX_DEEDS = 2000;
+/** The most rows of an exchange; a longer one is sent as several. */
+export const EXCHANGE_MAX_ROWS = 2000;
 /** The most chunks of a session; the index keeps 2,000 of one. */
 export const SESSION_MAX_CHUNKS = 20_000;
-/** The oldest version of the tables with which this program can share: later ones only check more. */
+/** The oldest version of the tables that this program reads, and the first that holds exchanges as it sends them. */
 const OLDEST_VERSION = 1;
+export const EXCHANGES_VERSION = 4;
 
 interface InitReport {
   hub: string;
@@ -159,6 +162,37 @@ ALTER TABLE session_memory.chunks
     AND CASE WHEN jsonb_typeof(body -> 'deeds') = 'array'
       THEN jsonb_array_length(body -> 'deeds') <= ${CHUNK_MAX_DEEDS} ELSE true END) NOT VALID;
 `,
+  // exchanges in place of chunks: what is left in chunks is read for a release
+  `
+CREATE TABLE session_memory.exchanges (
+  session bigint NOT NULL REFERENCES session_memory.sessions ON DELETE CASCADE,
+  -- the place of its first row
+  line integer NOT NULL,
+  nth integer NOT NULL,
+  seq bigint NOT NULL,
+  -- null where the exchange is gone: readers learn of it by the row
+  hash bytea,
+  -- rows and topics
+  body jsonb,
+  PRIMARY KEY (session, line, nth),
+  CONSTRAINT exchanges_limits CHECK (
+    coalesce(octet_length(hash), 0) <= 64 AND coalesce(octet_length(body::text), 0) <= ${DOCUMENT_MAX_BYTES}),
+  CONSTRAINT exchanges_claims CHECK (
+    seq BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER} AND line >= 0 AND nth >= 0
+    AND CASE WHEN jsonb_typeof(body -> 'rows') = 'array'
+      THEN jsonb_array_length(body -> 'rows') <= ${EXCHANGE_MAX_ROWS} ELSE true END)
+);
+ALTER TABLE session_memory.exchanges ENABLE ROW LEVEL SECURITY;
+ALTER TABLE session_memory.exchanges FORCE ROW LEVEL SECURITY;
+CREATE POLICY reads ON session_memory.exchanges FOR SELECT USING (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session));
+CREATE POLICY adds ON session_memory.exchanges FOR INSERT WITH CHECK (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+CREATE POLICY changes ON session_memory.exchanges FOR UPDATE USING (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+CREATE POLICY removes ON session_memory.exchanges FOR DELETE USING (
+  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
+`,
 ];
 
 /** Makes or migrates the hub's tables, as the role of the admin URL, in one transaction. */
@@ -189,8 +223,8 @@ export function assertVersion(hub: Pick<Hub, "label">, version: number): void {
 }
 
 /** Returns the error for a hub whose tables are of another version. */
-function otherVersion(
-  action: "use" | "migrate",
+export function otherVersion(
+  action: "use" | "migrate" | "publish to",
   { label }: Pick<Hub, "label">,
   version: number,
 ): SessionMemoryError {
@@ -222,7 +256,9 @@ END $$;`;
 
 function grantSql(role: string): string {
   const name = identifier(role);
-  const tables = ["origins", "sessions", "chunks", "forgotten"].map((table) => `${SCHEMA}.${table}`);
+  const tables = ["origins", "sessions", "chunks", "exchanges", "forgotten"].map(
+    (table) => `${SCHEMA}.${table}`,
+  );
   // a session's number is the hub's to give: one taken ahead of its turn would be refused to another member
   return `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${name};
 GRANT SELECT ON ${SCHEMA}.facts TO ${name};

@@ -1,15 +1,17 @@
 /**
- * Chooses this machine's sessions to publish, and prepares each to be sent: its chunks, name, summary and observations. All of
+ * Chooses this machine's sessions to publish, and prepares each to be sent: its exchanges, name, summary and observations. All of
  * it is redacted again, and what config.json excludes is left out, whatever the index holds. This machine's paths name people
  * and mean nothing elsewhere: home folders become `~`, and files of the project are named from its top.
  */
 
 import { realpathSync, statSync } from "node:fs";
 import { sha256, shortHash } from "../base/text.ts";
+import { systemTimezone } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
-import { contentOf, headerText } from "../index/chunk-text.ts";
+import type { ChunkContext } from "../index/chunk.ts";
+import { deriveExchange, withoutTexts } from "../index/exchange.ts";
 import { hostId } from "../index/index-state.ts";
-import { type ChunkText, readChunkTexts, readDone, type Stored } from "../index/stored-rows.ts";
+import { readExchanges, type StoredExchange } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
@@ -17,48 +19,33 @@ import { findMachine } from "../sessions/places.ts";
 import { folderInProject, projectDirectories, projectLookup, projectOrigin } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { rowTexts } from "../transcripts/calls.ts";
 import { folderNames } from "../transcripts/hosts.ts";
 import { type Exclusion, readExclusion, readRules } from "../transcripts/rules.ts";
-import type { Agent, Done } from "../transcripts/session.ts";
+import type { Agent, Done, Row } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
-import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, DOCUMENT_MAX_BYTES } from "./hub-schema.ts";
+import { batchesBy } from "./hub.ts";
+import { DOCUMENT_MAX_BYTES, EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
 import { hubId, keyOf, ofHub, ownMachine, type SessionKey, sharedProject } from "./share-state.ts";
+import type { SharedExchange } from "./wire.ts";
 
-/** A deed as it is sent. */
-type SharedDeed = ReturnType<typeof toShared>;
-
-/** The fields of a chunk beside its time and words. */
-interface ChunkBody {
-  speakers: string[];
-  topics: string[];
-  decision: boolean;
-  action: boolean;
-  first: number;
-  last: number;
-  exchange: number;
-  tokens: number;
-  header: string;
-  tools: string;
-  /** The start of each message and its line: `0:118 340:121`. */
-  rows: string;
-  deeds: SharedDeed[];
+/** An exchange on its way to the hub. */
+export interface OutgoingExchange extends SharedExchange {
+  /** The chunks that it has here. */
+  chunks: number;
 }
 
-export type OutgoingChunk = ReturnType<typeof toOutgoing>;
-
-/** A session as it is sent: its row at the hub, and its chunks. */
+/** A session as it is sent: its row at the hub, and its exchanges. */
 export type OutgoingSession = ReturnType<ReturnType<typeof outgoing>>;
 
-const HASH_BYTES = 16; // 128 bits: no two chunks meet
-/** Leaves a quarter of the hub's limit for the blanks that PostgreSQL puts into JSON. */
-const BODY_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
+const HASH_BYTES = 16; // 128 bits: no two exchanges meet
+/** Leaves a quarter of the hub's limit for the blanks that PostgreSQL puts into JSON, and for the topics. */
+const ROWS_MAX_BYTES = 0.75 * DOCUMENT_MAX_BYTES;
 /** The most bytes of a text beside the words: readers take no more of one. */
 const TEXT_MAX_BYTES = 64 * 1024;
 const NAME_MAX = 200; // readers take no more
 const FOLDER_MAX = 4096; // the hub takes no more
-/** The most tags of a session and topics of a chunk; readers take no more. */
+/** The most tags of a session; readers take no more. */
 const TEXTS_MAX = 100;
 
 /** Decides how a text is sent, and which are not. */
@@ -73,30 +60,14 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
   const withoutHome = homeRemover(config.env.HOME || process.getBuiltinModule("node:os").homedir());
   const machine = ownMachine(config.settings.share ?? {});
   const { hasText } = exclusion;
+  const { participants, timezone = systemTimezone() } = config.settings;
+  const context = { firstIndex: 0, participants, timezone };
   return (store: Store, session: LocalSession) => {
     const redacted = sessionCleaner(session.file, rules);
     const withoutRoot = rootRemover(projectDirectories(session.cwd)[0] ?? session.cwd);
     const sending: Sending = { clean: (text) => withoutHome(withoutRoot(redacted(text))), hasText };
-    const all = store.db
-      .prepare(
-        `SELECT c.*, e.line AS exchange_line FROM chunks c JOIN exchanges e ON e.id = c.exchange
-         WHERE c.session = ? ORDER BY chunk_index`,
-      )
-      .all(session.number);
-    const texts = readChunkTexts(
-      store,
-      all.map(({ id }) => Number(id)),
-    );
-    const byId = new Map(texts.map((text) => [text.id, text]));
-    const found = all.flatMap((row) => {
-      const text = byId.get(Number(row.id));
-      return text && !isOut(text, hasText) ? [{ row, text }] : [];
-    });
-    const rows = found.map(({ row }) => row);
-    const deeds = deedsByChunk(readDone(store, session.number), rows, sending);
-    const chunks = found.map(({ row, text }) =>
-      toOutgoing(row, text, { deeds: deeds.get(row) ?? [], clean: sending.clean }),
-    );
+    const stored = readExchanges(store, session.number);
+    const exchanges = stored.flatMap((each) => toOutgoing(each, { sending, rules: exclusion, context }));
     const row = {
       agent: session.agent,
       id: session.id,
@@ -109,11 +80,11 @@ export function outgoing({ config, exclusion }: { config: Config; exclusion: Exc
         .toWellFormed(),
       started_at: session.startedAt ?? null,
       updated_at: session.updatedAt,
-      lines: all.reduce((last, { last_line }) => Math.max(last, Number(last_line)), 0),
-      chunks: chunks.length,
+      lines: stored.flatMap(({ rows }) => rows).findLast(({ who }) => who !== "tool")?.line ?? 0,
+      chunks: exchanges.reduce((sum, { chunks }) => sum + chunks, 0),
       ...readDerived(session, config, sending),
     };
-    return { session, row, chunks };
+    return { session, row, exchanges };
   };
 }
 
@@ -159,85 +130,60 @@ function withinBytes(text: string, max: number): string {
   return cut;
 }
 
-/** Returns whether a chunk holds a text that is kept out. */
-function isOut({ header, rows, tools }: ChunkText, hasText: (text: string) => boolean): boolean {
-  return hasText(`${headerText(header)}${contentOf(rows)}\n${tools}`);
+interface OutgoingContext {
+  sending: Sending;
+  rules: Pick<Exclusion, "hasPatterns" | "hasText">;
+  context: ChunkContext;
 }
 
+/** Converts an exchange, to several where it is too long for one; to none where nothing is left that was said. */
 function toOutgoing(
-  row: SqlRow,
-  text: ChunkText,
-  { deeds, clean }: { deeds: readonly SharedDeed[]; clean: (text: string) => string },
-) {
-  const said = text.rows.map((each) => ({ ...each, text: clean(each.text) }));
-  const body: Omit<ChunkBody, "deeds"> = {
-    speakers: JSON.parse(String(row.speakers)) as string[],
-    topics: (JSON.parse(String(row.topic_tags)) as string[]).slice(0, TEXTS_MAX).map(clean),
-    decision: row.has_decision === 1,
-    action: row.has_action === 1,
-    first: Number(row.first_line),
-    last: Number(row.last_line),
-    exchange: Number(row.exchange_line),
-    tokens: Number(row.token_count),
-    header: withinBytes(clean(headerText(text.header)), TEXT_MAX_BYTES),
-    // one call a line: its tool and what it was called with
-    tools: withinBytes(
-      clean(String(row.tools)).replace(
-        /^(\S+) (\/\S+)$/gm,
-        (_, tool, path) => `${tool} ${withoutFolders(path)}`,
-      ),
-      TEXT_MAX_BYTES,
-    ),
-    rows: said
-      .map(({ line }, i) => `${contentOf(said.slice(0, i)).length + (i === 0 ? 0 : 1)}:${line}`)
-      .join(" "),
-  };
-  const room = BODY_MAX_BYTES - Buffer.byteLength(JSON.stringify(body));
-  const sent = {
-    at: String(row.timestamp),
-    content: withinBytes(contentOf(said), CHUNK_MAX_BYTES),
-    body: { ...body, deeds: firstWithin(deeds.slice(0, CHUNK_MAX_DEEDS), room) } satisfies ChunkBody,
-  };
-  const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
-  return { idx: Number(row.chunk_index), hash: Buffer.from(hash).toString("hex"), ...sent };
-}
-
-/** Returns the first of the deeds whose JSON takes some bytes at most. */
-function firstWithin(deeds: readonly SharedDeed[], maxBytes: number): SharedDeed[] {
-  let left = maxBytes;
-  return deeds.filter((deed) => {
-    left -= Buffer.byteLength(JSON.stringify(deed)) + 1;
-    return left >= 0;
+  { line, nth, topics, ...stored }: StoredExchange,
+  { sending, rules, context }: OutgoingContext,
+): OutgoingExchange[] {
+  const kept = withoutTexts(stored.rows, sending.hasText);
+  // a pattern may reach over several rows
+  const rows = rules.hasPatterns ? deriveExchange(kept, { ...context, rules }).rows : kept;
+  if (rows.every(({ who }) => who === "tool")) return [];
+  const given = topics.map((tags) => tags?.slice(0, TEXTS_MAX).map(sending.clean) ?? null);
+  const parts = partsWithin(rows.map((row) => toShared(row, sending)));
+  return parts.map((part, i) => {
+    const place = i === 0 ? { line, nth } : { line: part[0]?.line ?? line, nth: part[0]?.nth ?? nth };
+    const sent = {
+      ...place,
+      rows: part,
+      topics: parts.length === 1 && given.some(Boolean) ? given : undefined,
+    };
+    const hash = sha256().update(JSON.stringify(sent)).digest().subarray(0, HASH_BYTES);
+    return { ...sent, hash: Buffer.from(hash).toString("hex"), chunks: i === 0 ? topics.length : 0 };
   });
 }
 
-/** Returns the deeds of a session by the chunk that they go with: the last one that begins before them. */
-function deedsByChunk(
-  deeds: readonly Stored<Done>[],
-  chunks: readonly SqlRow[],
-  sending: Sending,
-): Map<SqlRow, SharedDeed[]> {
-  const byChunk = new Map<SqlRow, SharedDeed[]>(chunks.map((chunk) => [chunk, []]));
-  let at = 0;
-  for (const deed of deeds) {
-    while (Number(chunks[at + 1]?.first_line ?? Number.POSITIVE_INFINITY) <= deed.line) at++;
-    const chunk = chunks[at];
-    if (chunk && !rowTexts(deed).some(sending.hasText)) byChunk.get(chunk)?.push(toShared(deed, sending));
-  }
-  return byChunk;
+/** Parts rows so that the hub takes each part. */
+function partsWithin(rows: readonly Row[]): Row[][] {
+  const weigh = (row: Row) => Buffer.byteLength(JSON.stringify(row)) + 1;
+  return [...batchesBy(rows, { max: ROWS_MAX_BYTES, weigh })].flatMap((part) => [
+    ...batchesBy(part, { max: EXCHANGE_MAX_ROWS, weigh: () => 1 }),
+  ]);
 }
 
-function toShared(deed: Stored<Done>, { clean }: Sending) {
-  const { line, resultLine = null, at, kind, outcome } = deed;
+/** Returns a row as it is sent. */
+function toShared(row: Row, sending: Sending): Row {
+  if (row.who === "tool") return toSharedCall(row, sending);
+  const { line, nth, at, who, text } = row;
+  return { line, nth, at, who, text: withinBytes(sending.clean(text), ROWS_MAX_BYTES / 2) };
+}
+
+function toSharedCall(deed: Done, { clean }: Sending): Done {
+  const { line, nth, at, who, resultLine, kind, outcome } = deed;
   const isFile = isOfFiles(deed);
   const placed = (path: string) => withoutFolders(clean(path));
   const files = isFile ? [deed.target, ...deed.paths].filter((path) => path.startsWith("/")) : [];
   // the arguments repeat the path
   const input = files.reduce((text, path) => text.replaceAll(path, placed(path)), deed.input);
   return {
-    line,
+    ...{ line, nth, at, who },
     resultLine,
-    at,
     kind,
     tool: clean(deed.tool),
     target: isFile ? placed(deed.target) : clean(deed.target),
@@ -251,8 +197,8 @@ function toShared(deed: Stored<Done>, { clean }: Sending) {
 /** A session on its way to the hub. */
 export type LocalSession = NonNullable<ReturnType<typeof toLocalSession>>;
 
-/** Raised when what is sent of a chunk changes. */
-const FORMAT = 1;
+/** Raised when what is sent of an exchange changes. */
+const FORMAT = 2;
 
 /** Returns a hash of the configuration that decides what is sent. */
 export function shareRules({ settings }: Pick<Config, "settings">): string {

@@ -8,6 +8,7 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
+import { placeOf } from "../index/exchange.ts";
 import type { Store } from "../store/store.ts";
 import type { Exclusion } from "../transcripts/rules.ts";
 import { batchesBy, type Hub } from "./hub.ts";
@@ -16,7 +17,7 @@ import {
   emptiedSessions,
   type LocalSession,
   localSessions,
-  type OutgoingChunk,
+  type OutgoingExchange,
   type OutgoingSession,
   outgoing,
   publishedExclusion,
@@ -58,24 +59,25 @@ const BATCH_CHUNKS = 1500;
 const SESSION_WEIGHT = 15;
 
 /**
- * Registers this machine with the hub, and clears the notes when its rows have changed.
+ * Registers this machine with the hub, and clears the notes when its rows have changed. Returns the version of its tables.
  *
  * @throws {SessionMemoryError} `HUB_ERROR` when its tables are of a version that this program cannot use.
  */
 export async function greetHub(
   hub: Hub,
   { state, origin, machine }: Pick<PublishOptions, "state" | "origin" | "machine">,
-): Promise<void> {
+): Promise<number> {
   const [row = {}] = await hub.query(
     `SELECT (SELECT value FROM session_memory.facts WHERE name = 'hub') AS hub,
        (SELECT value FROM session_memory.facts WHERE name = 'version') AS version, o.seq, o.machine
      FROM (SELECT 1) AS one LEFT JOIN session_memory.origins o ON o.id = $1`,
     [origin],
   );
-  assertVersion(hub, Number(row.version));
+  const version = Number(row.version);
+  assertVersion(hub, version);
   const isSameHub = readShareFact(state, "hub") === row.hub;
   const notedSeq = isSameHub ? Number(readShareFact(state, "seq") ?? 0) : 0;
-  if (isSameHub && Number(row.seq) === notedSeq && row.machine === machine) return;
+  if (isSameHub && Number(row.seq) === notedSeq && row.machine === machine) return version;
   // A hub restored from a backup: readers have seen higher numbers, and would take new ones for old.
   const [own] = await hub.query(
     `INSERT INTO session_memory.origins AS o (id, machine, seq) VALUES ($1, $2, $3)
@@ -89,6 +91,7 @@ export async function greetHub(
     writeShareFact(state, "seq", String(own?.seq));
     writeShareFact(state, "rules", undefined);
   });
+  return version;
 }
 
 /** Sends what is new, and withdraws what must not be there. */
@@ -114,10 +117,12 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   const prepared = (function* () {
     for (const session of due) yield prepare(store, session);
   })();
-  const weigh = ({ chunks }: OutgoingSession) => chunks.length + SESSION_WEIGHT;
+  const weigh = ({ row }: OutgoingSession) => row.chunks + SESSION_WEIGHT;
   for (const batch of batchesBy(prepared, { max: BATCH_CHUNKS, weigh })) {
     if (signal?.aborted) break;
-    const [empty, full] = [0, 1].map((has) => batch.filter(({ chunks }) => Math.sign(chunks.length) === has));
+    const [empty, full] = [0, 1].map((has) =>
+      batch.filter(({ exchanges }) => Math.sign(exchanges.length) === has),
+    );
     const emptied = (empty ?? []).map(({ session }) => session);
     report.withdrawn += await withdrawEmptied(hub, emptied, { state, origin });
     const { seq, sessions, chunks, sent, refused: out } = await publishEach(hub, full ?? [], origin);
@@ -293,23 +298,28 @@ function publishSessions(
     const seq = Number(next?.seq);
     const numbers = await putSessions(hub, outgoing, { origin, seq });
     const hashes = await readHashes(hub, [...numbers.values()]);
-    const changes = outgoing.flatMap(({ row, chunks }) => {
+    const changes = outgoing.flatMap(({ row, exchanges }) => {
       const session = numbers.get(keyOf(row));
-      return session === undefined ? [] : [{ session, ...difference(chunks, hashes.get(session)) }];
+      return session === undefined ? [] : [{ session, ...difference(exchanges, hashes.get(session)) }];
     });
-    const puts = changes.flatMap(({ session, put }) => put.map((chunk) => ({ session, ...chunk })));
-    await putChunks(hub, puts, seq);
-    const gone = changes.flatMap(({ session, gone }) => gone.map((idx) => ({ session, idx })));
+    const puts = changes.flatMap(({ session, put }) => put.map((exchange) => ({ session, ...exchange })));
+    await putExchanges(hub, puts, seq);
+    const gone = changes.flatMap(({ session, gone }) => gone.map((place) => ({ session, ...place })));
     if (gone.length > 0) {
       // their rows stay, so that readers learn that they are gone
       await hub.query(
-        `UPDATE session_memory.chunks c SET seq = $2::bigint, hash = NULL, at = NULL, body = NULL, content = NULL
-         FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, idx integer)
-         WHERE c.session = r.session AND c.idx = r.idx`,
+        `UPDATE session_memory.exchanges e SET seq = $2::bigint, hash = NULL, body = NULL
+         FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, line integer, nth integer)
+         WHERE e.session = r.session AND e.line = r.line AND e.nth = r.nth`,
         [JSON.stringify(gone), seq],
       );
     }
-    return { seq, sessions: numbers.size, chunks: puts.length + gone.length };
+    // as an older version of this program sent it
+    await hub.query("DELETE FROM session_memory.chunks WHERE session = ANY($1::bigint[])", [
+      [...numbers.values()],
+    ]);
+    const chunks = puts.reduce((sum, { chunks }) => sum + chunks, gone.length);
+    return { seq, sessions: numbers.size, chunks };
   });
 }
 
@@ -353,46 +363,55 @@ async function putSessions(
   return new Map(put.map((row) => [`${row.agent} ${row.id}`, Number(row.number)]));
 }
 
-async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<number, Map<number, string>>> {
-  const hashes = new Map<number, Map<number, string>>(sessions.map((number) => [number, new Map()]));
+/** What the hub has of a session: the hash of each exchange, by its place. */
+type Hashes = Map<string, Place & { hash: string }>;
+
+type Place = Pick<OutgoingExchange, "line" | "nth">;
+
+async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<number, Hashes>> {
+  const hashes = new Map<number, Hashes>(sessions.map((number) => [number, new Map()]));
   if (sessions.length === 0) return hashes;
   const rows = await hub.query(
-    `SELECT session, idx, encode(hash, 'hex') AS hash FROM session_memory.chunks
+    `SELECT session, line, nth, encode(hash, 'hex') AS hash FROM session_memory.exchanges
      WHERE session = ANY($1::bigint[]) AND hash IS NOT NULL`,
     [sessions],
   );
-  for (const { session, idx, hash } of rows) hashes.get(Number(session))?.set(Number(idx), String(hash));
+  for (const { session, hash, ...row } of rows) {
+    const place = { line: Number(row.line), nth: Number(row.nth) };
+    hashes.get(Number(session))?.set(placeOf(place), { ...place, hash: String(hash) });
+  }
   return hashes;
 }
 
-/** Returns the chunks of a session that the hub lacks or has otherwise, and the indexes of those to empty there. */
+/** Returns the exchanges of a session that the hub lacks or has otherwise, and the places of those to empty there. */
 function difference(
-  chunks: readonly OutgoingChunk[],
-  there: ReadonlyMap<number, string> = new Map(),
-): { put: OutgoingChunk[]; gone: number[] } {
-  const here = new Set(chunks.map(({ idx }) => idx));
+  exchanges: readonly OutgoingExchange[],
+  there: Hashes = new Map(),
+): { put: OutgoingExchange[]; gone: Place[] } {
+  const here = new Set(exchanges.map(placeOf));
   return {
-    put: chunks.filter(({ idx, hash }) => there.get(idx) !== hash),
-    gone: [...there.keys()].filter((idx) => !here.has(idx)),
+    put: exchanges.filter((exchange) => there.get(placeOf(exchange))?.hash !== exchange.hash),
+    gone: [...there].flatMap(([key, { line, nth }]) => (here.has(key) ? [] : [{ line, nth }])),
   };
 }
 
 /** So much JSON goes in one statement: more would not answer in time on a slow line. */
 const BATCH_CHARS = 512 * 1024;
 
-async function putChunks(
+async function putExchanges(
   hub: Hub,
-  chunks: readonly (OutgoingChunk & { session: number })[],
+  exchanges: readonly (OutgoingExchange & { session: number })[],
   seq: number,
 ): Promise<void> {
-  const rows = chunks.map((chunk) => JSON.stringify(chunk));
+  const rows = exchanges.map(({ session, line, nth, hash, rows, topics }) =>
+    JSON.stringify({ session, line, nth, hash, body: { rows, topics } }),
+  );
   for (const batch of batchesBy(rows, { max: BATCH_CHARS, weigh: ({ length }) => length })) {
     await hub.query(
-      `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
-       SELECT r.session, r.idx, $2::bigint, decode(r.hash, 'hex'), r.at, r.body, r.content
-       FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, idx integer, hash text, at text, body jsonb, content text)
-       ON CONFLICT (session, idx) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at,
-         body = excluded.body, content = excluded.content`,
+      `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
+       SELECT r.session, r.line, r.nth, $2::bigint, decode(r.hash, 'hex'), r.body
+       FROM jsonb_to_recordset($1::jsonb) AS r(session bigint, line integer, nth integer, hash text, body jsonb)
+       ON CONFLICT (session, line, nth) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, body = excluded.body`,
       [`[${batch.join(",")}]`, seq],
     );
   }

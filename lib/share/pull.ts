@@ -14,6 +14,7 @@ import { replaceFile } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
 import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
+import { storedRows } from "../index/held-sessions.ts";
 import { oneLine } from "../redact/redact.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
@@ -21,16 +22,19 @@ import type { Store } from "../store/store.ts";
 import { type Exclusion, expandHome } from "../transcripts/rules.ts";
 import type { Said } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
+import { type ListedSession, toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
-import { countSizes, fetchSessions, type ListedSession, noteSize, toListed } from "./incoming.ts";
+import { countSizes } from "./hub-pages.ts";
+import { fetchSessions, noteSize } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
 import { keyOf, likePatterns, ofHub } from "./share-state.ts";
-import { sharedRows } from "./shared-sessions.ts";
 
 interface PullOptions {
   replica: Store;
   config: Config;
   exclusion: Exclusion;
+  /** The version of the hub's tables. */
+  version: number;
   /** Our own origin: what it published is in the index already. */
   origin: string;
   /** The keys of sessions that the index has itself. */
@@ -239,7 +243,7 @@ async function plan(hub: Hub, options: PullOptions) {
   const { out = [], taken = [] } = Object.groupBy(readShared(replica), outTest(options));
   const dropped = out.filter(({ storedId }) => here.has(storedId));
   const max = config.settings.share?.maxChunks ?? 0;
-  const sized = await withSizes(hub, taken, { replica, max });
+  const sized = await withSizes(hub, taken, { ...options, max });
   const wishes = new Map<string, number>();
   for (const { owner, chunks } of sized) wishes.set(owner, (wishes.get(owner) ?? 0) + chunks);
   const room = fairShares(wishes, max);
@@ -280,7 +284,7 @@ const SIZES_PAGE = 200;
 async function withSizes(
   hub: Hub,
   sessions: readonly SharedSession[],
-  { replica, max }: { replica: Store; max: number },
+  { replica, version, max }: Pick<PullOptions, "replica" | "version"> & { max: number },
 ): Promise<SharedSession[]> {
   const unknown = sessions.filter(({ chunks }) => chunks < 0);
   const sizes = new Map<string, number>();
@@ -290,7 +294,7 @@ async function withSizes(
   for (let at = 0; at < unknown.length; at += SIZES_PAGE) {
     const page = unknown.slice(at, at + SIZES_PAGE).filter(({ owner }) => (sums.get(owner) ?? 0) <= max);
     if (page.length === 0) continue;
-    const counted = await countSizes(hub, page);
+    const counted = await countSizes(hub, page, version);
     replica.db.transaction(() => {
       for (const session of page) {
         const held = session.heldSeq > 0 ? heldSize(replica, session.storedId) : 0;
@@ -352,7 +356,7 @@ export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Da
 }
 
 function newsOf(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
-  const rows = sharedRows(replica, String(row.stored_id));
+  const rows = storedRows(replica, String(row.stored_id));
   const recent = tally(rows.filter(({ at = "" }) => at > since));
   if (recent.latest === undefined) return undefined;
   const text = (found: Said | undefined) => found?.text.slice(0, TEXT_MAX) ?? null;

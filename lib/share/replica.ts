@@ -32,10 +32,14 @@ export interface SharedSession {
   updatedAt: string;
   /** What the hub holds of it, in chunks of the usual size, as it was counted; -1: not yet. */
   chunks: number;
+  /** 1 where the hub had its words as chunks when they were read. */
+  isOld: 0 | 1;
 }
 
 /** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a replica about as many. */
 export const WEIGHT_BYTES = 4096;
+/** What a row takes beside its texts: its columns and its places in indexes. */
+const ROW_BYTES = 64;
 
 const TABLES = `
 CREATE TABLE IF NOT EXISTS shared_sessions (
@@ -51,19 +55,23 @@ CREATE TABLE IF NOT EXISTS shared_sessions (
   held_seq INTEGER NOT NULL DEFAULT 0,
   updated_at TEXT NOT NULL,
   chunks INTEGER NOT NULL,
+  -- whether the hub had its words as chunks when they were read
+  is_old INTEGER NOT NULL DEFAULT 0,
   folder TEXT,
   -- JSON: description, summary, tags
   meta TEXT,
   observations TEXT,
   PRIMARY KEY (owner, agent, id)
 ) STRICT;
--- which chunk a row came with
-CREATE TABLE IF NOT EXISTS shared_rows (
-  row INTEGER PRIMARY KEY,
+-- the rows that came with an exchange of the hub: from its place to another
+CREATE TABLE IF NOT EXISTS shared_exchanges (
   stored_id TEXT NOT NULL,
-  idx INTEGER NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS shared_rows_chunk ON shared_rows(stored_id, idx);
+  line INTEGER NOT NULL,
+  nth INTEGER NOT NULL,
+  last_line INTEGER NOT NULL,
+  last_nth INTEGER NOT NULL,
+  PRIMARY KEY (stored_id, line, nth)
+) STRICT, WITHOUT ROWID;
 -- rows of the hub that are not taken, and why
 CREATE TABLE IF NOT EXISTS shared_refused (
   number TEXT PRIMARY KEY,
@@ -84,7 +92,7 @@ CREATE TABLE IF NOT EXISTS shared_feeds (
 type ReplicaPaths = Pick<Paths, "shared">;
 
 /** Raised when what a pull writes means something else. */
-const FORMAT = 2;
+const FORMAT = 3;
 /** A digest of the rules under which the replica was filled. */
 const SHARE_RULES_FACT = "share_rules";
 
@@ -134,7 +142,7 @@ export function removeReplica({ shared }: ReplicaPaths): void {
 export function readShared({ db }: Store): SharedSession[] {
   const rows = db.prepare(
     `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, held_seq AS heldSeq,
-       updated_at AS updatedAt, chunks
+       updated_at AS updatedAt, chunks, is_old AS isOld
      FROM shared_sessions ORDER BY updated_at DESC, stored_id`,
   );
   return rows.all() as unknown[] as SharedSession[];
@@ -142,14 +150,13 @@ export function readShared({ db }: Store): SharedSession[] {
 
 /** Returns what a session takes here, in chunks of the usual size. */
 export function heldSize({ db }: Store, storedId: string): number {
-  const size = (bytes: string) =>
-    `coalesce(sum(max(1, (${bytes} + ${WEIGHT_BYTES - 1}) / ${WEIGHT_BYTES})), 0)`;
+  const bytes = ["text", "target", "input", "result", "paths"].map((text) => `coalesce(length(${text}), 0)`);
   const row = db
     .prepare(
-      `SELECT ${size("bytes")} AS size FROM (
-         SELECT sum(${["text", "target", "input", "result", "paths"].map((text) => `coalesce(length(${text}), 0)`).join(" + ")})
-           + (SELECT length(tools) FROM session_chunks WHERE session_id = stored_id AND chunk_index = idx) AS bytes
-         FROM shared_rows JOIN rows ON id = row WHERE stored_id = ? GROUP BY idx)`,
+      `SELECT max((SELECT count(*) FROM chunks WHERE session = number),
+         (SELECT (coalesce(sum(${ROW_BYTES} + ${bytes.join(" + ")}), 0) + ${WEIGHT_BYTES - 1}) / ${WEIGHT_BYTES}
+          FROM rows WHERE session = number)) AS size
+       FROM sessions WHERE id = ?`,
     )
     .get(storedId);
   const beside = db
@@ -158,7 +165,7 @@ export function heldSize({ db }: Store, storedId: string): number {
        FROM shared_sessions WHERE stored_id = ?`,
     )
     .get(storedId);
-  return Number(row?.size) + Number(beside?.size ?? 0);
+  return Number(row?.size ?? 0) + Number(beside?.size ?? 0);
 }
 
 /** Returns the sessions of the hub that were not taken, each with why. */
@@ -180,7 +187,7 @@ export function emptyShared(replica: Store, storedId: string): void {
   const { db } = replica;
   const number = db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number;
   if (number !== undefined) removeSession(replica, { number: Number(number), id: storedId });
-  db.prepare("DELETE FROM shared_rows WHERE stored_id = ?").run(storedId);
+  db.prepare("DELETE FROM shared_exchanges WHERE stored_id = ?").run(storedId);
   db.prepare(
     "UPDATE shared_sessions SET held_seq = 0, meta = NULL, observations = NULL WHERE stored_id = ?",
   ).run(storedId);

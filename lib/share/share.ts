@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import { type Config, currentExclude, type ShareConfig } from "../config/config.ts";
+import { contentOf } from "../index/chunk-text.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
@@ -15,6 +16,7 @@ import { forgetInLog, openState, withExistingState, withState } from "../store/s
 import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
 import { readExclusion } from "../transcripts/rules.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
+import { EXCHANGES_VERSION, otherVersion } from "./hub-schema.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
 import { type PullReport, pullShared, writeSharedNews } from "./pull.ts";
@@ -141,21 +143,28 @@ async function exchange(
   return await withIndex(config, (store) =>
     closing(openState(paths), async (state) => {
       const common = { config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) };
-      await greetHub(hub, { state, ...common });
+      const version = await greetHub(hub, { state, ...common });
+      const isOld = version < EXCHANGES_VERSION;
       let published: PublishReport | undefined;
-      if (wanted.publish) {
+      if (wanted.publish && !isOld) {
         const sending = progress("chunks sent");
         published = await publish(hub, { ...common, store, state, signal, onProgress: sending.update });
         sending.end();
       }
-      if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
+      const refuse = () => {
+        if (wanted.publish && isOld) throw otherVersion("publish to", hub, version);
+      };
+      if (!wanted.pull || signal?.aborted) {
+        refuse();
+        return { hub: hub.label, published, pulled: undefined };
+      }
       const receiving = progress("chunks received");
       const pulled = await closing(openForPull(paths, settings), async (replica) => {
         const own = new Set(heldSessions(store).map(({ agent, ...ids }) => keyOf({ agent, id: hubId(ids) })));
         const gone = new Set<string>();
         const withdrawn = new Set<string>();
         const report = await pullShared(hub, {
-          ...{ ...common, replica, own, gone, withdrawn },
+          ...{ ...common, version, replica, own, gone, withdrawn },
           onProgress: receiving.update,
         });
         if (gone.size > 0) forgetInLog(paths.log, { ids: gone });
@@ -165,6 +174,8 @@ async function exchange(
         if (report.sessions + report.removed > 0) writeSharedNews(replica, paths);
         return report;
       }).finally(receiving.end);
+      // a hub that nobody has migrated yet can be read
+      refuse();
       return { hub: hub.label, published, pulled };
     }),
   );
@@ -300,16 +311,17 @@ export function previewPublish(config: Config): PublishPreview {
   withExistingStore(paths.database, (store) => {
     for (const session of withState(paths, (state) => dueSessions(store, { state, config, exclusion }))) {
       const { project, audience } = session;
-      const { chunks, row } = prepare(store, session);
+      const { exchanges, row } = prepare(store, session);
       const sum = projects.get(project) ?? { project, audience, sessions: 0, chunks: 0, bytes: 0 };
       projects.set(project, sum);
-      const bytes = Buffer.byteLength(JSON.stringify([chunks, row.name, row.meta, row.observations]));
+      const bytes = Buffer.byteLength(JSON.stringify([exchanges, row.name, row.meta, row.observations]));
       for (const counts of [preview, sum]) {
         counts.sessions++;
-        counts.chunks += chunks.length;
+        counts.chunks += row.chunks;
         counts.bytes += bytes;
       }
-      const line = chunks[0]?.content.split("\n")[0];
+      const first = exchanges[0]?.rows.find((each) => each.who !== "tool");
+      const line = first && contentOf([first]).split("\n")[0];
       if (line === undefined || preview.samples.length >= SAMPLES) continue;
       preview.samples.push(`${session.hostId.slice(0, 8)} ${line}`.slice(0, SAMPLE_CHARS));
     }

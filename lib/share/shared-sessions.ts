@@ -4,7 +4,6 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { overlapOf } from "../index/carry-old.ts";
 import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
@@ -69,19 +68,6 @@ function select({ db }: Store, where: string, ...values: string[]): FoundShared[
   });
 }
 
-/** Returns the rows of a session that others share; the pieces of a long message, which came one by one, are one. */
-export function sharedRows(replica: Store, storedId: string): Row[] {
-  const rows: Row[] = [];
-  for (const row of storedRows(replica, storedId)) {
-    const last = rows.at(-1);
-    const isSame = last && last.who !== "tool" && last.line === row.line && last.who === row.who;
-    const overlap = isSame ? overlapOf(last.text, row.text) : 0;
-    if (isSame && overlap > 0) rows[rows.length - 1] = { ...last, text: last.text + row.text.slice(overlap) };
-    else rows.push(row);
-  }
-  return rows;
-}
-
 /** What a reference means: a session of this machine or another's, and lines of it. */
 export interface Place {
   session: Session;
@@ -105,7 +91,7 @@ export async function findPlace(reference: string, context: ResolveContext): Pro
     return {
       session,
       lines,
-      rows: withShared(paths, (replica) => sharedRows(replica, held.storedId)) ?? [],
+      rows: withShared(paths, (replica) => storedRows(replica, held.storedId)) ?? [],
       shared,
     };
   }

@@ -1,0 +1,61 @@
+/** Derives from an exchange's rows what the index ranks, wherever they come from: a transcript, or another's machine. */
+
+import { rowTexts } from "../transcripts/calls.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import type { Row } from "../transcripts/session.ts";
+import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./chunk.ts";
+import { isBefore } from "./stored-rows.ts";
+
+/** What the index holds of an exchange. */
+export interface Derived {
+  rows: readonly Row[];
+  chunks: readonly Chunk[];
+  /** How many chunks were cut, those with an excluded text too: the next exchange's chunks are numbered from there. */
+  cut: number;
+}
+
+/** Cuts an exchange's rows into chunks, and leaves out those that hold an excluded text with what they are made of. */
+export function deriveExchange(
+  rows: readonly Row[],
+  { rules, ...context }: ChunkContext & { rules: Pick<Rules, "hasPatterns" | "hasText"> },
+): Derived {
+  const searchable = searchableRows(rows);
+  const chunks = chunkExchange(searchable, context);
+  return { ...withoutExcluded(searchable, chunks, rules), cut: chunks.length };
+}
+
+/** Leaves out rows that hold an excluded text; one in a prompt excludes the answer, up to the next prompt. */
+export function withoutTexts(rows: readonly Row[], hasText: (text: string) => boolean): Row[] {
+  let isAnswerOut = false;
+  return rows.filter((row) => {
+    const isOut = rowTexts(row).some(hasText);
+    if (row.who === "user") isAnswerOut = isOut;
+    return !isOut && !isAnswerOut;
+  });
+}
+
+/** Leaves out chunks that hold an excluded text, with what they are made of: a pattern may reach over several rows. */
+function withoutExcluded(
+  rows: readonly Row[],
+  chunks: readonly Chunk[],
+  { hasPatterns, hasText }: Pick<Rules, "hasPatterns" | "hasText">,
+): Omit<Derived, "cut"> {
+  if (!hasPatterns) return { rows, chunks };
+  const out = new Set<string>();
+  for (const [i, chunk] of chunks.entries()) {
+    const isCalled = hasText(chunk.tools);
+    if (!isCalled && !hasText(chunk.content)) continue;
+    for (const row of chunk.rows) out.add(placeOf(row));
+    const [from, to] = [i === 0 ? undefined : chunk.rows[0], chunks[i + 1]?.rows[0]];
+    const isOfChunk = (row: Row) => !(from && isBefore(row, from)) && (to === undefined || isBefore(row, to));
+    if (isCalled) for (const row of rows.filter(isOfChunk)) out.add(placeOf(row));
+  }
+  // of a long message no piece stays
+  const kept = chunks.filter((chunk) => !chunk.rows.some((row) => out.has(placeOf(row))));
+  return { rows: rows.filter((row) => !out.has(placeOf(row))), chunks: kept };
+}
+
+/** Returns a row's place in its session. */
+export function placeOf({ line, nth }: Pick<Row, "line" | "nth">): string {
+  return `${line} ${nth}`;
+}

@@ -1,0 +1,173 @@
+/**
+ * Checks what comes from the hub: other people's words, written by programs that may be older than ours or not ours at all. Each
+ * field is taken for what it should be or left out, cut to what is usual, and redacted by our own rules.
+ */
+
+import { type JsonRecord, recordOf } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
+import { isBefore } from "../index/stored-rows.ts";
+import { oneLine, redact, redactor } from "../redact/redact.ts";
+import { AGENTS } from "../transcripts/hosts.ts";
+import type { Outcome, Row } from "../transcripts/session.ts";
+import { CALL_KINDS } from "../transcripts/tool-call.ts";
+import type { HubRow } from "./hub.ts";
+import { EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
+import type { SharedSession } from "./replica.ts";
+import type { SharedExchange } from "./wire.ts";
+
+/** A session's description as the replica keeps it. */
+export type IncomingSession = ReturnType<typeof toSession>;
+
+/** More of a text than any call of ours holds, and of a message than any index keeps. */
+export const TEXT_MAX = 64 * 1024;
+const SAID_MAX = 256 * 1024;
+const NAME_MAX = 200; // ours have at most 80
+/** The most topics or tags of one thing; ours have ten. */
+const TEXTS_MAX = 100;
+/** The most files of one call; a patch has some dozens. */
+const PATHS_MAX = 1000;
+export const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
+
+interface Cleaner {
+  /** Redacts a text of several lines. */
+  text: (value: unknown) => string;
+  /** Redacts what somebody said. */
+  said: (value: unknown) => string;
+  line: (value: unknown) => string;
+}
+
+/** Returns the redaction of what comes in, with the user's own patterns. */
+export function cleaner(extra: readonly string[]): Cleaner {
+  const redacted = redactor(extra);
+  const within = (max: number) => (value: unknown) =>
+    typeof value === "string" ? redacted(value.slice(0, max).toWellFormed()) : "";
+  const text = within(TEXT_MAX);
+  return { text, said: within(SAID_MAX), line: (value) => oneLine(text(value), NAME_MAX) };
+}
+
+/** Converts a row of the hub's list, which comes before anything of the session is read. */
+export function toListed(row: HubRow, readAt: string): ListedSession {
+  const owner = label(row.owner);
+  const machine = label(row.machine);
+  const id = sessionId(row.id);
+  const project = oneLine(redact(String(row.project)), 512);
+  const updatedAt = timeOf(row.updated_at, readAt);
+  const numbers = [row.number, row.seq].map(Number);
+  const faults = [
+    numbers.every((number) => Number.isSafeInteger(number) && number >= 0) ? [] : ["a number out of range"],
+    updatedAt === UNKNOWN_TIME ? ["no time"] : [],
+    project === row.project ? [] : ["a project that is no address"],
+  ].flat();
+  return {
+    storedId: `${owner}@${machine}:${id}`,
+    owner,
+    machine,
+    agent: AGENTS.find((agent) => agent === row.agent) ?? "plain",
+    id,
+    number: numbers[0] ?? 0,
+    origin: String(row.origin),
+    project,
+    seq: numbers[1] ?? 0,
+    updatedAt,
+    fault: faults[0],
+  };
+}
+
+/** A session of the hub's list. */
+export interface ListedSession extends Omit<SharedSession, "heldSeq" | "chunks" | "isOld"> {
+  /** Why it is not taken; undefined where it is. */
+  fault: string | undefined;
+}
+
+/** Returns an id fit to be printed; a session and its subagents come to the same. */
+function sessionId(value: unknown): string {
+  return String(value).replace(/[\p{Cc}\s]/gu, "_");
+}
+
+export function toSession(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
+  const meta = row.meta === null ? undefined : recordOf(row.meta);
+  const name = line(row.name);
+  return {
+    number: Number(row.number),
+    seq: Number(row.seq),
+    name: name === "" ? undefined : name,
+    folder: line(row.folder),
+    parentId: row.parent_id === null ? undefined : sessionId(row.parent_id),
+    startedAt: row.started_at === null ? undefined : timeOf(row.started_at, updatedAt),
+    meta: meta && {
+      description: text(meta.description),
+      summary: text(meta.summary),
+      tags: textsIn(meta.tags).map(line),
+    },
+    observations: row.observations === null ? undefined : text(row.observations),
+  };
+}
+
+/** Converts an exchange of the hub's; one without a hash is gone there, or over a limit. */
+export function toExchange(row: HubRow, { updatedAt }: SharedSession, clean: Cleaner): SharedExchange {
+  const { rows, topics } = recordOf(row.body);
+  const exchange = { line: count(Number(row.line)), nth: count(Number(row.nth)) };
+  let last = { ...exchange, nth: exchange.nth - 1 };
+  const taken = listIn(rows, EXCHANGE_MAX_ROWS).flatMap((value): Row[] => {
+    const fields = recordOf(value);
+    const place = { line: count(fields.line), nth: count(fields.nth) };
+    // rows go forward, and from the exchange's place on
+    if (!isBefore(last, place)) return [];
+    const found = toRow(fields, { ...place, at: timeOf(fields.at, updatedAt) }, clean);
+    if (found) last = place;
+    return found ? [found] : [];
+  });
+  const tags = listIn(topics, EXCHANGE_MAX_ROWS).map((given) =>
+    Array.isArray(given) ? textsIn(given).map(clean.line) : null,
+  );
+  return { ...exchange, rows: taken, topics: tags, hash: typeof row.hash === "string" ? row.hash : "" };
+}
+
+const OUTCOMES: readonly Outcome[] = ["done", "failed", "rejected", "running"];
+
+/** Returns a row of the hub, checked and cleaned; undefined for none that is known. */
+function toRow(
+  { who, resultLine, kind, tool, target, paths, input, outcome, result, ...said }: JsonRecord,
+  place: Pick<Row, "line" | "nth" | "at">,
+  { text, said: words, line }: Cleaner,
+): Row | undefined {
+  if (who === "user" || who === "assistant") return { ...place, who, text: words(said.text) };
+  if (who !== "tool") return undefined;
+  return {
+    ...{ ...place, who },
+    resultLine: typeof resultLine === "number" ? count(resultLine) : undefined,
+    kind: CALL_KINDS.find((known) => known === kind) ?? "other",
+    tool: line(tool),
+    target: text(target).replaceAll("\n", " "),
+    paths: listIn(paths, PATHS_MAX).map((path) => text(path).replaceAll("\n", " ")),
+    input: text(input),
+    outcome: OUTCOMES.find((known) => known === outcome) ?? "unknown",
+    result: text(result),
+  };
+}
+
+/** Returns a role or machine for printing; a hash keeps one that had to be changed apart from others. */
+function label(value: unknown): string {
+  const name = String(value);
+  const clean = name.replace(/[^\p{L}\p{N}._-]/gu, "_").slice(0, 64) || "_";
+  return clean === name ? name : `${clean}~${shortHash(name).toString(36).slice(0, 4)}`;
+}
+
+/** Returns a time as ISO UTC, one after the latest that it can be as that: nothing is newer than when it was read. */
+function timeOf(value: unknown, latest: string): string {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return time >= 0 ? new Date(Math.min(time, Date.parse(latest))).toISOString() : UNKNOWN_TIME;
+}
+
+function textsIn(value: unknown): string[] {
+  return listIn(value, TEXTS_MAX).filter((item) => typeof item === "string");
+}
+
+/** Returns the first items of a list; none of what is no list. */
+function listIn(value: unknown, max: number): unknown[] {
+  return Array.isArray(value) ? value.slice(0, max) : [];
+}
+
+function count(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}

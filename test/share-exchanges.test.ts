@@ -1,0 +1,311 @@
+/** Exchanges as they are shared: what a reader makes of them, and of what older versions of this program published. */
+
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { contentOf } from "../lib/index/chunk-text.ts";
+import { contentHash, putTopics } from "../lib/index/session-rows.ts";
+import { readChunkTexts } from "../lib/index/stored-rows.ts";
+import { openStore } from "../lib/store/store.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { writeClaude } from "./support/home.ts";
+import { hasPostgres } from "./support/postgres.ts";
+import { hubPerBlock, initHub, PROJECT, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
+
+// A test that takes too long has its processes killed, the server among them.
+setDefaultTimeout(60_000);
+
+const ORIGIN = "00000000-0000-4000-9000-000000000002";
+/** A session as version 3 published it: a long message in pieces, a command that failed, an edit. */
+const OLD = JSON.parse(readFileSync(join(import.meta.dirname, "fixtures/share/chunks.json"), "utf8"));
+const LONG = Array.from({ length: 90 }, (_, i) => `Drawer ${i} holds the chart of voyage ${i * 7}.`).join(
+  " ",
+);
+
+/** The rows of a shared session in a replica, in a line each. */
+function rowsIn({ paths }: Sharer, id: string): string[] {
+  const store = openStore(paths.shared);
+  const rows = store.db
+    .prepare(
+      `SELECT r.line, r.nth, r.who, coalesce(r.text, r.tool || ' ' || r.target || ': ' || r.outcome) AS text
+       FROM rows r JOIN sessions s ON s.number = r.session WHERE s.id = ? ORDER BY r.line, r.nth`,
+    )
+    .all(id);
+  store.close();
+  return rows.map(({ line, nth, who, text }) => `${line}.${nth} ${who}: ${text}`);
+}
+
+describe.skipIf(!hasPostgres())("an exchange", () => {
+  const postgres = hubPerBlock();
+  const raw = (exchanges: { line: number; nth?: number; rows: object[] | string; seq?: number }[]) => {
+    postgres.sql(
+      `INSERT INTO session_memory.origins (id, machine) VALUES ('${ORIGIN}', 'mallet') ON CONFLICT DO NOTHING;
+       INSERT INTO session_memory.sessions (agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks)
+       VALUES ('claude', 'raw', '${ORIGIN}', 'mallet', 'team_app', '${PROJECT}', ${exchanges[0]?.seq ?? 1}, '', '2026-02-12', 1, 1)
+       ON CONFLICT (owner, agent, id) DO UPDATE SET seq = excluded.seq`,
+      "eve",
+    );
+    for (const { line, nth = 0, rows, seq = 1 } of exchanges) {
+      const body = typeof rows === "string" ? rows : JSON.stringify({ rows });
+      postgres.sql(
+        `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
+         SELECT number, ${line}, ${nth}, ${seq}, '\\x00', '${body}' FROM session_memory.sessions WHERE id = 'raw'
+         ON CONFLICT (session, line, nth) DO UPDATE SET seq = excluded.seq, body = excluded.body`,
+        "eve",
+      );
+    }
+  };
+  const said = (line: number, text: string, nth = 0) => ({ line, nth, at: "2026-02-12", who: "user", text });
+  const RAW = "eve@mallet:raw";
+
+  test("comes with its rows as the owner's index has them, and is cut into the same chunks", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    const row = { sessionId: uuid(1), cwd: alice.project };
+    const edit = { file_path: join(alice.project, "src/chest.ts"), old_string: "open", new_string: "closed" };
+    writeClaude(alice, {
+      id: uuid(1),
+      rows: [
+        claudeUser({ ...row, text: "what do the drawers hold" }),
+        ...claudeAssistant({ ...row, text: LONG, tools: [{ name: "Edit", id: "toolu_1", input: edit }] }),
+        claudeToolResult({ ...row, toolUseId: "toolu_1", content: "done" }),
+        ...claudeAssistant({ ...row, text: "That is all." }),
+      ],
+    });
+    await alice.share();
+    await bob.share();
+    expect(rowsIn(bob, `alice@desk:${uuid(1)}`)).toEqual([
+      "1.0 user: what do the drawers hold",
+      `2.0 assistant: ${LONG}`,
+      "3.0 tool: Edit src/chest.ts: done",
+      "5.0 assistant: That is all.",
+    ]);
+    expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`]).toEqual(
+      wordsIn(alice.paths.database)[uuid(1)] as string[],
+    );
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("keeps the topics that its owner's model gave, each with its chunk", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    say(alice, uuid(1), ["what do the drawers hold", LONG], ["and the chest", "nothing"]);
+    await alice.ok("embed");
+    const store = openStore(alice.paths.database);
+    const ids = store.db.prepare("SELECT id FROM chunks ORDER BY chunk_index").all();
+    const [text] = readChunkTexts(store, [Number(ids[1]?.id)]);
+    const hash = text && contentHash({ header: text.header, content: contentOf(text.rows) });
+    putTopics(store, Number(text?.id), ["old charts"]);
+    store.db
+      .prepare("INSERT INTO topic_cache (content_hash, topics, model) VALUES (?, ?, 'tiny')")
+      .run(hash ?? null, '["old charts"]');
+    store.close();
+    await alice.share();
+    await bob.share();
+    const topics = (file: string) => {
+      const { db, close } = openStore(file);
+      const found = db.prepare("SELECT topic_tags FROM session_chunks ORDER BY chunk_index").all();
+      close();
+      return found.map(({ topic_tags }) => String(topic_tags));
+    };
+    expect(topics(bob.paths.shared)).toEqual(topics(alice.paths.database));
+    expect(topics(bob.paths.shared)[1]).toBe('["old charts"]');
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("of more rows than the hub takes in one is sent as several, and arrives whole", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    const row = { sessionId: uuid(1), cwd: alice.project };
+    const calls = Array.from({ length: 2100 }, (_, i) => i);
+    writeClaude(alice, {
+      id: uuid(1),
+      rows: [
+        claudeUser({ ...row, text: "count the charts" }),
+        ...calls.flatMap((i) =>
+          claudeAssistant({
+            ...row,
+            tools: [{ name: "Bash", id: `toolu_${i}`, input: { command: `count ${i}` } }],
+          }),
+        ),
+        ...claudeAssistant({ ...row, text: "There are 2100." }),
+      ],
+    });
+    await alice.share();
+    await bob.share();
+    const rows = rowsIn(bob, `alice@desk:${uuid(1)}`);
+    expect([rows.length, rows[0], rows.at(-1)]).toEqual([
+      2102,
+      "1.0 user: count the charts",
+      "2102.0 assistant: There are 2100.",
+    ]);
+    expect(
+      postgres.sql("SELECT jsonb_array_length(body -> 'rows') FROM session_memory.exchanges ORDER BY line"),
+    ).toEqual(["2000", "102"]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("that goes, shrinks or gives rows to another leaves the others as they are", async () => {
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    postgres.sql("GRANT team_app TO eve");
+    raw([
+      { line: 1, rows: [said(1, "one"), said(3, "three")] },
+      { line: 5, rows: [said(5, "five")] },
+      { line: 8, rows: [said(8, "eight")] },
+    ]);
+    await bob.share();
+    const texts = () => rowsIn(bob, RAW).map((line) => line.replace(/^\S+ user: /, ""));
+    expect(texts()).toEqual(["one", "three", "five", "eight"]);
+    // the first takes in what was the second's, and the last one's first row moves
+    raw([{ line: 1, rows: [said(1, "one"), said(3, "three"), said(5, "five, now here")], seq: 2 }]);
+    postgres.sql(
+      "UPDATE session_memory.exchanges SET hash = NULL, body = NULL, seq = 2 WHERE line = 5 AND session IN (SELECT number FROM session_memory.sessions WHERE id = 'raw')",
+    );
+    await bob.share();
+    expect(texts()).toEqual(["one", "three", "five, now here", "eight"]);
+    raw([
+      { line: 1, rows: [said(1, "one")], seq: 3 },
+      { line: 3, rows: [said(3, "three alone"), said(4, "four")], seq: 3 },
+    ]);
+    await bob.share();
+    expect(texts()).toEqual(["one", "three alone", "four", "eight"]);
+    const words = wordsIn(bob.paths.shared)[RAW] ?? [];
+    expect(words).toEqual(["User: one", "User: three alone\nUser: four", "User: eight"]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("whose rows stand in another's place, or anywhere, ends no pull", async () => {
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    raw([
+      { line: 1, rows: [said(1, "one"), said(9, "nine"), said(4, "back again"), said(9, "nine once more")] },
+      { line: 5, rows: [said(2, "before its place"), said(9, "nine of another")] },
+      { line: 6, rows: [said(6, "six")] },
+      { line: 2_000_000_000, rows: "[]" },
+      { line: 7, rows: '{"rows": {"0": 1}, "topics": 7}' },
+    ]);
+    await bob.share();
+    expect(rowsIn(bob, RAW).length).toBeGreaterThan(0);
+    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([RAW]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("over a limit is refused, and no outsider reads or writes any", async () => {
+    raw([{ line: 1, rows: [said(1, "one")] }]);
+    const insert = (body: string) =>
+      `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
+       SELECT number, 2, 0, 1, '\\x00', ${body} FROM session_memory.sessions WHERE id = 'raw'`;
+    expect(postgres.refusal(insert("jsonb_build_object('rows', repeat('x', 1048576))"), "eve")).toContain(
+      "exchanges_limits",
+    );
+    const rows = "(SELECT jsonb_build_object('rows', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 2001))";
+    expect(postgres.refusal(insert(rows), "eve")).toContain("exchanges_claims");
+    expect(postgres.refusal(insert("'{}'").replace("2, 0, 1", "-1, 0, 1"), "eve")).toContain(
+      "exchanges_claims",
+    );
+    const [number] = postgres.sql("SELECT number FROM session_memory.sessions WHERE id = 'raw'");
+    const forged = `INSERT INTO session_memory.exchanges (session, line, nth, seq) VALUES (${number}, 3, 0, 1)`;
+    expect(postgres.refusal(forged, "bob")).toContain("row-level security");
+    postgres.sql("DELETE FROM session_memory.exchanges", "bob");
+    postgres.sql("UPDATE session_memory.exchanges SET body = '{}'", "bob");
+    expect(postgres.sql("SELECT body -> 'rows' -> 0 ->> 'text' FROM session_memory.exchanges")).toEqual([
+      "one",
+    ]);
+    postgres.sql("DELETE FROM session_memory.sessions; REVOKE team_app FROM eve");
+  });
+});
+
+describe.skipIf(!hasPostgres())("what an older version published", () => {
+  const postgres = hubPerBlock();
+  const publishOld = (owner = "alice") => {
+    const chunks = JSON.stringify(OLD).replaceAll("'", "''");
+    postgres.sql(
+      `INSERT INTO session_memory.origins (id, machine) VALUES ('${ORIGIN}', 'desk') ON CONFLICT DO NOTHING;
+       INSERT INTO session_memory.sessions (agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks)
+       VALUES ('claude', '${uuid(1)}', '${ORIGIN}', 'desk', 'team_app', '${PROJECT}', 1, '', '2026-02-12T10:00:06.000Z', 8, 5);
+       INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
+       SELECT s.number, r.idx, 1, '\\x01', r.at, r.body, r.content
+       FROM session_memory.sessions s, jsonb_to_recordset('${chunks}'::jsonb) AS r(idx integer, at text, body jsonb, content text)`,
+      owner,
+    );
+  };
+  const ROWS = [
+    "1.0 user: what do the drawers hold",
+    "2.0 assistant: I look into them.",
+    "3.0 tool: Bash ls drawers: failed",
+    `5.0 assistant: ${LONG}`,
+    "6.0 user: and the chest?",
+    "7.0 assistant: Nothing yet.",
+    "8.0 tool: Edit src/chest.ts: done",
+  ];
+  const ID = `alice@desk:${uuid(1)}`;
+
+  test("is read as rows, and gives way to a longer copy that is published now", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "laptop" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    publishOld();
+    await bob.share();
+    expect(rowsIn(bob, ID)).toEqual(ROWS);
+    expect(await bob.ok("session-reader", ID, "--grep", "voyage 623")).toContain(`Assistant: ${LONG}\n`);
+    // read again it is the same
+    postgres.sql("UPDATE session_memory.sessions SET seq = 2; UPDATE session_memory.chunks SET seq = 2");
+    await bob.share();
+    expect(rowsIn(bob, ID)).toEqual(ROWS);
+    // the longer copy replaces it, in the new form
+    say(
+      alice,
+      uuid(1),
+      ["and the lamp", "is lit"],
+      ["who lit it", "the keeper"],
+      ["when", "at dusk"],
+      ["why", "fog"],
+    );
+    postgres.sql("UPDATE session_memory.sessions SET lines = 1");
+    await alice.share();
+    await bob.share();
+    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@laptop:${uuid(1)}`]);
+    expect(rowsIn(bob, `alice@laptop:${uuid(1)}`)).toHaveLength(8);
+    expect(postgres.sql("SELECT count(*) FROM session_memory.chunks")).toEqual(["0"]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("is replaced where its own machine publishes it again, and nothing is left of it", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    await alice.share();
+    const [origin] = postgres.sql(
+      "SELECT id FROM session_memory.origins WHERE seq = 0 AND machine = 'desk' LIMIT 1",
+    );
+    publishOld();
+    postgres.sql(`UPDATE session_memory.sessions SET origin = '${origin}', lines = 1`);
+    await bob.share();
+    expect(rowsIn(bob, ID)).toEqual(ROWS);
+    say(alice, uuid(1), ["what do the drawers hold", "charts"]);
+    await alice.share();
+    await bob.share();
+    expect(rowsIn(bob, ID)).toEqual(["1.0 user: what do the drawers hold", "2.0 assistant: charts"]);
+    expect(postgres.sql("SELECT count(*) FROM session_memory.chunks")).toEqual(["0"]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("is read before and after the hub is migrated; until then nothing is published, and a word says what to do", async () => {
+    postgres.sql(
+      "DROP TABLE session_memory.exchanges; UPDATE session_memory.facts SET value = '3' WHERE name = 'version'",
+    );
+    using alice = sharer(postgres, { role: "alice", machine: "laptop" });
+    using bob = sharer(postgres, { role: "bob", machine: "tower" });
+    publishOld();
+    await bob.share("--pull");
+    expect(rowsIn(bob, ID)).toEqual(ROWS);
+    say(alice, uuid(2), ["and the lamp", "is lit"]);
+    const { exitCode, stderr } = await alice.run("share");
+    expect([exitCode, stderr]).toEqual([
+      1,
+      `error: HUB_ERROR: Cannot publish to the hub 127.0.0.1:${postgres.port}/memory: its tables are version 3, this program knows 4\nhint: run bun ${join(import.meta.dirname, "..", "scripts/share.ts")} --init <role> there\n`,
+    ]);
+    await initHub(postgres);
+    await alice.share();
+    await bob.share();
+    expect(Object.keys(wordsIn(bob.paths.shared)).sort()).toEqual([ID, `alice@laptop:${uuid(2)}`]);
+    expect(rowsIn(bob, ID)).toEqual(ROWS);
+  });
+});
