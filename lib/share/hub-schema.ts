@@ -35,6 +35,22 @@ interface InitReport {
   to: number;
 }
 
+/** Who sees a session reads its words; who owns it writes them. */
+function policiesOfWords(table: string): string {
+  const of = (rest: string) =>
+    `EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session${rest})`;
+  const own = of(" AND s.owner = current_user");
+  return `CREATE POLICY reads ON session_memory.${table} FOR SELECT USING (
+  ${of("")});
+CREATE POLICY adds ON session_memory.${table} FOR INSERT WITH CHECK (
+  ${own});
+CREATE POLICY changes ON session_memory.${table} FOR UPDATE USING (
+  ${own});
+CREATE POLICY removes ON session_memory.${table} FOR DELETE USING (
+  ${own});
+`;
+}
+
 /** An append-only list; entries that were released are never edited. */
 const HUB_MIGRATIONS: readonly string[] = [
   `
@@ -125,15 +141,7 @@ CREATE POLICY changes ON session_memory.sessions FOR UPDATE USING (owner = curre
   AND audience IN (SELECT rolname FROM pg_catalog.pg_roles WHERE pg_catalog.pg_has_role(oid, 'usage')));
 CREATE POLICY removes ON session_memory.sessions FOR DELETE USING (owner = current_user);
 
-CREATE POLICY reads ON session_memory.chunks FOR SELECT USING (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session));
-CREATE POLICY adds ON session_memory.chunks FOR INSERT WITH CHECK (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
-CREATE POLICY changes ON session_memory.chunks FOR UPDATE USING (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
-CREATE POLICY removes ON session_memory.chunks FOR DELETE USING (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
-`,
+${policiesOfWords("chunks")}`,
   // NOT VALID: rows from before the limits stay, and readers skip them
   `
 ALTER TABLE session_memory.sessions
@@ -184,15 +192,7 @@ CREATE TABLE session_memory.exchanges (
 );
 ALTER TABLE session_memory.exchanges ENABLE ROW LEVEL SECURITY;
 ALTER TABLE session_memory.exchanges FORCE ROW LEVEL SECURITY;
-CREATE POLICY reads ON session_memory.exchanges FOR SELECT USING (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session));
-CREATE POLICY adds ON session_memory.exchanges FOR INSERT WITH CHECK (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
-CREATE POLICY changes ON session_memory.exchanges FOR UPDATE USING (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
-CREATE POLICY removes ON session_memory.exchanges FOR DELETE USING (
-  EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session AND s.owner = current_user));
-`,
+${policiesOfWords("exchanges")}`,
 ];
 
 /** Makes or migrates the hub's tables, as the role of the admin URL, in one transaction. */
