@@ -51,7 +51,6 @@ import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
 import { redactor } from "../lib/redact/redact.ts";
 import { type FoundShared, findObserved } from "../lib/share/shared-sessions.ts";
-import { entriesOf } from "../lib/transcripts/calls.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -208,8 +207,7 @@ function look(input: Input, state: SessionMemoryState, context: SessionContext):
   if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
   if (input.recall !== undefined) {
     const rows = session.file === "" ? readIndexedRows(session.id, context.paths) : undefined;
-    const indexed = rows && entriesOf(rows).filter(({ kind }) => kind !== "result");
-    output.recalled = recallObservation(state, { id: input.recall, indexed, ...style });
+    output.recalled = recallObservation(state, { id: input.recall, indexed: rows, ...style });
   }
   if (input.dump) output.records = state.ledger;
   return output;

@@ -24,7 +24,7 @@ import {
   textByLine,
 } from "../lib/naming/conversation.ts";
 import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
-import { entriesOf } from "../lib/transcripts/calls.ts";
+import { rowsOf } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
@@ -79,10 +79,10 @@ export async function querySession(
   const { NOT_IN_SESSION, questionRequest } = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
-  const entries = rows ? entriesOf(rows) : readActiveBranch(session.file, { rules, results: true });
+  const said = rows ?? rowsOf(readActiveBranch(session.file, { rules, results: true }));
   const asked = takeStart(clean(question), QUESTION_MAX_CHARS);
-  const relevance = await relevanceTo(asked, entries);
-  const { text, omitted } = conversationText(entries, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });
+  const relevance = await relevanceTo(asked, said);
+  const { text, omitted } = conversationText(said, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });
   if (text === "") return { ...NOTHING_SAID, answer: NOT_IN_SESSION };
   const { value, usd, tokens } = await complete({
     feature: "query",
@@ -90,7 +90,7 @@ export async function querySession(
     maxTokens: ANSWER_MAX_TOKENS,
     signal,
   });
-  const checked = checkCitations(value.citations, value.confidence, textByLine(entries));
+  const checked = checkCitations(value.citations, value.confidence, textByLine(said));
   const citations = checked.citations.map((citation) => ({ file: session.file || session.id, ...citation }));
   const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
   const isAnswered = value.answer !== NOT_IN_SESSION;

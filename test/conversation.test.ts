@@ -1,16 +1,16 @@
 import { expect, test } from "bun:test";
 import { conversationText } from "../lib/naming/conversation.ts";
-import type { Entry } from "../lib/transcripts/session.ts";
+import type { Row } from "../lib/transcripts/session.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 
-function entry(kind: Entry["kind"], line: number, text: string): Entry {
-  const base = { kind, line, nth: 0, text, offset: 0, end: 0 };
-  if (kind !== "tool") return base;
-  return { ...base, text: "", tool: { name: "Edit", target: text, action: "edit", paths: [text] } };
+function row(who: Row["who"], line: number, text: string): Row {
+  if (who !== "tool") return { line, nth: 0, who, text };
+  const call = { tool: "Edit", kind: "edit", target: text, paths: [text], input: "" } as const;
+  return { line, nth: 0, who, ...call, outcome: "done", result: text };
 }
 
 test("one message larger than the limit is cut from its middle", () => {
-  const { text } = conversationText([entry("user", 1, `begin ${"é".repeat(20_000)} end`)], {
+  const { text } = conversationText([row("user", 1, `begin ${"é".repeat(20_000)} end`)], {
     maxBytes: 4000,
   });
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4000);
@@ -20,13 +20,13 @@ test("one message larger than the limit is cut from its middle", () => {
 test("no conversation is longer than the limit, and all its characters are whole", () => {
   const random = seeded(fuzzSeed("conversation"));
   for (let run = 0; run < 200; run++) {
-    const kinds = ["user", "assistant", "summary", "tool", "result"] as const;
-    const entries = Array.from({ length: random.integer(0, 60) }, (_, i) =>
-      entry(random.pick(kinds), i + 1, random.pick(["a", "é", "😀", "数"]).repeat(random.integer(1, 400))),
+    const speakers = ["user", "assistant", "summary", "tool"] as const;
+    const rows = Array.from({ length: random.integer(0, 60) }, (_, i) =>
+      row(random.pick(speakers), i + 1, random.pick(["a", "é", "😀", "数"]).repeat(random.integer(1, 400))),
     );
     const maxBytes = random.integer(600, 8000);
     const relevance = random.chance(0.5) ? () => random.next() : undefined;
-    const { text } = conversationText(entries, { maxBytes, relevance, lines: true });
+    const { text } = conversationText(rows, { maxBytes, relevance, lines: true });
     // Marks between the messages come on top, one at most beside each.
     const marks = (text.match(/\[… \d+ messages? left out …\]/g) ?? []).join("").length * 2;
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(maxBytes + marks + 60);

@@ -5,30 +5,31 @@
  */
 
 import { isFunctionWord } from "../language/words.ts";
-import type { Entry } from "../transcripts/session.ts";
+import { callText } from "../transcripts/log.ts";
+import type { Done, Row, Said } from "../transcripts/session.ts";
 
 /** Shares of the limit where not all fits, given out in this order; what one leaves over goes to the end of the conversation. */
 const SHARES = { head: 0.15, summaries: 0.25, relevant: 0.35 };
 /** No single message takes more than this part of the limit. */
 const MESSAGE_SHARE = 1 / 8;
-/** Entries tried for the relevant share. */
+/** Rows tried for the relevant share. */
 const RELEVANT_MAX = 200;
 
 interface ConversationOptions {
   maxBytes: number;
   /** Whether each message begins with its line of the transcript: `L812 User: …`. @default {false} */
   lines?: boolean;
-  /** How much an entry has to do with what is asked; 0 for nothing. */
-  relevance?: ((entry: Entry) => number) | undefined;
+  /** How much a row has to do with what is asked; 0 for nothing. */
+  relevance?: ((row: Row) => number) | undefined;
 }
 
-/** Renders a conversation's entries, and counts the messages that were left out. */
+/** Renders a conversation's rows, and counts the messages that were left out. */
 export function conversationText(
-  all: readonly Entry[],
+  all: readonly Row[],
   options: ConversationOptions,
 ): { text: string; omitted: number } {
-  const entries = all.filter(({ text, tool }) => tool || text.trim() !== "");
-  const shown = choose(entries, options);
+  const rows = all.filter((row) => row.who === "tool" || row.text.trim() !== "");
+  const shown = choose(rows, options);
   const parts: string[] = [];
   let gap = 0;
   let omitted = 0;
@@ -37,35 +38,30 @@ export function conversationText(
     omitted += gap;
     gap = 0;
   };
-  for (const [index, entry] of entries.entries()) {
+  for (const [index, row] of rows.entries()) {
     const text = shown.get(index);
     if (text !== undefined) {
       closeGap();
       parts.push(text);
-    } else if (!isAside(entry)) gap++;
+    } else if (row.who !== "tool") gap++;
   }
   closeGap();
   return { text: parts.join("\n\n"), omitted };
 }
 
-/** Tool calls and results are shown only when they are asked for. */
-function isAside({ kind }: Entry): boolean {
-  return kind === "tool" || kind === "result";
-}
-
-/** Returns the entries that are shown, by their position, rendered; no others are, however many there are. */
-function choose(entries: readonly Entry[], options: ConversationOptions): Map<number, string> {
+/** Returns the rows that are shown, by their position, rendered; no others are, however many there are. */
+function choose(rows: readonly Row[], options: ConversationOptions): Map<number, string> {
   const { maxBytes, lines, relevance } = options;
-  const all = relevance && renderAll(entries, options);
+  const all = relevance && renderAll(rows, options);
   if (all) return all;
   const shown = new Map<number, string>();
   let left = maxBytes;
   const take = (indexes: readonly number[], share: number, { whole = false } = {}) => {
     let budget = Math.min(left, share);
     for (const index of indexes) {
-      const entry = entries[index];
-      if (!entry || shown.has(index)) continue;
-      const text = framed(entry, shortened(content(entry), Math.floor(maxBytes * MESSAGE_SHARE)), lines);
+      const row = rows[index];
+      if (!row || shown.has(index)) continue;
+      const text = shortForm(row, { maxBytes: Math.floor(maxBytes * MESSAGE_SHARE), lines });
       const bytes = Buffer.byteLength(text) + 2;
       if (bytes > budget && whole) return;
       if (bytes > budget) continue;
@@ -74,26 +70,25 @@ function choose(entries: readonly Entry[], options: ConversationOptions): Map<nu
       left -= bytes;
     }
   };
-  const of = (kind: Entry["kind"]) => entries.flatMap((entry, index) => (entry.kind === kind ? [index] : []));
-  take(of("user").slice(0, 1), maxBytes * SHARES.head);
-  take(of("summary").toReversed(), maxBytes * SHARES.summaries);
-  if (relevance) take(mostRelevant(entries, relevance), maxBytes * SHARES.relevant);
-  const spoken = entries.flatMap((entry, index) => (isAside(entry) ? [] : [index]));
-  take(spoken.toReversed(), left, { whole: true });
+  const of = (isWanted: (who: Row["who"]) => boolean) =>
+    rows.flatMap(({ who }, index) => (isWanted(who) ? [index] : []));
+  take(of((who) => who === "user").slice(0, 1), maxBytes * SHARES.head);
+  take(of((who) => who === "summary").toReversed(), maxBytes * SHARES.summaries);
+  // calls are shown only where they are asked for
+  if (relevance) take(mostRelevant(rows, relevance), maxBytes * SHARES.relevant);
+  take(of((who) => who !== "tool").toReversed(), left, { whole: true });
   return shown;
 }
 
-/** Returns all entries, tool calls with what they wrote among them, if they fit. */
+/** Returns all rows, calls with what they wrote and what came of them, if they fit. */
 function renderAll(
-  entries: readonly Entry[],
+  rows: readonly Row[],
   { maxBytes, lines }: ConversationOptions,
 ): Map<number, string> | undefined {
   const shown = new Map<number, string>();
   let left = maxBytes;
-  for (const [index, entry] of entries.entries()) {
-    const { target = "", input = "" } = entry.tool ?? {};
-    const written = input === "" || input.startsWith(target) ? input : `${target}\n${input}`;
-    const text = framed(entry, entry.kind === "tool" ? written || target : content(entry), lines);
+  for (const [index, row] of rows.entries()) {
+    const text = row.who === "tool" ? callForm(row, lines) : saidForm(row, row.text.trim(), lines);
     left -= Buffer.byteLength(text) + 2;
     if (left < 0) return undefined;
     shown.set(index, text);
@@ -101,29 +96,40 @@ function renderAll(
   return shown;
 }
 
-function mostRelevant(entries: readonly Entry[], relevance: (entry: Entry) => number): number[] {
-  return entries
-    .map((entry, index) => ({ index, score: relevance(entry) }))
+function mostRelevant(rows: readonly Row[], relevance: (row: Row) => number): number[] {
+  return rows
+    .map((row, index) => ({ index, score: relevance(row) }))
     .filter(({ score }) => score > 0)
     .toSorted((a, b) => b.score - a.score)
     .slice(0, RELEVANT_MAX)
     .map(({ index }) => index);
 }
 
-const SPEAKERS = {
-  user: "User",
-  assistant: "Assistant",
-  summary: "Summary of what came before",
-  result: "Result",
-};
+const SPEAKERS = { user: "User", assistant: "Assistant", summary: "Summary of what came before" };
 
-function framed({ line, kind, tool }: Entry, text: string, lines: boolean | undefined): string {
-  const said = kind === "tool" ? `[${tool?.name ?? "Tool"} ${text}]` : `${SPEAKERS[kind]}: ${text}`;
-  return lines ? `L${line} ${said}` : said;
+function saidForm({ line, who }: Said, text: string, lines: boolean | undefined): string {
+  return onLine(line, `${SPEAKERS[who]}: ${text}`, lines);
 }
 
-function content({ kind, tool, text }: Entry): string {
-  return kind === "tool" ? (tool?.target ?? "") : text.trim();
+/** Renders a call with its whole input, and its result, which has a line of its own. */
+function callForm(row: Done, lines: boolean | undefined, result = row.result.trim()): string {
+  const { tool, target, input } = row;
+  const written = input === "" || input.startsWith(target) ? input : `${target}\n${input}`;
+  const call = onLine(row.line, `[${tool} ${written || target}]`, lines);
+  return result === ""
+    ? call
+    : `${call}\n\n${onLine(row.resultLine ?? row.line, `Result: ${result}`, lines)}`;
+}
+
+/** Renders a message or a result cut to some bytes, of a call its target alone. */
+function shortForm(row: Row, { maxBytes, lines }: { maxBytes: number; lines: boolean | undefined }): string {
+  if (row.who !== "tool") return saidForm(row, shortened(row.text.trim(), maxBytes), lines);
+  const target = shortened(row.target, maxBytes / 2);
+  return callForm({ ...row, target, input: "" }, lines, shortened(row.result.trim(), maxBytes / 2));
+}
+
+function onLine(line: number, text: string, lines: boolean | undefined): string {
+  return lines ? `L${line} ${text}` : text;
 }
 
 /** Cuts from the middle: a message says what it wants at its start and what came of it at its end. */
@@ -142,17 +148,14 @@ function wholeText(bytes: Buffer): string {
 }
 
 /** A result may be megabytes long; its beginning says what it is about. */
-const ENTRY_CHARS = 20_000;
+const TEXT_CHARS = 20_000;
 /** The words before and after carry over: an answer seldom repeats its question. */
 const NEIGHBOUR = 0.3;
 /** Tool results are long and match everything. */
 const RESULT_WEIGHT = 0.6;
 
-/** Returns a function that gives an entry's relevance to a question by its words, 0 for none. */
-export async function relevanceTo(
-  question: string,
-  entries: readonly Entry[],
-): Promise<(entry: Entry) => number> {
+/** Returns a function that gives a row's relevance to a question by its words, 0 for none. */
+export async function relevanceTo(question: string, rows: readonly Row[]): Promise<(row: Row) => number> {
   const [{ readQuestions }, { makeMeasure }, { inverseFrequency }] = await Promise.all([
     import("../search/query.ts"),
     import("../search/measure.ts"),
@@ -160,25 +163,31 @@ export async function relevanceTo(
   ]);
   const [{ terms } = { terms: [] }] = readQuestions([question]);
   const holders = new Map(terms.map(({ stem }) => [stem, new Set<number>()]));
-  for (const [i, { found }] of makeMeasure(holders.keys())(entries.map(searchedText)).entries())
+  // a call and its result are two texts of one row
+  const texts = rows.flatMap((row, of) =>
+    searchedTexts(row).map((text, i) => ({ of, text, isResult: i === 1 })),
+  );
+  for (const [i, { found }] of makeMeasure(holders.keys())(texts.map(({ text }) => text)).entries())
     for (const { stem } of found) holders.get(stem)?.add(i);
-  const own = entries.map(() => 0);
+  const own = texts.map(() => 0);
   for (const { stem, weight } of terms) {
     const found = holders.get(stem) ?? new Set();
-    const worth = weight * inverseFrequency(entries.length, found.size);
+    const worth = weight * inverseFrequency(texts.length, found.size);
     for (const i of found) own[i] = (own[i] ?? 0) + worth;
   }
-  const scores = new Map(
-    entries.map((entry, i) => {
-      const beside = NEIGHBOUR * Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0);
-      return [entry, ((own[i] ?? 0) + beside) * (entry.kind === "result" ? RESULT_WEIGHT : 1)];
-    }),
-  );
-  return (entry) => scores.get(entry) ?? 0;
+  const scores = new Map<Row, number>();
+  for (const [i, { of, isResult }] of texts.entries()) {
+    const row = rows[of] as Row;
+    const beside = NEIGHBOUR * Math.max(own[i - 1] ?? 0, own[i + 1] ?? 0);
+    const score = ((own[i] ?? 0) + beside) * (isResult ? RESULT_WEIGHT : 1);
+    scores.set(row, Math.max(scores.get(row) ?? 0, score));
+  }
+  return (row) => scores.get(row) ?? 0;
 }
 
-function searchedText({ text, tool }: Entry): string {
-  return tool ? `${tool.name} ${tool.target}` : text.slice(0, ENTRY_CHARS);
+function searchedTexts(row: Row): string[] {
+  if (row.who !== "tool") return [row.text.slice(0, TEXT_CHARS)];
+  return [callText(row), ...(row.result === "" ? [] : [row.result.slice(0, TEXT_CHARS)])];
 }
 
 export type Confidence = "high" | "medium" | "low";
@@ -222,12 +231,15 @@ function standsIn(text: string, wanted: string): boolean {
 }
 
 /** Returns the text of each transcript line, with white space folded. */
-export function textByLine(entries: readonly Entry[]): Map<number, string> {
+export function textByLine(rows: readonly Row[]): Map<number, string> {
   const lines = new Map<number, string>();
-  for (const { line, text, tool } of entries) {
-    const said = folded(tool ? `${tool.name} ${tool.target}` : text);
+  const add = (line: number, text: string) => {
     const before = lines.get(line);
-    lines.set(line, before === undefined ? said : `${before} ${said}`);
+    lines.set(line, before === undefined ? folded(text) : `${before} ${folded(text)}`);
+  };
+  for (const row of rows) {
+    add(row.line, row.who === "tool" ? callText(row) : row.text);
+    if (row.who === "tool" && row.resultLine !== undefined) add(row.resultLine, row.result);
   }
   return lines;
 }

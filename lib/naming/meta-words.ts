@@ -10,6 +10,7 @@ import { gist, spokenText } from "../language/speech.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { RULES, type SessionMeta } from "../sessions/meta.ts";
+import { rowsOf } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
@@ -114,7 +115,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   const { entries, fresh, clean, meta, outcome, options } = material;
   const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
   const origin = goesOn ? undefined : material.origin;
-  const { text: said } = conversationText((goesOn ? fresh : entries).filter(isSpoken), {
+  const { text: said } = conversationText(rowsOf((goesOn ? fresh : entries).filter(isSpoken)), {
     maxBytes: INPUT_MAX_BYTES,
   });
   const text = origin ? `(goes on with another session)\n${previousText(origin, clean)}\n\n${said}` : said;

@@ -20,24 +20,24 @@ export async function handedLedger(
 ): Promise<Ledger> {
   const [
     { readLedger, redactLedger },
-    { observe },
+    { observe, observeRows },
     { readRules },
     { sessionCleaner },
     { readActiveBranch },
-    { entriesOf },
   ] = await Promise.all([
     import("./ledger.ts"),
     import("./observe.ts"),
     import("../transcripts/rules.ts"),
     import("../transcripts/transcript.ts"),
     import("../transcripts/tree.ts"),
-    import("../transcripts/calls.ts"),
   ]);
   const { ledger } = readLedger(session, { paths, entries: [] });
   const rules = readRules(settings);
   if (ledger.length > 0) return redactLedger(ledger, sessionCleaner(session.file, rules));
   if (session.size > maxBytes) return [];
-  const entries = rows ? entriesOf(rows) : readActiveBranch(session.file, { rules, results: true });
-  const observing = { ledger, entries, settings: settings.observe, timezone: "UTC", redact: rules.clean };
+  const writing = { timezone: "UTC", redact: rules.clean };
+  if (rows) return [observeRows(rows, writing)];
+  const entries = readActiveBranch(session.file, { rules, results: true });
+  const observing = { ...writing, ledger, entries, settings: settings.observe };
   return (await observe({ ...observing, when: "all", append: () => {} })).ledger;
 }

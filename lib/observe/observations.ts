@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { takeEnd, takeStart } from "../base/text.ts";
 import { formatLocal, systemTimezone } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
-import type { Entry } from "../transcripts/session.ts";
+import type { Entry, Row } from "../transcripts/session.ts";
 
 export type Priority = "red" | "yellow" | "green";
 
@@ -54,6 +54,8 @@ export type Draft = Omit<Observation, "id" | "local" | "sourceIds">;
 /** A piece of new conversation, oldest first. */
 export interface ObservationStep {
   entries: Entry[];
+  /** What these say and do: a call with its result where that came before the next prompt. */
+  rows: Row[];
   /** One `[line] (time) Speaker: …` paragraph per message. */
   text: string;
 }

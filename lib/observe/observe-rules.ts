@@ -16,10 +16,9 @@ import {
   spokenText,
 } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
-import { rowsOf } from "../transcripts/calls.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
-import type { Done, Entry, Row, Said } from "../transcripts/session.ts";
+import type { Done, Row, Said } from "../transcripts/session.ts";
 import { exchangesIn } from "../transcripts/tally.ts";
 import { isChange } from "../transcripts/tool-call.ts";
 import {
@@ -46,20 +45,20 @@ interface RuleContext {
   memory: Memory;
   /** Redacts a text and puts it on one line. */
   clean: Clean;
-  /** The assistant's last words before these entries, where they are known. */
+  /** The assistant's last words before these rows, where they are known. */
   earlier: string | undefined;
 }
 
-/** Observes entries by rule. */
-export function observeByRule(entries: readonly Entry[], { memory, clean, earlier }: RuleContext): StepNotes {
+/** Observes rows by rule. */
+export function observeByRule(rows: readonly Row[], { memory, clean, earlier }: RuleContext): StepNotes {
   const open: (Draft & { id?: string })[] = [...openThreads(memory)];
   const closed = new Set<Draft & { id?: string }>();
   const drafts: Draft[] = [];
   let answer = earlier ?? (memory.coversTo > 0 ? "" : undefined);
   let isFailing = false;
-  for (const { items: part } of exchangesIn(entries)) {
+  for (const { items: part } of exchangesIn(rows)) {
     const [prompt] = part;
-    if (prompt?.kind === "user") {
+    if (prompt?.who === "user") {
       const said = promptDrafts(prompt, { answer, clean });
       if (settles(prompt, { answer, isFailing })) for (const thread of open.splice(0)) closed.add(thread);
       open.push(...said.filter(({ thread }) => thread));
@@ -68,8 +67,7 @@ export function observeByRule(entries: readonly Entry[], { memory, clean, earlie
     }
     const work = workNotes(part, clean);
     drafts.push(...work.notes.toSorted(byLine));
-    if (part.some(({ kind }) => kind !== "user"))
-      [answer, isFailing] = [lastWords(part) ?? "", work.isFailing];
+    if (part.some(({ who }) => who !== "user")) [answer, isFailing] = [lastWords(part) ?? "", work.isFailing];
     if (work.hasCommitted) for (const thread of open.filter(asksToCommit)) closed.add(thread);
   }
   return {
@@ -84,13 +82,13 @@ function byLine(a: Draft, b: Draft): number {
 }
 
 /** Returns the observations of a user's message that an observer left out, as the answer to what came before it. */
-export function observePrompt(prompt: Entry, entries: readonly Entry[], clean: Clean): Draft[] {
-  return promptDrafts(prompt, { answer: lastWords(entries.filter(({ line }) => line < prompt.line)), clean });
+export function observePrompt(prompt: Said, rows: readonly Row[], clean: Clean): Draft[] {
+  return promptDrafts(prompt, { answer: lastWords(rows.filter(({ line }) => line < prompt.line)), clean });
 }
 
 /** Returns the last that an assistant said. */
-export function lastWords(entries: readonly Entry[]): string | undefined {
-  return entries.findLast(({ kind }) => kind === "assistant")?.text;
+function lastWords(rows: readonly Row[]): string | undefined {
+  return rows.filter((row) => row.who !== "tool").findLast(({ who }) => who === "assistant")?.text;
 }
 
 interface Before {
@@ -101,8 +99,8 @@ interface Before {
 }
 
 /** Returns whether a message ends what was asked for before: by another request, or by thanks for work that went well. */
-function settles({ text, callId }: Entry, { answer, isFailing }: Before): boolean {
-  if (answer === undefined || callId !== undefined) return false; // an answer to a dialog belongs to what goes on
+function settles({ text, isAnswer: isChosen }: Said, { answer, isFailing }: Before): boolean {
+  if (answer === undefined || isChosen) return false; // an answer to a dialog belongs to what goes on
   const reply = replyOf(text);
   if (reply === "goesOn" || isCorrection(text) || (reply !== undefined && isFailing)) return false;
   const offer = pendingOffer(answer);
@@ -118,7 +116,7 @@ function asksToCommit({ text }: Draft): boolean {
 }
 
 function promptDrafts(
-  prompt: Entry,
+  prompt: Said,
   { answer = "", clean }: { answer: string | undefined; clean: Clean },
 ): Draft[] {
   const whole = clean(prompt.text);
@@ -151,8 +149,8 @@ function promptDrafts(
 }
 
 /** Returns whether a message is an answer to a dialog: a choice, or a plan that was approved. */
-function isChoice({ text, callId }: Entry): boolean {
-  return callId !== undefined && /\n\(asked: |^Approved the plan\b/.test(text);
+function isChoice({ text, isAnswer: isChosen }: Said): boolean {
+  return isChosen === true && /\n\(asked: |^Approved the plan\b/.test(text);
 }
 
 /** Returns the question that a text ends with, after what it proposed where the question alone does not say that. */
@@ -184,7 +182,7 @@ interface Work {
 }
 
 /** Returns the notes on a stretch of work. */
-function workNotes(entries: readonly Entry[], clean: Clean): Work {
+function workNotes(rows: readonly Row[], clean: Clean): Work {
   const failures = new Map<string, Failure>();
   const [causes, commits]: [Draft[], Draft[]] = [[], []];
   const edited = new Set<string>();
@@ -193,7 +191,7 @@ function workNotes(entries: readonly Entry[], clean: Clean): Work {
   const follow = (step: string, command?: string) => {
     for (const [other, { after, isFixed }] of failures) if (!isFixed && other !== command) after.add(step);
   };
-  for (const row of rowsOf(entries)) {
+  for (const row of rows) {
     // No file shows a cause again.
     if (row.who === "assistant") causes.push(...statedCause(row, clean));
     if (row.who !== "tool") continue;
@@ -240,7 +238,7 @@ function failureDraft({ name, row, error, after, isFixed }: Failure): Draft {
   return { ...draftAt(row, "yellow", text), subject: `run ${name}` };
 }
 
-function draftAt({ line, at }: Pick<Entry, "line" | "at">, priority: Draft["priority"], text: string): Draft {
+function draftAt({ line, at }: Pick<Row, "line" | "at">, priority: Draft["priority"], text: string): Draft {
   return { at: at ?? null, priority, text, sources: [line] };
 }
 

@@ -8,7 +8,8 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { observingHost } from "../transcripts/hosts.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
+import { callText } from "../transcripts/log.ts";
+import type { Entry, Row, Session } from "../transcripts/session.ts";
 import { ledgerStem, readBackoff } from "./ledger.ts";
 import {
   DONE,
@@ -112,6 +113,12 @@ export function rawLines({ entries, ledger }: SessionMemoryState, style: LineSty
   return uncovered(entries, foldLedger(ledger)).map((entry) => entryLine(entry, style));
 }
 
+type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
+
+function lineOf(row: Row): ShownLine {
+  return { line: row.line, at: row.at, kind: row.who, text: row.who === "tool" ? callText(row) : row.text };
+}
+
 export interface Recalled {
   observation: Observation;
   file: string;
@@ -127,9 +134,9 @@ export interface Recalled {
  */
 export function recallObservation(
   { entries: read, ledger, session: { file } }: SessionMemoryState,
-  { id, indexed = [], ...style }: LineStyle & { id: string; indexed?: readonly Entry[] | undefined },
+  { id, indexed = [], ...style }: LineStyle & { id: string; indexed?: readonly Row[] | undefined },
 ): Recalled {
-  const entries = file === "" ? indexed : read;
+  const entries: readonly ShownLine[] = file === "" ? indexed.map(lineOf) : read;
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
   if (!observation) {
     const message = `Cannot recall "${id}": no observation of this session has that id`;
@@ -161,7 +168,10 @@ export function recallObservation(
 
 const SPEAKERS = { ...PARTICIPANTS, tool: "Tool", result: "Result", summary: "Summary" };
 
-function entryLine({ line, at, kind, text }: Entry, { timezone, participants, redact }: LineStyle): string {
+function entryLine(
+  { line, at, kind, text }: ShownLine,
+  { timezone, participants, redact }: LineStyle,
+): string {
   const time = at ? ` [${formatLocal(at, timezone)}]` : "";
   return `${line}:${time} ${{ ...SPEAKERS, ...participants }[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
 }

@@ -8,7 +8,10 @@ import type { Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Entry, ToolAction } from "../transcripts/session.ts";
+import { rowsOf } from "../transcripts/calls.ts";
+import type { Done, Entry, Row } from "../transcripts/session.ts";
+import { exchangesIn } from "../transcripts/tally.ts";
+import { isChange } from "../transcripts/tool-call.ts";
 import {
   BRANCH_LEFT,
   type Draft,
@@ -27,7 +30,7 @@ import {
   type StepNotes,
   uncovered,
 } from "./observations.ts";
-import { lastWords, observeByRule } from "./observe-rules.ts";
+import { observeByRule } from "./observe-rules.ts";
 
 export type ObserveSettings = Settings["observe"];
 
@@ -179,6 +182,17 @@ export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text:
   return (text) => oneLine(redact(text), Number.MAX_SAFE_INTEGER);
 }
 
+/** Observes by rule what is left of a session whose transcript is gone, as one step that nobody stores. */
+export function observeRows(
+  rows: readonly Row[],
+  { timezone, redact }: Pick<ObserveContext, "timezone" | "redact">,
+): LedgerRecord {
+  const memory = foldLedger([]);
+  const notes = observeByRule(rows, { memory, clean: redactToLine({ redact }), earlier: undefined });
+  const step = { entries: rows.map(({ line }) => ({ line })), rows };
+  return makeRecord(step, { ...notes, by: "rules" }, { memory, timezone, redact });
+}
+
 type Recording = ObserveContext & { memory: Memory };
 
 /** Returns the notes on a step by the model or by rule; undefined, with the reason in the outcome, where the model fails. */
@@ -190,8 +204,8 @@ async function notesOn(
   const clean = redactToLine(context);
   if (!complete) {
     const first = step.entries[0]?.line ?? 0;
-    const earlier = lastWords(entries.filter(({ line }) => line < first));
-    return { ...observeByRule(step.entries, { memory, clean, earlier }), by: "rules" };
+    const earlier = entries.findLast(({ kind, line }) => kind === "assistant" && line < first)?.text;
+    return { ...observeByRule(step.rows, { memory, clean, earlier }), by: "rules" };
   }
   const { askObserver } = await import("./observer.ts");
   const { tokens, usd, ...answer } = await askObserver(step, {
@@ -206,9 +220,9 @@ async function notesOn(
 }
 
 function makeRecord(
-  step: ObservationStep,
+  step: { entries: readonly Pick<Entry, "line" | "id">[]; rows: readonly Row[] },
   { by, drafts, settled, closes }: StepNotes & { by: string },
-  context: Recording,
+  context: Pick<Recording, "memory" | "timezone" | "redact" | "rowIds">,
 ): ObservedRecord {
   const rows = step.entries.flatMap(({ line, id }): [number, string][] => (id ? [[line, id]] : []));
   const observations = nameDrafts(drafts, {
@@ -218,7 +232,7 @@ function makeRecord(
   });
   const settledHere = observations.filter((_, at) => settled.has(drafts[at] as Draft));
   const closed = [...closes, ...settledHere.map(({ id }) => id)];
-  const files = touchedFiles(step.entries, redactToLine(context));
+  const files = touchedFiles(step.rows, redactToLine(context));
   const last = step.entries.at(-1);
   const covers = lineSpans(step.entries.map(({ line }) => line));
   const record: ObservedRecord = { kind: "observed", observations, coversTo: last?.line ?? 0, covers, by };
@@ -229,12 +243,13 @@ function makeRecord(
 }
 
 /** Returns the files that were read and modified. */
-function touchedFiles(entries: readonly Entry[], clean: (text: string) => string): Files {
-  const paths = (action: ToolAction) => {
-    const calls = entries.flatMap(({ tool }) => (tool?.action === action ? tool.paths : []));
-    return [...new Set(calls.map(clean).filter((path) => path !== ""))];
+function touchedFiles(rows: readonly Row[], clean: (text: string) => string): Files {
+  const calls = rows.filter((row) => row.who === "tool");
+  const paths = (isWanted: (call: Done) => boolean) => {
+    const named = calls.filter(isWanted).flatMap((call) => call.paths);
+    return [...new Set(named.map(clean).filter((path) => path !== ""))];
   };
-  return { read: paths("read"), modified: paths("edit") };
+  return { read: paths(({ kind }) => kind === "read"), modified: paths(isChange) };
 }
 
 /** The most characters kept of a tool result, as hosts do in their own summaries. */
@@ -299,7 +314,11 @@ function cutStep(
   if (fits === 0) return undefined;
   const prompt = rows.slice(0, fits + 1).findLastIndex((row) => row.some(({ kind }) => kind === "user"));
   const count = fits < rows.length && prompt > fits / 2 ? prompt : fits;
-  return { entries: rows.slice(0, count).flat(), text: texts.slice(0, count).filter(Boolean).join("\n") };
+  return stepOf(rows.slice(0, count).flat(), texts.slice(0, count).filter(Boolean).join("\n"));
+}
+
+function stepOf(entries: Entry[], text: string): ObservationStep {
+  return { entries, rows: Array.from(exchangesIn(entries)).flatMap(({ items }) => rowsOf(items)), text };
 }
 
 function excerptTokens(text: string, maxTokens: number): string {

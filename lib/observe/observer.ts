@@ -98,8 +98,9 @@ async function ask<T>({ prompt, ...request }: JsonRequest<T>, { complete, redact
 /** Adds the user's messages that the model left out. */
 function withPrompts(drafts: Draft[], step: ObservationStep, clean: (text: string) => string): Draft[] {
   const cited = new Set(drafts.flatMap(({ sources }) => sources));
-  const missed = step.entries.filter(({ kind, line }) => kind === "user" && !cited.has(line));
-  const added = missed.flatMap((prompt) => observePrompt(prompt, step.entries, clean));
+  const said = step.rows.filter((row) => row.who !== "tool");
+  const missed = said.filter(({ who, line }) => who === "user" && !cited.has(line));
+  const added = missed.flatMap((prompt) => observePrompt(prompt, said, clean));
   return [...drafts, ...added].toSorted((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
 }
 

@@ -9,7 +9,7 @@ import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { commitLines, outcomeOf } from "./outcome.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "./session.ts";
-import { calledAction, callKind, onlyChanges } from "./tool-call.ts";
+import { callKind, onlyChanges } from "./tool-call.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
@@ -225,6 +225,7 @@ function saidRow(entry: Entry): Said {
     nth: entry.nth,
     at: entry.at,
     who: entry.kind as Said["who"],
+    isAnswer: entry.callId !== undefined || undefined,
     get text() {
       return entry.text;
     },
@@ -263,23 +264,6 @@ function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undef
 /** Returns every text of a row that is a user's, a model's or a tool's. */
 export function rowTexts(row: Row): string[] {
   return row.who === "tool" ? [row.target, ...row.paths, row.input, row.result, row.patch ?? ""] : [row.text];
-}
-
-/** Returns rows as entries, each result behind its call, for what reads entries alone. */
-export function entriesOf(rows: readonly Row[]): Entry[] {
-  return rows.flatMap((row): Entry[] => {
-    const { line, nth, at } = row;
-    const place = { line, nth, offset: 0, end: 0, at };
-    if (row.who !== "tool") return [{ ...place, kind: row.who, text: row.text }];
-    const { tool: name, target, paths, input, outcome, result, resultLine = line, patch } = row;
-    const call = { name, target, action: calledAction(row), paths: [...paths], input: input || target };
-    const callId = `${line} ${nth}`;
-    const entry: Entry = { ...place, kind: "tool", text: `${name} ${target}`.trim(), tool: call, callId };
-    if (outcome === "unknown") return [entry];
-    const state = outcome === "rejected" || outcome === "running" ? outcome : undefined;
-    const answer = { ...place, line: resultLine, kind: "result" as const, text: result, callId };
-    return [entry, { ...answer, isError: outcome === "failed", state, patch }];
-  });
 }
 
 /** Returns whether a call only asks the user something. */

@@ -63,6 +63,8 @@ interface Place {
 export interface Said extends Place {
   who: "user" | "assistant" | "summary";
   text: string;
+  /** Whether it is the user's answer to a tool that asked, while the work goes on. */
+  isAnswer?: boolean | undefined;
 }
 
 export type CallKind = "command" | "edit" | "write" | "read" | "search" | "fetch" | "other";

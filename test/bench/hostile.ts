@@ -42,7 +42,7 @@ export async function rows(): Promise<BenchRow[]> {
     chunk: (text) => chunkExchange(searchableRows(rowsOf(talk(text))), CHUNKS).map(fullTextColumns),
     summarise: (text) => summarizeByRule(talk(text), { project: "shop", date: "2026-02-03" }),
     observe: (text) => observe(observing(talk(text))),
-    converse: (text) => conversationText(talk(text), { maxBytes: 48_000 }),
+    converse: (text) => conversationText(rowsOf(talk(text)), { maxBytes: 48_000 }),
     refer: (text) => findReferences(`see @@a ${text}`),
     slug: (text) => sanitizeSlug(text),
     query: (text) => retrieve([store], [text], { filter: {}, limit: 5, now: new Date() }),
