@@ -17,7 +17,7 @@ import type { Cursor, Entry, Row, Session } from "../transcripts/session.ts";
 import { type Exchange, exchangesIn } from "../transcripts/tally.ts";
 import { entryKey, memoryOf, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
-import { deriveExchange } from "./exchange.ts";
+import { deriveExchange } from "./derive.ts";
 import {
   forgetProgress,
   type IndexedSession,

@@ -11,9 +11,15 @@ import type { Done, Row, Said } from "../transcripts/session.ts";
 import type { Chunk } from "./chunk.ts";
 import { contentOf, fullTextColumns, type Header, headerText } from "./chunk-text.ts";
 import { keepVector } from "./chunk-vectors.ts";
-import { placeOf } from "./exchange.ts";
 import { updateRewound } from "./index-state.ts";
-import { ALL_LINES, type ChunkText, type LinesAfter, readChunkTexts, readRows } from "./stored-rows.ts";
+import {
+  ALL_LINES,
+  type ChunkText,
+  type LinesAfter,
+  placeOf,
+  readChunkTexts,
+  readRows,
+} from "./stored-rows.ts";
 
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;

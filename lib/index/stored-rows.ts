@@ -208,3 +208,8 @@ function withoutPoints(text: string, count: number): string {
 export function isBefore(row: Pick<Row, "line" | "nth">, other: Pick<Row, "line" | "nth">): boolean {
   return row.line < other.line || (row.line === other.line && row.nth < other.nth);
 }
+
+/** Returns a row's place in its session as a key. */
+export function placeOf({ line, nth }: Pick<Row, "line" | "nth">): string {
+  return `${line} ${nth}`;
+}

@@ -6,7 +6,7 @@
 import { systemTimezone } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { ChunkContext } from "../index/chunk.ts";
-import { deriveExchange, placeOf, withoutTexts } from "../index/exchange.ts";
+import { deriveExchange, withoutTexts } from "../index/derive.ts";
 import { markErase } from "../index/forget-rows.ts";
 import {
   addChunk,
@@ -18,7 +18,7 @@ import {
   removeEmptyExchanges,
   removeRow,
 } from "../index/session-rows.ts";
-import { isBefore, readRows } from "../index/stored-rows.ts";
+import { isBefore, placeOf, readRows } from "../index/stored-rows.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import type { Exclusion } from "../transcripts/rules.ts";

@@ -9,7 +9,7 @@ import { sha256, shortHash } from "../base/text.ts";
 import { systemTimezone } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { ChunkContext } from "../index/chunk.ts";
-import { deriveExchange, withoutTexts } from "../index/exchange.ts";
+import { deriveExchange, withoutTexts } from "../index/derive.ts";
 import { hostId } from "../index/index-state.ts";
 import { readExchanges, type StoredExchange } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";

@@ -4,7 +4,7 @@ import { rowTexts } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./chunk.ts";
-import { isBefore } from "./stored-rows.ts";
+import { isBefore, placeOf } from "./stored-rows.ts";
 
 /** What the index holds of an exchange. */
 export interface Derived {
@@ -53,9 +53,4 @@ function withoutExcluded(
   // of a long message no piece stays
   const kept = chunks.filter((chunk) => !chunk.rows.some((row) => out.has(placeOf(row))));
   return { rows: rows.filter((row) => !out.has(placeOf(row))), chunks: kept };
-}
-
-/** Returns a row's place in its session. */
-export function placeOf({ line, nth }: Pick<Row, "line" | "nth">): string {
-  return `${line} ${nth}`;
 }
