@@ -73,27 +73,24 @@ export async function fetchSessions(
   return done;
 }
 
+/** A session that is being read, with what the hub says of it. */
+interface Described {
+  shared: SharedSession;
+  session: IncomingSession;
+  /** Whether its words are chunks there. */
+  isOld: boolean;
+}
+
 /** Reads some sessions whole, or what of them is new. */
 async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: FetchOptions): Promise<number> {
-  const { replica, config, exclusion, gone, withdrawn, room, version } = options;
+  const { replica, config, gone, withdrawn, room, version } = options;
   const clean = cleaner(config.settings.redact.extra);
-  const byNumber = new Map(batch.map((session) => [session.number, session]));
-  const described: { shared: SharedSession; session: IncomingSession }[] = [];
-  for (const page of batchesBy(byNumber.keys(), { max: DESCRIBED, weigh: () => 1 })) {
-    for (const row of await hub.query(DESCRIBE_SESSIONS, [page])) {
-      const shared = byNumber.get(Number(row.number));
-      if (!shared) continue;
-      const session = toSession(row, shared, clean);
-      const isNamedOut = exclusion.hasText(session.name ?? "");
-      described.push({ shared, session: isNamedOut ? { ...session, name: undefined } : session });
-    }
-  }
-  const old = await readOldForms(hub, batch, version);
+  const described = await describe(hub, batch, { ...options, clean });
+  const byNumber = new Map(described.map((each) => [each.shared.number, each]));
   replica.db.transaction(() => {
-    for (const { shared, session } of described) {
-      // what came by chunk is read as a whole
-      if (shared.heldSeq > 0 && (shared.isOld || old.has(shared.number)))
-        emptyWords(replica, shared.storedId);
+    for (const { shared, session, isOld } of described) {
+      // what comes by chunk, or came so, is read as a whole
+      if (shared.heldSeq > 0 && (shared.isOld || isOld)) emptyWords(replica, shared.storedId);
       writeSession(replica, shared, session);
     }
   });
@@ -102,9 +99,9 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
   // what it is counted as is not known before it is unpacked
   const isOver = (shared: SharedSession) =>
     (read.get(shared) ?? 0) > shared.chunks + (room.get(shared.owner) ?? 0);
-  const putting = { replica, exclusion, context: contextOf(config.settings) };
+  const putting = { replica, exclusion: options.exclusion, context: contextOf(config.settings) };
   const put = (row: HubRow) => {
-    const shared = byNumber.get(Number(row.session));
+    const { shared } = byNumber.get(Number(row.session)) ?? {};
     if (!shared || isOver(shared)) return;
     read.set(shared, (read.get(shared) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
     const exchange = toExchange(row, shared, clean);
@@ -115,10 +112,10 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
     gone.add(shared.storedId);
     if (exchange.hash === "") withdrawn.add(shared.storedId);
   };
-  const left = (isOld: boolean) => () =>
-    batch.filter((shared) => old.has(shared.number) === isOld && !isOver(shared));
   const reading = async (source: Source, condition: string, take: (row: HubRow) => void) => {
-    const pages = pagesOf(hub, { source, condition, left: left(source === CHUNKS) });
+    const isHere = ({ isOld, shared }: Described) => isOld === (source === CHUNKS) && !isOver(shared);
+    const left = () => described.filter(isHere).map(({ shared }) => shared);
+    const pages = pagesOf(hub, { source, condition, left });
     for await (const page of gathered(pages, WRITE)) replica.db.transaction(() => page.forEach(take));
   };
   if (version >= EXCHANGES_VERSION) {
@@ -127,18 +124,17 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
     await reading(EXCHANGES, "c.hash IS NOT NULL", put);
   }
   const chunks = exchangesOfChunks(put);
-  const takeChunk = (row: HubRow) => {
-    const shared = byNumber.get(Number(row.session));
+  await reading(CHUNKS, "true", (row) => {
+    const { shared } = byNumber.get(Number(row.session)) ?? {};
     if (typeof row.hash === "string") chunks.take(row);
     else if (shared && shared.heldSeq > 0) withdrawn.add(shared.storedId);
-  };
-  if (old.size > 0) await reading(CHUNKS, "true", takeChunk);
+  });
   replica.db.transaction(() => {
     chunks.end();
-    for (const { shared, session } of described) {
-      const isOld = old.has(shared.number);
+    for (const each of described) {
+      const { shared, isOld } = each;
       if (isOld && shared.heldSeq > 0) gone.add(shared.storedId);
-      finishSession(replica, shared, { ...session, isOld });
+      finishSession(replica, each);
       const size = Math.max(shared.chunks, read.get(shared) ?? 0, heldSize(replica, shared.storedId));
       noteSize(replica, shared, size);
       const left = (room.get(shared.owner) ?? 0) + shared.chunks;
@@ -147,6 +143,28 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
     }
   });
   return count;
+}
+
+/** Reads what the hub says of sessions. */
+async function describe(
+  hub: Hub,
+  batch: readonly SharedSession[],
+  { clean, exclusion, version }: FetchOptions & { clean: ReturnType<typeof cleaner> },
+): Promise<Described[]> {
+  const byNumber = new Map(batch.map((session) => [session.number, session]));
+  const old = await readOldForms(hub, batch, version);
+  const described: Described[] = [];
+  for (const page of batchesBy(byNumber.keys(), { max: DESCRIBED, weigh: () => 1 })) {
+    for (const row of await hub.query(DESCRIBE_SESSIONS, [page])) {
+      const shared = byNumber.get(Number(row.number));
+      if (!shared) continue;
+      const session = toSession(row, shared, clean);
+      const isNamedOut = exclusion.hasText(session.name ?? "");
+      const named = isNamedOut ? { ...session, name: undefined } : session;
+      described.push({ shared, session: named, isOld: old.has(shared.number) });
+    }
+  }
+  return described;
 }
 
 function contextOf({ participants, timezone = systemTimezone() }: Config["settings"]): ChunkContext {
@@ -266,13 +284,10 @@ export function noteSize({ db }: Store, { storedId }: SharedSession, size: numbe
   db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
 }
 
-function finishSession(
-  replica: Store,
-  { storedId, updatedAt }: SharedSession,
-  session: IncomingSession & { isOld: boolean },
-): void {
+function finishSession(replica: Store, { shared, session, isOld }: Described): void {
   const { db } = replica;
-  const { folder, seq, meta, observations, isOld } = session;
+  const { storedId, updatedAt } = shared;
+  const { folder, seq, meta, observations } = session;
   const number = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
   removeEmptyExchanges(replica, number);
   renumberChunks(replica, number);
