@@ -145,6 +145,20 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 
+  test("with messages as long as an index keeps them arrives whole", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    const [question, answer] = ["数".repeat(199_000), "図".repeat(199_000)];
+    say(alice, uuid(1), [question, answer]);
+    await alice.share();
+    await bob.share();
+    expect(rowsIn(bob, `alice@desk:${uuid(1)}`)).toEqual([
+      `1.0 user: ${question}`,
+      `2.0 assistant: ${answer}`,
+    ]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
   test("that goes, shrinks or gives rows to another leaves the others as they are", async () => {
     using bob = sharer(postgres, { role: "bob", machine: "laptop" });
     postgres.sql("GRANT team_app TO eve");

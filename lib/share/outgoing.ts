@@ -171,7 +171,7 @@ function partsWithin(rows: readonly Row[]): Row[][] {
 function toShared(row: Row, sending: Sending): Row {
   if (row.who === "tool") return toSharedCall(row, sending);
   const { line, nth, at, who, text } = row;
-  return { line, nth, at, who, text: withinBytes(sending.clean(text), ROWS_MAX_BYTES / 2) };
+  return { line, nth, at, who, text: withinBytes(sending.clean(text), ROWS_MAX_BYTES) };
 }
 
 function toSharedCall(deed: Done, { clean }: Sending): Done {
