@@ -337,8 +337,9 @@ describe("search --file, --error, --command", () => {
     const ids = JSON.parse(
       (await search(["the shop and its rate", "--by-session", "--json"])).stdout,
     ).results.map(({ session_id }: { session_id: string }) => session_id);
-    expect(lines.filter((line) => line.startsWith("   claude"))).toEqual(
-      [...new Set(ids)].map((id) => `   claude --resume ${id}`),
+    // their folder is gone, so the host would not find them
+    expect(lines.filter((line) => line.includes(" restore "))).toEqual(
+      [...new Set(ids)].map((id) => `   session-memory restore ${id}`),
     );
     const short = await search(["the shop and its rate", "--by-session", "--resume", "--max-chars", "250"]);
     expect([...short.stdout].length).toBeLessThanOrEqual(250);

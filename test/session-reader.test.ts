@@ -150,7 +150,12 @@ describe("session-reader with bad input", () => {
     ['error: Cannot use argument "b": one too many\n', "a", "b"],
     ['error: Cannot use --lines "-3": expected a whole number of at least 1\n', "last", "--lines", "-3"],
     ['error: Cannot use --since "soon": not a time\n', "last", "--since", "soon"],
-    ['error: Cannot use --agent "cursor": not one of its values\n', "--list", "--agent", "cursor"],
+    [
+      'error: Cannot use --agent "no-such-agent": not one of its values\n',
+      "--list",
+      "--agent",
+      "no-such-agent",
+    ],
   ])("is wrong usage, with an error and a hint: %s", async (message, ...args) => {
     const { stdout, stderr, exitCode } = await reader(args);
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 2 });
