@@ -126,7 +126,7 @@ interface Growing extends StandingRule {
 }
 
 /** Returns the rules of one project's marks: those that hold, the most often and then the last said first, then the others. */
-export async function rulesOf({ marks, ends }: StoredStanding): Promise<StandingRule[]> {
+async function rulesOf({ marks, ends }: StoredStanding): Promise<StandingRule[]> {
   if (marks.length === 0) return [];
   const language = await import("../language/standing.ts");
   const rules: Growing[] = [];
