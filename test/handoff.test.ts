@@ -147,6 +147,14 @@ test("what was done says how it stands: what was edited since the commit, and wh
     ran("npm publish", "Exit code 1\nnpm error code E403", true),
     ran("npm test", "Exit code 1\n1 fail", true),
     ran("npm test -- --watch=false", "3 pass\n0 fail"),
+    ran("node server.js", "Exit code 1\nError: listen EADDRINUSE", true),
+    ran("node server.js", "Command running in background with ID: b1")
+      .flat()
+      .map((row) =>
+        "toolUseResult" in row || row.type === "user"
+          ? { ...row, toolUseResult: { backgroundTaskId: "b1" } }
+          : row,
+      ),
     claudeAssistant({ sessionId: ID, text: `It is refused. ${"Your token may only read. ".repeat(20)}` }),
   ];
   writeClaude(home, { id: ID, rows: chain(rows.flat(2)) });
@@ -154,14 +162,14 @@ test("what was done says how it stands: what was edited since the commit, and wh
   expect(page).toContain(`\
 ## Done
 - "edited src/exporter.ts, package.json"
-- "ran 5 commands"
+- "ran 7 commands"
 - "committed: fix: last row"
 - "edited after the last commit: package.json"
 - "failed when run last: npm publish"
 
 ## Last exchange
 - L8 Assistant: "Committed. The exporter`);
-  expect(page).toContain('Shall I publish it?"\n- L9 User: "yes"\n- L18 Assistant: "It is refused.');
+  expect(page).toContain('Shall I publish it?"\n- L9 User: "yes"\n- L22 Assistant: "It is refused.');
   expect(page).not.toContain("## Noted");
 });
 

@@ -184,14 +184,15 @@ function doneLines(rows: readonly Row[], cwd: string | undefined): string[] {
   ];
 }
 
-/** Returns the commands that failed and were not run with success after that, by program: options change from run to run. */
+/** Returns the commands that failed when they were run last, by program: options change from run to run. */
 function failingLast(rows: readonly Row[]): string[] {
   const failing = new Map<string, string>();
   for (const row of commandsOf(rows)) {
     const judged = judgeCommand(row);
     const commands = commandsIn(commandOrTarget(row));
-    // A line passes with all of its commands, and fails with the last that was begun.
-    if (judged.verdict === "passed") for (const command of commands) failing.delete(programOf(command));
+    // A line fails with the last command that was begun. What came of a later run may be unknown, as of a server's.
+    if (judged.verdict === "passed" || judged.verdict === "ran")
+      for (const command of commands) failing.delete(programOf(command));
     const last = commands.at(-1);
     if (judged.verdict !== "failed" || judged.isLooking || last === undefined) continue;
     failing.delete(programOf(last));
