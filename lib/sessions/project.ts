@@ -41,7 +41,7 @@ interface Place extends Pick<Session, "cwd" | "machine"> {
   remote?: string | undefined;
 }
 
-/** What a project is known by: a directory, the name of its \`.git\`, its origin. Two places with one of them are one project. */
+/** What a project is known by: a directory, the name of its `.git`, its origin. Two places with one of them are one project. */
 type ProjectNames = readonly string[];
 
 /** Returns what a session's project is known by: of one whose folder was moved, or holds another repository now, not by that. */
