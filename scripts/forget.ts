@@ -41,6 +41,7 @@ import {
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
+import { findHost } from "../lib/transcripts/hosts.ts";
 import { readExclusion } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
@@ -257,6 +258,7 @@ function forgottenLines(
     return `${oneLine(redact(id), 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
   });
   const transcripts = listTranscripts(targets);
+  const stores = storingHosts(targets);
   const what = pattern ? "what matches" : counted(targets.length, "session");
   const from = excludedParts(excluded);
   const when = (holds: boolean, line: string) => (holds ? [line] : []);
@@ -281,13 +283,27 @@ function forgottenLines(
       transcripts,
       SHOWN_MAX,
     ),
+    ...when(
+      stores.length > 0,
+      `still there, to be deleted with the host: what ${stores.join(", ")} keeps of them`,
+    ),
     ...when(pattern !== undefined, "the hosts' transcripts still contain it"),
   ];
 }
 
-/** Returns the transcripts that the hosts still have. */
+/** Returns the transcripts that the hosts still have; copies of ours are none. */
 function listTranscripts(targets: readonly Target[]): string[] {
-  return targets.flatMap(({ transcript }) => (transcript === undefined ? [] : [transcript]));
+  return targets.flatMap(({ transcript, agent }) =>
+    transcript === undefined || findHost(agent)?.store ? [] : [transcript],
+  );
+}
+
+/** Returns the hosts that keep sessions of these in stores of their own. */
+function storingHosts(targets: readonly Target[]): string[] {
+  const hosts = targets.flatMap(({ transcript, agent }) =>
+    transcript === undefined ? [] : (findHost(agent) ?? []),
+  );
+  return [...new Set(hosts.flatMap(({ name, store }) => (store ? [name] : [])))];
 }
 
 /** Describes exclusions, one part per kind. */
