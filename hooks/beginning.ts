@@ -1,6 +1,7 @@
 /** What a session hears when it begins, and again after a compaction, which took it. */
 
 import type { Viewer } from "../lib/activity/look.ts";
+import { statOf } from "../lib/base/files.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
 import { logFailure } from "./hook.ts";
 
@@ -37,7 +38,7 @@ export async function rulesFor(
   paths: PathsWithRules,
   { activity, timezone }: Settings,
 ): Promise<string | undefined> {
-  if (!activity.rules) return undefined;
+  if (!activity.rules || !statOf(paths.state)) return undefined;
   try {
     const { standingText } = await import("../lib/observe/standing-rules.ts");
     return await standingText(session, { paths, timezone });

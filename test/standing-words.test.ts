@@ -1,11 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import {
-  gistOfRule,
-  isSameMatter,
-  isTakenBackBy,
-  standingSentences,
-  takingBack,
-} from "../lib/language/standing.ts";
+import { gistOfRule, isSameMatter, isTakenBackBy } from "../lib/language/rule-gist.ts";
+import { standingSentences, takingBack } from "../lib/language/standing.ts";
 
 /** Laid down in so many words, as an instruction to the agent. */
 const RULES = [

@@ -7,7 +7,6 @@
  */
 
 import { isQuestion, sentences, spokenText } from "./speech.ts";
-import { characterPairs, isFunctionWord, isUnspacedWord, wordsOf } from "./words.ts";
 
 /** A longer message is a plan or a paste, and a longer sentence is no rule that was laid down in so many words. */
 const READ_CHARS = { message: 1200, sentence: 300 };
@@ -152,66 +151,10 @@ function laysDown(sentence: string): boolean {
 /** Takes back what holds. */
 const TAKES_BACK =
   /\b(?:no need to|no longer|not (?:\S+ ){0,8}any ?(?:more|longer)|(?:don['’]t|do not|needn['’]t) (?:have|need) to|forget (?:about )?(?:the|my|what)|ignore (?:the|my) (?:rule|earlier))\b|nicht mehr|nicht länger|ne \S+ plus|ya no|não .*mais|больше не|不再|不用再|もう.*(?:なくて|ない)/iu;
-/** Says nothing of what a rule is about. */
-const FORM = new Set(
-  wordsOf(`always never ever please from now on going forward future next time dont don t not no longer need needn have any more anymore you
-    should must may can let me i want we only ok also and so just again me forget about the my rule what said ignore earlier immer nie niemals bitte ab jetzt
-    sofort nicht mehr kein keine künftig zukunft nächstes mal toujours jamais ne désormais siempre nunca sempre não no ya всегда никогда не больше`),
-);
-const NEGATES =
-  /\b(?:never|not|no|don['’]?t|avoid|stop|without|nie|niemals|nicht|keine?[nr]?|jamais|ne|nunca|não|no)\b|никогда|(?:^|\s)не\s|不要|别|ないで|しない/giu;
-
-/** Says much in a rule, though it distinguishes nothing elsewhere. */
-const TELLS_IN_RULES = new Set(["ask", "comment", "tell"]);
-
-/** What a rule is about. */
-export interface RuleGist {
-  words: ReadonlySet<string>;
-  /** Whether it forbids; undefined where its end is missing. */
-  forbids: boolean | undefined;
-}
-
-/** A shorter word's ending is part of it. */
-const STEM_CHARS = 4;
-
-/** Returns what a rule is about: its words without those that make it a rule. */
-export function gistOfRule(rule: string): RuleGist {
-  const whole = rule.replace(/\S*…$/, "");
-  const words = wordsOf(whole)
-    .flatMap((word) => (isUnspacedWord(word) ? characterPairs(word) : word))
-    .filter((word) => TELLS_IN_RULES.has(word) || !(isFunctionWord(word) || FORM.has(word)))
-    .map((word) => (word.length > STEM_CHARS ? word.replace(/(?:ing|ed|es|s)$/, "") : word));
-  const negations = rule.match(NEGATES)?.length ?? 0;
-  const forbids = whole === rule ? negations % 2 === 1 : undefined;
-  return { words: new Set(words.length > 0 ? words : wordsOf(rule)), forbids };
-}
-
 /** Returns the sentences of a user's message that take a rule back, as they were written. */
 export function takingBack(message: string): string[] {
   return saidInOwnWords(message).filter(
     (sentence) =>
       sentence.length <= READ_CHARS.sentence && !isQuestion(sentence) && TAKES_BACK.test(sentence),
   );
-}
-
-/** The least words that must agree: one alone is of too many rules. */
-const SHARED_WORDS = 2;
-
-/** Returns whether a sentence that takes something back is about this rule: all its words are the rule's. */
-export function isTakenBackBy(rule: RuleGist, sentence: RuleGist): boolean {
-  return sentence.words.size >= SHARED_WORDS && [...sentence.words].every((word) => rule.words.has(word));
-}
-
-/** Returns whether two rules are of the same words, whatever they say of them. */
-export function isSameMatter(one: RuleGist, other: RuleGist): boolean {
-  return one.words.size === other.words.size && [...one.words].every((word) => other.words.has(word));
-}
-
-/** Returns whether a text holds a line that says what a rule says, in the same words. */
-export function saysRule(text: string, rule: RuleGist): boolean {
-  return text.split("\n").some((line) => {
-    const { words, forbids } = gistOfRule(line);
-    const agrees = rule.forbids === undefined || forbids === rule.forbids;
-    return agrees && [...rule.words].every((word) => words.has(word));
-  });
 }

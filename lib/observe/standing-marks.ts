@@ -8,8 +8,9 @@
 
 import { sha256 } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { gistOfRule, isTakenBackBy } from "../language/rule-gist.ts";
 import { sentences, spokenText } from "../language/speech.ts";
-import { gistOfRule, isTakenBackBy, standingSentences, takingBack } from "../language/standing.ts";
+import { standingSentences, takingBack } from "../language/standing.ts";
 import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { sessionProject } from "../sessions/project.ts";

@@ -8,7 +8,7 @@
 import { headed, quote, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import type { RuleGist } from "../language/standing.ts";
+import type { RuleGist } from "../language/rule-gist.ts";
 import { folderInProject, realDirectory } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type ForgetIn, type Forgetting, isForgotten, withExistingState, withState } from "../store/state.ts";
@@ -128,7 +128,7 @@ interface Growing extends StandingRule {
 /** Returns the rules of one project's marks: those that hold, the most often and then the last said first, then the others. */
 async function rulesOf({ marks, ends }: StoredStanding): Promise<StandingRule[]> {
   if (marks.length === 0) return [];
-  const language = await import("../language/standing.ts");
+  const language = await import("../language/rule-gist.ts");
   const rules: Growing[] = [];
   const inTime = marks.toSorted((a, b) => (a.at === b.at ? a.line - b.line : a.at < b.at ? -1 : 1));
   for (const mark of inTime) takeMark(mark, rules, language);
@@ -146,7 +146,7 @@ async function rulesOf({ marks, ends }: StoredStanding): Promise<StandingRule[]>
 function takeMark(
   mark: StandingMark,
   rules: Growing[],
-  { gistOfRule, isSameMatter }: typeof import("../language/standing.ts"),
+  { gistOfRule, isSameMatter }: typeof import("../language/rule-gist.ts"),
 ): void {
   const holding = rules.filter(({ supersededBy }) => supersededBy === undefined);
   const named = holding.filter(({ ids }) => mark.names.some((id) => ids.has(id)));
@@ -254,7 +254,7 @@ export async function standingText(
     marks.some(({ sessionId }) => sessionId !== id),
   );
   if (heard.length === 0) return undefined;
-  const { gistOfRule, saysRule } = await import("../language/standing.ts");
+  const { gistOfRule, saysRule } = await import("../language/rule-gist.ts");
   const known = await projectInstructions(cwd);
   const untold = heard.filter(({ mark }) => !saysRule(known, gistOfRule(mark.words)));
   return fitted(
