@@ -57,7 +57,7 @@ argument ["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setVa
 certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
 certain [?:]{0,2} ?["'][)\s;{}]{1,40}(?:\w{1,30}\.)?(?:exp_)?send\w{0,6}[ (](?:-- )?["']
 certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
-certain ["']?(?:,\s{0,40}|@n|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
+certain ["']?(?:,\s{0,40}|@n|\s?\{[^{}]{0,200}?)(?:["']?\w{1,20}["']? ?[:=] ?["'][^"'\n]{0,60}["'],?\s{0,20})?["']?\w{0,20}(?:value|default)["']?\s{0,4}[:=]\s{0,4}["']?
 element (?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=[^]{0,500}?<\/)
 certain @c\s{0,24}@a\s{0,24}@w@s@b
 written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
@@ -194,12 +194,19 @@ function isSecret(
       (/\w=[^\s=]{1,100}[,&\s]\s?$/.test(before) && !IN_CODE.test(before)) ||
       (/^(?:[,&]| (?! ))\w[\w.]{0,40}=/.test(text.slice(value.end, value.end + 44)) &&
         !IN_CODE.test(before)));
+  const isArgument =
+    between === "=" &&
+    /\s$/.test(before) &&
+    /^(?:[\s|"']|$)/.test(text.slice(value.end, value.end + 1)) &&
+    !IN_CODE.test(before);
   const isOption = name.text.startsWith("-");
   const isParameter = /^[:=]/.test(between) && /[?&]$|\$\{$/.test(before);
   const isBehind = BEFORE.test(before);
   const isLine = isLast && isFirst(text, name);
   const isCertain =
-    [isAlone, isVariable, hasScheme, isParameter, isPair, isOption, name.kind === "cookie"].some(Boolean) ||
+    [isAlone, isVariable, hasScheme, isParameter, isPair, isArgument, isOption, name.kind === "cookie"].some(
+      Boolean,
+    ) ||
     /^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw|bindpw)$|authtok$/.test(name.text) ||
     (isLine && /^\s?=\s?$/.test(between) && SECTION.test(before)) ||
     (between === "=" && (name.text.includes(".") || isBehind || isLine)) ||
@@ -208,12 +215,13 @@ function isSecret(
     (isBehind && way === "near");
   if (!isCertain && !isQuoted) value.end -= value.text.length - value.text.replace(/[.,:;!?*]+$/, "").length;
   const v = value.text.slice(0, value.end - value.start);
-  const isData = isVariable || isOption || isPair;
+  const isData = isVariable || isOption || isPair || isArgument;
   if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isData, way });
   if (!isQuoted && /[([]/.test(text.charAt(value.end))) return false;
   const look = lookAt(v, isQuoted || isData || (isLine && isBehind));
   if (name.level === TOKEN) {
     const part = lookAt(longestPart(v));
+    if (hasScheme && look === LOOK.MIXED && v.length >= 16 && !isWords(v)) return true;
     if (part === LOOK.RANDOM || (isCertain && part === LOOK.SCRAMBLED && v.length >= 16)) return true;
     // a hash has no 0x before its 64 digits
     if (look !== LOOK.HASH || /^0x[0-9a-f]{64}$/i.test(v)) return look === LOOK.HASH;
@@ -223,13 +231,17 @@ function isSecret(
   if (look === LOOK.RANDOM) return true;
   const isCompound = look === LOOK.WORD && COMPOUND.test(v);
   if (isVariable && look !== LOOK.NONE && v.length >= 8)
-    return !(v.includes("/") && isWords(v)) && !(isCompound && name.level === SECRET);
+    return (
+      !(v.includes("/") && isWords(v)) && !(/[-_.]/.test(v) && look === LOOK.WORD && name.level === SECRET)
+    );
   const isGiven = isCertain || way === "written";
   if (name.level === SECRET) {
     if (look === LOOK.HASH || !isGiven || v.length < 8 || isFieldName(v))
       return look === LOOK.HASH && isGiven;
     if (look === LOOK.MIXED)
       return isCertain || (isLine && v.length >= 16) ? !isWords(v) : /[^\w.:/|-]/.test(v);
+    if (look === LOOK.WORD)
+      return isQuoted && isCertain && /secret$/i.test(name.text) && v.length >= 10 && !/[-.]/.test(v);
     return look === LOOK.SCRAMBLED && isCertain;
   }
   const isCode =
@@ -253,6 +265,7 @@ function isSecret(
       if (isJoined(v) || (isCompound && LABEL.test(before))) return true;
       return isLine && isPlainWord(v) && /^[a-z]/.test(name.text);
     }
+    if (way === "near" && isLine && isCompound) return true;
     return (isColumn || isLine) && isJoined(v);
   }
   if (look < LOOK.MIXED || v.length < 5) return false;
@@ -366,7 +379,7 @@ function kindOf(ending: string, level: number): string {
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
 const PLACE_WORDS =
-  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?: ?= ?|\\.\\w{1,20})?\\(|(?<=password)(?:token|auth\\w{0,12})\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<=[ \"'])-[apPwsNAX]|nect(?= )|secrets? (?=set|put|create|add|update)|secret(?:-value)?(?= )|securestring(?= )|passwd(?= )|login(?= '|(?: \\S{1,60}@))|creden[cz]ial[ei]s?|zugangsdaten|identifiants|inloggegevens|(?<![\\w.]|\\w-)(?:vault|sqlplus|sqlldr|rman|etcdctl|lftp|openssl|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
+  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?: ?= ?|\\.\\w{1,20})?\\(|(?<=password)(?:token|auth\\w{0,12})\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<=[ \"'])-(?=[apwsnx])|nect(?= )|secrets? (?=set|put|create|add|update)|secret(?:-value)?(?= )|securestring(?= )|passwd(?= )|login(?= '|(?: \\S{1,60}@))|creden[cz]ial[ei]s?|zugangsdaten|identifiants|inloggegevens|(?<![\\w.]|\\w-)(?:vault|sqlplus|sqlldr|rman|etcdctl|lftp|openssl|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
 
 /** Kinds, and what precedes a value; `@a` matches other arguments, `@v` the value, bare or in quotes. */
 const COMMANDS = String.raw`
@@ -377,7 +390,7 @@ password (?:(?<=@gredis-cli@a )-a|(?<=@gldap\w+@a )-[ws]|(?<=@gssh-keygen@a )-[N
 password (?:openssl@a -(?:k |(?:pass(?:in|out)? )?pass:)|freerdp@a /p:|smbclient@a -U ?["']?[^\s%"']{1,60}%)@v
 password (?:curl|wget|xh|https?|hurl|etcdctl|lftp)@a (?:-u|-a|--(?:proxy-)?user|--auth)(?:=| ){1,2}["']?[^\s:,"'$]{1,100}[:,]@v
 password (?:htpasswd -\w*b\w* \S{1,100}|rabbitmqctl \w+|(?<=wpa_)passphrase|net user(?=[^\n]* /)) \S{1,60} @v
-password vault@a (?:pass(?:word)?|secret|token)=@v
+password vault@a (?:pass(?:word)?|pwd?|secret|token)=@v
 password net use \S{1,4} \S{1,200} (?:(?=\S{1,99} /user)|/user:\S{1,60} )@v
 password (?<=^|\n|> |["'])AUTH (?:\w{1,30} )?@d(?=["'\s]|$)
 password (?<=(?:USER |331 )[^\n]{0,80}\n(?:[<>-]{1,3} )?)PASS @v
@@ -386,7 +399,7 @@ password (?:sudo -S|passwd|chpasswd)@a <<< ?@v
 secret (?:secrets? (?:set|put|create|add|update)|(?<=(?:create|put|update)-)secret\S{0,6}|SecureString)@a (?:-b ?|(?:--body|--value|--secret-string|--data)(?: |=)|[A-Z]\w{1,40}=)@v
 secret secrets? set ["']?[\w:.-]{1,60}["']? @v
 secret (?<=set --)secret \S{1,60} @v
-password -u @w @a-[pP] ?@d
+password -[uU] @w @a-[pP] ?@d
 password from-literal[= ]["']?[\w.-]{1,60}=@v
 password PASSWORD(?: FOR \S{1,60})?\s{0,4}[=(]?\s{0,4}N?'([^'\n]{3,200})'
 password (?<=(?:echo|printf)(?: -\w{1,3}| ["']%s(?:\\n)?["'])? ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?[^|\n]{0,80}?)(?:sudo -S|chpasswd|password-stdin|passwd --stdin|secrets? (?:set|create|put))
@@ -395,11 +408,12 @@ secret (?:(?<=op )read op:|(?<=read ["']?)op:|get-secret|secrets versions|auth t
 `;
 
 const SENTENCES = String.raw`
+password key content\s{0,20}: (\S{8,63})
 password (?:(?:sqlplus|sqlldr|rman|nect)@a |nect\(["'])\w{1,30}/([^\s"'@/]{4,60})(?=@)
 password (?:pdo|mysqli|nect(?:ion)?)\((?:@x, ?){0,1}@x, ?(?:@u, ?["']([^"'\n/:.\s]{4,200})["']|(?<=["'], ?)["']([^"'\n/:.\s-]{0,99}\d[^"'\n/:.\s-]{0,99})["'],)
 password (?:(?<=set_)password|auth ?= ?|(?<=basic_?|plain|digest|proxy)auth|authenticate|log[io]n|(?<=password)(?:token|auth\w{0,12})|credentials?(?: ?= ?|\.\w{1,20})?)\((?:@x, ?)?@u, ?(?:Some\()?["']([^"'\n\s-][^"'\n]{3,200})["']
 password login '[^'\n]{1,60}', '([^'\n]{3,100})'
-password identified(?: with [\w'"]{1,40})? (?:by|as)\s{1,4}["']([^'"\n]{3,200})["']
+password identified(?: with [\w'"]{1,40})? (?:by|as)\s{1,4}(?:["']([^'"\n]{3,200})["']|([^\s'"<:;]{4,60})(?=;))
 password (?:creds|credentials?|zugangsdaten|identifiants|credenciales|credenziali|inloggegevens|auth|log ?in(?: with| as| is|:))["']?(?: are| is)?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})
 password (?<=\b(?:use[ds]?|try) ["']?(@m[^\s"'<>]{6,100})["']? as (?:\w{1,12} ){0,2})pass(?:word|phrase)(?! \w)
 password (?<=(?:create|alter)\s+(?:user|role|login)\s[^\n;']{0,100})password\s{0,4}=?\s{0,4}'([^'\n]{3,200})'
@@ -418,7 +432,7 @@ const PLACE_PARTS: Record<string, string> = {
   "@g": "(?<![\\w.]|\\w-)",
   "@v": "(?:\"([^\"$\\n]{3,100})\"|'([^'$\\n]{3,100})'|[\"']?([^\\s\"'|;&<>$:/-][^\\s\"'|;&<>]{2,199}))",
   "@w": "[\"']?[^\\s\"']{1,60}[\"']?",
-  "@d": "[\"']?((?=[^\\s\"']*\\d)(?=[^\\s\"']*[A-Za-z])(?![^\\s\"']*[:/])[^\\s\"'|;&<>$-][^\\s\"'|;&<>]{4,100})",
+  "@d": "[\"']?((?=[^\\s\"']*(?:\\d|[a-z][A-Z]))(?=[^\\s\"']*[A-Za-z])(?![^\\s\"']*[:/])[^\\s\"'|;&<>$-][^\\s\"'|;&<>]{4,100})",
   "@x": "(?:[^\"'(),\\n]{1,60}|\"[^\"\\n]{0,100}\"|'[^'\\n]{0,100}')",
   "@u": "(?:\"[^\"\\n]{1,100}\"|'[^'\\n]{1,100}')",
   "@l": "[^\\n|]{0,200}\\n[ \\t+>|]{0,20}(?:\\d{1,6}[→:|\\t-])?[ \\t]{0,8}([^\\s\"'`{}<>()\\[\\],;]{6,200})(?=[\"'}\\]]{0,4}[ \\t]*(?:\\n|$))",
@@ -503,28 +517,40 @@ export function findForeign(text: string, found: Found): void {
   for (const { index, 0: name } of text.matchAll(FOREIGN_NAMES)) findValue(text, index, name, found);
 }
 
-/** A table's heading, the line under it, and its rows. */
-const TABLE =
-  /^([^\n]*\|[^\n]*)\n[^\n|:-]{0,12}\|?[ \t]*:?-{2,}[-:|+ \t]*\n((?:[^\n]*\|[^\n]*(?:\n|$)){1,200})/dgm;
-const HEADING = new RegExp(`(?:^|[\\s_*-])(?:${ENDINGS[0]?.[1]})[\\s*]*$`, "i");
+/** Lists of names, and what stands at the same places below or behind them: tables, files of rows, what is inserted. */
+const TABLES: [separator: string, table: RegExp][] = [
+  [
+    "|",
+    /^([^\n]*\|[^\n]*)\n[^\n|:-]{0,12}\|?[ \t]*:?-{2,}[-:|+ \t]*\n((?:[^\n]*\|[^\n]*(?:\n|$)){1,200})/dgm,
+  ],
+  [",", /^([\w ]{1,40}(?:,[\w ]{1,40}){1,20})\n((?:[^\n(),]*,[^\n()]*(?:\n|$)){1,200})/dgm],
+  [";", /^([\w ]{1,40}(?:;[\w ]{1,40}){1,20})\n((?:[^\n();]*;[^\n()]*(?:\n|$)){1,200})/dgm],
+  [",", /\binto\s[^\n()]{1,80}\(([^()]{1,400})\)\s*values\s*\(([^()]{1,400})\)/dgi],
+];
+const HEADING = new RegExp(`(?:^|[\\s_*"\`-])(?:${ENDINGS[0]?.[1]})[\\s*"\`]*$`, "i");
 
-/** Reports what stands in a table's column of passwords. */
+/** Reports what stands in a column of passwords. */
 export function findInColumns(text: string, found: Found): void {
-  for (const { indices, 1: heading = "", 2: rows = "" } of text.matchAll(TABLE)) {
-    const columns = heading.split("|").flatMap((cell, i) => (HEADING.test(cell) ? [i] : []));
-    let at = columns.length > 0 ? (indices?.[2]?.[0] ?? 0) : -1;
-    for (const row of at < 0 ? [] : rows.split("\n")) {
-      let start = at;
-      for (const [i, cell] of row.split("|").entries()) {
-        const value = cell.replace(/^[\s`*]+|[\s`*]+$/g, "");
-        const look =
-          columns.includes(i) && value.length > 4 && !/\s/.test(value) ? lookAt(value, true) : LOOK.NONE;
-        const from = start + cell.indexOf(value);
-        if (look >= LOOK.MIXED || (look === LOOK.WORD && COMPOUND.test(value)))
-          found(from, from + value.length, "password");
-        start += cell.length + 1;
+  for (const [separator, table] of TABLES) {
+    for (const { indices, 1: heading = "", 2: rows = "" } of text.matchAll(table)) {
+      const columns = heading.split(separator).flatMap((cell, i) => (HEADING.test(cell) ? [i] : []));
+      let at = indices?.[2]?.[0] ?? 0;
+      for (const row of columns.length > 0 ? rows.split("\n") : []) {
+        let start = at;
+        for (const [i, cell] of row.split(separator).entries()) {
+          const value = cell.replace(/^[\s`*"']+|[\s`*"']+$/g, "");
+          const from = start + cell.indexOf(value);
+          const isLiteral = /["']/.test(text.charAt(from - 1));
+          const look =
+            columns.includes(i) && !/\s/.test(value) && !OF_SECRET.test(value)
+              ? lookAt(value, true)
+              : LOOK.NONE;
+          if (look >= LOOK.MIXED || (look >= LOOK.WORD && (isLiteral || COMPOUND.test(value))))
+            found(from, from + value.length, "password");
+          start += cell.length + 1;
+        }
+        at += row.length + 1;
       }
-      at += row.length + 1;
     }
   }
 }

@@ -60,6 +60,8 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
+const MAY_HAVE_COLUMNS = /(?:pass|pwd|pw)\w*["`* ]{0,3}[,;|\n)]/i;
+
 function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
@@ -73,7 +75,7 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): 
   for (const run of tokens) findMiddles(text, run, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
-  if (text.includes("|") && text.includes("--")) findInColumns(text, found);
+  if (MAY_HAVE_COLUMNS.test(text)) findInColumns(text, found);
   findInAddresses(text, found);
   findCards(text, found);
   findKeyArrays(text, found);
@@ -186,7 +188,7 @@ export function leavesKeyOpen(text: string): boolean | undefined {
 
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
 const ESCAPE =
-  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[0-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
+  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
 const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#3)/i;
 const NAMED: Record<string, string> = {
   quot: '"',
