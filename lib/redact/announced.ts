@@ -77,7 +77,7 @@ const CLOSING: Record<string, string> = { "“": "”", "„": "“", "«": "»"
 /** In lists of pairs a value in braces may hold anything, a closing brace twice; a bare name in them is a variable. */
 const BRACED = /^\{((?=[^}]*[^\w.}])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)/;
 /** What an element holds besides others. */
-const ELEMENT = /[^\s<>][^<>\n]{2,200}(?=<)/y;
+const ELEMENT = /^[^\s<>][^<>\n]{2,198}(?=<)/;
 /** Quoted values are not longer. */
 const QUOTED_MAX = 4096;
 
@@ -120,33 +120,31 @@ function findNamed(text: string, name: Name, found: Found): number {
 }
 
 function readValue(text: string, start: number, way: string): Value | undefined {
-  const quote = text.charAt(start - 1);
-  const braced = text[start] === "{" && quote === "=" ? BRACED.exec(text.slice(start, start + 200)) : null;
-  if (braced)
-    return {
-      text: braced[1] ?? "",
-      start: start + 1,
-      end: start + braced[0].length - 1,
-      way,
-      isQuoted: true,
-    };
-  ELEMENT.lastIndex = start;
-  const content = way === "element" ? ELEMENT.exec(text)?.[0] : undefined;
-  if (content !== undefined)
-    return { text: content, start, end: start + content.length, way, isQuoted: true };
+  const quoted = (from: number, end: number) => ({
+    text: text.slice(from, end),
+    start: from,
+    end,
+    way,
+    isQuoted: true,
+  });
+  const before = text.slice(Math.max(0, start - 62), start);
+  const quote = before.at(-1) ?? "";
+  const after = text.slice(start, start + 200);
+  const braced = quote === "=" ? BRACED.exec(after)?.[1]?.length : undefined;
+  if (braced !== undefined) return quoted(start + 1, start + 1 + braced);
+  const content = way === "element" ? ELEMENT.exec(after)?.[0].length : undefined;
+  if (content !== undefined) return quoted(start, start + content);
   if (/["'`“„«「]/.test(quote)) {
     const end = text.indexOf(CLOSING[quote] ?? quote, start);
-    const quoted = end === -1 || end - start > QUOTED_MAX ? "\n" : text.slice(start, end);
-    if (!quoted.includes("\n")) return { text: quoted, start, end, way, isQuoted: true };
+    if (end !== -1 && end - start <= QUOTED_MAX && !text.slice(start, end).includes("\n"))
+      return quoted(start, end);
   }
-  const whole = /(["'])[A-Z0-9_]{1,60}=$/.exec(text.slice(Math.max(0, start - 62), start))?.[1];
-  const close = whole === undefined ? -1 : text.slice(start, start + 200).search(`${whole}|[\\s$\\\\]`);
-  if (close > 0 && text[start + close] === whole)
-    return { text: text.slice(start, start + close), start, end: start + close, way, isQuoted: true };
+  const whole = /(["'])[A-Z0-9_]{1,60}=$/.exec(before)?.[1];
+  const close = whole === undefined ? -1 : after.search(`${whole}|[\\s$\\\\]`);
+  if (close > 0 && after[close] === whole) return quoted(start, start + close);
   BARE.lastIndex = start;
   const bare = BARE.exec(text)?.[0];
-  if (bare === undefined) return undefined;
-  return { text: bare, start, end: start + bare.length, way, isQuoted: false };
+  return bare === undefined ? undefined : { ...quoted(start, start + bare.length), isQuoted: false };
 }
 
 /** Environment variables and npm's `_authToken`: no code follows `=`, but the value itself. */
@@ -186,36 +184,26 @@ function isSecret(
       isAlone ||
       (isLast && /^["']?:\s/.test(between) && /[A-Z]_|WORD|PHRASE/.test(name.text)) ||
       /\b(?:ENV|setx|setenv) +$/.test(before));
+  const isInCode = IN_CODE.test(before);
+  const after = text.slice(value.end, value.end + 44);
   const isPair =
     /^=["']?$/.test(between) &&
     (/;\s?$/.test(before) ||
-      (/["']$/.test(before) && before.at(-1) === text[value.end] && !IN_CODE.test(before)) ||
-      /^;\s?[\w ]{1,40}=/.test(text.slice(value.end, value.end + 44)) ||
-      (/\w=[^\s=]{1,100}[,&\s]\s?$/.test(before) && !IN_CODE.test(before)) ||
-      (/^(?:[,&]| (?! ))\w[\w.]{0,40}=/.test(text.slice(value.end, value.end + 44)) &&
-        !IN_CODE.test(before)));
-  const isArgument =
-    between === "=" &&
-    /\s$/.test(before) &&
-    /^(?:[\s|"']|$)/.test(text.slice(value.end, value.end + 1)) &&
-    !IN_CODE.test(before);
+      /^;\s?[\w ]{1,40}=/.test(after) ||
+      (!isInCode && /^(?:$|[\s&|"']|,\w[\w.]{0,40}=)/.test(after)) ||
+      (!isInCode && /\w=[^\s=]{1,100}[,&]$/.test(before)));
   const isOption = name.text.startsWith("-");
   const isParameter = /^[:=]/.test(between) && /[?&]$|\$\{$/.test(before);
   const isBehind = BEFORE.test(before);
   const isLine = isLast && isFirst(text, name);
   const isCertain =
-    [isAlone, isVariable, hasScheme, isParameter, isPair, isArgument, isOption, name.kind === "cookie"].some(
-      Boolean,
-    ) ||
-    /^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw|bindpw)$|authtok$/.test(name.text) ||
-    (isLine && /^\s?=\s?$/.test(between) && SECTION.test(before)) ||
-    (between === "=" && (name.text.includes(".") || isBehind || isLine)) ||
-    (isLast && isBehind && !IN_CODE.test(before)) ||
-    (isLine && /\*\*|__/.test(between)) ||
-    (isBehind && way === "near");
+    [isAlone, isVariable, hasScheme, isParameter, isPair, isOption, name.kind === "cookie"].some(Boolean) ||
+    DIRECTIVE.test(name.text) ||
+    (isLine && (/\*\*|__/.test(between) || (/^\s?=\s?$/.test(between) && SECTION.test(before)))) ||
+    (isBehind && (way === "near" || (isLast && !isInCode)));
   if (!isCertain && !isQuoted) value.end -= value.text.length - value.text.replace(/[.,:;!?*]+$/, "").length;
   const v = value.text.slice(0, value.end - value.start);
-  const isData = isVariable || isOption || isPair || isArgument;
+  const isData = isVariable || isOption || isPair;
   if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isData, way });
   if (!isQuoted && /[([]/.test(text.charAt(value.end))) return false;
   const look = lookAt(v, isQuoted || isData || (isLine && isBehind));
@@ -249,30 +237,27 @@ function isSecret(
     /^[A-Za-z_]\w*[,)};]/.test(v + text.charAt(value.end)) &&
     (IN_CODE.test(before.replace(/["'`]$/, "")) || (between !== "=" && isFirst(text, name)));
   if (isCode && !isVariable && !isOption) return false;
+  const isPass = /^pass$/i.test(name.text);
+  if (look === LOOK.WORD && (OF_SECRET.test(v) || (isPass && /^\)/.test(between)))) return false;
   const isWord = isBehind ? isQuoted : isVariable || (isOption && between === "=");
-  const isColumn = way === "near" && isLast && isFirst(text, name) && /["'|\t]|\s{2}/.test(between);
-  if (
-    look === LOOK.WORD &&
-    (OF_SECRET.test(v) || (/^[)"'`]+\W|^\)/.test(between) && /^pass$/i.test(name.text)))
-  )
-    return false;
   if (isCertain) return look >= LOOK.WORD || (isWord && isGivenWord(v));
-  if (look === LOOK.WORD && !/^pass$/i.test(name.text)) {
-    if (/^\s*["'`]/.test(between)) return way === "near" && /^\s/.test(between) && !name.text.startsWith("$");
-    if (way === "said" || way === "foreign")
-      return /^\(/.test(between) ? /\.p/i.test(name.text) : isQuoted || isCompound;
-    if (isLast && /^: ?$/.test(between)) {
-      if (isJoined(v) || (isCompound && LABEL.test(before))) return true;
-      return isLine && isPlainWord(v) && /^[a-z]/.test(name.text);
-    }
-    if (way === "near" && isLine && isCompound) return true;
-    return (isColumn || isLine) && isJoined(v);
+  const isColumn = way === "near" && isLine && /["'|\t]|\s{2}/.test(between);
+  if (look === LOOK.WORD) {
+    if (isPass || /^\s*["'`]/.test(between))
+      return !isPass && /^ /.test(between) && !name.text.startsWith("$");
+    if (between.startsWith("(")) return /\.p/i.test(name.text);
+    if (way === "said" || way === "foreign") return isQuoted || isCompound;
+    if (isLast && /^: ?$/.test(between) && isCompound && LABEL.test(before)) return true;
+    if (isLine && /^: ?$/.test(between) && isPlainWord(v) && /^[a-z]/.test(name.text)) return true;
+    return isLine && way === "near"
+      ? isCompound
+      : isJoined(v) && isLast && (isLine || between.startsWith(":"));
   }
   if (look < LOOK.MIXED || v.length < 5) return false;
   if (isGiven || isColumn) return true;
   if (/[/\\]|\w\.\w|::/.test(v)) return false;
   if (between.includes("|")) return isFirst(text, name);
-  return way === "said" || (!/^pass$/i.test(name.text) && (isQuoted || (/\d/.test(v) && !isWords(v))));
+  return way === "said" || (!isPass && (isQuoted || (/\d/.test(v) && !isWords(v))));
 }
 
 /** Returns whether a value is one small word, and none that says how a field is. */
@@ -465,6 +450,8 @@ const isGivenWord = (value: string): boolean =>
 const SECTION = /(?:^|\n)[\s+>|\d→-]{0,12}\[[\w .:"-]{1,40}\]\s*\n[^()[\]{};]*$/;
 /** The beginning of a label in words: `Your new`. */
 const LABEL = /(?:^|\n)\P{L}{0,12}\p{Lu}\p{Ll}+(?: \p{L}+){0,4} $/u;
+/** Calls that set a password, and settings that no code has. */
+const DIRECTIVE = /^(?:\w+\.)*set[A-Z_]|^(?:requirepass|masterauth|rootpw|bindpw)$|authtok$/;
 const COMPOUND = /\p{L}[-_.]\p{L}|\p{Ll}\p{Lu}/u;
 /** What announces a secret is none: a label in another language, the name of a field. */
 const OF_SECRET = new RegExp(`(?:${NAME_ENDS}|${FOREIGN_NAMES.source})$`, "i");
