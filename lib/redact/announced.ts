@@ -13,6 +13,7 @@ import {
   contentStart,
   type Found,
   isFieldName,
+  isHex,
   isJoined,
   isStandIn,
   isUuid,
@@ -209,7 +210,8 @@ function isSecret(
   const look = lookAt(v, isQuoted || isData || (isLine && isBehind));
   if (name.level === TOKEN) {
     const part = lookAt(longestPart(v));
-    if (hasScheme && look === LOOK.MIXED && v.length >= 16 && !isWords(v)) return true;
+    if ((hasScheme || (isLine && isHex(v))) && look === LOOK.MIXED && v.length >= 16 && !isWords(v))
+      return true;
     if (part === LOOK.RANDOM || (isCertain && part === LOOK.SCRAMBLED && v.length >= 16)) return true;
     // a hash has no 0x before its 64 digits
     if (look !== LOOK.HASH || /^0x[0-9a-f]{64}$/i.test(v)) return look === LOOK.HASH;
@@ -226,8 +228,7 @@ function isSecret(
   if (name.level === SECRET) {
     if (look === LOOK.HASH || !isGiven || v.length < 8 || isFieldName(v))
       return look === LOOK.HASH && isGiven;
-    if (look === LOOK.MIXED)
-      return isCertain || (isLine && v.length >= 16) ? !isWords(v) : /[^\w.:/|-]/.test(v);
+    if (look === LOOK.MIXED) return isCertain || isLine ? !isWords(v) : /[^\w.:/|-]/.test(v);
     if (look === LOOK.WORD)
       return isQuoted && isCertain && /secret$/i.test(name.text) && v.length >= 10 && !/[-.]/.test(v);
     return look === LOOK.SCRAMBLED && isCertain;
@@ -235,7 +236,10 @@ function isSecret(
   const isCode =
     way === "written" &&
     /^[A-Za-z_]\w*[,)};]/.test(v + text.charAt(value.end)) &&
-    (IN_CODE.test(before.replace(/["'`]$/, "")) || (between !== "=" && isFirst(text, name)));
+    (IN_CODE.test(before.replace(/["'`]$/, "")) ||
+      (between !== "=" &&
+        /^.\s*?(?:\n|$)/.test(text.slice(value.end, value.end + 9)) &&
+        isFirst(text, name)));
   if (isCode && !isVariable && !isOption) return false;
   const isPass = /^pass$/i.test(name.text);
   if (look === LOOK.WORD && (OF_SECRET.test(v) || (isPass && /^\)/.test(between)))) return false;
@@ -364,7 +368,7 @@ function kindOf(ending: string, level: number): string {
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
 const PLACE_WORDS =
-  "code(?= is|:)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?: ?= ?|\\.\\w{1,20})?\\(|(?<=password)(?:token|auth\\w{0,12})\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<=[ \"'])-(?=[apwsnx])|nect(?= )|secrets? (?=set|put|create|add|update)|secret(?:-value)?(?= )|securestring(?= )|passwd(?= )|login(?= '|(?: \\S{1,60}@))|creden[cz]ial[ei]s?|zugangsdaten|identifiants|inloggegevens|(?<![\\w.]|\\w-)(?:sqlplus|sqlldr|rman|etcdctl|lftp|openssl|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
+  "(?:pass)?code(?= is|:|\\b)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?: ?= ?|\\.\\w{1,20})?\\(|(?<=password)(?:token|auth\\w{0,12})\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<=[ \"'])-(?=[apwsnx])|nect(?= )|secrets? (?=set|put|create|add|update)|secret(?:-value)?(?= )|securestring(?= )|passwd(?= )|login(?= '|(?: \\S{1,60}@))|creden[cz]ial[ei]s?|zugangsdaten|identifiants|inloggegevens|(?<![\\w.]|\\w-)(?:sqlplus|sqlldr|rman|etcdctl|lftp|openssl|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
 
 /** Kinds, and what precedes a value; `@a` matches other arguments, `@v` the value, bare or in quotes. */
 const COMMANDS = String.raw`
@@ -386,6 +390,7 @@ password -[uU] @w @a-[pP] ?@d
 password from-literal[= ]["']?[\w.-]{1,60}=@v
 password PASSWORD(?: FOR \S{1,60})?\s{0,4}[=(]?\s{0,4}N?'([^'\n]{3,200})'
 password (?<=(?:echo|printf)(?: -\w{1,3}| ["']%s(?:\\n)?["'])? ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?[^|\n]{0,80}?)(?:sudo -S|chpasswd|password-stdin|passwd --stdin|secrets? (?:set|create|put))
+secret (?:KEY|[Kk]ey)@s[:=]@s((?=[^\n]{0,40}\d)(?:[A-Z0-9]{4,6}-){3,7}[A-Z0-9]{4,6})(?![\w-])
 pin (?:PIN|[Pp]in [Cc]ode)@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
 secret (?:(?<=op )read op:|(?<=read ["']?)op:|get-secret|secrets versions|auth token|(?<=\|\s{0,4})base64 -(?:d|D|-decode)|pass show|(?<=output -)raw |(?<=-)field=)@l
 `;
@@ -397,11 +402,13 @@ password (?:pdo|mysqli|nect(?:ion)?)\((?:@x, ?){0,1}@x, ?(?:@u, ?["']([^"'\n/:.\
 password (?:(?<=set_)password|auth ?= ?|(?<=basic_?|plain|digest|proxy)auth|authenticate|log[io]n|(?<=password)(?:token|auth\w{0,12})|credentials?(?: ?= ?|\.\w{1,20})?)[( ](?:@x, ?)?@u, ?(?:Some\()?["']([^"'\n\s-][^"'\n]{3,200})["']
 password identified(?: with [\w'"]{1,40})? (?:by|as)\s{1,4}(?:["']([^'"\n]{3,200})["']|([^\s'"<:;]{4,60})(?=;))
 password (?:creds|credentials?|zugangsdaten|identifiants|credenciales|credenziali|inloggegevens|auth|log ?in(?: with| as| is|:))["']?(?: are| is)?[ :=]{1,3}["']?[\w.@-]{1,60} ?[:/] ?(@m[^\s"'<>,;/]{6,100})
-password (?<=\b(?:use[ds]?|try) ["']?(@m[^\s"'<>]{6,100})["']? as (?:\w{1,12} ){0,2})pass(?:word|phrase)(?! \w)
+password (?<=\b(?:use[ds]?|try|it'?s) ["']?(@m[^\s"'<>]{6,100})["']? (?:as|for) (?:\w{1,12} ){0,2})pass(?:word|phrase)(?! \w)
+password pass(?:word|phrase)(?:[^\n.!?]{0,40},)? (?:it'?s|it is|new one is)(?: now)? ["']?(@m[^\s"'<>,;]{6,100})
 password wifi:(?:[STH]:[^;\n]{0,64};){0,3}P:([^;\n]{4,100});
-code (?:(?<=(?:tion|time|ity|login|sign-?in|2fa|mfa) (?:pass)?)code|otp)(?: is|:)@s(\d{3}[ -]\d{3}|\d{4,8})(?!\w|[.-]\w)
+code (?:(?<=(?:tion|time|ity|login|sign-?in|2fa|mfa|unlock) (?:pass)?)code|passcode|otp)(?: is|:)@s(\d{3}[ -]\d{3}|\d{4,8})(?!\w|[.-]\w)
 password pass(?:phrase|word)@s(?:[:=]|is)@s(?![^\n]{0,99}@r)((?:[a-z]{3,12}[ -]){3,9}[a-z]{3,12})(?=["'.,;\s]|$)
 secret (?<=\bcat [\w~./-]{0,80})(?:pass(?:word|phrase)?|token|secret(?:s/[\w.-]{1,60})?)(?:\.txt)?(?=\s)@l
+code (?<=\b(\d{4,8}) is your (?:\w{1,20} ){0,3})code\b
 pin (?<=\b(?:my|your|card|door|alarm|sim|phone|unlock) )pin@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
 code (?<=(?:recovery|backup|scratch|emergency) )codes\W{1,8}((?=[^\n]{0,20}\d)@c(?:["',;\s]{1,4}@c){0,20})
 secret (?:t?otp|[2m]fa|(?<=setup[ _-])key)(?:[ _-]?(?:secret|seed|key))?@s(?:[:=]|is)?@s(@t)=*(?![\w-])
