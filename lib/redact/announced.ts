@@ -76,7 +76,7 @@ const BARE = /(?:[^\s"'`,;<>()[\]{}|&，。、」»]|&(?![\w.-]{1,40}=|&)){1,128
 const REST = new RegExp(BARE.source.replace("{1,128}", "*"), "y");
 const CLOSING: Record<string, string> = { "“": "”", "„": "“", "«": "»", "「": "」" };
 /** In lists of pairs a value in braces may hold anything, a closing brace twice; a bare name in them is a variable. */
-const BRACED = /^\{((?=[^}]*[^\w.}])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)/;
+const BRACED = /^\{((?=[^}]*[^\w.}])(?!\w+[!:])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)/;
 /** What an element holds besides others. */
 const ELEMENT = /^[^\s<>][^<>\n]{2,198}(?=<)/;
 /** Quoted values are not longer. */
@@ -220,9 +220,10 @@ function isSecret(
   }
   if (look === LOOK.RANDOM) return true;
   const isCompound = look === LOOK.WORD && COMPOUND.test(v);
+  const isSecretWord = look === LOOK.WORD && name.level === SECRET;
   if (isVariable && look !== LOOK.NONE && v.length >= 8)
     return (
-      !(v.includes("/") && isWords(v)) && !(/[-_.]/.test(v) && look === LOOK.WORD && name.level === SECRET)
+      !(v.includes("/") && isWords(v)) && !(isSecretWord && (/[-_.]/.test(v) || !/[A-Z]/.test(name.text)))
     );
   const isGiven = isCertain || way === "written";
   if (name.level === SECRET) {
@@ -230,7 +231,14 @@ function isSecret(
       return look === LOOK.HASH && isGiven;
     if (look === LOOK.MIXED) return isCertain || isLine ? !isWords(v) : /[^\w.:/|-]/.test(v);
     if (look === LOOK.WORD)
-      return isQuoted && isCertain && /secret$/i.test(name.text) && v.length >= 10 && !/[-.]/.test(v);
+      return (
+        isQuoted &&
+        isCertain &&
+        way !== "argument" &&
+        /secret$/i.test(name.text) &&
+        v.length >= 10 &&
+        !/[-.]/.test(v)
+      );
     return look === LOOK.SCRAMBLED && isCertain;
   }
   const isCode =

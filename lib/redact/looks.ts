@@ -52,7 +52,7 @@ export function lookAt(value: string, isQuoted = false): number {
 }
 
 /** Words as people join them to a password: `celadonMug`, `panda-Ladder`. All capitals stand for a value. */
-const WORDS = /^(?=.*\p{Ll})(?=.{6,60}$)\p{L}+(?:[_.-]\p{L}+){0,3}$/u;
+const WORDS = /^(?=.*\p{Ll})(?=.{6,60}$)(?!\w+\.(?:com|net|org|io|dev)$)\p{L}+(?:[_.-]\p{L}+){0,3}$/u;
 /** `case-sensitive`, `base64-encoded`, `read-only`. */
 const ADJECTIVE =
   /[-_](?:[a-z]+(?:ed|ing|ive|able|ible)|only|free|less|set|date|time|side|safe|based|specific)$/;
