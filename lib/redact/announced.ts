@@ -47,7 +47,7 @@ const PARTS: Record<string, string> = {
   "@t": "(?:\\s{0,4}:\\s{0,4}[^\\n=\"'`:;,]{1,50}|\\s?\\{[^{}\\n=]{1,40}\\}|\\s?<\\w{1,20}>|\\[\\w{0,6}\\])\\s{0,4}=\\s{0,4}",
   "@b": "(?:(?:bearer|basic|token|apikey|digest|negotiate)[ \\t]{1,4})?",
   "@p": "(?: (?:for|of|to|on|at|in|from|für|zum?|zur|von|d[aeiou]s?|del(?:la)?|pour|para|per|voor|van|för|till?|på|do|ke?) [^\\s:;,=!?\"'()|<>]{1,40}(?: [^\\s:;,=!?\"'()|<>]{1,40}){0,3}?)",
-  "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|generated|to|still|called|ist|lautet|est|es|è|é|är|er|jest|je|este|это|c'est|هي|هو|είναι|है))",
+  "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|generated|still|called|ist|lautet|est|es|è|é|är|er|jest|je|este|это|c'est|هي|هو|είναι|है)(?: to)?)",
   "@n": "[\\s+>|-]{1,40}(?:\\d{1,6}[→:|\\t-][\\s+>|-]{0,40})?",
 };
 /** The ways from a name to its value: it can be nothing else, it may be code, it is said in a sentence, or it only follows. */
@@ -63,7 +63,7 @@ element (?:["']?(?:\s[^<>\n]{0,100})?>\s{0,8}|<\/\w{1,20}>\s{0,20}<\w{1,20}>)(?=
 certain @c\s{0,24}@a\s{0,24}@w@s@b
 written @c\s{0,24}@a(?:\*{1,3}|__)?\s{0,24}@b
 said \(\s{0,4}@s
-said @c(?:@p?@v{1,4}(?:@p?:)?|@p:)\s{1,2}@q{0,2}
+said @c(?:@p?@v{1,4}(?:@p?:)?| to|@p:)\s{1,2}@q{0,2}
 foreign (?: [^\s:;,=!?"'()|<>]{1,40}){0,4}?(?: (?:to|e|on|là|[—–-])|@v:?|\s?[:：])\s{1,2}@q{0,2}
 said \s{0,2}(?:是|为|は|가|는|은)\s{0,2}@q?
 near (?:\s{0,8}\|\s{0,8}|[ \t]{1,4}[—–][ \t]{1,4}|["']?[ \t]{1,8}(?:-[A-Z]\w{1,20}[ \t]{1,4}){0,2})["']?
@@ -229,7 +229,10 @@ function isSecret(
   if (name.level === SECRET) {
     if (look === LOOK.HASH || !isGiven || v.length < 8 || isFieldName(v))
       return look === LOOK.HASH && isGiven;
-    if (look === LOOK.MIXED) return isCertain || isLine ? !isWords(v) : /[^\w.:/|-]/.test(v);
+    if (look === LOOK.MIXED)
+      return isCertain || (isLine && (v.length >= 16 || /secret$/i.test(name.text)))
+        ? !isWords(v)
+        : /[^\w.:/|-]/.test(v);
     if (look === LOOK.WORD)
       return (
         isQuoted &&
@@ -250,7 +253,9 @@ function isSecret(
         isFirst(text, name)));
   if (isCode && !isVariable && !isOption) return false;
   const isPass = /^pass$/i.test(name.text);
-  if (look === LOOK.WORD && (OF_SECRET.test(v) || (isPass && /^\)/.test(between)))) return false;
+  const isName =
+    OF_SECRET.test(v) || (way === "argument" && v.includes("_")) || (isPass && between.startsWith(")"));
+  if (look === LOOK.WORD && isName) return false;
   const isWord = isBehind ? isQuoted : isVariable || (isOption && between === "=");
   if (isCertain) return look >= LOOK.WORD || (isWord && isGivenWord(v));
   const isColumn = way === "near" && isLine && /["'|\t]|\s{2}/.test(between);
@@ -258,7 +263,8 @@ function isSecret(
     if (isPass || /^\s*["'`]/.test(between))
       return !isPass && /^ /.test(between) && !name.text.startsWith("$");
     if (between.startsWith("(")) return /\.p/i.test(name.text);
-    if (way === "said" || way === "foreign") return isQuoted || isCompound;
+    const isChanged = !/^ to\b/.test(between) || /(?:set|chang|updat)\w*\s[^.\n]{0,30}$/i.test(before);
+    if (way === "said" || way === "foreign") return isQuoted || (isCompound && isChanged);
     if (isLast && /^: ?$/.test(between) && isCompound && LABEL.test(before)) return true;
     if (isLine && /^: ?$/.test(between) && isPlainWord(v) && /^[a-z]/.test(name.text)) return true;
     return isLine && way === "near"
@@ -280,9 +286,10 @@ const isPlainWord = (text: string): boolean =>
 function isPhrase(v: string, { name, isData, way }: { name: Name; isData: boolean; way: string }): boolean {
   const count = v.split(/\s+/).length;
   const isPlain = /\d/.test(v) || !/[A-Z.,]/.test(v);
-  if (v.length > 200 || name.level < SECRET || isStandIn(v) || ABOUT_FIELD.test(v)) return false;
+  if (v.length > 200 || name.level < SECRET || isStandIn(v) || ABOUT_FIELD.test(v) || !/\p{L}{3}/u.test(v))
+    return false;
   if (asksForValue(v) && count < 3) return false;
-  if (isData) return true;
+  if (isData) return name.level === PASSWORD || !SENTENCE.test(v);
   if (name.level < PASSWORD || way === "near" || count > 8 || !isPlain) return false;
   return way === "element" || !SENTENCE.test(v);
 }

@@ -22,7 +22,7 @@ export const ABOUT_FIELD =
   /pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha|\b(?:must|should|cannot|please|required|invalid|incorrect|enter|your|least|characters?|see|ask|same|field|value|hint|string|option|missing|empty)\b/i;
 /** Words of any sentence. */
 export const SENTENCE = new RegExp(
-  `${ABOUT_FIELD.source}|\\b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|user|input|text|insert|put|change)\\b`,
+  `${ABOUT_FIELD.source}|\\b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|but|if|when|so|by|on|that|this|which|because|was|has|have|will|can|used|stored|never|user|input|text|insert|put|change)\\b`,
   "i",
 );
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
