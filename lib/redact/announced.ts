@@ -187,6 +187,7 @@ function isSecret(
       /\b(?:ENV|setx|setenv) +$/.test(before));
   const isInCode = IN_CODE.test(before);
   const after = text.slice(value.end, value.end + 44);
+  if (isQuoted && /^["'] ?: ?["'{[\d]/.test(after)) return false; // the next name
   const isPair =
     /^=["']?$/.test(between) &&
     (/;\s?$/.test(before) ||
