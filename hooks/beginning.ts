@@ -29,7 +29,18 @@ export async function compactedOf(
 
 async function welcomeFor(session: Viewer, paths: PathsWithRules): Promise<string | undefined> {
   const { welcomeLine } = await import("../lib/naming/welcome.ts");
-  return welcomeLine(paths, session);
+  return welcomeLine(paths, { ...session, last: await sharedLast(session.cwd, paths) });
+}
+
+/** Returns the session of the project that others went on with last. SQLite is loaded only where anybody shares. */
+async function sharedLast(cwd: string, paths: PathsWithRules) {
+  if (!statOf(paths.shared)) return undefined;
+  const [{ newestShared }, { readOrigin }] = await Promise.all([
+    import("../lib/share/shared-sessions.ts"),
+    import("../lib/sessions/project.ts"),
+  ]);
+  const project = readOrigin(cwd);
+  return project === undefined ? undefined : newestShared(paths, project);
 }
 
 /** Returns the standing rules that hold in a session's project; a failure leaves what else is said. */

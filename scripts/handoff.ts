@@ -11,7 +11,7 @@ import { onMachine, quoted, shortId } from "../lib/base/text.ts";
 import { integerFlag, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { handoffPage } from "../lib/naming/handoff.ts";
 import { handedLedger } from "../lib/observe/handed-ledger.ts";
-import { findPlace } from "../lib/share/shared-sessions.ts";
+import { findPlace } from "../lib/share/find-place.ts";
 import { rowsOf } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";

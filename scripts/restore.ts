@@ -13,7 +13,7 @@ import { quoted } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
 import { resumeCommand } from "../lib/sessions/listing.ts";
-import { findPlace } from "../lib/share/shared-sessions.ts";
+import { findPlace } from "../lib/share/find-place.ts";
 
 const USAGE = `\
 Usage: session-memory restore [options] <session>

@@ -26,7 +26,7 @@ import {
   usageError,
 } from "../lib/cli.ts";
 import type { Config, Participants } from "../lib/config/config.ts";
-import { type KnownLines, knownLines } from "../lib/index/held-sessions.ts";
+import type { KnownLines } from "../lib/index/held-sessions.ts";
 import {
   howToResume,
   listByLastRow,
@@ -36,7 +36,7 @@ import {
   sessionJson,
 } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/references.ts";
-import { findPlace, type Place } from "../lib/share/shared-sessions.ts";
+import { findPlace, type Place } from "../lib/share/find-place.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import { AGENTS, resumeNote } from "../lib/transcripts/hosts.ts";
@@ -161,13 +161,20 @@ interface Log {
   skipped: number;
 }
 
-function readLog({ session, rows: held }: Place, request: Request, { paths, settings }: Config): Log {
+async function readLog(
+  { session, rows: held }: Place,
+  request: Request,
+  { paths, settings }: Config,
+): Promise<Log> {
   const { lines, around, count, filter } = request;
   if (held) return { rows: pickRows(held, request), isRewound: () => false, skipped: 0 };
   const { file, size } = session;
   const rules = readRules(settings);
   // Opening SQLite costs as much as reading a small file whole.
-  const known = size > SMALL_BYTES ? knownLines(paths.database, session) : undefined;
+  const known =
+    size > SMALL_BYTES
+      ? (await import("../lib/index/held-sessions.ts")).knownLines(paths.database, session)
+      : undefined;
   const isRewound = rewoundIn(file, size, known);
   if (!lines) return { ...readLastRows(file, { rules, filter, count, known }), isRewound };
   const { from, to, isRange } = lines;
@@ -198,7 +205,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   if (request.around !== undefined && !request.lines)
     throw usageError("Cannot use --around without a line", "add --line 118");
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
-  const { rows, isRewound, skipped } = readLog(found, request, config);
+  const { rows, isRewound, skipped } = await readLog(found, request, config);
   if (found.rows && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   if (rows.length === 0) note("no entry to show");

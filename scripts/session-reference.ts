@@ -35,7 +35,8 @@ import {
 } from "../lib/sessions/resolve.ts";
 import { visibleSessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
-import type { FoundShared, Place } from "../lib/share/shared-sessions.ts";
+import type { Place } from "../lib/share/find-place.ts";
+import type { FoundShared } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
@@ -193,7 +194,7 @@ async function linesOf(
 ): Promise<string[]> {
   const style = { ...options.rules, timezone: options.timezone ?? options.settings.timezone };
   const asked = async () =>
-    shared ? (await import("../lib/share/shared-sessions.ts")).findPlace(name, options) : { session };
+    shared ? (await import("../lib/share/find-place.ts")).findPlace(name, options) : { session };
   const answer = question === undefined ? undefined : await answerTo(question, asked, options);
   const known = shared ? meta : await metaOf(session, options);
   const lines = sessionLines({ written, session, meta: known, answer }, style);

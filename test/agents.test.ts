@@ -77,7 +77,7 @@ const ASKING = [
     "index/indexing.ts",
   ],
   ...["observe/standing-rules.ts"],
-  ...["naming/welcome.ts", "search/search-filters.ts", "sessions/exclusions.ts", "sessions/gate.ts"],
+  ...["search/search-filters.ts", "sessions/exclusions.ts", "sessions/gate.ts"],
   ...[
     "sessions/record.ts",
     "share/outgoing.ts",

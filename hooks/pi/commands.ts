@@ -216,7 +216,7 @@ export function registerTools(state: PiState): void {
     }
     const [{ querySession }, { findPlace }] = await Promise.all([
       import("../../scripts/query-session.ts"),
-      import("../../lib/share/shared-sessions.ts"),
+      import("../../lib/share/find-place.ts"),
     ]);
     const current = context.sessionManager.getSessionId();
     const reference = stringOf(input.session) ?? stringOf(input.sessionId);

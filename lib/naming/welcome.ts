@@ -38,13 +38,23 @@ interface About {
 /** With the time of its last row, in milliseconds. */
 type Dated = About & { at: number };
 
+/** The session of the project that others went on with last. */
+interface SharedLast {
+  owner: string;
+  machine: string;
+  id: string;
+  name: string | undefined;
+  description: string;
+  updatedAt: string;
+}
+
 /** Returns the line for a session that begins; undefined when no other one of the project went on within two weeks. */
 export async function welcomeLine(
   paths: PathsWithRules,
-  { id, cwd }: { id: string; cwd: string },
+  { id, cwd, last }: { id: string; cwd: string; last?: SharedLast | undefined },
 ): Promise<string | undefined> {
   const oldest = Date.now() - AGE_MAX_MS;
-  const shared = await sharedLast(paths, cwd);
+  const shared = last && fromShared(last);
   for (const { found, at } of newestFiles(paths, cwd)) {
     if (Date.parse(at) < Math.max(oldest, shared?.at ?? 0)) break;
     if (found.id === id || found.ephemeral) continue;
@@ -54,22 +64,10 @@ export async function welcomeLine(
   return shared && shared.at >= oldest ? formatLine(shared, readRules(paths.rules)) : undefined;
 }
 
-/** The session of the project that others went on with last. SQLite is loaded only where anybody shares. */
-async function sharedLast(paths: PathsWithRules, cwd: string): Promise<Dated | undefined> {
-  if (!statOf(paths.shared)) return undefined;
-  const [{ newestShared, sharedBy, SHARED_FILE }, { readOrigin }] = await Promise.all([
-    import("../store/store.ts"),
-    import("../sessions/project.ts"),
-  ]);
-  const project = readOrigin(cwd);
-  const last = project === undefined ? undefined : newestShared(paths, project);
-  const from = last && sharedBy({ id: last.id, file: SHARED_FILE });
-  if (!last || !from) return undefined;
-  const { name, description } = last;
-  const rules = readRules(paths.rules);
-  if (rules.hasSession({ id: last.id, hostId: from.id, name, project })) return undefined;
-  const reference = `${from.owner}@${from.machine}:${shortId(from.id)}`;
-  return { id: reference, name: name ?? reference, said: description, at: Date.parse(last.updatedAt) };
+/** Describes what others went on with last. */
+function fromShared({ owner, machine, id, name, description, updatedAt }: SharedLast): Dated {
+  const reference = `${owner}@${machine}:${shortId(id)}`;
+  return { id: reference, name: name ?? reference, said: description, at: Date.parse(updatedAt) };
 }
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */

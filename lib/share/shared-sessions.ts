@@ -8,11 +8,11 @@ import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
-import type { LineRange } from "../sessions/references.ts";
 import { type Held, notFound, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Agent, Row, Session } from "../transcripts/session.ts";
+import type { Agent, Session } from "../transcripts/session.ts";
+import type { Place } from "./find-place.ts";
 
 /** A session that someone else shares. */
 export interface FoundShared {
@@ -55,6 +55,18 @@ export function readShared({ storedId }: Held, paths: Pick<PathsWithRules, "shar
   );
 }
 
+/** Returns the session of a project, given by its origin, that others went on with last, unless it is excluded. */
+export function newestShared(
+  { shared, rules }: Pick<PathsWithRules, "shared" | "rules">,
+  project: string,
+): FoundShared | undefined {
+  const ofProject = "s.project = ?1 AND s.parent_id IS NULL";
+  const [found] = withShared({ shared }, (replica) => select(replica, ofProject, project)) ?? [];
+  const isExcluded = (one: FoundShared) =>
+    readRules(rules).hasSession({ id: one.reference, hostId: one.id, name: one.name, project });
+  return found && !isExcluded(found) ? found : undefined;
+}
+
 function select({ db }: Store, where: string, ...values: string[]): FoundShared[] {
   const rows = db.prepare(
     `SELECT h.stored_id AS reference, h.id, h.owner, h.machine, h.agent, h.project, h.meta, h.observations, s.name, s.cwd,
@@ -68,22 +80,12 @@ function select({ db }: Store, where: string, ...values: string[]): FoundShared[
   });
 }
 
-/** What a reference means: a session of this machine or another's, and lines of it. */
-export interface Place {
-  session: Session;
-  lines: LineRange | undefined;
-  /** Its rows, where no transcript here holds them: it is gone, or another's. */
-  rows?: Row[] | undefined;
-  /** What its owner shares of it. */
-  shared?: FoundShared;
-}
-
 /**
  * Returns what a reference means: a session with a transcript, one that only the index still has, or one that others share.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */
-export async function findPlace(reference: string, context: ResolveContext): Promise<Place> {
+export async function findStoredPlace(reference: string, context: ResolveContext): Promise<Place> {
   const { paths } = context;
   const { session, lines, held } = await resolveStored(reference, context);
   if (held?.isShared) {

@@ -394,28 +394,3 @@ export function sharedBy({
   const [, owner = "", machine = "", host = id] = /^([^@]+)@([^:]+):(.+)$/.exec(id) ?? [];
   return { owner, machine, id: host };
 }
-
-/** The most recent shared session of a project. */
-interface NewestShared {
-  /** `alice@desk:<id>` */
-  id: string;
-  name: string | undefined;
-  updatedAt: string;
-  description: string;
-}
-
-/** Finds the newest shared session of a project, by its origin. */
-export function newestShared(paths: Pick<Paths, "shared">, project: string): NewestShared | undefined {
-  return withShared(paths, ({ db }) => {
-    const row = db
-      .prepare(
-        `SELECT s.id, s.name, s.updated_at AS updatedAt, h.meta ->> 'description' AS description
-         FROM sessions s JOIN shared_sessions h ON h.stored_id = s.id
-         WHERE s.project = ? AND s.parent_id IS NULL ORDER BY s.updated_at DESC LIMIT 1`,
-      )
-      .get(project);
-    return (
-      row && ({ ...row, name: row.name ?? undefined, description: row.description ?? "" } as NewestShared)
-    );
-  });
-}

@@ -23,8 +23,9 @@ export async function rows(): Promise<BenchRow[]> {
     atMost("constants outside search without a reason", unexplained(source).length, 60, {
       unit: "constants",
     }),
-    atMost("modules a search loads", modules.search, 45, { unit: "modules" }),
-    atMost("modules a silent prompt loads", modules.prompt, 13, { unit: "modules" }),
+    atMost("modules a search loads", modules.search, 40, { unit: "modules" }),
+    atMost("modules a reader loads", modules.reader, 32, { unit: "modules" }),
+    atMost("modules a silent prompt loads", modules.prompt, 12, { unit: "modules" }),
   ];
 }
 
@@ -126,7 +127,7 @@ const LIST_MODULES = `process.on("exit", () => {
   require("node:fs").writeSync(1, "\\n" + own.length);
 });`;
 
-async function loadedModules(): Promise<{ search: number; prompt: number }> {
+async function loadedModules(): Promise<{ search: number; reader: number; prompt: number }> {
   using home = temporaryHome();
   layFixtures(home);
   const preload = join(home.env.HOME ?? "", "list-modules.js");
@@ -149,6 +150,7 @@ async function loadedModules(): Promise<{ search: number; prompt: number }> {
   await loadedBy(hook, [], JSON.stringify(prompt));
   return {
     search: await loadedBy(scriptPath("search"), ["--quiet", "how often do we post", "posting frequency"]),
+    reader: await loadedBy(scriptPath("session-reader"), ["last", "--lines", "5"]),
     prompt: await loadedBy(hook, [], JSON.stringify(prompt)),
   };
 }

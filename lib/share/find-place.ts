@@ -1,0 +1,55 @@
+/** Finds what a reference to a session means, and opens no index where a transcript answers. */
+
+import { statUnpacked } from "../base/files.ts";
+import type { LineRange } from "../sessions/references.ts";
+import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
+import type { Row, Session } from "../transcripts/session.ts";
+import type { FoundShared } from "./shared-sessions.ts";
+
+/** What a reference means: a session of this machine or another's, and lines of it. */
+export interface Place {
+  session: Session;
+  lines: LineRange | undefined;
+  /** Its rows, where no transcript here holds them: it is gone, or another's. */
+  rows?: Row[] | undefined;
+  /** What its owner shares of it. */
+  shared?: FoundShared;
+}
+
+/**
+ * Returns what a reference means: a session with a transcript, one that only the index still has, or one that others share.
+ *
+ * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
+ */
+export async function findPlace(reference: string, context: ResolveContext): Promise<Place> {
+  return findTranscript(reference, context) ?? (await findStored(reference, context));
+}
+
+/** Returns the place in a transcript that a reference means; undefined where others might have what it means. */
+function findTranscript(reference: string, context: ResolveContext): Place | undefined {
+  const remarks: string[] = [];
+  let isAsked = false;
+  const held = () => {
+    isAsked = true;
+    return [];
+  };
+  try {
+    const { session, lines } = resolvePlace(reference, {
+      ...context,
+      held,
+      remark: (text) => remarks.push(text),
+    });
+    if (isAsked || !statUnpacked(session.file)) return undefined;
+    for (const remark of remarks) context.remark?.(remark);
+    return { session, lines };
+  } catch (error) {
+    if (isAsked) return undefined;
+    throw error;
+  }
+}
+
+/** SQLite, and all that reads others' sessions, is loaded only here. */
+async function findStored(reference: string, context: ResolveContext): Promise<Place> {
+  const { findStoredPlace } = await import("./shared-sessions.ts");
+  return await findStoredPlace(reference, context);
+}
