@@ -185,15 +185,15 @@ function isSecret(
       isAlone ||
       (isLast && /^["']?:\s/.test(between) && /[A-Z]_|WORD|PHRASE/.test(name.text)) ||
       /\b(?:ENV|setx|setenv) +$/.test(before));
-  const isInCode = IN_CODE.test(before);
+  const isInCode = () => IN_CODE.test(before);
   const after = text.slice(value.end, value.end + 44);
   if (isQuoted && /^["'] ?: ?["'{[\d]/.test(after)) return false; // the next name
   const isPair =
     /^=["']?$/.test(between) &&
     (/;\s?$/.test(before) ||
       /^;\s?[\w ]{1,40}=/.test(after) ||
-      (!isInCode && /^(?:$|[\s&|"']|,\w[\w.]{0,40}=)/.test(after)) ||
-      (!isInCode && /\w=[^\s=]{1,100}[,&]$/.test(before)));
+      (/^(?:$|[\s&|"']|,\w[\w.]{0,40}=)/.test(after) && !isInCode()) ||
+      (/\w=[^\s=]{1,100}[,&]$/.test(before) && !isInCode()));
   const isOption = name.text.startsWith("-");
   const isParameter = /^[:=]/.test(between) && /[?&]$|\$\{$/.test(before);
   const isBehind = BEFORE.test(before);
@@ -202,7 +202,7 @@ function isSecret(
     [isAlone, isVariable, hasScheme, isParameter, isPair, isOption, name.kind === "cookie"].some(Boolean) ||
     DIRECTIVE.test(name.text) ||
     (isLine && (/\*\*|__/.test(between) || (/^\s?=\s?$/.test(between) && SECTION.test(before)))) ||
-    (isBehind && (way === "near" || (isLast && !isInCode)));
+    (isBehind && (way === "near" || (isLast && !isInCode())));
   if (!isCertain && !isQuoted) value.end -= value.text.length - value.text.replace(/[.,:;!?*]+$/, "").length;
   const v = value.text.slice(0, value.end - value.start);
   const isData = isVariable || isOption || isPair;
@@ -255,8 +255,9 @@ function isSecret(
   if (isCode && !isVariable && !isOption) return false;
   const isPass = /^pass$/i.test(name.text);
   const isName =
-    OF_SECRET.test(v) || (way === "argument" && v.includes("_")) || (isPass && between.startsWith(")"));
-  if (look === LOOK.WORD && isName) return false;
+    look === LOOK.WORD &&
+    (OF_SECRET.test(v) || (way === "argument" && v.includes("_")) || (isPass && between.startsWith(")")));
+  if (isName) return false;
   const isWord = isBehind ? isQuoted : isVariable || (isOption && between === "=");
   if (isCertain) return look >= LOOK.WORD || (isWord && isGivenWord(v));
   const isColumn = way === "near" && isLine && /["'|\t]|\s{2}/.test(between);
@@ -503,18 +504,21 @@ const IN_ROW_MAX = 8;
 export function findAnnounced(text: string, words: readonly number[], found: Found): void {
   let from = 0;
   let inRow = 0;
+  let isHeading = false;
   for (const at of words) {
     ANNOUNCING.lastIndex = at;
     const word = at < from ? undefined : ANNOUNCING.exec(text)?.[0];
     if (word === undefined) continue;
     inRow = at - from < 6 ? inRow + 1 : 0;
     from = at + word.length;
+    isHeading ||= ENDS_CELL.test(text.slice(from, from + 4)) && HEADING.test(word);
     // a run made of names would be judged again from each of them
     const end = inRow > IN_ROW_MAX ? 0 : findValue(text, at, word, found);
     if (end <= from) continue;
     inRow = 0;
     from = end;
   }
+  if (isHeading) findInColumns(text, found);
 }
 
 /** Reports the secrets that names beyond ASCII announce. */
@@ -532,10 +536,11 @@ const TABLES: [separator: string, table: RegExp][] = [
   [";", /^([\w ]{1,40}(?:;[\w ]{1,40}){1,20})\n((?:[^\n();]*;[^\n()]*(?:\n|$)){1,200})/dgm],
   [",", /\binto\s[^\n()]{1,80}\(([^()]{1,400})\)\s*values\s*\(([^()]{1,400})\)/dgi],
 ];
+const ENDS_CELL = /^["`* ]{0,3}[,;|\n)]/;
 const HEADING = new RegExp(`(?:^|[\\s_*"\`-])(?:${ENDINGS[0]?.[1]})[\\s*"\`]*$`, "i");
 
 /** Reports what stands in a column of passwords. */
-export function findInColumns(text: string, found: Found): void {
+function findInColumns(text: string, found: Found): void {
   for (const [separator, table] of TABLES) {
     for (const { indices, 1: heading = "", 2: rows = "" } of text.matchAll(table)) {
       const columns = heading.split(separator).flatMap((cell, i) => (HEADING.test(cell) ? [i] : []));

@@ -3,7 +3,7 @@
  * that announces a secret, does it look random by itself?
  */
 
-import { findAnnounced, findForeign, findInColumns } from "./announced.ts";
+import { findAnnounced, findForeign } from "./announced.ts";
 import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
 import { decode, type Found, isBodyLine, isRandom, looksRandom } from "./looks.ts";
 
@@ -60,8 +60,6 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-const MAY_HAVE_COLUMNS = /(?:pass|pwd|pw)\w*["`* ]{0,3}[,;|\n)]/i;
-
 function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
@@ -75,7 +73,6 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): 
   for (const run of tokens) findMiddles(text, run, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
-  if (MAY_HAVE_COLUMNS.test(text)) findInColumns(text, found);
   findInAddresses(text, found);
   findCards(text, found);
   findKeyArrays(text, found);
