@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -39,6 +40,9 @@ const NAMES = Object.keys(HOST_WRITERS);
 
 /** Hosts whose transcripts have neither titles nor what came of a call. */
 const BARE = ["cursor"];
+
+/** The folders of hosts that are not called as they are. */
+const HOME_OF: Record<string, string> = { droid: ".factory", kimi: ".kimi-code", antigravity: ".gemini" };
 
 const idIn = (agent: string, seed = "limit") => hostId(agent, seed);
 
@@ -168,6 +172,23 @@ describe.each(NAMES)("a session of %s", (agent) => {
     }
   });
 
+  test("outlives its transcript in the archive, with all that is read of it", async () => {
+    if (HOSTS.some((host) => host.agent === agent && host.store)) return; // what is read is a copy of ours
+    using other = temporaryHome();
+    const written = HOST_WRITERS[agent]?.(other, { ...session, cwd: other.project }) ?? "";
+    const idle = new Date(Date.now() - 2 * 86_400_000);
+    utimesSync(written, idle, idle);
+    const read = async () => {
+      const { entries, session } = JSON.parse(await other.ok("session-reader", id, "--tools", "--json"));
+      return { entries, cwd: session.cwd, startedAt: session.startedAt };
+    };
+    const before = await read();
+    await other.ok("hooks/background.ts", "--begin", "--cwd", other.project);
+    rmSync(join(other.home, HOME_OF[agent] ?? `.${agent}`), { recursive: true });
+    expect(await read()).toEqual(before);
+    expect(before.cwd).toBe(other.project);
+  });
+
   test("is told to the project's next prompt in Claude Code", async () => {
     using other = temporaryHome();
     const at = new Date(Date.now() - 60_000).toISOString();
@@ -283,6 +304,17 @@ describe("Cline's documents", () => {
     expect((await texts(home)).slice(2)).toEqual(["another answer"]);
     const { sessions, newChunks } = JSON.parse(await home.ok("embed", "--json"));
     expect([sessions, newChunks]).toEqual([1, 1]);
+  });
+
+  test("have the title that their user gave them since", async () => {
+    using home = temporaryHome();
+    const file = write(home, "an answer");
+    await home.ok("session-reader", "--list");
+    const sheet = join(file, "..", `${idIn("cline")}.json`);
+    const described = JSON.parse(readFileSync(sheet, "utf8"));
+    writeFileSync(sheet, JSON.stringify({ ...described, metadata: { title: "Renamed since" } }));
+    const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+    expect(sessions.map(({ name }: { name: string }) => name)).toEqual(["Renamed since"]);
   });
 
   test("that are half written wait, and are named when they stay so; what was read of them stays", async () => {

@@ -3,10 +3,9 @@
  * session works and what it is called, and the summaries of its compactions.
  */
 
-import { statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { bytesOf, readJson } from "../base/files.ts";
+import { bytesOf, readJson, statOf } from "../base/files.ts";
 import {
   arrayOf,
   isRecord,
@@ -30,9 +29,10 @@ export const store: HostStore = {
 
   open(file) {
     const document = parseRecord(bytesOf(file, LINE_MAX_BYTES)?.toString("utf8") ?? "");
-    const { mtimeMs: changed } = statSync(file);
-    if (!document && Date.now() - changed > WRITING_MS)
+    const times = [file, sheetOf(file), compactionOf(file)].map((each) => statOf(each)?.mtimeMs ?? 0);
+    if (!document && Date.now() - (times[0] ?? 0) > WRITING_MS)
       throw new SessionMemoryError("STORAGE_ERROR", `${file} is half written, or no JSON`);
+    const changed = Math.max(...times);
     const { sessionId, origin, messages: given } = document ?? {};
     const messages = arrayOf(given).filter(isRecord);
     const sheet = recordOf(readJson(sheetOf(file)));
