@@ -55,6 +55,11 @@ export const CLIENTS = {
     packages: ["opencode-ai@1.18.33"],
     file: ".bin/opencode",
   },
+  kimi: {
+    name: "Kimi Code 2.1.0",
+    packages: ["@moonshot-ai/kimi-code@2.1.0", "node@22"],
+    file: "@moonshot-ai/kimi-code/dist/main.mjs",
+  },
 } satisfies Record<string, Client>;
 
 /** The client's `node_modules`, installed when it is not there yet; undefined (said on stderr) when it cannot be. */
