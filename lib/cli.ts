@@ -22,7 +22,7 @@ import {
   pathsReading,
 } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
-import { updateCopies } from "./transcripts/hosts.ts";
+import { updateCopies } from "./sessions/copies.ts";
 
 const STDOUT = 1; // POSIX
 const STDERR = 2; // POSIX

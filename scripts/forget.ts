@@ -39,10 +39,11 @@ import {
   undoExclusion,
 } from "../lib/forget/forget.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
+import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
 import { findHost } from "../lib/transcripts/hosts.ts";
-import { readExclusion } from "../lib/transcripts/rules.ts";
+import { readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
@@ -133,7 +134,7 @@ async function forgetSessions(asked: Asked): Promise<void> {
     });
   }
   const places = project && !before ? [project] : [];
-  const exclude = { sessions: excludedByName(targets, project, values), projects: places, patterns: [] };
+  const exclude = { sessions: excludedByName(targets, project, asked), projects: places, patterns: [] };
   const forgetting = { ...forgetOptions(asked, exclude), places };
   await confirmed((dryRun) => forgetTargets(targets, { ...forgetting, dryRun }), targets, asked);
 }
@@ -150,11 +151,11 @@ function projectPath(project: string, { config: { env }, cwd }: Asked): string {
 function excludedByName(
   targets: readonly Target[],
   project: string | undefined,
-  { before }: Asked["values"],
+  { values: { before }, config: { paths } }: Asked,
 ): string[] {
   if (project !== undefined && before === undefined) {
-    const { hasSession } = readExclusion({ sessions: [], projects: [project], patterns: [] });
-    const isKeptOut = ({ id, cwd }: Target) => hasSession({ id, cwd, project: cwd && projectKey(cwd) });
+    const fits = fitting(project, paths.rules);
+    const isKeptOut = ({ id, cwd }: Target) => fits({ id, cwd, project: cwd && projectKey(cwd) });
     return targets.filter((target) => !isKeptOut(target)).map(({ id }) => id);
   }
   const ids = new Set(targets.map(({ id }) => id));
@@ -166,7 +167,7 @@ function excludedByName(
 
 async function forgetPatterns(patterns: readonly string[], asked: Asked): Promise<void> {
   const exclude = { sessions: [], projects: [], patterns: [...patterns] };
-  const { hasText } = readExclusion(exclude);
+  const { hasText } = readRules({ ...asked.config.settings, exclude });
   const options = forgetOptions(asked, exclude);
   await confirmed((dryRun) => forgetText(hasText, { ...options, dryRun }), [], asked);
 }

@@ -87,7 +87,7 @@ async function main(run: ReportRun): Promise<void> {
   const { settings, paths } = config;
   const { timezone, participants } = settings;
   const rules = readRules(settings);
-  const standing = await rulesOfAll(readStanding(paths), { paths, rules });
+  const standing = await rulesOfAll(readStanding(paths), paths);
   const options = { paths, settings, timezone, participants, rules, standing };
   if (reference === undefined) await reportMany(run, options);
   else await reportOne(run, reference, options);

@@ -55,7 +55,7 @@ async function main(run: RulesRun): Promise<void> {
   const { values, config, show } = run;
   refuseTogether(values, "drop", "markdown");
   const rules = readRules(config.settings);
-  const found = await rulesOfAll(await storedFor(run), { paths: config.paths, rules });
+  const found = await rulesOfAll(await storedFor(run), config.paths);
   if (values.drop !== undefined) return drop(run, found, values.drop);
   if (found.length === 0) note("nothing was laid down beyond a task");
   const style = { timezone: config.settings.timezone, rules };

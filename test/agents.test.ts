@@ -64,37 +64,14 @@ test("outside the rooms that know hosts no file of lib/ names one", () => {
   expect(files).toEqual([]);
 });
 
-/**
- * Who may ask what is excluded: the gate to transcripts, and each store at the place where its sessions come out or go in. What
- * forgets asks which sessions an entry fits.
- */
-const ASKING = [
-  ...[
-    "activity/seen.ts",
-    "activity/updates.ts",
-    "forget/forget.ts",
-    "index/carry-index.ts",
-    "index/indexing.ts",
-  ],
-  ...["observe/standing-rules.ts"],
-  ...["search/search-filters.ts", "sessions/exclusions.ts", "sessions/gate.ts"],
-  ...[
-    "sessions/record.ts",
-    "share/outgoing.ts",
-    "share/pull.ts",
-    "share/share.ts",
-    "share/shared-sessions.ts",
-  ],
-  ...["transcripts/database.ts", "transcripts/rules.ts"],
-];
-
-test("whoever lists, opens or names sessions gets them through the gate: no other file asks what is excluded", () => {
-  const files = readdirSync(join(ROOT, "lib"), { recursive: true, encoding: "utf8" }).filter(
-    (file) =>
-      file.endsWith(".ts") &&
-      /\b(?:hasSession|readExclusion)\b/.test(readFileSync(join(ROOT, "lib", file), "utf8")),
+test("which sessions are excluded is decided in the gate alone, and nobody goes around it", () => {
+  const deciding = ["lib", "scripts", "hooks"].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".ts"))
+      .map((file) => join(folder, file))
+      .filter((file) => /\b(?:hasSession|readExclusion)\b/.test(readFileSync(join(ROOT, file), "utf8"))),
   );
-  expect(files.toSorted()).toEqual(ASKING.toSorted());
+  expect(deciding.toSorted()).toEqual(["lib/sessions/gate.ts", "lib/transcripts/rules.ts"]);
 });
 
 const EXPORT = /^export (?:async )?(?:function\*?|const|let|interface|type|class) ([\w$]+)/gm;

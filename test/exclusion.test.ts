@@ -4,9 +4,9 @@ import { basename, join } from "node:path";
 import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/config-file.ts";
+import { storedGate } from "../lib/sessions/gate.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { readExclusion } from "../lib/transcripts/rules.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { writeTalk } from "./support/index.ts";
@@ -16,7 +16,7 @@ const home = homePerTest();
 
 const NOTHING = { sessions: [], projects: [], patterns: [] };
 
-describe("readExclusion()", () => {
+describe("storedGate()", () => {
   const id = uuidFrom("out");
 
   test.each([
@@ -26,9 +26,13 @@ describe("readExclusion()", () => {
     ["the id of the session that started it", [id], { id: "agent-a1", parentId: id }, true],
     ["a name in another case", ["Fix Login"], { id, name: "fix login" }, true],
     ["an id that another one begins with", ["chat"], { id: "chatlog" }, false],
+    ["the id of a shared session", [id], { id: `alice@desk:${id}` }, true],
+    ["the parent of a shared one", [id], { id: `alice@desk:${id}/agent-a1` }, true],
     ["another id", [uuidFrom("other")], { id }, false],
   ] as const)("keeps sessions out by %s: %p", (_, sessions, session, isOut) => {
-    expect(readExclusion({ ...NOTHING, sessions: [...sessions] }).hasSession(session)).toBe(isOut);
+    expect(
+      storedGate({ redact: { extra: [] }, exclude: { ...NOTHING, sessions: [...sessions] } })(session),
+    ).toBe(!isOut);
   });
 });
 

@@ -4,9 +4,9 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../lib/config/config.ts";
+import { currentExclusion } from "../lib/sessions/gate.ts";
 import { localSessions } from "../lib/share/outgoing.ts";
 import { openStore } from "../lib/store/store.ts";
-import { readExclusion } from "../lib/transcripts/rules.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import { homePerTest, write, writeClaude, writeCodex } from "./support/home.ts";
@@ -151,7 +151,7 @@ test("only the project's own sessions are shared as its", async () => {
   const before = process.cwd();
   process.chdir(home.project);
   try {
-    const shared = localSessions(store, { config, exclusion: readExclusion(config.settings.exclude) });
+    const shared = localSessions(store, { config, exclusion: currentExclusion(config) });
     expect(shared.map(({ hostId }) => hostId)).toEqual([OWN]);
   } finally {
     process.chdir(before);

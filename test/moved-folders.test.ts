@@ -4,9 +4,9 @@ import { beforeEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../lib/config/config.ts";
+import { currentExclusion } from "../lib/sessions/gate.ts";
 import { localSessions } from "../lib/share/outgoing.ts";
 import { openStore } from "../lib/store/store.ts";
-import { readExclusion } from "../lib/transcripts/rules.ts";
 import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
@@ -193,7 +193,7 @@ test("what is shared of a project stays shared after a move, and is never anothe
   await index();
   const published = async () => {
     const config = await loadConfig(home.env, home.root);
-    const exclusion = readExclusion(config.settings.exclude);
+    const exclusion = currentExclusion(config);
     const held = openStore(config.paths.database);
     const found = localSessions(held, { config, exclusion });
     held.close();

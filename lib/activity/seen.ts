@@ -83,6 +83,7 @@ async function newlySeen(
 ): Promise<string | undefined> {
   const [
     { describeSeen, seenBefore },
+    { hiddenSessions },
     { onMachine, shortId },
     { findMachine },
     { openShared, openStore, sharedBy },
@@ -92,6 +93,7 @@ async function newlySeen(
     { projectOf },
   ] = await Promise.all([
     import("../search/seen-before.ts"),
+    import("../search/search-filters.ts"),
     import("../base/text.ts"),
     import("../sessions/places.ts"),
     import("../store/store.ts"),
@@ -106,6 +108,7 @@ async function newlySeen(
   const own = existsSync(paths.database) ? openStore(paths.database, { create: false }) : undefined;
   const shared = openShared(paths, now);
   try {
+    const isHidden = await hiddenSessions(own, { settings });
     return withState(paths, (state) => {
       const seen = seenBefore(
         [own, shared].filter((store) => store !== undefined),
@@ -114,11 +117,7 @@ async function newlySeen(
           now,
           said: saidTo(state, failed.viewer),
           clean: rules.clean,
-          isHidden: (session) => {
-            const from = sharedBy(session);
-            if (from && own && isHeld(own, from.id)) return true;
-            return rules.hasSession({ ...session, hostId: from?.id });
-          },
+          isHidden,
           originOf: (session) => {
             const owner = sharedBy(session)?.owner ?? "";
             // a path in another person's row is none of this machine
@@ -139,11 +138,6 @@ async function newlySeen(
     own?.close();
     shared?.close();
   }
-}
-
-/** Returns whether the user's own index also holds a session that was pulled. */
-function isHeld({ db }: Store, id: string): boolean {
-  return db.prepare("SELECT 1 FROM sessions WHERE id = ?").get(id) !== undefined;
 }
 
 /** Reads the keys of the errors that a session was informed about. */

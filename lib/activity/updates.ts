@@ -10,7 +10,8 @@ import { onMachine, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { directoryHere, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
+import { storedGate } from "../sessions/gate.ts";
+import { directoryHere, projectDirectories, readOrigin } from "../sessions/project.ts";
 import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
@@ -154,6 +155,7 @@ function newestFirst(changed: readonly Sighting[], until: number): (Sighting & {
 /** Reads what the sessions of a view did, and renders it. */
 export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
   const rules = readRules(settings);
+  const admits = storedGate(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const { viewer, now, marks } = view;
   const { activities, problems } = readActivities(view.sessions, {
@@ -169,16 +171,11 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const described = view.describe(active.map(({ session }) => session));
   const own = active
     .map((each, i) => ({ ...each, session: described[i] ?? each.session }))
-    .filter(
-      ({ session }) =>
-        !rules.hasSession(
-          rules.needsProject ? { ...session, project: session.cwd && projectKey(session.cwd) } : session,
-        ),
-    )
+    .filter(({ session }) => admits(session))
     .map((each) => toNews(each, { now, show, rules }));
   const top = projectDirectories(viewer.cwd)[0] ?? viewer.cwd;
   const shared = (view.shared ?? [])
-    .filter((news) => isNew(news, { marks, now }) && !isSharedOut(news, rules))
+    .filter((news) => isNew(news, { marks, now }) && admits({ ...news, name: news.name ?? undefined }))
     .map((news) => fromShared(news, { marks, now, show, top }));
   const news: News[] = [...own, ...shared].sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = news.some(({ edited }) => edited.length > 0)
@@ -202,14 +199,6 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
 }
 
 type Show = (text: string, max: number) => string;
-
-/** Returns whether a shared session is excluded, by its host's id or by the one it is shared under. */
-function isSharedOut(
-  { id, name, project }: Pick<SharedNews, "id" | "name" | "project">,
-  rules: Rules,
-): boolean {
-  return rules.hasSession({ id, hostId: id.replace(/^[^:]*:/, ""), name: name ?? undefined, project });
-}
 
 /** Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change. */
 function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly News[]): boolean {

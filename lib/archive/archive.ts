@@ -22,9 +22,9 @@ import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
-import { openGate, reopenGate } from "../sessions/gate.ts";
+import { openGate } from "../sessions/gate.ts";
 import { archivedTranscripts, archivePlace, hostedTranscripts } from "../sessions/places.ts";
-import { identifySession, listSessions } from "../sessions/sessions.ts";
+import { identifySession, listSessions, visibleSession } from "../sessions/sessions.ts";
 import { type Forgetting, isForgotten } from "../store/state.ts";
 import { findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -126,11 +126,9 @@ const NOTHING_DONE: ArchiveReport = { made: 0, removed: 0, left: 0 };
 
 /** Removes the copies of sessions that are kept out by now. */
 function removeExcluded({ paths }: ArchiveOptions): number {
-  const gate = openGate(paths);
-  const copies = archivedTranscripts(paths).filter((found) => {
-    const session = identifySession(found);
-    return session !== undefined && !gate.admits(session);
-  });
+  const copies = archivedTranscripts(paths).filter(
+    (found) => identifySession(found) !== undefined && !visibleSession(found, paths),
+  );
   for (const { file } of copies) removeCopy(file);
   return copies.length;
 }
@@ -259,7 +257,8 @@ async function copySession(
   const rules = readRules({ redact, exclude });
   const note = { size, modified: modifiedAt, rules: rulesVersion({ redact, exclude }) };
   const options = { rules, note, modifiedAt, durable: false, rest };
-  if (!reopenGate(paths, settings.exclude).admits(session)) return false;
+  const isOut = () => !openGate(paths).admits(session);
+  if (isOut()) return false;
   try {
     for (const output of hostOutputs(session)) {
       const place = outputPlace(copy, output);
@@ -269,7 +268,7 @@ async function copySession(
   } catch {
     return false; // gone since it was listed, or not ours to read
   }
-  const isCurrent = rulesVersion(now()) === note.rules && reopenGate(paths, settings.exclude).admits(session);
+  const isCurrent = rulesVersion(now()) === note.rules && !isOut();
   if (!isCurrent) removeCopy(copy);
   return isCurrent;
 }

@@ -23,6 +23,7 @@ import { ensureIndex } from "../index/freshness.ts";
 import { asHeld, type HeldSession, heldSessions } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { fitting } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import {
   directoryHere,
@@ -44,7 +45,7 @@ import type { Forgetting } from "../store/state.ts";
 import { allIndexes, sharedBy } from "../store/store.ts";
 import { firstRecord } from "../transcripts/jsonl.ts";
 import { restorerOf } from "../transcripts/restored.ts";
-import { dropForgottenRows, keepForgottenRows, ownRules, readRules } from "../transcripts/rules.ts";
+import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
 import type { Agent, Entry, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { type Counts, countAll, type ForgetScope, type Found, inIndexes, removeAll } from "./stores.ts";
@@ -114,8 +115,7 @@ export function targetsWhere(
   { project, before }: { project?: string | undefined; before?: Date | undefined },
   options: TargetOptions,
 ): Target[] {
-  const exclude = { ...NOTHING, projects: project ? [project] : [] };
-  const { hasSession } = readRules({ ...options.paths.rules, exclude });
+  const fits = fitting(project ?? "", options.paths.rules);
   // Sessions of other machines belong to the same project if they have the same origin.
   const isDirectory = project !== undefined && isAbsolute(project);
   const origin = isDirectory ? readOrigin(project) : undefined;
@@ -127,7 +127,7 @@ export function targetsWhere(
     (project === undefined ||
       (origin !== undefined && known === origin) ||
       own.some((name) => names.includes(name)) ||
-      hasSession({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
+      fits({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
   return distinct(allKnown(options).filter(isWanted));
 }
 

@@ -6,6 +6,7 @@
 import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
 import { readMeaning } from "../language/meaning.ts";
+import { type StoredFacts, storedGate } from "../sessions/gate.ts";
 import { columnsOf, copyTable, eachRow } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { rowTexts } from "../transcripts/calls.ts";
@@ -22,6 +23,7 @@ interface Carrying {
   from: SqlDatabase;
   to: SqlDatabase;
   rules: Rules;
+  admits: ReturnType<typeof storedGate>;
   /** The ids of the sessions that are carried over, and the same by their number. */
   ids: Set<string>;
   numbers: Map<number, string>;
@@ -42,7 +44,14 @@ export function carryIndex(
   settings: Pick<Settings, "redact" | "exclude">,
 ): boolean {
   const carrying: Carrying = {
-    ...{ from, to, rules: readRules(settings), ids: new Set(), numbers: new Map() },
+    ...{
+      from,
+      to,
+      rules: readRules(settings),
+      admits: storedGate(settings),
+      ids: new Set(),
+      numbers: new Map(),
+    },
     ...{ cleaned: new Map(), dropped: [], renamed: new Set() },
   };
   // what a pattern over several rows takes out again leaves no bytes
@@ -56,7 +65,7 @@ export function carryIndex(
   return isWhole;
 }
 
-function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
+function carrySessions({ from, to, rules, admits, ids, numbers }: Carrying): boolean {
   const read = new Set<string>();
   const cleaned = (text: SqlValue | undefined) =>
     typeof text !== "string" || rules.hasText(text) ? null : rules.clean(text);
@@ -64,7 +73,7 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
     const id = String(row.id);
     read.add(id);
     const shown = { ...row, name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
-    const isExcluded = [row, shown].some((facts) => rules.hasSession(excludable(facts)));
+    const isExcluded = [row, shown].some((facts) => !admits(excludable(facts)));
     if (statUnpacked(String(row.file)) || isExcluded) return undefined;
     ids.add(id);
     return { ...shown, source_gone: 1 };
@@ -75,7 +84,7 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
   const areStates = copyTable("index_state", from, to, (row) => {
     const [id, file] = [String(row.session_id), String(row.file_path)];
     // of the two rows that identify a session either may be lost
-    if (!read.has(id) && !statUnpacked(file) && !rules.hasSession({ id: hostId(id) })) {
+    if (!read.has(id) && !statUnpacked(file) && admits({ id: hostId(id) })) {
       insertLost.run(row.session ?? null, id, file, row.last_indexed ?? "");
       ids.add(id);
     }
@@ -90,7 +99,7 @@ function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
   return areSessions && areStates;
 }
 
-function excludable({ id, name, cwd, project, parent_id }: SqlRow): Parameters<Rules["hasSession"]>[0] {
+function excludable({ id, name, cwd, project, parent_id }: SqlRow): StoredFacts {
   const text = (value: SqlValue | undefined) => (typeof value === "string" ? value : undefined);
   const [parentId, ...places] = [parent_id, name, cwd, project].map(text);
   return { id: hostId(String(id)), parentId, name: places[0], cwd: places[1], project: places[2] };

@@ -8,7 +8,6 @@ import { storedGate } from "../sessions/gate.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
-import { readRules } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { type HeldSession, heldSessions } from "./held-sessions.ts";
 import { forgetProgress } from "./index-state.ts";
@@ -179,7 +178,7 @@ function emptyLog({ db }: Store): boolean {
 export function removeExcluded(store: Store, settings: Pick<Settings, "redact" | "exclude">): void {
   const { sessions, projects } = settings.exclude;
   if (sessions.length + projects.length === 0) return;
-  const isAdmitted = storedGate(readRules(settings));
+  const isAdmitted = storedGate(settings);
   for (const session of heldSessions(store)) {
     if (!isAdmitted(session)) removeSession(store, { number: session.number, id: session.storedId });
   }

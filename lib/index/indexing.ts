@@ -10,7 +10,7 @@ import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
 import { currentExclude, type Paths, repositoriesFile, type Settings } from "../config/config.ts";
-import { openQuickGate } from "../sessions/gate.ts";
+import { storedGate } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { hostTitle } from "../sessions/titles.ts";
@@ -73,6 +73,8 @@ interface Run extends PassOptions {
   /** True if config.json excludes other patterns than when the run began. */
   isOutdated: boolean;
   projects: ReturnType<typeof projectLookup>;
+  /** Whether a session may be indexed by now. */
+  admits: ReturnType<typeof storedGate>;
 }
 
 /**
@@ -141,6 +143,7 @@ function startRun(options: IndexOptions): Run {
     store,
     settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
     rules: readRules(settings),
+    admits: storedGate(settings),
     // Asked before each entry: without a deadline the clock is not read.
     isOver: () =>
       run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
@@ -167,6 +170,7 @@ function recheck(run: Run): void {
   run.version = version;
   const exclude = currentExclude(paths, settings.exclude);
   run.rules = readRules({ ...settings, exclude });
+  run.admits = storedGate({ ...settings, exclude });
   // Whatever this run still read would have to be read again, so it stops and leaves it to the next.
   run.isOutdated = !isFilteredBy(store, exclude);
   removeExcluded(store, { ...settings, exclude });
@@ -200,7 +204,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   }
   const head = readHead(session.file);
   const facts = sessionFacts(run, session, head);
-  if (run.rules.hasSession({ id: session.id, ...facts })) {
+  if (!run.admits({ id: session.id, file: session.file, ...facts })) {
     if (known) removeSession(store, known);
     return;
   }
@@ -271,15 +275,8 @@ export async function catchUp(options: IndexOptions & { deadlineMs: number }): P
 }
 
 /** Returns what is missing from the index for these sessions. */
-export function readBehind({
-  store,
-  sessions,
-  settings,
-}: Pick<IndexOptions, "store" | "sessions" | "settings">): Behind {
-  const known = readIndexedSessions(store);
-  const gate = openQuickGate(settings.exclude);
-  const wanted = sessions.filter((session) => known.has(session.id) || gate.admits(session));
-  return measureBehind(wanted, known);
+export function readBehind({ store, sessions }: Pick<IndexOptions, "store" | "sessions">): Behind {
+  return measureBehind(sessions, readIndexedSessions(store));
 }
 
 /** Indexes after any other run has ended, or beside it when that takes long. */

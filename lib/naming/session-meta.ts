@@ -5,11 +5,11 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { currentExclude } from "../config/config.ts";
-import { reopenGate } from "../sessions/gate.ts";
+import { openGate } from "../sessions/gate.ts";
 import { parentFile } from "../sessions/listing.ts";
 import { META_SCHEMA_VERSION, metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { exportMeta, isCurrent, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
-import { sessionAt } from "../sessions/sessions.ts";
+import { visibleSessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -66,10 +66,10 @@ export function isKnownNotDue(
 export async function indexMeta(session: Session, options: MetaOptions): Promise<MetaOutcome> {
   const none = { status: "not-due", name: undefined, usd: 0, model: RULES } as const;
   const outcome: MetaOutcome = { sessionId: session.id, ...none };
-  const { paths, settings, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
+  const { paths, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
   const file = metaFile(paths, session);
   // Asked again under the lock: whoever held it may have been forgetting the session.
-  const isOut = () => !reopenGate(paths, settings.exclude).admits(session);
+  const isOut = () => !openGate(paths).admits(session);
   const make = async () => {
     if (isOut()) return;
     const record = readRecord(paths, session);
@@ -161,8 +161,8 @@ async function readOrigin(
   const { forkedFrom = "", startedAt } = readHead(file) ?? {};
   const first = entries.find(({ at }) => at)?.at;
   const holdsItsRows = first !== undefined && startedAt !== undefined && first < startedAt;
-  const origin = isAbsolute(forkedFrom) && !holdsItsRows ? sessionAt(forkedFrom) : undefined;
-  if (!origin || !reopenGate(paths, settings.exclude).admits(origin)) return undefined;
+  const origin = isAbsolute(forkedFrom) && !holdsItsRows ? visibleSessionAt(forkedFrom, paths) : undefined;
+  if (!origin) return undefined;
   const read = () => readMeta(metaFile(paths, origin)).meta;
   // Not waited for: whoever holds it may be waiting for this one.
   if (!dryRun && !read()) await indexMeta(origin, { paths, settings, lockWaitMs: 0 });

@@ -8,12 +8,11 @@ import { FOREIGN_LABEL, quote, quoted, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { openGate } from "../sessions/gate.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
 import { nameOf } from "../sessions/record.ts";
-import { hasConversation, identifySession, projectTest } from "../sessions/sessions.ts";
+import { hasConversation, identifySession, projectTest, visibleSession } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -92,7 +91,7 @@ async function describe(
   const session = identifySession(found);
   if (!session || session.parentId !== undefined || !projectTest(cwd, { cwd, paths })(session))
     return undefined;
-  if (!openGate(paths).admits(session)) return undefined;
+  if (!visibleSession(found, paths)) return undefined;
   const { meta } = readMeta(metaFile(paths, session));
   if (!meta) return await fromTranscript(session, paths);
   // What it did after it was described may have closed what was open.

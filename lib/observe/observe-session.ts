@@ -11,7 +11,7 @@ import { currentExclude, type PathsWithRules, type Settings } from "../config/co
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
-import { reopenGate } from "../sessions/gate.ts";
+import { openGate } from "../sessions/gate.ts";
 import { copyDatabase } from "../store/store.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
@@ -171,11 +171,11 @@ async function locked<T>(
   options: SessionContext,
   work: (state: SessionMemoryState) => Promise<T>,
 ): Promise<T> {
-  const { paths, settings, waitMs = 0 } = options;
+  const { paths, waitMs = 0 } = options;
   try {
     return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () => {
       // Its last holder may have been `forget`.
-      if (!reopenGate(paths, settings.exclude).admits(session)) {
+      if (!openGate(paths).admits(session)) {
         const message = "Cannot observe: config.json keeps this session out";
         throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: 'see "exclude" in config.json' });
       }

@@ -115,7 +115,7 @@ function cutToLine(text: string): string {
 export async function standingFor(session: Session, paths: PathsWithRules): Promise<StandingRule[]> {
   const { cwd } = sessionPlace(session);
   if (cwd === undefined) return [];
-  return await rulesHolding(cwd, { paths, rules: readRules(paths.rules) });
+  return await rulesHolding(cwd, paths);
 }
 
 /** Returns the words of a user's message that an observation is about: all of a short one, else the sentence that shares most words. */

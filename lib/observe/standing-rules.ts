@@ -13,7 +13,6 @@ import { folderInProject, realDirectory } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type ForgetIn, type Forgetting, isForgotten, withExistingState, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import type { Rules } from "../transcripts/rules.ts";
 
 /** Marks what was said in so many words, where no model did. */
 export const WORDS = "words";
@@ -184,13 +183,14 @@ function inOrder(a: StandingRule, b: StandingRule): number {
 /** Returns the rules of every project, without those of sessions and of texts that are kept out. */
 export async function rulesOfAll(
   { marks, ends }: StoredStanding,
-  { paths, rules }: { paths: PathsWithRules; rules: Pick<Rules, "hasSession" | "hasText"> },
+  paths: PathsWithRules,
 ): Promise<StandingRule[]> {
   if (marks.length === 0) return [];
+  const shown = await visibleMarks(marks, paths);
   const { projectNamesOf } = await import("../search/own-project.ts");
   const namesOf = projectNamesOf(paths);
   const projects: { names: Set<string>; marks: StandingMark[] }[] = [];
-  for (const mark of marks.filter((each) => !isKeptOut(each, rules))) {
+  for (const mark of shown) {
     const names = namesOf(sessionOf(mark));
     const project = projects.find((each) => names.some((name) => each.names.has(name)));
     if (!project) projects.push({ names: new Set(names), marks: [mark] });
@@ -203,19 +203,17 @@ export async function rulesOfAll(
 }
 
 /** Returns the rules that hold in a directory's project, without those of sessions and of texts that are kept out. */
-export async function rulesHolding(
-  directory: string,
-  { paths, rules }: { paths: PathsWithRules; rules: Pick<Rules, "hasSession" | "hasText"> },
-): Promise<StandingRule[]> {
+export async function rulesHolding(directory: string, paths: PathsWithRules): Promise<StandingRule[]> {
   const { marks, ends } = await readStandingOf(directory, paths);
-  return (await rulesOf({ marks: marks.filter((mark) => !isKeptOut(mark, rules)), ends })).filter(holds);
+  return (await rulesOf({ marks: await visibleMarks(marks, paths), ends })).filter(holds);
 }
 
-function isKeptOut(
-  { sessionId: id, cwd, project, words }: StandingMark,
-  { hasSession, hasText }: Pick<Rules, "hasSession" | "hasText">,
-): boolean {
-  return hasText(words) || hasSession({ id, cwd, project });
+async function visibleMarks(marks: readonly StandingMark[], paths: PathsWithRules): Promise<StandingMark[]> {
+  const { currentExclusion } = await import("../sessions/gate.ts");
+  const { admits, hasText } = currentExclusion({ paths, settings: paths.rules });
+  return marks.filter(
+    ({ sessionId: id, cwd, project, words }) => !hasText(words) && admits({ id, cwd, project }),
+  );
 }
 
 /** Returns whether a rule is in force. */
@@ -248,9 +246,8 @@ export async function standingText(
     import("../transcripts/rules.ts"),
     import("../redact/redact.ts"),
   ]);
-  const rules = readRules(paths.rules);
-  const { clean } = rules;
-  const heard = (await rulesHolding(cwd, { paths, rules })).filter(({ marks }) =>
+  const { clean } = readRules(paths.rules);
+  const heard = (await rulesHolding(cwd, paths)).filter(({ marks }) =>
     marks.some(({ sessionId }) => sessionId !== id),
   );
   if (heard.length === 0) return undefined;

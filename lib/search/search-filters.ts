@@ -6,7 +6,6 @@ import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { type Store, sharedBy } from "../store/store.ts";
-import { readRules } from "../transcripts/rules.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { readSessionRows, uniquePrefix } from "./corpus.ts";
@@ -126,17 +125,13 @@ export function shortIdIn({ store, shared }: Stores, session: { id: string; file
 
 /** Returns a test for sessions to hide: those excluded since they were indexed, and shared ones that the index has. */
 export async function hiddenSessions(
-  store: Store,
+  store: Store | undefined,
   { settings }: Pick<Config, "settings">,
 ): Promise<(session: Pick<SessionRow, "id" | "file" | "name" | "cwd" | "project">) => boolean> {
-  const rules = readRules(settings);
-  // few exclude projects; the others read no transcripts here
-  const isAdmitted = rules.needsProject
-    ? (await import("../sessions/gate.ts")).storedGate(rules)
-    : (session: Parameters<typeof rules.hasSession>[0]) => !rules.hasSession(session);
+  const admits = (await import("../sessions/gate.ts")).storedGate(settings);
   return (session) => {
+    if (!admits(session)) return true;
     const from = sharedBy(session);
-    if (!isAdmitted({ ...session, hostId: from?.id })) return true;
-    return from !== undefined && readSessionRows(store, [from.id]).size > 0;
+    return from !== undefined && store !== undefined && readSessionRows(store, [from.id]).size > 0;
   };
 }

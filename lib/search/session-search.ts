@@ -207,7 +207,7 @@ async function updateIndex(
     import("../index/indexing.ts"),
   ]);
   const sessions = listSessions(paths, { subagents: true, excluded: true });
-  if (!index) return readBehind({ store, sessions, settings });
+  if (!index) return readBehind({ store, sessions });
   return await catchUp({ store, paths, sessions, settings, deadlineMs: INDEX_MS, signal });
 }
 

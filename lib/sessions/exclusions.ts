@@ -4,8 +4,9 @@ import { isAbsolute } from "node:path";
 import { isDirectory } from "../base/files.ts";
 import { type PathsWithRules, type Settings, seeingExcluded } from "../config/config.ts";
 import { readHead } from "../transcripts/head.ts";
-import { expandHome, forgottenEntries, readExclusion } from "../transcripts/rules.ts";
+import { expandHome, forgottenEntries } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
+import { fitting } from "./gate.ts";
 import { projectKey } from "./project.ts";
 import { listSessions } from "./sessions.ts";
 
@@ -33,12 +34,7 @@ export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string
   const left = new Set(projects.filter((entry) => !isFolder(entry)));
   if (left.size > 0 && forgotten) for (const entry of forgottenEntries(forgotten)) left.delete(entry);
   if (left.size === 0) return [];
-  const tests = new Map(
-    [...left].map((project) => [
-      project,
-      readExclusion({ sessions: [], projects: [project], patterns: [], home }).hasSession,
-    ]),
-  );
+  const tests = new Map([...left].map((project) => [project, fitting(project, paths.rules)]));
   const all = { ...seeingExcluded(paths), transcripts: [] };
   for (const session of listSessions(all, { subagents: true, excluded: true, cwd })) {
     if (left.size === 0) break;

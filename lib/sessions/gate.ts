@@ -1,6 +1,6 @@
 /**
  * Decides which sessions may be read: not those that config.json excludes by id, name or project, nor copies of forgotten
- * ones. Whoever lists, opens or resolves sessions asks here, once, and hands on what may be read.
+ * ones. Whoever lists, opens or stores sessions asks here, once, and hands on what may be read.
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
@@ -10,7 +10,7 @@ import { outermostEntries, tryHead } from "../transcripts/head.ts";
 import { type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { readName } from "./meta.ts";
-import { projectKey } from "./project.ts";
+import { projectKey, remembering } from "./project.ts";
 import { hostTitle } from "./titles.ts";
 
 /** Hands out the sessions that may be read. */
@@ -27,41 +27,28 @@ interface Gate {
   assert(session: Session): void;
 }
 
-/** Returns the gate of a run, by what was excluded when it started. */
+/** Returns the gate by what is excluded at this moment: a run may have waited for whoever was excluding something. */
 export function openGate(paths: PathsWithRules): Gate {
-  return gate(paths.rules.exclude, paths);
-}
-
-/** Returns a gate that knows what was excluded since the run started: its work may have taken a while. */
-export function reopenGate(paths: PathsWithRules, known: Settings["exclude"]): Gate {
-  return gate(currentExclude(paths, known), paths);
-}
-
-/** Returns a gate that opens no meta file and no transcript for a name: what it lets through is asked again. */
-export function openQuickGate(exclude: Settings["exclude"]): Gate {
-  return gate(exclude);
-}
-
-function gate(exclude: Settings["exclude"], paths?: PathsWithRules): Gate {
-  const exclusion = readExclusion(exclude);
-  const looksUpNames = paths !== undefined && exclude.sessions.length > 0;
+  const { rules } = paths;
+  const exclude = rules.seesExcluded ? rules.exclude : currentExclude(paths, rules.exclude);
+  const { hasSession, needsProject } = readExclusion({ ...rules, exclude });
+  const { isForgotten } = readRules({ ...rules, exclude });
+  const looksUpNames = exclude.sessions.length > 0;
   const findName = (session: Session) =>
     looksUpNames ? (session.name ?? readName(session, paths) ?? hostTitle(session)) : undefined;
+  const keyOf = remembering(projectKey);
   const admits = (session: Session) => {
-    const { hasSession, needsProject, isForgotten } = exclusion;
     if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return false;
     const name = findName(session);
     const cwd = needsProject ? (session.cwd ?? tryHead(session.file)?.cwd) : undefined;
     if (name === undefined && cwd === undefined) return true;
-    return !hasSession({ id: session.id, name, cwd, project: cwd && projectKey(cwd) });
+    return !hasSession({ id: session.id, name, cwd, project: cwd && keyOf(cwd) });
   };
   return {
     admits,
     visible: (sessions) => sessions.filter(admits),
     assert(session) {
-      // of one that only the index holds, the path is redacted
-      const isKnown = paths !== undefined && readRules(paths.rules).hasSession(session);
-      if (!isKnown && admits(session)) return;
+      if (admits(session)) return;
       throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
         details: { isExcluded: true },
         hint: "take it out of exclude in config.json",
@@ -70,29 +57,59 @@ function gate(exclude: Settings["exclude"], paths?: PathsWithRules): Gate {
   };
 }
 
-type StoredFacts = Pick<Session, "id" | "file" | "name" | "cwd" | "parentId"> & {
+/** The facts that a store has of a session: an index, the replica or the hub. */
+export type StoredFacts = Pick<Session, "id" | "name" | "cwd" | "parentId"> & {
+  file?: string | undefined;
   project?: string | undefined;
-  hostId?: string | undefined;
 };
 
+type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
+
 /**
- * Returns a test for stored sessions that may be read by now. Where rules hide a stored path, the transcript decides, as long
- * as it is there.
+ * Returns a test for stored sessions that may be read. Where a store does not say where one worked, or rules hide
+ * it, the transcript decides, as long as it is there.
  */
-export function storedGate({
-  hasSession,
-  hasPatterns,
-  needsProject,
-}: Rules): (session: StoredFacts) => boolean {
-  const isHidden = (path: string | undefined) =>
-    path === undefined ? hasPatterns : countRedactions(path) > 0;
+export function storedGate(settings: ExcludingSettings): (session: StoredFacts) => boolean {
+  const { hasSession, needsProject } = readExclusion(settings);
+  const isHidden = (path: string) => countRedactions(path) > 0;
+  const keyOf = remembering(projectKey);
   return (session) => {
-    const isUnsure = needsProject && (isHidden(session.cwd) || isHidden(session.project));
-    const cwd = isUnsure ? tryHead(session.file)?.cwd : undefined;
-    if (cwd === undefined) return !hasSession(session);
-    const project = isHidden(session.project) ? projectKey(cwd) : session.project;
-    return !hasSession({ ...session, cwd, project });
+    if (!needsProject) return !hasSession(session);
+    const { file = "", project } = session;
+    const isUnsure = session.cwd === undefined || isHidden(session.cwd) || isHidden(project ?? "");
+    const found = isUnsure && file !== "" ? tryHead(file)?.cwd : undefined;
+    const cwd = found ?? session.cwd;
+    const isKnown = project !== undefined && (found === undefined || !isHidden(project));
+    return !hasSession({ ...session, cwd, project: isKnown ? project : cwd && keyOf(cwd) });
   };
+}
+
+/** What config.json keeps out of an exchange with a store. */
+export interface Exclusion extends Pick<Rules, "hasText" | "hasPatterns"> {
+  admits: ReturnType<typeof storedGate>;
+}
+
+/** Returns what is kept out of an exchange that begins now. */
+export function currentExclusion({
+  paths,
+  settings,
+}: {
+  paths: PathsWithRules;
+  settings: ExcludingSettings;
+}): Exclusion {
+  const now = { redact: settings.redact, exclude: currentExclude(paths, settings.exclude) };
+  const { hasText, hasPatterns } = readRules(now);
+  return { admits: storedGate(now), hasText, hasPatterns };
+}
+
+/** Returns a test for sessions that an entry of `exclude.projects` fits. */
+export function fitting(
+  project: string,
+  settings: ExcludingSettings,
+): (session: Pick<StoredFacts, "id" | "cwd" | "project">) => boolean {
+  const { home } = settings.exclude;
+  const exclude = { sessions: [], projects: [project], patterns: [], home };
+  return readExclusion({ redact: settings.redact, exclude }).hasSession;
 }
 
 /** Returns whether a transcript begins and ends with rows of forgotten sessions: it holds nothing of its own. */

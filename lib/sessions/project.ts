@@ -307,7 +307,7 @@ function originOf({ commonDirectory }: Repository): string | undefined {
 }
 
 /** Returns a function that remembers its answers, for callers with few directories and many questions. */
-function remembering<T>(answer: (directory: string) => T): (directory: string) => T {
+export function remembering<T>(answer: (directory: string) => T): (directory: string) => T {
   const known = new Map<string, { value: T }>();
   return (directory) => {
     const found = known.get(directory) ?? { value: answer(directory) };

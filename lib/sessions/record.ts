@@ -25,9 +25,10 @@ import {
 } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
-import { formatOf, readHead } from "../transcripts/head.ts";
+import { formatOf } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
+import { storedGate } from "./gate.ts";
 import {
   agentByPlace,
   cleanName,
@@ -42,7 +43,6 @@ import {
   writeMeta,
 } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
-import { projectKey } from "./project.ts";
 import { hostTitle } from "./titles.ts";
 
 export interface SessionRecord {
@@ -192,6 +192,7 @@ function withoutTranscript(
 interface Reader {
   paths: PathsWithRules;
   rules: Rules;
+  admits: ReturnType<typeof storedGate>;
   /** Changes with the rules: what was read under others is read again. */
   version: string;
 }
@@ -201,7 +202,7 @@ function startReading(given: PathsWithRules): Reader {
   const exclude = given.rules.seesExcluded ? given.rules.exclude : currentExclude(given, given.rules.exclude);
   const paths = { ...given, rules: { ...given.rules, exclude } };
   const version = shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36);
-  return { paths, rules: readRules(paths.rules), version };
+  return { paths, rules: readRules(paths.rules), admits: storedGate(paths.rules), version };
 }
 
 /** Returns the record as its files are now. */
@@ -273,12 +274,10 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
 function visible(
   { id, file, title, meta }: Identity & Partial<Pick<SessionRecord, "title" | "meta">>,
-  { rules: { clean, hasText, hasSession, needsProject } }: Reader,
+  { rules: { clean, hasText }, admits }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;
-  const cwd = needsProject ? (meta?.cwd ?? readHead(file)?.cwd) : undefined;
-  if (hasSession({ id, name, cwd, project: cwd && projectKey(cwd) }))
-    return { title: undefined, meta: undefined };
+  if (!admits({ id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };
   const shown = title === undefined ? undefined : cleanName(clean(title));
   return {
     title: shown === undefined || hasText(shown) ? undefined : shown,

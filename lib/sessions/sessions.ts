@@ -100,7 +100,15 @@ export function sessionAt(file: string, paths?: PathsWithRules): Session | undef
 
 /** Returns the session of a transcript's path, described; undefined when it is not a transcript, or may not be read. */
 export function visibleSessionAt(file: string, paths: PathsWithRules): Session | undefined {
-  const session = sessionAt(file, paths);
+  return visible(sessionAt(file, paths), paths);
+}
+
+/** Returns the session of a found file, where it may be read. */
+export function visibleSession(found: TranscriptFile, paths: PathsWithRules): Session | undefined {
+  return visible(identifySession(found), paths);
+}
+
+function visible(session: Session | undefined, paths: PathsWithRules): Session | undefined {
   return session && openGate(paths).admits(session) ? session : undefined;
 }
 

@@ -19,9 +19,9 @@ import {
   removeRow,
 } from "../index/session-rows.ts";
 import { isBefore, placeOf, readRows } from "../index/stored-rows.ts";
+import type { Exclusion } from "../sessions/gate.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
-import type { Exclusion } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { cleaner, type IncomingSession, toExchange, toSession, UNKNOWN_TIME } from "./checked.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";

@@ -14,13 +14,14 @@ import { hostId } from "../index/index-state.ts";
 import { readExchanges, type StoredExchange } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
+import { type Exclusion, type StoredFacts, storedGate } from "../sessions/gate.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { folderInProject, projectDirectories, projectLookup, projectOrigin } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { folderNames } from "../transcripts/hosts.ts";
-import { type Exclusion, readExclusion, readRules } from "../transcripts/rules.ts";
+import { readRules } from "../transcripts/rules.ts";
 import type { Agent, Done, Row } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
@@ -259,7 +260,7 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
   const shared = project === undefined ? undefined : sharedProject(project, settings.share?.projects ?? {});
   if (cwd === undefined || project === undefined || shared === undefined) return undefined;
   const agent = row.agent as Agent;
-  if (exclusion.hasSession({ id, name, cwd, project: textOf(row.project), parentId })) return undefined;
+  if (!exclusion.admits({ id, name, cwd, project: textOf(row.project), parentId })) return undefined;
   const beside = [metaFile(paths, { id, agent }), ledgerFile(paths, id)].map(stateOf);
   return {
     agent,
@@ -287,13 +288,10 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
 }
 
 /** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
-export function publishedExclusion({ paths, settings }: Pick<Config, "paths" | "settings">) {
-  const exclusion = readExclusion(settings.exclude);
-  const { keyOf: projectOf } = projectLookup(paths);
-  return ({ id, name, cwd }: { id: string; name: string | undefined; cwd: string | undefined }) => {
-    const project = cwd === undefined ? undefined : projectOf(cwd);
-    return exclusion.hasSession({ ...ofHub(id), name, cwd, project });
-  };
+export function publishedExclusion({ settings }: Pick<Config, "settings">) {
+  const admits = storedGate(settings);
+  return ({ id, name, cwd }: Pick<StoredFacts, "id" | "name" | "cwd">) =>
+    !admits({ ...ofHub(id), name, cwd });
 }
 
 function stateOf(file: string): string {

@@ -9,8 +9,8 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import { placeOf } from "../index/stored-rows.ts";
+import type { Exclusion } from "../sessions/gate.ts";
 import type { Store } from "../store/store.ts";
-import type { Exclusion } from "../transcripts/rules.ts";
 import { batchesBy, type Hub } from "./hub.ts";
 import { assertVersion } from "./hub-schema.ts";
 import {

@@ -16,10 +16,11 @@ import { type Config, currentExclude, type Paths } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
 import { storedRows } from "../index/held-sessions.ts";
 import { oneLine } from "../redact/redact.ts";
+import type { Exclusion } from "../sessions/gate.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { type Exclusion, expandHome } from "../transcripts/rules.ts";
+import { expandHome } from "../transcripts/rules.ts";
 import type { Said } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
 import { type ListedSession, toListed } from "./checked.ts";
@@ -27,7 +28,7 @@ import type { Hub } from "./hub.ts";
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
-import { keyOf, likePatterns, ofHub } from "./share-state.ts";
+import { keyOf, likePatterns } from "./share-state.ts";
 
 interface PullOptions {
   replica: Store;
@@ -262,14 +263,14 @@ async function plan(hub: Hub, options: PullOptions) {
 }
 
 /** Makes a test for sessions that are our own or excluded. */
-function outTest({ config, exclusion: { hasSession }, own }: PullOptions) {
+function outTest({ config, exclusion: { admits }, own }: PullOptions) {
   const { projects, home } = currentExclude(config.paths, config.settings.exclude);
   // a directory on this machine is excluded under its origin's name too
   const directories = projects.map((project) => expandHome(project, home)).filter(isAbsolute);
   const origins = new Set(directories.map(readOrigin));
   return (session: SharedSession): "out" | "taken" => {
-    const { id, project, storedId } = session;
-    const isExcluded = hasSession({ ...ofHub(id), project, hostId: storedId });
+    const { project, storedId } = session;
+    const isExcluded = !admits({ id: storedId, project });
     return own.has(keyOf(session)) || isExcluded || origins.has(project) ? "out" : "taken";
   };
 }

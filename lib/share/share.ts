@@ -6,15 +6,15 @@
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
-import { type Config, currentExclude, type ShareConfig } from "../config/config.ts";
+import type { Config, ShareConfig } from "../config/config.ts";
 import { contentOf } from "../index/chunk-text.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { removePagesOf } from "../report/html.ts";
+import { currentExclusion } from "../sessions/gate.ts";
 import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
 import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
-import { readExclusion } from "../transcripts/rules.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { EXCHANGES_VERSION, otherVersion } from "./hub-schema.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
@@ -139,7 +139,7 @@ async function exchange(
   { config, signal, progress = () => ({ update() {}, end() {} }), ...wanted }: ShareOptions,
 ): Promise<Omit<ShareReport, "tookMs">> {
   const { paths, settings } = config;
-  const exclusion = readExclusion(currentExclude(paths, settings.exclude));
+  const exclusion = currentExclusion(config);
   return await withIndex(config, (store) =>
     closing(openState(paths), async (state) => {
       const common = { config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) };
@@ -252,8 +252,8 @@ type Known = Pick<Config, "env" | "paths" | "settings">;
 export function shareStatus(config: Known): ShareStatus | undefined {
   const share = shareConfig(config);
   if (!share) return undefined;
-  const { paths, settings } = config;
-  const exclusion = readExclusion(currentExclude(paths, settings.exclude));
+  const { paths } = config;
+  const exclusion = currentExclusion(config);
   const notes = withExistingState(paths, readPublished) ?? new Map<string, { signature: string }>();
   const own = withExistingStore(paths.database, (store) => localSessions(store, { config, exclusion })) ?? [];
   const theirs = (withReplica(paths, readShared) ?? []).filter(({ heldSeq }) => heldSeq > 0);
@@ -303,8 +303,8 @@ const SAMPLE_CHARS = 160; // a line of a terminal or two
 
 /** Previews what a run would send, made as a run makes it, without the hub. */
 export function previewPublish(config: Config): PublishPreview {
-  const { paths, settings } = config;
-  const exclusion = readExclusion(currentExclude(paths, settings.exclude));
+  const { paths } = config;
+  const exclusion = currentExclusion(config);
   const preview: PublishPreview = { sessions: 0, chunks: 0, bytes: 0, projects: [], samples: [] };
   const projects = new Map<string, PublishPreview["projects"][number]>();
   const prepare = outgoing({ config, exclusion });

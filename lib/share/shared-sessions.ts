@@ -7,10 +7,10 @@ import type { PathsWithRules } from "../config/config.ts";
 import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { storedGate } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { type Held, notFound, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
-import { readRules } from "../transcripts/rules.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import type { Place } from "./find-place.ts";
 
@@ -35,11 +35,11 @@ export interface FoundShared {
 
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
 export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
-  const { hasSession } = readRules(rules);
+  const admits = storedGate(rules);
   const all = withShared({ shared }, (replica) => select(replica, "true")) ?? [];
   return all.flatMap((found) => {
     const { reference, id, name, project } = found;
-    if (hasSession({ id: reference, hostId: id, name, project })) return [];
+    if (!admits({ id: reference, name, project })) return [];
     const names = name === undefined ? [] : [name];
     return [{ session: asSession(found), storedId: reference, ids: [reference, id], names, isShared: true }];
   });
@@ -62,9 +62,8 @@ export function newestShared(
 ): FoundShared | undefined {
   const ofProject = "s.project = ?1 AND s.parent_id IS NULL";
   const [found] = withShared({ shared }, (replica) => select(replica, ofProject, project)) ?? [];
-  const isExcluded = (one: FoundShared) =>
-    readRules(rules).hasSession({ id: one.reference, hostId: one.id, name: one.name, project });
-  return found && !isExcluded(found) ? found : undefined;
+  const isVisible = ({ reference, name }: FoundShared) => storedGate(rules)({ id: reference, name, project });
+  return found && isVisible(found) ? found : undefined;
 }
 
 function select({ db }: Store, where: string, ...values: string[]): FoundShared[] {

@@ -14,6 +14,7 @@ import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
 import { isoTime } from "./format.ts";
 import type { Rules } from "./rules.ts";
 import { secretMemory } from "./secret-rows.ts";
+import type { Session } from "./session.ts";
 
 /** How sessions are read from the files in which a host keeps them. */
 export interface HostStore {
@@ -109,6 +110,8 @@ interface CopyOptions {
   /** Where the copies are. */
   folder: string;
   rules: Rules;
+  /** Whether a session may be copied. */
+  admits(session: Pick<Session, "id" | "cwd">): boolean;
 }
 
 /**
@@ -158,7 +161,7 @@ function copyFrom(
   copied: Copied,
   options: CopyFromOptions,
 ): { isAll: boolean; failed: string[] } {
-  const { rules, until } = options;
+  const { admits, until } = options;
   if (Date.now() > until) return { isAll: false, failed: [] };
   const store = options.store.open(file);
   const failed: string[] = [];
@@ -168,7 +171,7 @@ function copyFrom(
       if (Date.now() > until) return { isAll: false, failed };
       const target = copyOf(session, options.folder);
       const known = existsSync(target) ? copied[session.id] : undefined;
-      if (known?.[0] === session.changed || rules.hasSession({ id: session.id, cwd: session.cwd })) continue;
+      if (known?.[0] === session.changed || !admits({ id: session.id, cwd: session.cwd })) continue;
       try {
         const { last, isWhole, hasSecrets } = copySession(store, { session, target, known }, options);
         const changed = isWhole ? session.changed : 0;

@@ -5,9 +5,8 @@
  * Loaded by the prompt hook, which finds transcripts by it, so it loads a format only when one is read.
  */
 
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { namesIn } from "../base/files.ts";
 import { dashedPath } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { HostStore } from "./database.ts";
@@ -337,47 +336,6 @@ export function observingHost(): string | undefined {
 /** Loads the format of a host of which copies are read. */
 async function copied(agent: string): Promise<{ format: Format }> {
   return { format: (await import("./format.ts")).copiedFormat(agent) };
-}
-
-/**
- * Brings the copies of sessions up to date that hosts keep in stores, before any is read. Copies that another process is
- * making are left to it. A store that cannot be read affects no other host's.
- */
-export async function updateCopies(paths: PathsWithRules): Promise<void> {
-  if (paths.transcripts.length > 0) return;
-  let failure: unknown;
-  for (const { agent, home, store: kept } of HOSTS) {
-    const root = paths.expand(home);
-    const files = kept ? filesLike(root, kept.files.split("/")) : [];
-    if (!kept || files.length === 0) continue;
-    const [{ tryLock }, { readRules }, { copySessions }, { store }] = await Promise.all([
-      import("../base/locks.ts"),
-      import("./rules.ts"),
-      import("./database.ts"),
-      kept.load(),
-    ]);
-    const release = tryLock(join(paths.home, `${agent}.lock`));
-    try {
-      const rules = readRules(paths.rules);
-      if (release) copySessions({ agent, store, root, files, folder: copiesFolder(paths, agent), rules });
-    } catch (error) {
-      failure ??= error;
-    } finally {
-      release?.();
-    }
-  }
-  if (failure !== undefined) throw failure;
-}
-
-/** Returns the files of a path in which `*` stands for any name, or the beginning of one. */
-function filesLike(folder: string, [name = "", ...rest]: readonly string[]): string[] {
-  const names = name.startsWith("*")
-    ? namesIn(folder).filter((each) => each.endsWith(name.slice(1)))
-    : [name];
-  const places = names.map((each) => join(folder, each));
-  return rest.length > 0
-    ? places.flatMap((place) => filesLike(place, rest))
-    : places.filter((place) => existsSync(place));
 }
 
 /** Removes every copy: what is still wanted is copied again. */

@@ -12,7 +12,7 @@ import { readRepositories, repositoriesState, topsOf } from "../store/repositori
 import { lastLine, printedBy, replaceValues, type SecretMemory } from "./secret-rows.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
-export interface Rules extends Exclusion {
+export interface Rules extends TextExclusion {
   /** Redacts a text: by our rules and by `redact.extra`. */
   clean: Redactor;
   /** The file that notes which rows of sessions announce secrets. */
@@ -40,7 +40,7 @@ type Exclude = Settings["exclude"];
 
 const rulesOnce = oncePerBlock(compileRules);
 
-/** Reads the `redact` and `exclude` blocks of config.json. Excluded projects are known by their redacted paths too. */
+/** Reads the `redact` and `exclude` blocks of config.json, as far as they concern texts. */
 export function readRules({
   redact: { extra, noted },
   exclude,
@@ -48,13 +48,22 @@ export function readRules({
   return { ...rulesOnce(exclude, extra), noted };
 }
 
-function compileRules(exclude: Exclude, extra: readonly string[]): Rules {
-  const clean = redactor(extra);
-  // a name of which only the mark is left would fit every other
-  const given = exclude.projects.map((project) => expandHome(project, exclude.home));
-  const redacted = given.map((path) => clean(path)).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
-  const projects = [...new Set([...given, ...redacted])];
-  return { ...compileExclusion({ ...exclude, projects }), clean };
+function compileRules({ patterns, forgotten }: Exclude, extra: readonly string[]): Rules {
+  const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
+  const hasText = (text: string) => texts.some((pattern) => pattern.test(text));
+  const isForgotten = forgottenTest(forgotten);
+  return {
+    clean: redactor(extra),
+    hasText,
+    hasEntry(entry) {
+      if (isForgotten?.({ id: entry.id, at: entry.at })) return true;
+      if (texts.length === 0) return false;
+      const { text, tool, patch = "" } = entry;
+      return [text, patch, tool?.target ?? "", tool?.input ?? "", ...(tool?.paths ?? [])].some(hasText);
+    },
+    isForgotten,
+    hasPatterns: texts.length > 0,
+  };
 }
 
 let own: Rules | undefined;
@@ -186,13 +195,17 @@ interface Excludable {
   project?: string | undefined;
   /** The session that started it: a subagent stays out with it. */
   parentId?: string | undefined;
-  /** The id that it has on the machine it is from, where another one is stored. */
-  hostId?: string | undefined;
 }
 
-export interface Exclusion {
+/** Which sessions are excluded: for lib/sessions/gate.ts, which everything else asks. */
+interface SessionExclusion {
   /** Whether a session is excluded by its id (of a UUID, its first four characters or more), name or project. */
   hasSession(session: Excludable): boolean;
+  /** Whether the decision needs a session's directory. */
+  readonly needsProject: boolean;
+}
+
+interface TextExclusion {
   /** Whether a text is excluded. */
   hasText(text: string): boolean;
   /** Whether an entry is excluded by its text or by a tool's target, or is a copy of a forgotten one. */
@@ -201,51 +214,36 @@ export interface Exclusion {
   isForgotten: ReturnType<typeof forgottenTest>;
   /** Whether any text is excluded. */
   readonly hasPatterns: boolean;
-  /** Whether the decision needs a session's directory. */
-  readonly needsProject: boolean;
 }
 
 const PREFIX_MIN = 4; // as in references
 /** Only these ids are ever shortened: another may well be a prefix of the next one. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-const NO_EXTRA: readonly string[] = [];
 const exclusionOnce = oncePerBlock(compileExclusion);
 
-/** Reads the `exclude` block of config.json. */
-export function readExclusion(exclude: Exclude): Exclusion {
-  return exclusionOnce(exclude, NO_EXTRA);
+/** Reads the `exclude` block of config.json, as far as it names sessions. Projects are known by their redacted paths too. */
+export function readExclusion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): SessionExclusion {
+  return exclusionOnce(exclude, redact.extra);
 }
 
-function compileExclusion(exclude: Exclude): Exclusion {
-  const { sessions, projects, patterns, forgotten, home } = exclude;
-  const isForgotten = forgottenTest(forgotten);
+function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionExclusion {
+  const { sessions, projects, home } = exclude;
   const names = new Set(sessions.map((name) => name.toLowerCase()));
   const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
-  const given = projects.map((project) => projectTest(project, home));
+  const given = withRedacted(projects, { home, extra }).map((project) => projectTest(project, home));
   const projectTests = [...given, ...movedTests(given, exclude)];
-  const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
-  const hasText = (text: string) => texts.some((pattern) => pattern.test(text));
   const hasId = (id: string | undefined) =>
     id !== undefined &&
     (names.has(id) || (UUID.test(id) && beginnings.some((beginning) => id.startsWith(beginning))));
   return {
     hasSession(session) {
-      const { id, hostId, parentId } = session;
-      if ([id, hostId, parentId].some((each) => hasId(each?.toLowerCase()))) return true;
+      const { id, parentId } = session;
+      if ([id, ...sharedIds(id), parentId].some((each) => hasId(each?.toLowerCase()))) return true;
       if (session.name !== undefined && names.has(session.name.toLowerCase())) return true;
       const places = [session.cwd, session.project].filter((place) => place !== undefined);
       return projectTests.some((isOfProject) => places.some(isOfProject));
     },
-    hasText,
-    hasEntry(entry) {
-      if (isForgotten?.({ id: entry.id, at: entry.at })) return true;
-      if (texts.length === 0) return false;
-      const { text, tool, patch = "" } = entry;
-      return [text, patch, tool?.target ?? "", tool?.input ?? "", ...(tool?.paths ?? [])].some(hasText);
-    },
-    isForgotten,
-    hasPatterns: texts.length > 0,
     needsProject: projects.length > 0,
   };
 }
@@ -261,6 +259,24 @@ function movedTests(
   const out = [...known].flatMap(([top, there]) => (isGiven(top) ? there.slice(-1) : []));
   const tops = out.flatMap((repository) => topsOf(repository, known)).filter((top) => !isGiven(top));
   return [...new Set(tops)].map((top) => (place) => place === top || place.startsWith(top + sep));
+}
+
+/** Returns the ids that a shared session, `alice@desk:<parent>/<id>`, has on the machine it is from. */
+function sharedIds(id: string): string[] {
+  return /^[^@\s]+@[^:\s]+:(.+)$/.exec(id)?.[1]?.split("/") ?? [];
+}
+
+/** Returns excluded projects with their redacted paths, under which stores of ours have them. */
+function withRedacted(
+  projects: readonly string[],
+  { home, extra }: { home: string | undefined; extra: readonly string[] },
+): string[] {
+  if (projects.length === 0) return [];
+  const clean = redactor(extra);
+  const given = projects.map((project) => expandHome(project, home));
+  // a name of which only the mark is left would fit every other
+  const redacted = given.map((path) => clean(path)).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
+  return [...new Set([...given, ...redacted])];
 }
 
 /**
