@@ -29,6 +29,7 @@ import {
   type Forgotten,
   forgetTargets,
   forgetText,
+  hostTranscript,
   isAnything,
   namedTargets,
   prepareIndexes,
@@ -42,7 +43,7 @@ import { oneLine, redact } from "../lib/redact/redact.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
-import { findHost } from "../lib/transcripts/hosts.ts";
+import { findHost, type Host } from "../lib/transcripts/hosts.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
@@ -161,7 +162,7 @@ function excludedByName(
   const ids = new Set(targets.map(({ id }) => id));
   // A subagent is excluded together with its parent.
   const own = targets.filter(({ parentId }) => parentId === undefined || !ids.has(parentId));
-  const back = before === undefined ? own : own.filter(({ transcript }) => transcript !== undefined);
+  const back = before === undefined ? own : own.filter((target) => hostTranscript(target) !== undefined);
   return back.map(({ id }) => id);
 }
 
@@ -195,7 +196,10 @@ async function confirmed(
   const forgotten = await forget(dryRun);
   if (values.pattern ? !isAnything(forgotten) : targets.length === 0) note("no stored data matches");
   const { erased, ...found } = forgotten;
-  const sessions = targets.map(({ id, agent, name, transcript }) => ({ id, agent, name, transcript }));
+  const sessions = targets.map((target) => {
+    const { id, agent, name } = target;
+    return { id, agent, name, transcript: hostTranscript(target) };
+  });
   show(
     { dryRun: values["dry-run"], sessions, ...found, transcripts: listTranscripts(targets), erased },
     forgottenLines(forgotten, targets, values),
@@ -294,17 +298,18 @@ function forgottenLines(
 
 /** Returns the transcripts that the hosts still have; copies of ours are none. */
 function listTranscripts(targets: readonly Target[]): string[] {
-  return targets.flatMap(({ transcript, agent }) =>
-    transcript === undefined || findHost(agent)?.store ? [] : [transcript],
-  );
+  return targets.flatMap((target) => (storingHost(target) ? [] : (hostTranscript(target) ?? [])));
 }
 
 /** Returns the hosts that keep sessions of these in stores of their own. */
 function storingHosts(targets: readonly Target[]): string[] {
-  const hosts = targets.flatMap(({ transcript, agent }) =>
-    transcript === undefined ? [] : (findHost(agent) ?? []),
-  );
-  return [...new Set(hosts.flatMap(({ name, store }) => (store ? [name] : [])))];
+  const there = targets.filter((target) => hostTranscript(target) !== undefined);
+  return [...new Set(there.flatMap((target) => storingHost(target)?.name ?? []))];
+}
+
+function storingHost({ agent }: Target): Host | undefined {
+  const host = findHost(agent);
+  return host?.store ? host : undefined;
 }
 
 /** Describes exclusions, one part per kind. */

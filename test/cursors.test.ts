@@ -32,7 +32,7 @@ test("setMarks() by many processes at once loses no mark", async () => {
     const file = folder + "/a.jsonl";
     for (let i = 0; i < 15; i++) {
       const id = writer + "-" + i;
-      while (!setMarks({ path: folder + "/c.json", viewer: "me" }, [{ id, file, mark: markAt(file, 2) }], new Map()));
+      while (!setMarks({ path: folder + "/c.json", viewer: "me" }, [{ session: { id, file }, mark: markAt(file, 2) }], new Map()));
     }`,
   );
   const writers = ["a", "b", "c", "d"];

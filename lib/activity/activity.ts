@@ -192,7 +192,7 @@ function read(
   const isSame = now.ino === stat.ino && now.size >= stat.size;
   // a last line without its end is looked at again when something was added to it
   const rest = isCut?.() || stat.size === progress.offset ? {} : { passed: stat.size };
-  const advance = isSame ? { id: session.id, file: session.file, mark: { ...next, ...rest } } : undefined;
+  const advance = isSame ? { session, mark: { ...next, ...rest } } : undefined;
   return { session, did, advance, skipped: progress.skipped };
 }
 

@@ -14,6 +14,7 @@ import { waitForLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
 import { NEWLINE, readAt, readFully, withFile } from "../transcripts/jsonl.ts";
+import type { Session } from "../transcripts/session.ts";
 import {
   type CursorFile,
   isDue,
@@ -30,8 +31,7 @@ import {
 
 /** A mark to write, and its transcript. */
 export interface Advance {
-  id: string;
-  file: string;
+  session: Pick<Session, "id" | "file">;
   mark: Mark;
 }
 
@@ -70,7 +70,10 @@ export function passing(
   const id = markKey(found);
   const { offset = 0, fingerprint = "" } = marks?.get(id) ?? {};
   const seen = `${fingerprint.split("@")[0]}@${Math.trunc(stat.mtimeMs)}`;
-  return { id, file: found.file, mark: { offset, fingerprint: seen, passed: stat.size } };
+  return {
+    session: { id, file: found.file },
+    mark: { offset, fingerprint: seen, passed: stat.size },
+  };
 }
 
 /** Returns whether a mark says what was seen of a session, not only that it was looked at. */
@@ -120,14 +123,16 @@ export function setMarks(
     const marks = { ...recordOf(all[viewer]) };
     const own = readOwnMarks(path);
     for (const advance of advances) {
-      const place = advance.id === viewer ? own : marks;
-      place[advance.id] = merge(advance, parseMark(place[advance.id]), seen);
+      const { id } = advance.session;
+      const place = id === viewer ? own : marks;
+      place[id] = merge(advance, parseMark(place[id]), seen);
     }
     // Derived data, written at every prompt: not worth waiting for the disk.
     const write = (file: string, value: object) =>
       replaceFile(file, JSON.stringify(value), { durable: false });
-    if (advances.some(({ id }) => id === viewer)) write(ownMarksFile(path), own);
-    if (!seen || advances.some(({ id }) => id !== viewer)) write(path, { ...all, [viewer]: marks });
+    if (advances.some(({ session }) => session.id === viewer)) write(ownMarksFile(path), own);
+    if (!seen || advances.some(({ session }) => session.id !== viewer))
+      write(path, { ...all, [viewer]: marks });
   } finally {
     release();
   }
@@ -135,7 +140,11 @@ export function setMarks(
   return true;
 }
 
-function merge({ id, file, mark }: Advance, stored: Mark | undefined, seen: Marks | undefined): Mark {
+function merge(
+  { session: { id, file }, mark }: Advance,
+  stored: Mark | undefined,
+  seen: Marks | undefined,
+): Mark {
   const was = seen?.get(id);
   const isOurs = !stored || (stored.offset === was?.offset && stored.fingerprint === was.fingerprint);
   const since = stored?.since ?? mark.since;
@@ -177,7 +186,7 @@ function ownAdvance(look: Looked): Advance[] {
   const since = look.marks?.get(id)?.since ?? new Date(look.now).toISOString();
   // The transcript does not exist yet at the first prompt.
   const mark = existsSync(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
-  return [{ id, file, mark: { ...mark, since } }];
+  return [{ session: { id, file }, mark: { ...mark, since } }];
 }
 
 /** Removes the files with a mark of or about a forgotten session, and returns how many: who looks next looks for the first time. */

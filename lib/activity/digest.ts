@@ -2,15 +2,13 @@
 
 import { counted, headed, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import type { Agent } from "../transcripts/session.ts";
+import type { SessionKey } from "../transcripts/session.ts";
 import type { Tally } from "../transcripts/tally.ts";
 
 /** One session in the digest, and in its JSON. Texts are redacted and on one line. */
-export interface Activity {
-  id: string;
+export interface Activity extends SessionKey {
   /** What it is called; a part of its id where it has no name. */
   name: string;
-  agent: Agent;
   ageSeconds: number;
   messages: number;
   firstUser: string | null;

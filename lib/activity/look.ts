@@ -11,12 +11,10 @@ import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
+import type { PartlyKnown, Session } from "../transcripts/session.ts";
 
 /** The session that looks at the others. */
-export interface Viewer {
-  id: string;
-  /** Its transcript, which may not exist yet. @default found by the id */
-  file?: string | undefined;
+export interface Viewer extends Pick<Session, "id">, PartlyKnown<"file"> {
   /** Its directory, which decides the project. */
   cwd: string;
 }

@@ -271,7 +271,7 @@ function fromShared(
     isNamed: name !== null,
     edited: edited.map((path) => resolve(top, path)),
     latest,
-    advance: { id, file: "", mark: { offset: messages, fingerprint: "shared" } },
+    advance: { session: { id, file: "" }, mark: { offset: messages, fingerprint: "shared" } },
   };
 }
 

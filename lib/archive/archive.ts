@@ -78,9 +78,6 @@ export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "a
 interface Copy {
   /** Its path, without the suffix. */
   file: string;
-  agent: string;
-  id: string;
-  parentId: string | undefined;
   /** Its bytes on disk, with those of its outputs. */
   bytes: number;
   /** Whether its host still has the transcript. */
@@ -312,8 +309,8 @@ function findCopies(paths: PathsWithRules): Copy[] {
       .flatMap((found) => identifySession(found) ?? [])
       .map(({ agent, id }) => `${agent}:${id}`),
   );
-  return archivedTranscripts(paths).map(({ file, agent = "", id = "", parentId }) => ({
-    ...{ file, agent, id, parentId },
+  return archivedTranscripts(paths).map(({ file, agent, id }) => ({
+    file,
     bytes: [file, ...outputsOf(file)].reduce((sum, each) => sum + (statOf(each + BLOCKED)?.size ?? 0), 0),
     isThere: there.has(`${agent}:${id}`),
   }));

@@ -17,9 +17,7 @@ import { memoryOf } from "../transcripts/transcript.ts";
 import { rowCopier } from "./copy.ts";
 
 /** A session made again, or what it would be. */
-export interface Restored {
-  id: string;
-  file: string;
+export interface Restored extends Pick<Session, "id" | "file"> {
   folder: string;
   rows: number;
 }

@@ -46,26 +46,15 @@ import { allIndexes, sharedBy } from "../store/store.ts";
 import { firstRecord } from "../transcripts/jsonl.ts";
 import { restorerOf } from "../transcripts/restored.ts";
 import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
-import type { Agent, Entry, Session } from "../transcripts/session.ts";
+import type { Entry, PartlyKnown, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { type Counts, countAll, type ForgetScope, type Found, inIndexes, removeAll } from "./stores.ts";
 
 type Exclude = Settings["exclude"];
 
-/** A session to forget. */
-export interface Target {
-  id: string;
-  /** Undefined when only files are left that do not record it. */
-  agent?: Agent | undefined;
-  name?: string | undefined;
-  cwd?: string | undefined;
-  /** The session that started it. */
-  parentId?: string | undefined;
-  /** Its transcript, if the host still has it. */
-  transcript?: string | undefined;
-  /** Our copy of it, where that is all there is. */
-  copy?: string | undefined;
-}
+/** A session to forget, as far as anything still records it: without `file` where neither host nor archive has it. */
+export type Target = Pick<Session, "id"> &
+  PartlyKnown<"agent" | "name" | "cwd" | "parentId" | "file" | "archived">;
 
 interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current" | "remark"> {
   held: readonly HeldSession[];
@@ -79,7 +68,8 @@ interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current"
 export function namedTargets(references: readonly string[], options: TargetOptions): Target[] {
   const named = references.map((reference) => namedTarget(reference, options));
   const ids = new Set(named.map(({ id }) => id));
-  const children = allKnown(options).filter(({ parentId }) => parentId !== undefined && ids.has(parentId));
+  const all = allKnown(options).map(({ target }) => target);
+  const children = all.filter(({ parentId }) => parentId !== undefined && ids.has(parentId));
   return distinct([...named, ...children]);
 }
 
@@ -122,16 +112,21 @@ export function targetsWhere(
   // Its top means the repository, wherever its sessions ran, a folder inside one only itself.
   const isTop = isDirectory && projectKey(project) === project;
   const names = isTop ? namesOfDirectory(project, projectLookup(options.paths)) : [];
-  const isWanted = ({ id, here, updatedAt, project: known, names: own }: Known) =>
+  const isWanted = ({ target: { id }, here, updatedAt, project: known, names: own }: Known) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
     (project === undefined ||
       (origin !== undefined && known === origin) ||
       own.some((name) => names.includes(name)) ||
       fits({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
-  return distinct(allKnown(options).filter(isWanted));
+  return distinct(
+    allKnown(options)
+      .filter(isWanted)
+      .map(({ target }) => target),
+  );
 }
 
-interface Known extends Target {
+interface Known {
+  target: Target;
   /** Its directory, where that is one of this machine. */
   here: string | undefined;
   project: string | undefined;
@@ -149,27 +144,31 @@ function allKnown({ paths, cwd, held }: TargetOptions): Known[] {
     const place = sessionPlace(session);
     const { updatedAt } = session;
     const project = sessionProject(place, lookup);
+    const target = toTarget({ ...session, cwd: place.cwd });
     const [here, names] = [directoryHere(place), projectNames(place, lookup)];
-    return { ...toTarget({ ...session, cwd: place.cwd }), here, project, names, updatedAt };
+    return { target, here, project, names, updatedAt };
   });
   const gone = held.filter(({ id }) => !there.has(id));
   const known = gone.map((session) => {
-    const { id, parentId = id, cwd, file } = session;
+    const { id, parentId = id, cwd, file, project, updatedAt } = session;
     const place = { id: parentId, cwd, machine: findMachine(file, paths) };
-    const of = sharedBy(session) ? { ...place, cwd: session.project } : place;
-    return { ...session, ...toTarget(session), here: directoryHere(place), names: projectNames(of, lookup) };
+    const names = projectNames(sharedBy(session) ? { ...place, cwd: project } : place, lookup);
+    return { target: toTarget(session), here: directoryHere(place), project, names, updatedAt };
   });
   return [...sessions, ...known];
 }
 
-/** Of one that only an index holds, no transcript is left. */
+/** Returns a session as a target; where only an index holds it, no transcript is left. */
 function toTarget(session: Session | HeldSession): Target {
-  const { id, agent, name, cwd, parentId, file } = session;
-  const place = "size" in session && session.size > 0 ? file : undefined;
+  const { id, agent, name, cwd, parentId } = session;
   const known = { id, agent, name, cwd, parentId };
-  return "archived" in session && session.archived
-    ? { ...known, copy: place }
-    : { ...known, transcript: place };
+  if (!("size" in session) || session.size === 0) return known;
+  return { ...known, file: session.file, archived: session.archived };
+}
+
+/** Returns the transcript that the host still has. */
+export function hostTranscript({ file, archived }: Target): string | undefined {
+  return archived ? undefined : file;
 }
 
 function distinct(targets: readonly Target[]): Target[] {
@@ -223,8 +222,8 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
   const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
   const { exclude, dryRun, paths } = options;
   if (exclude && !dryRun) {
-    for (const { id, transcript, copy = transcript } of targets) {
-      const rows = copy === undefined ? [] : readRows(copy);
+    for (const { id, file } of targets) {
+      const rows = file === undefined ? [] : readRows(file);
       await keepForgottenRows(forgottenFile(paths.config), exclude.projects[0] ?? id, rows);
     }
   }
@@ -245,7 +244,7 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
 /** Returns the sessions that were restored from others, or that their host began as forks of them: they hold their rows. */
 function restoredFrom(targets: readonly Target[], paths: PathsWithRules): string[] {
   const ids = new Set(targets.map(({ id }) => id));
-  const origins = new Set(targets.flatMap(({ id, transcript, copy }) => [id, transcript, copy]));
+  const origins = new Set(targets.flatMap(({ id, file }) => [id, file]));
   const all = listSessions(seeingExcluded(paths), { excluded: true });
   const made = all.filter(({ id, agent, file, machine, archived }) => {
     const restorer = ids.has(id) || machine !== undefined || archived ? undefined : restorerOf(agent);

@@ -202,17 +202,14 @@ export function updateRewound({ db }: Store, session: number, spans: readonly Li
 }
 
 /** A session's state in the index, as `embed --status` shows it. */
-export interface SessionStatus {
-  id: string;
-  agent: string;
+export interface SessionStatus
+  extends Pick<
+    IndexedSession,
+    "id" | "agent" | "file" | "status" | "skippedLines" | "lastIndexed" | "sourceGone"
+  > {
   name?: string;
-  file: string;
-  status: string;
   chunks: number;
   vectors: number;
-  skippedLines: number;
-  lastIndexed: string;
-  sourceGone: boolean;
   error?: string;
 }
 

@@ -10,6 +10,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import type { Observation } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
+import type { Candidate } from "../sessions/resolve.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import type { Citation, Confidence } from "./conversation.ts";
@@ -138,16 +139,8 @@ function answerLines(
   ];
 }
 
-/** A session as it is named among several that a reference may mean. */
-interface Choice {
-  id: string;
-  agent: string;
-  name: string | undefined;
-  ageSeconds: number;
-}
-
 /** Names sessions that a reference may mean. */
-export function choiceList(choices: readonly Choice[], clean: Style["clean"]): string {
+export function choiceList(choices: readonly Candidate[], clean: Style["clean"]): string {
   return choices
     .map(({ id, agent, name, ageSeconds }) => {
       const called = name === undefined ? "" : ` ${quote(shownName(name, clean))}`;

@@ -7,8 +7,8 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
 import { countRedactions } from "../redact/redact.ts";
 import { outermostEntries, tryHead } from "../transcripts/head.ts";
-import { type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
+import { type Excludable, type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
+import type { Entry, PartlyKnown, Session } from "../transcripts/session.ts";
 import { readName } from "./meta.ts";
 import { projectKey, remembering } from "./project.ts";
 import { hostTitle } from "./titles.ts";
@@ -58,10 +58,7 @@ export function openGate(paths: PathsWithRules): Gate {
 }
 
 /** The facts that a store has of a session: an index, the replica or the hub. */
-export type StoredFacts = Pick<Session, "id" | "name" | "cwd" | "parentId"> & {
-  file?: string | undefined;
-  project?: string | undefined;
-};
+export type StoredFacts = Excludable & PartlyKnown<"file">;
 
 type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
 
@@ -103,10 +100,7 @@ export function currentExclusion({
 }
 
 /** Returns a test for sessions that an entry of `exclude.projects` fits. */
-export function fitting(
-  project: string,
-  settings: ExcludingSettings,
-): (session: Pick<StoredFacts, "id" | "cwd" | "project">) => boolean {
+export function fitting(project: string, settings: ExcludingSettings): (session: Excludable) => boolean {
   const { home } = settings.exclude;
   const exclude = { sessions: [], projects: [project], patterns: [], home };
   return readExclusion({ redact: settings.redact, exclude }).hasSession;

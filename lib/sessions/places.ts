@@ -20,27 +20,17 @@ import {
 import { idWithin } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { beginFolder, copiesFolder, HOSTS, type Host, type Place, UUID_NAME } from "../transcripts/hosts.ts";
-import type { Agent } from "../transcripts/session.ts";
+import type { Agent, PartlyKnown, Session } from "../transcripts/session.ts";
 import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
 
-/** A file that is a transcript by its place and name. */
-export interface TranscriptFile {
-  file: string;
-  /** Undefined where only the content says. */
-  agent?: Agent | undefined;
-  /** Undefined where only the content says. */
-  id?: string | undefined;
+/** A file that is a transcript by its place and name; what these do not say, the content says. */
+export interface TranscriptFile
+  extends Pick<Session, "file">,
+    PartlyKnown<"agent" | "id" | "parentId" | "name" | "machine" | "archived"> {
   subagent?: boolean;
-  parentId?: string | undefined;
-  /** The name Volute gives the session. */
-  name?: string | undefined;
   /** Whether the session is temporary in Volute. */
   ephemeral?: boolean;
-  /** The machine that the file is synced from; undefined for this one. */
-  machine?: string | undefined;
-  /** Whether it is our own copy of a transcript that is gone. */
-  archived?: boolean | undefined;
 }
 
 /** Sessions still in use were started within so many days. */

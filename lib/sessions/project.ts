@@ -14,7 +14,8 @@ import {
   type RepositoryNames,
   readRepositories,
 } from "../store/repositories.ts";
-import type { Session } from "../transcripts/session.ts";
+import type { Head } from "../transcripts/format.ts";
+import type { PartlyKnown, Session } from "../transcripts/session.ts";
 
 /** A directory's place in git. */
 interface Repository {
@@ -33,13 +34,8 @@ export function directoryHere({ cwd, machine }: Pick<Session, "cwd" | "machine">
   return machine === undefined || statOf(cwd) ? cwd : undefined;
 }
 
-/** What a session says of the place it worked in. */
-interface Place extends Pick<Session, "cwd" | "machine"> {
-  /** The session's id, or its parent's, by which it is known which repository was there. */
-  id?: string | undefined;
-  /** The address of its repository, where its host noted it. */
-  remote?: string | undefined;
-}
+/** What a session says of the place it worked in; by its id, or its parent's, it is known which repository was there. */
+type Place = Pick<Session, "cwd" | "machine"> & PartlyKnown<"id"> & Partial<Pick<Head, "remote">>;
 
 /** What a project is known by: a directory, the name of its `.git`, its origin. Two places with one of them are one project. */
 type ProjectNames = readonly string[];

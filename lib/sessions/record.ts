@@ -27,7 +27,7 @@ import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { formatOf } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
+import type { Agent, Session, SessionKey } from "../transcripts/session.ts";
 import { storedGate } from "./gate.ts";
 import {
   agentByPlace,
@@ -45,10 +45,7 @@ import {
 import type { TranscriptFile } from "./places.ts";
 import { hostTitle } from "./titles.ts";
 
-export interface SessionRecord {
-  agent: Agent;
-  id: string;
-  file: string;
+export interface SessionRecord extends Identity {
   /** The host's title, as far as it may be shown. */
   title: string | undefined;
   meta: SessionMeta | undefined;
@@ -80,7 +77,7 @@ export function isCurrent(
   return record.metaState === metaState(record, startReading(paths));
 }
 
-type Identity = Pick<Session, "agent" | "id" | "file">;
+type Identity = SessionKey & Pick<Session, "file">;
 
 /** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
 export function readRecord(paths: PathsWithRules, session: Identity): SessionRecord {
@@ -93,7 +90,7 @@ export function readRecords(paths: Pick<PathsWithRules, "state">): Map<string, S
   return new Map(withState(paths, allRecords).map((record) => [recordKey(record), record]));
 }
 
-export function recordKey({ agent, id }: Pick<Session, "agent" | "id">): string {
+export function recordKey({ agent, id }: SessionKey): string {
   return `${agent}:${id}`;
 }
 
@@ -131,16 +128,14 @@ export function saveRecord(paths: PathsWithRules, record: SessionRecord): void {
   withState(paths, (store) => save(store, [saved], reader.paths));
 }
 
-export interface NamedSession extends Identity {
-  title: string | undefined;
-  name: string | undefined;
-}
+/** What a session is called. */
+type Naming = { session: SessionKey; names: string[] };
 
 /**
  * Returns what all sessions are called: those of the given transcripts, and those of which only a meta file is left. A
  * transcript is opened only if it changed since; what is read is kept.
  */
-export function namedSessions(paths: PathsWithRules, files: readonly TranscriptFile[]): NamedSession[] {
+export function namedSessions(paths: PathsWithRules, files: readonly TranscriptFile[]): Naming[] {
   const reader = startReading(paths);
   // Neither given files nor names that are excluded belong into the store.
   const isKept = paths.transcripts.length === 0 && paths.rules.seesExcluded !== true;
@@ -153,7 +148,7 @@ export function namedSessions(paths: PathsWithRules, files: readonly TranscriptF
   return nameAll(files, reader);
 }
 
-function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store): NamedSession[] {
+function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store): Naming[] {
   const known = new Map((store ? allRecords(store) : []).map((record) => [recordKey(record), record]));
   const present = new Map<string, Identity>();
   for (const { agent, id, file } of files) {
@@ -165,7 +160,8 @@ function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store
     const now = refreshed(session, before, reader);
     const isSame = before?.titleState === now.titleState && before.metaState === now.metaState;
     if (!isSame || before.file !== now.file) changed.push(now);
-    return { ...session, title: now.title, name: now.meta?.name };
+    const names = [now.meta?.name, now.title].filter((name) => name !== undefined);
+    return { session, names };
   });
   if (store) save(store, changed, reader.paths);
   return named;
@@ -252,11 +248,7 @@ function mendMeta(
 }
 
 /** Writes a session's meta file. */
-export function exportMeta(
-  paths: PathsWithRules,
-  session: Pick<Session, "id" | "agent">,
-  meta: SessionMeta,
-): void {
+export function exportMeta(paths: PathsWithRules, session: SessionKey, meta: SessionMeta): void {
   const path = metaFile(paths, session);
   const content = writeMeta(path, meta);
   if (isAbroad(path, paths)) recordWritten(paths, { path, content, sessionId: session.id });
@@ -316,7 +308,7 @@ function newRecord({ agent, id, file }: Identity): SessionRecord {
   return { agent, id, file, titleState: "", metaState: "", ...nothing };
 }
 
-function find({ db }: Store, { agent, id }: Pick<Session, "agent" | "id">): SessionRecord | undefined {
+function find({ db }: Store, { agent, id }: SessionKey): SessionRecord | undefined {
   const row = db.prepare("SELECT * FROM sessions WHERE agent = ? AND id = ?").get(agent, id);
   return row && toRecord(row);
 }

@@ -11,12 +11,12 @@ import { statOf } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
+import type { Session, SessionKey } from "../transcripts/session.ts";
 import { openGate } from "./gate.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { findTranscripts, isSubagentId } from "./places.ts";
-import { type NamedSession, namedSessions, nameOf, recordKey } from "./record.ts";
+import { namedSessions, nameOf, recordKey } from "./record.ts";
 import {
   asPath,
   findBegun,
@@ -141,8 +141,7 @@ function tryWhole(wanted: string, context: ResolveContext): Resolved | undefined
 
 /** A session that a reference may mean. */
 interface Known extends Referable {
-  agent: Agent;
-  id: string;
+  session: SessionKey;
   /** Its transcript and the copies of it, of which another may be newer; none where only a meta file is left. */
   files: TranscriptFile[];
   names: string[];
@@ -214,20 +213,20 @@ function byId(files: readonly TranscriptFile[]): Map<string, Known> {
   for (const file of files) {
     const { agent = "", id = "", name } = file;
     const key = recordKey({ agent, id });
-    const session = known.get(key) ?? newKnown({ agent, id });
-    session.files.push(file);
-    if (name !== undefined) session.names.push(name);
-    known.set(key, session);
+    const one = known.get(key) ?? newKnown({ agent, id });
+    one.files.push(file);
+    if (name !== undefined) one.names.push(name);
+    known.set(key, one);
   }
   return known;
 }
 
-function newKnown({ agent, id }: Pick<Session, "agent" | "id">): Known {
-  return { agent, id, ids: [id], files: [], names: [] };
+function newKnown(session: SessionKey): Known {
+  return { session, ids: [session.id], files: [], names: [] };
 }
 
 function withBeginning(wanted: string, known: readonly Known[]): Known[] {
-  const same = known.filter(({ id }) => id === wanted);
+  const same = known.filter(({ session }) => session.id === wanted);
   return same.length > 0 ? same : findBegun(wanted, known);
 }
 
@@ -243,24 +242,26 @@ function oneHeld(wanted: string, { held, paths }: ResolveContext): (Resolved & {
 }
 
 /** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
-function withNames(there: ReadonlyMap<string, Known>, named: readonly NamedSession[]): Known[] {
-  return named.map(({ agent, id, title, name }) => {
-    const known = there.get(recordKey({ agent, id })) ?? newKnown({ agent, id });
-    return { ...known, names: [...known.names, ...[name, title].filter((each) => each !== undefined)] };
+function withNames(there: ReadonlyMap<string, Known>, named: ReturnType<typeof namedSessions>): Known[] {
+  return named.map(({ session, names }) => {
+    const known = there.get(recordKey(session)) ?? newKnown(session);
+    return { ...known, names: [...known.names, ...names] };
   });
 }
 
 /** Returns the most similar first, not the newest. */
 function nearestTo(wanted: string, all: readonly Known[], paths: PathsWithRules): Session[] {
-  const named = all.map((known) => (known.names.length > 0 ? known : { ...known, names: [known.id] }));
+  const named = all.map((known) =>
+    known.names.length > 0 ? known : { ...known, names: [known.session.id] },
+  );
   const gate = openGate(paths);
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => gate.visible(readKnown([known], paths)));
 }
 
 function readKnown(known: readonly Known[], paths: PathsWithRules): Session[] {
-  const sessions = known.flatMap(({ agent, id, files }) => {
+  const sessions = known.flatMap(({ session, files }) => {
     if (files.length > 0) return files.flatMap((file) => identifySession(file) ?? []);
-    const { meta } = readMeta(metaFile(paths, { id, agent }));
+    const { meta } = readMeta(metaFile(paths, session));
     return meta ? [withoutTranscript(meta, paths)] : [];
   });
   return newestCopies(sessions);
@@ -290,9 +291,7 @@ function one(wanted: string, sessions: readonly Session[], paths: PathsWithRules
 }
 
 /** A session in an error's details. */
-export interface Candidate {
-  id: string;
-  agent: Agent;
+export interface Candidate extends SessionKey {
   name: string | undefined;
   ageSeconds: number;
 }

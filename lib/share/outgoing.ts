@@ -22,12 +22,12 @@ import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { folderNames } from "../transcripts/hosts.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Agent, Done, Row } from "../transcripts/session.ts";
+import type { Agent, Done, Row, SessionKey } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { batchesBy } from "./hub.ts";
 import { DOCUMENT_MAX_BYTES, EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
-import { hubId, keyOf, ofHub, ownMachine, type SessionKey, sharedProject } from "./share-state.ts";
+import { hubId, keyOf, ofHub, ownMachine, sharedProject } from "./share-state.ts";
 import type { SharedExchange } from "./wire.ts";
 
 /** An exchange on its way to the hub. */

@@ -11,6 +11,7 @@ import type { Config } from "../config/config.ts";
 import { placeOf } from "../index/stored-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import type { Store } from "../store/store.ts";
+import type { SessionKey } from "../transcripts/session.ts";
 import { batchesBy, type Hub } from "./hub.ts";
 import { assertVersion } from "./hub-schema.ts";
 import {
@@ -28,7 +29,6 @@ import {
   noteRefused,
   readPublished,
   readShareFact,
-  type SessionKey,
   sharedProject,
   writeShareFact,
 } from "./share-state.ts";

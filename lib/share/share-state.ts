@@ -9,15 +9,9 @@ import type { Paths, ShareConfig } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { AGENTS } from "../transcripts/hosts.ts";
+import type { SessionKey } from "../transcripts/session.ts";
 
-/** A session by the names that hub and index agree on. */
-export interface SessionKey {
-  agent: string;
-  /** The host's id; a subagent's begins with that of its parent, since it is short. */
-  id: string;
-}
-
-/** What was recorded of a published session. */
+/** What was recorded of a published session, by the id that it has at the hub. */
 interface PublishedNote extends SessionKey {
   signature: string;
   project: string;

@@ -2,22 +2,15 @@
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { headed } from "../base/text.ts";
-import type { Agent, Entry, Session, ToolAction, ToolCall } from "./session.ts";
+import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
 type Place = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
 /** What the first rows of a transcript say of the whole. */
-export interface Head {
-  agent: Agent;
-  /** The host's session id where rows carry it. */
-  id?: string | undefined;
-  cwd?: string | undefined;
+export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "parentId">, PartlyKnown<"id"> {
   /** The address of the repository it works in, where the host notes it (Codex). */
   remote?: string | undefined;
-  startedAt?: string | undefined;
-  /** The session a subagent works for. */
-  parentId?: string | undefined;
   /** Path of the transcript this one was forked from (pi). */
   forkedFrom?: string | undefined;
   /** Whether a program started it for one answer, without a person at it. */

@@ -10,7 +10,7 @@ import { type Redactor, redactor, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
 import { readRepositories, repositoriesState, topsOf } from "../store/repositories.ts";
 import { lastLine, printedBy, replaceValues, type SecretMemory } from "./secret-rows.ts";
-import type { Entry, ToolCall } from "./session.ts";
+import type { Entry, Session, ToolCall } from "./session.ts";
 
 export interface Rules extends TextExclusion {
   /** Redacts a text: by our rules and by `redact.extra`. */
@@ -186,16 +186,11 @@ function cleanCall(raw: ToolCall, judge: Clean): ToolCall {
   return call;
 }
 
-/** The facts about a session that decide whether it is excluded. */
-interface Excludable {
-  id: string;
-  name?: string | undefined;
-  cwd?: string | undefined;
+/** The facts about a session that decide whether it is excluded: a subagent stays out with its parent. */
+export type Excludable = Pick<Session, "id" | "name" | "cwd" | "parentId"> & {
   /** Its project's directory. */
   project?: string | undefined;
-  /** The session that started it: a subagent stays out with it. */
-  parentId?: string | undefined;
-}
+};
 
 /** Which sessions are excluded: for lib/sessions/gate.ts, which everything else asks. */
 interface SessionExclusion {

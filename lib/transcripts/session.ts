@@ -8,7 +8,7 @@
 /** The name of a host in the table of hosts. OpenClaw's files are in pi's format; a folder of `{role, content}` lines is `plain`. */
 export type Agent = string;
 
-/** One conversation, as far as it is known from its file's path and first bytes. */
+/** One conversation, as far as it is known. What knows less of it is a part of this. */
 export interface Session {
   /** The host's own id. */
   id: string;
@@ -33,6 +33,12 @@ export interface Session {
   /** Bytes. */
   size: number;
 }
+
+/** Facts of a session, any of which may be unknown. */
+export type PartlyKnown<K extends keyof Session> = { [F in K]?: Session[F] | undefined };
+
+/** The names that tell a session from all others. */
+export type SessionKey = Pick<Session, "agent" | "id">;
 
 export type ToolAction = "edit" | "read" | "run" | "search" | "other";
 
