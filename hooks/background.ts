@@ -35,7 +35,7 @@ import { logFailure } from "./hook.ts";
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */
 const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000; // as long as a program may take to answer
-/** Of work on old sessions; what is left waits for the next start. */
+/** The time that work on old sessions takes; what is left waits for the next start. */
 const OLD = { sliceMs: 1000, totalMs: 10 * 60_000 };
 
 const TEXT = { type: "string", default: "" } as const;
@@ -125,7 +125,7 @@ async function index(session: Session, config: Config): Promise<void> {
 }
 
 /**
- * Observes what is due. Of a session that has ended a model observes the rest too, once: what its user laid down there is heard
+ * Observes what is due. A model observes the rest of a session that has ended too, once: what its user laid down there is heard
  * by the next one.
  */
 async function observe(session: Session, config: Config, hasEnded = false): Promise<void> {

@@ -1,4 +1,4 @@
-/** What is given back of a session after its compaction: its observations, and how to look up more. */
+/** Gives back after a compaction what was observed of the session, and says how to look up more. */
 
 import type { Viewer } from "../lib/activity/look.ts";
 import { ownCommand } from "../lib/base/runtime.ts";

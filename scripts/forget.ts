@@ -247,7 +247,7 @@ async function undo(what: string, asked: Asked): Promise<void> {
   ]);
 }
 
-/** As many as fit on a screen beside the counts. */
+/** The most that fit on a screen beside the counts. */
 const SHOWN_MAX = 10;
 /** A session's name on one line with its id. */
 const NAME_MAX = 60;

@@ -113,7 +113,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
   for (const { warning } of outcomes) if (warning) warn(warning);
   show(
     { sessions: outcomes.map(toJson) },
-    // Of those that were not asked for, the ones that are not due are only counted.
+    // sessions that nobody asked for and that are not due are only counted
     outcomes.filter(({ status }) => thorough || status !== "not-due").map(describe),
   );
   if (!values.json) note(describeAll(outcomes));

@@ -64,7 +64,7 @@ const PLUGIN = "session-memory@session-memory";
 const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
 const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
 
-/** Of each agent with commands of its own: those that install us, or bring us up to date, and those that undo it. */
+/** The commands of agents that have their own to install us, or bring us up to date, and to undo it. */
 const WIRED: Partial<Record<Agent, (paths: PathsWithRules) => { install: string[][]; remove: string[][] }>> =
   {
     claude({ claude }) {
@@ -173,7 +173,7 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
     }));
   });
   const sessions = remove ? [] : listByLastRow(config.paths);
-  // Of those that cannot be told by a command of theirs only what is there is said.
+  // agents without such a command are named only where something of theirs is there
   const known = hosts.filter(
     ({ agent, file }) =>
       only !== undefined ||

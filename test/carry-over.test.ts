@@ -284,7 +284,7 @@ describe("a damaged index", () => {
       carried += Number(count.get(GONE)?.n);
       db.close();
     }
-    // Of the first three nothing is left; of the others nearly all.
+    // nothing of the first three is left, nearly all of the others
     expect(setAside).toBeGreaterThan(6);
     expect(carried / TURNS).toBeGreaterThan((setAside - 3) * 0.8);
   }, 280_000);

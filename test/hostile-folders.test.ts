@@ -9,7 +9,7 @@ import { homePerTest, writeClaude } from "./support/home.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
-/** The promise is one second; before it was kept these took 3 to 17. Of this process, for the machine may be busy. */
+/** The promise is one second; before it was kept these took 3 to 17. The time is that of this process: the machine may be busy. */
 const CPU_MAX_MS = 2500;
 const MILLION = 1e6;
 const MEGABYTE = 1024 * 1024;

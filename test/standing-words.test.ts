@@ -30,7 +30,7 @@ const RULES = [
   "今後はコミットする前に必ずテストを実行してください。",
 ];
 
-/** Of the same words, and no rule for a later session. */
+/** The same words, and no rule for a later session. */
 const LOOK_ALIKES = {
   asked: [
     "So from now on every time I commit the tool will link our chat to the commit?",

@@ -90,7 +90,7 @@ export const SessionMemory = async ({ directory }) => {
       const isFirst = !begun.has(sessionID);
       begun.add(sessionID);
       const news = await at("prompt", sessionID, { text });
-      // Of sessions that are named already nothing more is said.
+      // a session that is named already is told of no more
       const start = isFirst ? await at("start", sessionID, { isTold: news !== "" }) : "";
       const context = [news, start].filter(Boolean).join("\n\n");
       if (context === "") return;

@@ -109,7 +109,7 @@ export interface PiEvent {
   prompt?: string;
   reason?: string;
   signal?: AbortSignal;
-  /** Of a compaction, or of leaving a branch. */
+  /** What pi has prepared for a compaction, or for leaving a branch. */
   preparation?: PiPreparation;
   branchEntries?: readonly PiEntry[];
   /** The name of the tool whose result this is. */

@@ -93,7 +93,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     if (isRecent) recent.push({ found, stat, modifiedAt });
     if (isChanged(found, stat)) changed.push({ found, stat, modifiedAt });
   }
-  // Of a session that was moved, or copied by a sync tool.
+  // a session that was moved, or that a sync tool copied, has several files
   const isNewest = ({ found, modifiedAt }: Sighting) => modifiedAt >= (newest.get(found.id) ?? 0);
   const latest = recent.sort((a, b) => b.modifiedAt - a.modifiedAt).slice(0, RECENT_MAX);
   return {

@@ -121,7 +121,7 @@ interface DressOptions {
   words: readonly string[];
   /** IANA name. @default the system's */
   timezone?: string | undefined;
-  /** Of the terminal: results and rows are broken between words there. */
+  /** The terminal's width, at which results and rows are broken between words. */
   columns: number;
 }
 

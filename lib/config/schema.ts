@@ -41,6 +41,7 @@ const LLM = z.strictObject({
   /** USD per million tokens. */
   prices: z.record(z.string(), z.strictObject({ input: usd, output: usd })),
 });
+/** Promised in docs/settings.md. */
 const LLM_DEFAULTS = { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} };
 
 /** A program that answers in place of a server. */
@@ -63,6 +64,7 @@ const EMBEDDING = z.strictObject({
   // sqlite-vec's bit vectors are whole bytes
   dimensions: positive.max(8192).multipleOf(8),
 });
+/** Promised in docs/settings.md; the dimensions are those that the model gives unasked. */
 const EMBEDDING_DEFAULTS = {
   apiKeyEnv: "OPENAI_API_KEY",
   model: "text-embedding-3-small",
@@ -84,6 +86,7 @@ const SHARE = z.strictObject({
   /** Chunks that the replica holds at most, the newest. */
   maxChunks: positive,
 });
+/** Promised in docs/settings.md; chunks of 4 KiB at most make a replica of 0.8 GB. */
 const SHARE_DEFAULTS = { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 };
 
 /** A folder of transcripts from another machine. */

@@ -34,7 +34,7 @@ interface Message {
   isAlone: boolean;
 }
 
-/** Reads the contents of sessions; returns whether all of them could be read. Of other sessions it gives the chunks' vectors. */
+/** Reads the contents of sessions; returns whether all of them could be read. Other sessions give no more than their vectors. */
 export function readOldRows(from: SqlDatabase, { numbers, take }: Reading): boolean {
   const table = columnsOf("chunks", from).length > 0 ? "chunks" : "session_chunks";
   const byId = new Map([...numbers].map(([number, id]) => [id, number]));

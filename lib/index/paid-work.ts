@@ -53,7 +53,7 @@ interface PaidReport {
 export interface EmbeddingReport extends PaidReport {
   /** Chunks that got a vector. */
   embedded: number;
-  /** Of them, those that had been paid for before. */
+  /** How many of them had been paid for before. */
   reused: number;
 }
 

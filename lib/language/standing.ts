@@ -10,7 +10,7 @@ import { isQuestion, sentences, spokenText } from "./speech.ts";
 
 /** A longer message is a plan or a paste, and a longer sentence is no rule that was laid down in so many words. */
 const READ_CHARS = { message: 1200, sentence: 300 };
-/** So many list items are a guideline that was pasted, or the parts of a task. */
+/** The least list items that are a guideline that was pasted, or the parts of a task. */
 const LIST_ITEMS = 3;
 
 /** What an agent does, in the base form: "always return null" and "never retry" are of the program. */

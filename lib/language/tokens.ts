@@ -3,10 +3,13 @@
  * cl100k's counts of real transcripts, with and without their spaces, of twenty languages, and of random letters and digits.
  */
 
-/** In hundredths of a token, so that sums stay whole. */
+/** The fitted costs, in hundredths of a token, so that sums stay whole: of words and numbers. */
 const COST = { word: 90, letter: 3, farLetter: 29, hump: 115, capital: 53, number: 108, digit: 33 };
+/** The fitted costs of punctuation. */
 const MARKS = { first: 61, further: 24 };
+/** The fitted costs of white space. */
 const WHITE = { line: 50, further: 20 };
+/** The fitted costs of letters beyond Latin. */
 const BEYOND = { cyrillic: 65, surrogate: 172, other: 101 };
 /** Letters up to which a run is probably one known word. */
 const WORD_LETTERS = 7;

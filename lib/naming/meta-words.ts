@@ -178,7 +178,7 @@ function tidyName(name: string): string {
 /** Characters of what rules write. */
 const CHARS = { description: 160, request: 240, answer: 320, quoted: 40 };
 const QUOTED_WORDS = 6;
-/** Of a long conversation the beginning says what it is about. */
+/** The most of a conversation that topics are read from: its beginning says what it is about. */
 const TOPIC_CHARS = 200_000;
 
 /** A conversation as its meta file describes it. */

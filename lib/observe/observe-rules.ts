@@ -33,6 +33,7 @@ import {
 
 /** Characters kept of each text: of a longer message its beginning and end. */
 const CHARS = { message: 330, offer: 200, answer: 80, rule: 200, command: 80, error: 160 };
+/** The characters of a cause: shorter ones say nothing, longer ones are no sentence. */
 const CAUSE = { min: 20, max: 240 };
 /** How many notes of each kind are kept of one message or stretch of work, the last ones; and steps after a failure. */
 const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };

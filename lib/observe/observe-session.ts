@@ -63,7 +63,7 @@ export interface SessionOutcome {
 }
 
 /**
- * Observes a session, and reflects when that is due. Of two at once on one session the second waits, and goes on from where
+ * Observes a session, and reflects when that is due. Two at once take turns: the second waits, and goes on from where
  * the first left off.
  *
  * @throws {SessionMemoryError} `BUSY` when it waited in vain, `VALIDATION_ERROR` for a session that config.json keeps out.
@@ -242,7 +242,7 @@ interface ReadingOptions {
   leafId?: string | undefined;
 }
 
-/** Of larger transcripts only the ends of results are held, so that gigabytes of output fit into memory. */
+/** The largest transcript whose results are held whole; of a larger one their ends are, so that memory holds them. */
 const LARGE_BYTES = 128 * 1024 * 1024;
 
 /** Reads a session and its ledger, without the texts that config.json keeps out. */

@@ -51,7 +51,7 @@ interface PageFacts extends Pick<Tally, "messages" | "calls" | "edited"> {
 
 const TITLE_CHARS = 160; // as a tool call in the reader
 const NAME_CHARS = 4096; // no path is longer
-/** Of the contents: a long session's oldest messages are counted, as in `session-reader --outline`. */
+/** The most of the contents: a long session's oldest messages are counted, as in `session-reader --outline`. */
 const CONTENTS_CHARS = 40_000;
 const UNFOLDED_MAX = 25; // a screen
 

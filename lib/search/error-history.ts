@@ -123,7 +123,7 @@ function lineWith(text: string, error: string): string | undefined {
   );
 }
 
-/** Of the words of an error so many must be in a line that is like it, and no fewer than these. */
+/** The share of an error's words that a line like it has, and the least of them. */
 const LIKE_SHARE = 0.75;
 const LIKE_WORDS = 3; // two words meet by chance
 

@@ -139,7 +139,7 @@ export function oncePerRow(sessionId: string, taken: Set<string>): (row: ShownRo
   };
 }
 
-/** Of an exchange before or after a result, so many chunks from its start and the last are shown. */
+/** The most chunks shown from the start of an exchange before or after a result; its last one is shown too. */
 const AROUND_CHUNKS = 2;
 
 /** Returns the exchanges before and after a chunk's own, in order, long ones shortened, each after its own time. */

@@ -90,7 +90,7 @@ export interface SearchResources {
 export interface SearchAnswer {
   /** Best first; empty when nothing is relevant. */
   results: HitJson[];
-  /** Of lines of a file that were asked for, who wrote them. */
+  /** Who wrote the lines of a file that were asked for. */
   blame?: Verdict[] | undefined;
   index: {
     sessions: number;

@@ -209,7 +209,7 @@ export function nearest<T extends Named>(reference: string, all: readonly T[], c
   return scored.slice(0, count).map(({ item }) => item);
 }
 
-/** As many letters of two names follow each other alike. */
+/** The share of letter pairs that two similar names have in common. */
 const NEAR = 0.6;
 
 /** Returns whether a name is so like a reference that it may be meant. */

@@ -2,7 +2,7 @@
  * Publishes: compares notes with the hub, withdraws what must go, and sends what is new.
  *
  * The hub is asked for what it has and gets the difference, so a run that is ended anywhere, repeated, or made by two
- * machines at once leaves the same rows. Of two copies of one session the longer one is kept.
+ * machines at once leaves the same rows. The longer of two copies of a session is kept.
  */
 
 import { SessionMemoryError } from "../base/errors.ts";

@@ -9,7 +9,7 @@ import { arrayOf, isRecord, stringOf } from "../base/json.ts";
 
 /** What a repository is known by wherever it lies. */
 export interface RepositoryNames {
-  /** Of its `.git`: a rename within a file system keeps it, and no other repository has it. */
+  /** The identity of its `.git`: a rename within a file system keeps it, and no other repository has it. */
   git: string;
   /** Its normalised origin. */
   origin?: string | undefined;

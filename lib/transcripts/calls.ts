@@ -135,7 +135,7 @@ function keepEnds(
   return copyText([first, ...between, last].filter((part) => part !== "").join("\n"));
 }
 
-/** Of an output's error lines so many are kept, none of them longer: what is longer is data. */
+/** The most error lines kept of an output, and the longest one: a longer line is data, not a message. */
 const ERRORS_KEPT = 8;
 const ERROR_CHARS = 200; // a line of a terminal, twice
 

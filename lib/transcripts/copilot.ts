@@ -74,7 +74,7 @@ function readResult(data: JsonRecord): RowEntry {
   const error = recordOf(data.error);
   const isRejected = error.code === "rejected" || error.code === "denied";
   const patch = cutToHunks(detailedContent);
-  // Of a command it is the output alone; of other tools something else, or missing.
+  // a command's is its output alone; another tool's is something else, or missing
   const output = typeof exitCode === "number" ? stringOf(detailedContent) : undefined;
   const given = (stringOf(content) ?? stringOf(error.message) ?? "").replace(GUIDANCE, "");
   return {

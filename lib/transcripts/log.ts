@@ -49,7 +49,7 @@ export function isWantedKind(
 export interface RowRequest {
   lines: { from: number; to: number; isRange: boolean } | undefined;
   around: number | undefined;
-  /** Of the last ones, where no lines are asked for. */
+  /** The most rows from the end, where no lines are asked for. */
   count: number;
   filter: RowFilter;
 }

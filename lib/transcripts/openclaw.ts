@@ -1,6 +1,6 @@
 /**
- * OpenClaw's sessions since 2026.8.1, which it keeps as rows of a database: events in pi's form, longer ones compressed. Of a
- * conversation its live branch is read; of a session that was reset, deleted or put away its archive.
+ * OpenClaw's sessions since 2026.8.1, which it keeps as rows of a database: events in pi's form, longer ones compressed. The
+ * live branch of a conversation is read; a session that was reset, deleted or put away is read from its archive.
  */
 
 import { canUnpack, UNPACKING, unpackBytes } from "../base/files.ts";

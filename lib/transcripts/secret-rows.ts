@@ -3,8 +3,8 @@
  * command names bare was announced in a file that was read before it, or is announced later.
  *
  * Indexing notes which rows announce secrets, by their bytes' place, never the secrets. Whoever reads a session, forward from a
- * cursor, backward or around a line, begins with what those few rows announce, so all see the same. Of rows that are
- * not indexed yet only what was read before is known: backward, a newer row may show what an older one announces.
+ * cursor, backward or around a line, begins with what those few rows announce, so all see the same. What rows
+ * announce that are not indexed yet is known only once they were read: backward, a newer row may show what an older one announces.
  */
 
 import { appendFileSync } from "node:fs";

@@ -6,7 +6,7 @@ import { isChange } from "./tool-call.ts";
 
 /** What was said and done in some rows. */
 export interface Tally {
-  /** Of the user and the assistant. */
+  /** The messages of the user and the assistant. */
   messages: number;
   /** What the user said first, and the assistant last. */
   firstUser?: Said;

@@ -114,7 +114,7 @@ async function growth(
 }
 
 async function time(work: Work, text: string): Promise<number> {
-  // Of the process, not of the clock: others may be at work on the machine.
+  // the time of the process, not of the clock: others may be at work on the machine
   const started = process.cpuUsage();
   await work(text);
   const { user, system } = process.cpuUsage(started);

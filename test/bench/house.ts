@@ -23,6 +23,8 @@ export async function rows(): Promise<BenchRow[]> {
     atMost("constants outside search without a reason", unexplained(source).length, 60, {
       unit: "constants",
     }),
+    atMost("constants in bags without a reason", bare(source).length, 0, { unit: "constants" }),
+    atMost("functions named by a noun and Of", nounNames(source).length, 40, { unit: "functions" }),
     atMost("modules a search loads", modules.search, 40, { unit: "modules" }),
     atMost("modules a reader loads", modules.reader, 32, { unit: "modules" }),
     atMost("modules a silent prompt loads", modules.prompt, 12, { unit: "modules" }),
@@ -115,6 +117,26 @@ function unexplained(files: readonly SourceFile[]): string[] {
 
 function hasReason(all: readonly string[], at: number): boolean {
   return /\/\/ /.test(all[at] ?? "") || /^(?:\/\/|\/?\s*\*)/.test(all[at - 1] ?? "") || isTime(all[at] ?? "");
+}
+
+/** Returns the numbers in objects at the top of a file that neither their line nor their object gives a reason for. */
+function bare(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const all = text.split("\n");
+    return [...text.matchAll(BAG)].flatMap(({ index, 0: bag }) => {
+      const at = text.slice(0, index).split("\n").length - 1;
+      if (hasReason(all, at)) return [];
+      const said = bag.split("\n").filter((line) => !line.includes("//"));
+      return said.some((line) => /\b[\w$]+: -?(?!0\b|1\b)[\d.]/.test(line)) ? [`${path}:${at + 1}`] : [];
+    });
+  });
+}
+
+/** An object of numbers; one with functions, texts or objects is a table, whose rows say themselves what they are. */
+const BAG = /^(?:export )?const [A-Z][A-Z0-9_]* = \{[^{}()"]*\}/gm;
+
+function nounNames(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ text }) => text.match(/^(?:export )?(?:async )?function\*? \w+Of\b/gm) ?? []);
 }
 
 /** How many milliseconds a day has needs no reason. */

@@ -19,7 +19,7 @@ export interface HostSession {
   id: string;
   cwd: string;
   title?: string;
-  /** Of the first step; each further one is a second later. */
+  /** The time of the first step; each further one is a second later. */
   at?: string;
   steps: readonly Step[];
   /** The session that started it, for the hosts that have subagents. */
