@@ -1,9 +1,10 @@
 /** What the hosts' own programs wrote, with hooks, subagents, resumes and compactions: read, listed and searched. */
 
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FOREIGN_LABEL } from "../lib/base/text.ts";
+import { findHost } from "../lib/transcripts/hosts.ts";
 import { readEntries } from "./support/entries.ts";
 import { type TemporaryHome, temporaryHome } from "./support/home.ts";
 import { jsonl } from "./support/rows.ts";
@@ -15,25 +16,11 @@ const ADDED = "PROBE-";
 /** Stands in what the summariser answered. */
 const SUMMARY = "FAKE-SUMMARY";
 
-const FOLDERS: Record<string, string> = {
-  codex: "sessions",
-  copilot: "session-state",
-  qwen: "projects",
-  gemini: "tmp",
-  droid: "sessions",
-  cline: "data/sessions",
-  kimi: "sessions",
-};
-/** Where a host keeps its state, if not in a folder of its name. */
-const HOMES: Record<string, string> = { droid: ".factory", kimi: ".kimi-code" };
-
 /** Makes a home in which a host left its sample. */
 function homeWith(agent: string): TemporaryHome {
   const home = temporaryHome();
-  const folder = FOLDERS[agent] ?? "";
-  cpSync(join(SAMPLES, agent, folder), join(home.home, HOMES[agent] ?? `.${agent}`, folder), {
-    recursive: true,
-  });
+  const { home: place = "" } = findHost(agent) ?? {};
+  cpSync(join(SAMPLES, agent), home.paths.expand(place), { recursive: true });
   return home;
 }
 
@@ -409,7 +396,7 @@ describe("Codex 0.169", () => {
   });
 });
 
-test.each(Object.keys(FOLDERS))("nothing that a hook added to a session of %s is found", async (agent) => {
+test.each(readdirSync(SAMPLES))("nothing that a hook added to a session of %s is found", async (agent) => {
   using home = homeWith(agent);
   await home.ok("embed");
   const { results } = JSON.parse(await home.ok("search", "PROBE", "--full", "--subagents", "--json"));
