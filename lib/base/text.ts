@@ -70,6 +70,27 @@ export function takeEnd(text: string, max: number): string {
   return max <= 0 ? "" : text.slice(-max).replace(/^[\udc00-\udfff]/, "");
 }
 
+/**
+ * Keeps the beginning and the end of a text that is longer than `max` UTF-16 units, with a mark between them that may say how
+ * many are missing; `share` of the room is the beginning's.
+ */
+export function withoutMiddle(
+  text: string,
+  max: number,
+  {
+    mark,
+    share = 0.5,
+    total = text.length,
+  }: { mark: (missing: number) => string; share?: number; total?: number },
+): string {
+  if (text.length <= max) return text;
+  const room = Math.max(2, max - mark(total).length);
+  const head = Math.ceil(room * share);
+  const beginning = takeStart(text, head);
+  const end = takeEnd(text, room - head);
+  return `${beginning}${mark(total - beginning.length - end.length)}${end}`;
+}
+
 /** Returns the words of a text as white space parts them. */
 export function splitWords(text: string): string[] {
   return text.split(/\s+/).filter(Boolean);

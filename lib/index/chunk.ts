@@ -4,7 +4,7 @@
  * A chunk is cut between messages; inside one only when it alone is too long, and then the pieces overlap.
  */
 
-import { takeEnd, takeStart, truncate } from "../base/text.ts";
+import { truncate, withoutMiddle } from "../base/text.ts";
 import { localTime, MONTHS } from "../base/time.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
@@ -105,11 +105,12 @@ function readMessages(rows: readonly Row[]): Message[] {
   return messages;
 }
 
+const MISSING = "\n…\n";
+
 /** Returns the beginning and the end of a message that is too long to be all searchable. */
 function keepEnds(text: string): string {
   if (text.length <= MESSAGE_CHARACTERS) return text;
-  const half = MESSAGE_CHARACTERS / 2;
-  return `${takeStart(text, half)}\n…\n${takeEnd(text, half)}`;
+  return withoutMiddle(text, MESSAGE_CHARACTERS + MISSING.length, { mark: () => MISSING });
 }
 
 /** Groups messages by the wanted size; a message that is too long alone becomes several groups. */

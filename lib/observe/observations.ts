@@ -6,7 +6,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { takeEnd, takeStart } from "../base/text.ts";
+import { withoutMiddle } from "../base/text.ts";
 import { formatLocal, systemTimezone } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry, Row } from "../transcripts/session.ts";
@@ -330,9 +330,5 @@ const HEAD_SHARE = 0.7;
 export function excerpt(text: string, max: number, { total = text.length } = {}): string {
   if (text.length <= max || (text.length <= max * 2 && [...text].length <= max)) return text;
   const mark = (missing: number) => ` … [${missing} characters] … `;
-  const room = Math.max(2, max - mark(total).length);
-  const head = Math.ceil(room * HEAD_SHARE);
-  const beginning = takeStart(text, head);
-  const end = takeEnd(text, room - head);
-  return `${beginning}${mark(total - beginning.length - end.length)}${end}`;
+  return withoutMiddle(text, max, { mark, share: HEAD_SHARE, total });
 }

@@ -1,7 +1,7 @@
 /** Formats rows as a log, as text and as JSON: which are wanted, what is shown of them, and how many fit. */
 
 import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
-import { counted, takeEnd, takeStart } from "../base/text.ts";
+import { counted, withoutMiddle } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -166,12 +166,8 @@ function changed(line: string): Part {
 
 /** Keeps the beginning and end of a tool call's long input or result, and says how to see the rest. */
 export function cutInside(text: string, line: number): string {
-  if (text.length <= INSIDE_MAX) return text;
-  const mark = `… ${text.length} characters, --line ${line} --full to show …`;
-  const rest = INSIDE_MAX - mark.length - 2;
-  const head = takeStart(text, Math.ceil(rest / 2));
-  const tail = takeEnd(text, Math.floor(rest / 2));
-  return `${head}\n${mark}\n${tail}`;
+  const mark = () => `\n… ${text.length} characters, --line ${line} --full to show …\n`;
+  return withoutMiddle(text, INSIDE_MAX, { mark });
 }
 
 /** Indents the lines after the first by two blanks. */
