@@ -121,7 +121,7 @@ export function welcomes(start: StartLab): void {
     await lab.prompt("Why does the gateway listen on 8443?");
     await lab.prompt("hello");
     expect(given(lab, "the last session in this project was")[0]?.text).toMatch(
-      /the last session in this project was .*gateway.*@@\S+ in a prompt/i,
+      /the last session in this project was .*gateway.* Read on: sh \S+ session-reader \S+ --outline/i,
     );
   });
 }
