@@ -201,11 +201,14 @@ export function judge(
   const said = saidIn(passages.flatMap(({ found }) => found.map(({ row }) => row)));
   const enough = ENOUGH * Math.min(PHRASINGS_COUNTED, questions.length);
   let most = 1;
-  return passages.map((passage, i) => {
-    const texts = textsOf(passage, { deeds, said });
-    const held = new Set(texts.flatMap((text) => measure(text.parts).flatMap(stemsOf)));
-    const windows = texts.flatMap(({ kind, parts }) => {
-      const best = kind === "head" ? undefined : mostTogether(joinMeasured(measure(parts)), scale);
+  const all = passages.map((passage) => ({ passage, texts: textsOf(passage, { deeds, said }) }));
+  // all at once, since stemming a few words takes as long as stemming many
+  measure(all.flatMap(({ texts }) => texts.flatMap(({ parts }) => parts)));
+  return all.map(({ passage, texts }, i) => {
+    const measured = texts.map(({ kind, parts }) => ({ kind, parts: measure(parts) }));
+    const held = new Set(measured.flatMap(({ parts }) => parts.flatMap(stemsOf)));
+    const windows = measured.flatMap(({ kind, parts }) => {
+      const best = kind === "head" ? undefined : mostTogether(joinMeasured(parts), scale);
       return best ? [{ ...best, worth: kind === "done" ? DONE * best.worth : best.worth }] : [];
     });
     const best = windows.reduce((one, other) => (other.worth > one.worth ? other : one), NOTHING);

@@ -312,6 +312,7 @@ function countDeeds(
   { measure, deeds }: Pick<DocumentOptions, "measure" | "deeds">,
   add: (row: number, stem: string) => void,
 ): void {
+  measure(rows.flatMap((row) => (deeds.get(row) ?? []).map(deedText)));
   for (const [i, row] of rows.entries()) {
     const done = measure((deeds.get(row) ?? []).map(deedText));
     const stems = new Set(done.flatMap(({ found }) => found.map(({ stem }) => stem)));
