@@ -19,6 +19,7 @@ import {
   quotesHostileWords,
   type StartLab,
   tellsHowAnErrorEnded,
+  tellsStandingRules,
   tellsWhatOthersDid,
   welcomes,
 } from "./hooked.ts";
@@ -101,6 +102,7 @@ for (const [name, modules, file] of versions) {
     goesOnWithRestored(start);
     quotesHostileWords(start);
     welcomes(start);
+    tellsStandingRules(start);
     tellsHowAnErrorEnded(start, ({ model }, told) => {
       expect(messagesOf(model.requests.at(-1) as ModelRequest).join("\n")).toContain(
         '"content":"Exit code 3\\ndeploy: cannot find the zebra config"',

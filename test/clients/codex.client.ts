@@ -15,6 +15,7 @@ import {
   quotesHostileWords,
   type StartLab,
   tellsHowAnErrorEnded,
+  tellsStandingRules,
   tellsWhatOthersDid,
   welcomes,
 } from "./hooked.ts";
@@ -96,6 +97,7 @@ env_key = "MADE_UP_KEY"
   });
   quotesHostileWords(start);
   welcomes(start);
+  tellsStandingRules(start);
   tellsHowAnErrorEnded(start, (lab) => {
     expect(lab.model.requests.at(-1)?.raw).toContain("Process exited with code 3");
   });

@@ -12,6 +12,7 @@ import {
   type Lab,
   quotesHostileWords,
   tellsHowAnErrorEnded,
+  tellsStandingRules,
 } from "./hooked.ts";
 import { CLIENTS, installed, unpackedPi } from "./install.ts";
 import { type Answer, type ModelRequest, type Reply, startChat } from "./models.ts";
@@ -112,6 +113,7 @@ for (const [name, command = []] of runtimes) {
     goesOnWithRestored(start, (lab, text, { file }) =>
       runPi(command, lab.home, "--session", file, "-p", text),
     );
+    tellsStandingRules(start);
     tellsHowAnErrorEnded(start, ({ home, model }, told) => {
       const [result, said] = model.requests.at(-1)?.messages.slice(-2) ?? [];
       expect(result?.text).toStartWith("deploy: cannot find the zebra config");
