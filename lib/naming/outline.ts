@@ -6,9 +6,10 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
+import { exchangesIn } from "../transcripts/exchanges.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Done, Row } from "../transcripts/session.ts";
-import { exchangesIn, tally } from "../transcripts/tally.ts";
+import { tally } from "../transcripts/tally.ts";
 
 interface OutlineOptions {
   /** IANA name. */

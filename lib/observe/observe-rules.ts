@@ -17,9 +17,9 @@ import {
 } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
+import { exchangesIn } from "../transcripts/exchanges.ts";
 import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
 import type { Done, Row, Said } from "../transcripts/session.ts";
-import { exchangesIn } from "../transcripts/tally.ts";
 import { isChange } from "../transcripts/tool-call.ts";
 import {
   COMMITTED,

@@ -9,8 +9,8 @@ import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { rowsOf } from "../transcripts/calls.ts";
+import { exchangesIn } from "../transcripts/exchanges.ts";
 import type { Done, Entry, Row } from "../transcripts/session.ts";
-import { exchangesIn } from "../transcripts/tally.ts";
 import { isChange } from "../transcripts/tool-call.ts";
 import {
   BRANCH_LEFT,

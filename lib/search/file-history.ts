@@ -155,7 +155,7 @@ function hitOf(store: Store, touched: readonly Touched[], scope: FindScope): Hit
     session: first.session,
     at: (touched.at(-1) as Touched).deed.at,
     summary: counts.join(", "),
-    rows: withoutRepeats(shown.flatMap((each) => rowsOf(store, each, scope))),
+    rows: withoutRepeats(shown.flatMap((each) => shownRows(store, each, scope))),
     from: first.deed.line,
     to: last.deed.line,
     also: spans(touched.filter((each) => !shown.includes(each)).map(({ deed }) => deed.line)),
@@ -163,7 +163,7 @@ function hitOf(store: Store, touched: readonly Touched[], scope: FindScope): Hit
 }
 
 /** Returns a deed's row, and before it the last message, which mostly gives the reason. */
-function rowsOf(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): ShownRow[] {
+function shownRows(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): ShownRow[] {
   const before = { from: deed.line - REASON_LINES, to: deed.line - 1 };
   const reason = messagesWithin(store, session.number, before).at(-1);
   const text = isChange(deed) ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";

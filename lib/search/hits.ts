@@ -22,7 +22,7 @@ import {
   type Judged,
   judge,
   type Passage,
-  rowsOf,
+  rowsAround,
   toPassages,
 } from "./passages.ts";
 import { footLines, headOf, mergeRanges, nowhereLines, wholeRow } from "./print.ts";
@@ -179,7 +179,7 @@ function withChoices(
   const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
   const worths = worthsOf(found);
   return shown.map((one) => {
-    const rows = rowsOf(one.passage, { clean, filter, deeds });
+    const rows = rowsAround(one.passage, { clean, filter, deeds });
     return { ...one, choice: readChoice(rows, { worths, measure: found.measure }) };
   });
 }

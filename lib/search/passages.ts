@@ -84,7 +84,7 @@ function extend(passage: Passage, chunk: RankedChunk): void {
 const AROUND_LINES = 40;
 
 /** Returns the rows of a passage and of the chunks around it, words and deeds. */
-export function rowsOf(
+export function rowsAround(
   passage: Passage,
   { clean, filter, deeds }: { clean: Clean; filter: ChunkFilter; deeds: ReadonlySet<string> },
 ): PassageRow[] {

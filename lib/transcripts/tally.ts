@@ -1,7 +1,7 @@
-/** Counts what was said and done in rows, and parts rows into exchanges: what digests, outlines, pages and searches say of them. */
+/** Counts what was said and done in rows, for digests, outlines, pages and searches alike. */
 
 import { wasStopped } from "./outcome.ts";
-import type { Done, Entry, Row, Said } from "./session.ts";
+import type { Done, Row, Said } from "./session.ts";
 import { isChange } from "./tool-call.ts";
 
 /** What was said and done in some rows. */
@@ -53,31 +53,4 @@ function addDone(sum: Tally, row: Done): void {
   if (row.outcome === "failed" || row.outcome === "rejected") return;
   if (isChange(row)) for (const path of row.paths) sum.edited.set(path, row);
   else if (row.kind === "read") for (const path of row.paths) sum.read.add(path);
-}
-
-/** A user's message and all that follows until the next one. */
-export interface Exchange<T> {
-  items: T[];
-  /** Whether a later user's message has closed it. */
-  isClosed: boolean;
-}
-
-/** Parts rows or entries before each of a user's messages, or before whatever else begins a part. */
-export function* exchangesIn<T extends Row | Entry>(
-  items: Iterable<T>,
-  isFirst: (item: T) => boolean = isPrompt,
-): Generator<Exchange<T>> {
-  let current: T[] = [];
-  for (const item of items) {
-    if (isFirst(item) && current.length > 0) {
-      yield { items: current, isClosed: true };
-      current = [];
-    }
-    current.push(item);
-  }
-  if (current.length > 0) yield { items: current, isClosed: false };
-}
-
-function isPrompt(item: Row | Entry): boolean {
-  return ("who" in item ? item.who : item.kind) === "user";
 }
