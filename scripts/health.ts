@@ -15,6 +15,7 @@ import { counted, shortId, unbroken } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { integerFlag, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
+import { lookAtHomes } from "../lib/health/moved-hosts.ts";
 import { ensureIndex } from "../lib/index/freshness.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
@@ -62,7 +63,9 @@ async function main({ values, config, configError, cwd, show }: Run<typeof SCRIP
   // what cannot be carried over is a finding
   if (!configError) await ensureIndex(paths.database, config.settings).catch(() => {});
   const sessions = listSessions(paths, { subagents: true, cwd });
-  const checked = checkHealth({ config, configError, sessions, cwd, now: new Date() });
+  const now = new Date();
+  const homes = await lookAtHomes(paths, now);
+  const checked = checkHealth({ config, configError, sessions, homes, cwd, now });
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));
   const health = { ...checked, findings };
   show(health, describe(health, config.settings.timezone));

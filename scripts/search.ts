@@ -22,6 +22,7 @@ import {
   texts,
   timeFlag,
   usageError,
+  warn,
 } from "../lib/cli.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
@@ -128,6 +129,9 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   show({ results, ...(blame && { blame }), index }, lines);
   if (results.length === 0 && !blame) note("nothing relevant found");
   note(describeIndex(index, values.sessions));
+  if (values.quiet) return;
+  const { newlyMoved } = await import("../lib/health/moved-hosts.ts");
+  for (const word of await newlyMoved(config.paths, new Date())) warn(word);
 }
 
 function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {

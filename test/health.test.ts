@@ -58,6 +58,7 @@ function check(
     config: { paths: home.paths, settings, env: home.env },
     configError: undefined,
     sessions: listSessions(home.paths, { subagents: true }),
+    homes: { moved: [], unfit: [] },
     cwd: home.project,
     now: NOW,
     ...options,

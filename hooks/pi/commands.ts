@@ -200,7 +200,9 @@ export function registerTools(state: PiState): void {
     const currentSession = context.sessionManager.getSessionId();
     const looking = { ...config, paths: pathsOf(config, context), currentSession };
     const { text } = await searchAsText(asked, { config: looking, ...(signal ? { signal } : {}) });
-    return text || "nothing relevant found";
+    const { newlyMoved } = await import("../../lib/health/moved-hosts.ts");
+    const moved = await newlyMoved(looking.paths, new Date());
+    return [text || "nothing relevant found", ...moved].join("\n");
   });
 
   tool(QUERY, async (input, context, signal) => {

@@ -34,6 +34,7 @@ import { withExistingState } from "../store/state.ts";
 import { HOSTS, type Host, observingHost } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { type Add, addError, checkIndex, type Finding, type IndexMetrics } from "./index-health.ts";
+import { FOLLOW, type HomesLooked } from "./moved-hosts.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
@@ -42,6 +43,7 @@ export interface HealthOptions {
   /** Why config.json cannot be used; the settings are the defaults then. */
   configError: SessionMemoryError | undefined;
   sessions: readonly Session[];
+  homes: HomesLooked;
   cwd: string;
   now: Date;
 }
@@ -79,6 +81,8 @@ export function checkHealth(options: HealthOptions): Health {
   checkRuntime(runtime, add);
   checkStateFolder(paths.home, add);
   checkVolute(options.cwd, paths, add);
+  for (const what of options.homes.moved) add("warning", what, FOLLOW);
+  for (const what of options.homes.unfit) add("info", what, UNFIT);
   checkResumed(paths, add);
   checkCompressed(sessions, add);
   checkEmptied(paths, add);
@@ -106,6 +110,8 @@ export function checkHealth(options: HealthOptions): Health {
       : "none: work is done in slices in the host's process",
   };
 }
+
+const UNFIT = "update session-memory if they are sessions; nothing else reads them";
 
 const RANKS: Finding["level"][] = ["error", "warning", "info"];
 

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
+import { copiesFolder, HOSTS, type Host } from "../transcripts/hosts.ts";
 
 /**
  * Brings the copies of sessions up to date that hosts keep in stores, before any is read. Copies that another process is
@@ -13,9 +13,10 @@ import { copiesFolder, HOSTS } from "../transcripts/hosts.ts";
 export async function updateCopies(paths: PathsWithRules): Promise<void> {
   if (paths.transcripts.length > 0) return;
   let failure: unknown;
-  for (const { agent, home, store: kept } of HOSTS) {
+  for (const host of HOSTS) {
+    const { agent, home, store: kept } = host;
     const root = paths.expand(home);
-    const files = kept ? filesLike(root, kept.files.split("/")) : [];
+    const files = storesOf(host, paths);
     if (!kept || files.length === 0) continue;
     const [{ tryLock }, { readRules }, { copySessions }, { storedGate }, { store }] = await Promise.all([
       import("../base/locks.ts"),
@@ -36,6 +37,11 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
     }
   }
   if (failure !== undefined) throw failure;
+}
+
+/** Returns the databases and documents that a host keeps sessions in. */
+export function storesOf({ home, store }: Host, { expand }: Pick<PathsWithRules, "expand">): string[] {
+  return store ? filesLike(expand(home), store.files.split("/")) : [];
 }
 
 /** Returns the files of a path in which `*` stands for any name, or the beginning of one. */
