@@ -27,6 +27,7 @@ import { archivedTranscripts, archivePlace, hostedTranscripts } from "../session
 import { identifySession, listSessions, visibleSession } from "../sessions/sessions.ts";
 import { type Forgetting, isForgotten } from "../store/state.ts";
 import { findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
+import { COPIED_OUTPUTS, ownFolder } from "../transcripts/outputs.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
@@ -270,18 +271,11 @@ async function copySession(
   return isCurrent;
 }
 
-/** The outputs of a copy are in a folder of this name, in the one that is called as the copy is. */
-const OUTPUTS = "outputs";
-
-function outputFolder(transcript: string, name: string): string {
-  return join(transcript.replace(/\.jsonl$/, ""), name);
-}
-
 /** Returns the long outputs that a host keeps beside a transcript, which its clean-up may delete before that. */
 function hostOutputs({ agent, file }: Session): string[] {
   const name = findHost(agent)?.outputs;
   if (name === undefined) return [];
-  const folder = outputFolder(file, name);
+  const folder = ownFolder(file, name);
   const entries = entriesOf(folder).filter((entry) => entry.isFile() && entry.name.endsWith(".txt"));
   return entries.map((entry) => join(folder, entry.name));
 }
@@ -291,12 +285,12 @@ function outputBytes(session: Session): number {
 }
 
 function outputPlace(copy: string, output: string): string {
-  return join(outputFolder(copy, OUTPUTS), fileStem(basename(output)));
+  return join(ownFolder(copy, COPIED_OUTPUTS), fileStem(basename(output)));
 }
 
 /** Returns the outputs of a copy, without their suffix. */
 function outputsOf(copy: string): string[] {
-  const folder = outputFolder(copy, OUTPUTS);
+  const folder = ownFolder(copy, COPIED_OUTPUTS);
   return namesIn(folder)
     .filter((name) => name.endsWith(BLOCKED))
     .map((name) => join(folder, name.slice(0, -BLOCKED.length)));
@@ -320,7 +314,7 @@ function findCopies(paths: PathsWithRules): Copy[] {
 function removeCopy(file: string): number {
   for (const output of outputsOf(file)) remove(output + BLOCKED);
   remove(file + BLOCKED);
-  const outputs = outputFolder(file, OUTPUTS);
+  const outputs = ownFolder(file, COPIED_OUTPUTS);
   for (const folder of [outputs, dirname(outputs), dirname(file)]) {
     try {
       if (readdirSync(folder).length === 0) rmdirSync(folder);

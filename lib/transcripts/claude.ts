@@ -71,8 +71,8 @@ export const format: Format = {
     }
   },
 
-  entries(record, { results }) {
-    if (record.type === "user") return userEntries(record, results);
+  entries(record, { results, outputAt }) {
+    if (record.type === "user") return userEntries(record, { results, outputAt });
     if (record.type === "queue-operation") return queuedEntries(record);
     if (record.type !== "assistant") return [];
     const { content, usage } = recordOf(record.message);
@@ -142,18 +142,23 @@ function ownSummary(rowsWith: RowsWith): string | undefined {
   return undefined;
 }
 
-function userEntries(record: JsonRecord, results: boolean): RowEntry[] {
+type OutputAt = ((path: string) => string | undefined) | undefined;
+
+function userEntries(
+  record: JsonRecord,
+  { results, outputAt }: { results: boolean; outputAt: OutputAt },
+): RowEntry[] {
   const { content } = recordOf(record.message);
   if (record.isCompactSummary === true) return [{ kind: "summary", text: textOf(content) }];
   const answers = arrayOf(content).flatMap((block): RowEntry[] => {
     if (!isRecord(block) || block.type !== "tool_result") return [];
-    return [...(results ? [readResult(block, record)] : []), ...readAnswer(block, record)];
+    return [...(results ? [readResult(block, record, outputAt)] : []), ...readAnswer(block, record)];
   });
   return [...answers, { kind: "user", text: typedText(record) }];
 }
 
-function readResult(block: JsonRecord, record: JsonRecord): RowEntry {
-  const text = textOf(block.content);
+function readResult(block: JsonRecord, record: JsonRecord, outputAt: OutputAt): RowEntry {
+  const text = wholeOutput(textOf(block.content), recordOf(record.toolUseResult), outputAt);
   const { backgroundTaskId, structuredPatch } = recordOf(record.toolUseResult);
   const isError = block.is_error === true;
   const isRejected = isError && (text.startsWith(REJECTION) || wasNotBegun(text, record));
@@ -165,6 +170,20 @@ function readResult(block: JsonRecord, record: JsonRecord): RowEntry {
     state: isRejected ? "rejected" : backgroundTaskId === undefined ? undefined : "running",
     patch: patchText(structuredPatch),
   };
+}
+
+/** Begins what a row has of an output that is in a file. */
+const KEPT_ELSEWHERE = /^<persisted-output>\n.{0,200}? saved to: ([^\n]+)/;
+
+/** Returns the text of an output that its row holds the beginning of: the file's, else as much as the row has. */
+function wholeOutput(text: string, result: JsonRecord, outputAt: OutputAt): string {
+  const path = text.startsWith("<") ? KEPT_ELSEWHERE.exec(text)?.[1] : undefined;
+  if (path === undefined || !outputAt) return text;
+  const { stdout, stderr } = result;
+  const whole = outputAt(stringOf(result.persistedOutputPath) ?? path.trim());
+  if (whole !== undefined) return whole;
+  const parts = [stringOf(stdout), stringOf(stderr)].filter(Boolean);
+  return parts.length > 0 ? `${parts.join("\n")}\n…` : text;
 }
 
 /** What the host writes when the user turns a call down, and what then comes before the user's words. */

@@ -28,6 +28,8 @@ export type Results = boolean | "ends";
 interface EntryOptions {
   head: Head;
   results: boolean;
+  /** Reads an output that the host keeps in a file beside the transcript, by the path that a row names. */
+  outputAt?: ((path: string) => string | undefined) | undefined;
   /** The records after a byte offset, as far as they are asked for. */
   later: (offset: number) => Iterable<JsonRecord>;
 }

@@ -11,6 +11,7 @@ import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck, rowsOf } from "./calls.ts";
 import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
 import { formatOf, headIn, readHead } from "./head.ts";
+import { findHost } from "./hosts.ts";
 import {
   closeTranscript,
   NEWLINE,
@@ -24,6 +25,7 @@ import {
   withFile,
 } from "./jsonl.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
+import { readOutput } from "./outputs.ts";
 import { entryFilter, type Rules, rowKey } from "./rules.ts";
 import { type SecretMemory, secretMemory } from "./secret-rows.ts";
 import type { Cursor, Entry, Row } from "./session.ts";
@@ -64,7 +66,8 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const head = options.head ?? headIn(file, descriptor);
     if (!head) return;
     const format = formatOf(head.agent);
-    const settings = { head, results: results !== false, later: recordsAfter(descriptor) };
+    const later = recordsAfter(descriptor);
+    const settings = { head, results: results !== false, later, outputAt: outputsOf(file, head) };
     const { offset } = progress;
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
     const checked = callCheck(head, results, earlier);
@@ -96,6 +99,12 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   }
 }
 
+/** Returns what reads the outputs that are kept beside a transcript; undefined for a host that keeps none. */
+function outputsOf(file: string, { agent }: Head): ((path: string) => string | undefined) | undefined {
+  const folder = findHost(agent)?.outputs;
+  return folder === undefined ? undefined : (path) => readOutput(file, folder, path);
+}
+
 interface MemoryOptions {
   rules: Rules;
   head?: Head | undefined;
@@ -121,7 +130,8 @@ function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick
   return withFile(file, (descriptor): RawEntry[] => {
     const [row] = rowsForward(descriptor, format, offset);
     const place = { line: 0, nth: 0, offset, end: row?.end ?? offset };
-    const settings = { head, results: true, later: recordsAfter(descriptor) };
+    const later = recordsAfter(descriptor);
+    const settings = { head, results: true, later, outputAt: outputsOf(file, head) };
     return (row?.records ?? []).flatMap((record) => readRow(format, record, place, settings));
   });
 }
@@ -198,7 +208,8 @@ export function* readBackward(
       return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
     };
     const size = sizeOf(descriptor);
-    const settings = { head, results: results !== false, later: recordsAfter(descriptor) };
+    const later = recordsAfter(descriptor);
+    const settings = { head, results: results !== false, later, outputAt: outputsOf(file, head) };
     for (const row of rowsBackward(descriptor, format, Math.min(before ?? size, size))) {
       const { records, damaged, terminated, offset, end } = row;
       if (damaged && terminated) skipped++;
