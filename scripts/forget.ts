@@ -10,6 +10,7 @@
 
 import { describeArchive, removeArchive } from "../lib/archive/archive.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { hasPromptsAlone } from "../lib/base/files.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
   confirm,
@@ -293,6 +294,10 @@ function forgottenLines(
       `still there, to be deleted with the host: what ${stores.join(", ")} keeps of them`,
     ),
     ...when(pattern !== undefined, "the hosts' transcripts still contain it"),
+    ...when(
+      targets.some(({ file }) => file !== undefined && hasPromptsAlone(file)),
+      "the host's file of all prompts still contains theirs",
+    ),
   ];
 }
 

@@ -8,7 +8,7 @@
 
 import { restoreSession } from "../lib/archive/restore.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { isDirectory, realPathOf, statUnpacked } from "../lib/base/files.ts";
+import { hasPromptsAlone, isDirectory, realPathOf, statUnpacked } from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
@@ -51,6 +51,12 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
     const hint = "session-memory handoff makes a page of what the index holds of it";
     throw cannot(session.id, "its transcript is gone, and no copy was archived", hint);
   }
+  if (hasPromptsAlone(session.file))
+    throw cannot(
+      session.id,
+      "its transcript is gone, and only its prompts are left",
+      "read it with session-memory session-reader",
+    );
   const wanted = expandPath(values.to ?? ".", config.env, cwd);
   const folder = realPathOf(wanted);
   if (folder === undefined || !isDirectory(folder))

@@ -347,6 +347,14 @@ export function statUnpacked(file: string): Stats | undefined {
   return packed;
 }
 
+/** Ends the name of a copy that has no more of a session than its prompts. */
+export const PROMPTS_ALONE = ".prompts-alone.jsonl";
+
+/** Returns whether a file is a copy of a session's prompts, of which nothing else is left. */
+export function hasPromptsAlone(file: string): boolean {
+  return file.endsWith(PROMPTS_ALONE);
+}
+
 /** Returns whether of a file only a compressed copy of ours is there. */
 export function isOnlyInBlocks(file: string): boolean {
   return !statOf(file) && isFile(file + BLOCKED);

@@ -8,6 +8,7 @@ import { basename, extname, join, sep } from "node:path";
 import {
   changedMs,
   entriesOf,
+  hasPromptsAlone,
   isConflictCopy,
   isDirectory,
   readJson,
@@ -180,6 +181,8 @@ function transcriptsOf(host: Host, { paths, transcripts }: Look): string[] {
   // One home may be in another.
   homes.sort((a, b) => b.home.length - a.home.length);
   const found = transcripts().filter(({ file, agent }) => {
+    // Prompts are kept wherever the sessions are.
+    if (hasPromptsAlone(file)) return false;
     const inside = homes.find(({ home }) => isBelow(file, home));
     return (inside?.agent ?? agent) === host.agent;
   });

@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt, statUnpacked } from "../base/files.ts";
+import { changedAt, hasPromptsAlone, statUnpacked } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
@@ -129,6 +129,8 @@ export interface Behind {
 
 /** Returns whether a session's file is as it was when it was read to its end. */
 export function isReadToEnd(known: IndexedSession, session: Session): boolean {
+  // What the index holds of a session is more than its prompts.
+  if (hasPromptsAlone(session.file) && known.file !== session.file) return true;
   return (
     known.size === session.size &&
     known.modified === session.modifiedAt &&
@@ -167,7 +169,9 @@ export function readStored(
   session: Session,
 ): { id: string; known: IndexedSession | undefined } {
   const known = readIndexedSession(store, session.id);
-  if (!known || known.file === session.file || !statUnpacked(known.file)) return { id: session.id, known };
+  const isItsPlace = !known || known.file === session.file || hasPromptsAlone(known.file);
+  if (isItsPlace || hasPromptsAlone(session.file) || !statUnpacked(known.file))
+    return { id: session.id, known };
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
   const id = `${session.id}~${mark}`;
   return { id, known: readIndexedSession(store, id) };
@@ -177,10 +181,20 @@ export function readStored(
 export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Settings, "exclude">): boolean {
   if (!isFilteredBy(store, exclude)) return false;
   const read = filesAsRead(store);
-  return findTranscripts(paths, { subagents: true }).every(({ file, ephemeral }) => {
+  return findTranscripts(paths, { subagents: true }).every(({ file, id, ephemeral }) => {
     const stat = ephemeral ? undefined : statUnpacked(file);
-    return !stat || read.has(`${stat.size} ${changedAt(stat)} ${file}`);
+    if (!stat || read.has(`${stat.size} ${changedAt(stat)} ${file}`)) return true;
+    return isHeldWhole(store, { file, id });
   });
+}
+
+/** Returns whether of a session, of which only the prompts are left, the index holds more. */
+function isHeldWhole({ db }: Store, { file, id }: { file: string; id?: string | undefined }): boolean {
+  if (!hasPromptsAlone(file) || id === undefined) return false;
+  return (
+    db.prepare("SELECT 1 FROM index_state WHERE session_id = ? AND file_path <> ?").get(id, file) !==
+    undefined
+  );
 }
 
 /** Returns the sessions whose file is not as it was when it was read to its end. */
@@ -194,7 +208,8 @@ export function findChanged(
   const marked = store.db.prepare("SELECT file FROM sessions WHERE source_gone = 1").all();
   const gone = new Set(marked.map(({ file }) => String(file)));
   return sessions.filter(
-    ({ size, modifiedAt, file }) => !read.has(`${size} ${modifiedAt} ${file}`) || gone.has(file),
+    ({ id, size, modifiedAt, file }) =>
+      (!read.has(`${size} ${modifiedAt} ${file}`) || gone.has(file)) && !isHeldWhole(store, { file, id }),
   );
 }
 

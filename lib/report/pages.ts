@@ -1,5 +1,6 @@
 /** Renders a session as a page, with an anchor for the line of each row, or an overview that links the pages of several. */
 
+import { hasPromptsAlone } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -126,7 +127,7 @@ function headerHtml(
     ["Session", oneLine(shown(session.id), NAME_CHARS)],
     ["Time", [time(facts.from), time(facts.to)].filter(Boolean).join(" – ")],
     ["Length", amount.filter(Boolean).join(", ")],
-    ["Kept", session.archived ? "only in the archive: its transcript is gone" : ""],
+    ["Kept", keptWhere(session)],
     ["Tags", (meta?.tags ?? []).map(shown).filter(Boolean).join(", ")],
   ];
   const summary = shown(meta?.summary);
@@ -143,6 +144,12 @@ function headerHtml(
   ]
     .filter(Boolean)
     .join("\n");
+}
+
+/** Says what of a session is left, where its transcript is gone. */
+function keptWhere({ file, archived }: Session): string {
+  if (hasPromptsAlone(file)) return "only its prompts: its transcript is gone";
+  return archived ? "only in the archive: its transcript is gone" : "";
 }
 
 function editedHtml({ edited, project }: PageFacts): Html {

@@ -1,6 +1,6 @@
 /** The one result of every kind of search, the style in which it is shown, and its form as JSON. */
 
-import { isOnlyInBlocks } from "../base/files.ts";
+import { hasPromptsAlone, isOnlyInBlocks } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { folderName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
@@ -116,12 +116,20 @@ export function subjectOf({ session, passage, summary = "" }: Hit, { nameOf, cle
   return clean(name === undefined ? subject : `in a discussion about "${name}": ${subject}`);
 }
 
-/** Returns whether only the archive holds a hit's session, or its transcript is gone. */
-export function lossOf({ session }: Pick<Hit, "session">): { isGone: boolean; isArchived: boolean } {
+/** What is left of a session whose transcript is gone. */
+interface Loss {
+  isGone: boolean;
+  isArchived: boolean;
+  isPromptsAlone: boolean;
+}
+
+/** Returns whether a hit's transcript is gone, and whether only the archive holds its session, or only its prompts are left. */
+export function lossOf({ session }: Pick<Hit, "session">): Loss {
   const isShared = sharedBy(session) !== undefined;
   return {
     isGone: isShared ? session.sourceGone : isSourceGone(session),
     isArchived: !isShared && isOnlyInBlocks(session.file),
+    isPromptsAlone: !isShared && hasPromptsAlone(session.file),
   };
 }
 
@@ -132,7 +140,7 @@ export type HitJson = ReturnType<typeof hitJson>;
 export function hitJson(hit: Hit, style: HitStyle) {
   const { session, rows, passage } = hit;
   const shared = sharedBy(session);
-  const { isGone, isArchived } = lossOf(hit);
+  const { isGone, isArchived, isPromptsAlone } = lossOf(hit);
   const speakers = rows.flatMap(({ who }) => (who === "tool" ? [] : [who]));
   const text = rows.map((row) => plainText({ kind: "row", parts: rowParts(row, PARTICIPANTS) })).join("\n");
   return {
@@ -144,6 +152,7 @@ export function hitJson(hit: Hit, style: HitStyle) {
     file: shared ? session.id : session.file,
     source_gone: isGone,
     ...(isArchived && { archived: true as const }),
+    ...(isPromptsAlone && { prompts_alone: true as const }),
     timestamp: hit.at,
     topics: passage?.topics ?? [],
     speakers: passage?.speakers ?? [...new Set(speakers)],

@@ -204,7 +204,8 @@ export function result(i: number, parts: readonly Part[]): Line {
 
 /** Marks a hit whose transcript its host has deleted. */
 function goneMark(hit: Pick<Hit, "session">): string {
-  const { isArchived, isGone } = lossOf(hit);
+  const { isArchived, isGone, isPromptsAlone } = lossOf(hit);
+  if (isPromptsAlone) return "prompts alone";
   if (isArchived) return "archive";
   return isGone ? "source gone" : "";
 }

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn } from "../base/files.ts";
+import { namesIn, PROMPTS_ALONE } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { copiesFolder, HOSTS, type Host } from "../transcripts/hosts.ts";
 
@@ -14,9 +14,9 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
   if (paths.transcripts.length > 0) return;
   let failure: unknown;
   for (const host of HOSTS) {
-    const { agent, home, store: kept } = host;
+    const { agent, home, prompts, store: kept = prompts } = host;
     const root = paths.expand(home);
-    const files = storesOf(host, paths);
+    const files = kept ? storesOf({ home, store: kept }, paths) : [];
     if (!kept || files.length === 0) continue;
     const [{ tryLock }, { readRules }, { copySessions }, { storedGate }, { store }] = await Promise.all([
       import("../base/locks.ts"),
@@ -29,7 +29,8 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
     try {
       const [rules, admits] = [readRules(paths.rules), storedGate(paths.rules)];
       const folder = copiesFolder(paths, agent);
-      if (release) copySessions({ agent, store, root, files, folder, rules, admits });
+      const end = kept === prompts ? PROMPTS_ALONE : ".jsonl";
+      if (release) copySessions({ agent, store, root, files, folder, end, rules, admits });
     } catch (error) {
       failure ??= error;
     } finally {
@@ -40,7 +41,10 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */
-export function storesOf({ home, store }: Host, { expand }: Pick<PathsWithRules, "expand">): string[] {
+export function storesOf(
+  { home, store }: Pick<Host, "home" | "store">,
+  { expand }: Pick<PathsWithRules, "expand">,
+): string[] {
   return store ? filesLike(expand(home), store.files.split("/")) : [];
 }
 

@@ -5,7 +5,7 @@
 
 import { basename, isAbsolute, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { entriesOf, isDirectory, statUnpacked } from "../base/files.ts";
+import { entriesOf, hasPromptsAlone, isDirectory, statUnpacked } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
 import { folderName, onMachine, quoted, shortId } from "../base/text.ts";
@@ -71,12 +71,13 @@ function listingCells(
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
   const date = formatLocal(updatedAt, timezone).slice(0, 16);
   const place = [onMachine(shortId(id), session), agent, cwd].map(line);
-  return [
-    date,
-    showTitle(session, rules),
-    ...place,
-    `${formatSize(size)}${session.archived ? " (archive)" : ""}`,
-  ];
+  return [date, showTitle(session, rules), ...place, `${formatSize(size)}${keptMark(session)}`];
+}
+
+/** Says what of a session is left, where its transcript is gone. */
+function keptMark({ file, archived }: Session): string {
+  if (hasPromptsAlone(file)) return " (prompts alone)";
+  return archived ? " (archive)" : "";
 }
 
 /** How sessions are listed: below each how to go on with it; at a terminal in columns, else with `·` between the cells. */
@@ -110,7 +111,8 @@ export function listingLines(sessions: readonly Session[], style: ListStyle): Li
 
 export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, "rules" | "resume">) {
   const { size, archived } = session;
-  const listed = { ...sessionJson(session, rules), size, ...(archived ? { archived } : {}) };
+  const kept = hasPromptsAlone(session.file) ? { promptsAlone: true } : archived ? { archived } : {};
+  const listed = { ...sessionJson(session, rules), size, ...kept };
   if (!resume) return listed;
   const about = resumeNote(session.agent);
   return {
@@ -166,8 +168,9 @@ function cutColumns(text: string, columns: number): string {
 export function commandToGoOn(
   session: Pick<Session, "agent" | "id" | "file" | "cwd" | "parentId" | "machine" | "archived">,
 ): string | undefined {
-  const { id, agent, cwd, parentId, machine, archived } = session;
-  const restorer = parentId === undefined && !id.startsWith("-") ? restorerOf(agent) : undefined;
+  const { id, agent, file, cwd, parentId, machine, archived } = session;
+  const isWhole = parentId === undefined && !hasPromptsAlone(file);
+  const restorer = isWhole && !id.startsWith("-") ? restorerOf(agent) : undefined;
   const isFolderGone = cwd !== undefined && isAbsolute(cwd) && !isDirectory(cwd);
   const isElsewhere = archived || machine !== undefined || (isFolderGone && restorer?.needsFolder);
   return restorer && isElsewhere ? `session-memory restore ${quoted(id)}` : resumeCommand(session);
@@ -198,7 +201,8 @@ export function sessionHeader(session: Session, { clean }: Rules): Line {
   const { name, agent, cwd = "?" } = session;
   const id = onMachine(session.id, session);
   const title = oneLine(clean(name ?? id), HEADER_TITLE_MAX);
-  const facts = [title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX))];
+  const kept = hasPromptsAlone(session.file) ? ["prompts alone: its transcript is gone"] : [];
+  const facts = [title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX)), ...kept];
   return { kind: "row", parts: [["name", `# ${facts.join(" · ")}`]] };
 }
 

@@ -12,9 +12,11 @@ import {
   entriesOf,
   fileStem,
   hasContent,
+  hasPromptsAlone,
   isConflictCopy,
   isFile,
   PACKED,
+  PROMPTS_ALONE,
   statOf,
 } from "../base/files.ts";
 import { idWithin } from "../base/text.ts";
@@ -84,7 +86,7 @@ export function hostedTranscripts(paths: Paths, options: FindOptions = {}): Tran
   ];
 }
 
-/** Returns our copies of transcripts that are in no place of their hosts any more. */
+/** Returns our copies of transcripts that are in no place of their hosts any more, or the prompts that are left of one. */
 function archivedAlone(
   paths: Paths,
   { found, options }: { found: readonly TranscriptFile[]; options: FindOptions },
@@ -92,12 +94,30 @@ function archivedAlone(
   const { agent, directory, subagents } = options;
   const isWanted = (copy: TranscriptFile) =>
     (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
-  const copies = archivedTranscripts(paths).filter(isWanted);
+  // Of two copies of a session the first has more.
+  const copies = [...archivedTranscripts(paths), ...promptTranscripts(paths)].filter(isWanted);
   if (copies.length === 0) return [];
   // A session of another folder is none of this project's, yet its transcript is there.
   const all = directory === undefined ? found : hostedTranscripts(paths, { agent, subagents });
   const there = new Set(all.map(keyOf));
-  return copies.filter((copy) => !there.has(keyOf(copy)));
+  return copies.filter((copy) => {
+    const key = keyOf(copy);
+    const isAlone = !there.has(key);
+    there.add(key);
+    return isAlone;
+  });
+}
+
+/** Returns our copies of what hosts keep of sessions in files of all prompts. */
+export function promptTranscripts(paths: Pick<Paths, "home">): TranscriptFile[] {
+  return HOSTS.filter(({ prompts }) => prompts !== undefined).flatMap(({ agent }) => {
+    const folder = copiesFolder(paths, agent);
+    const copies = entriesOf(folder).filter((entry) => entry.isFile() && hasPromptsAlone(entry.name));
+    return copies.map(({ name }) => {
+      const id = idOf(name.slice(0, -PROMPTS_ALONE.length));
+      return { file: join(folder, name), agent, id, archived: true };
+    });
+  });
 }
 
 function keyOf({ agent, id, file }: TranscriptFile): string {

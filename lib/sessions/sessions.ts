@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { BLOCKED, changedAt, PACKED, statUnpacked } from "../base/files.ts";
+import { BLOCKED, changedAt, hasPromptsAlone, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
@@ -16,6 +16,7 @@ import {
   idInName,
   isSubagentOf,
   listDirectories,
+  promptTranscripts,
   type TranscriptFile,
 } from "./places.ts";
 import { namesOfDirectory, projectFolders, projectLookup, projectNames } from "./project.ts";
@@ -93,7 +94,8 @@ export function sessionAt(file: string, paths?: PathsWithRules): Session | undef
   const place = resolve(file);
   const suffix = [PACKED, BLOCKED].find((end) => place.endsWith(end)) ?? "";
   const rows = place.slice(0, place.length - suffix.length);
-  const copy = paths && archivedTranscripts(paths).find(({ file }) => file === rows);
+  const copies = paths && (hasPromptsAlone(rows) ? promptTranscripts(paths) : archivedTranscripts(paths));
+  const copy = copies?.find(({ file }) => file === rows);
   const session = identifySession(copy ?? { file: rows });
   return session && paths ? describeSession(session, paths) : session;
 }

@@ -310,7 +310,8 @@ function typedCommand(text: string): string {
   return words === "" || isHosts ? "" : `/${name.split(":").at(-1)} ${words}`;
 }
 
-function typedPart(text: string): string {
+/** Returns what a person typed of a text, or "" for one that the client wrote, and for its own commands. */
+export function typedPart(text: string): string {
   const start = text.trimStart();
   if (start.startsWith("<command-") && COMMAND.test(start)) return typedCommand(start);
   if (/^[<[CB]/.test(start) && NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";

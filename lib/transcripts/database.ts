@@ -22,9 +22,11 @@ export interface HostStore {
   beside(file: string): string[];
   /** Opens a file of the host's, until it is closed. */
   open(file: string): OpenStore;
+  /** Whether what is read are rows as the host's transcripts have them, which name the session themselves. @default {false} */
+  hasHostRows?: true;
 }
 
-interface OpenStore {
+export interface OpenStore {
   /** Whether a client is writing it: it is opened again. */
   isBeingWritten?: boolean;
   /** Lists every session, the newest first. */
@@ -63,7 +65,7 @@ export function databaseStore({ tables, sessions, read }: HostDatabase): HostSto
   };
 }
 
-interface StoredSession {
+export interface StoredSession {
   id: string;
   /** The session that it works for, of a subagent. */
   parent: string | undefined;
@@ -75,7 +77,7 @@ interface StoredSession {
   changed: number;
 }
 
-interface Reading {
+export interface Reading {
   lines: JsonRecord[];
   /** The place after the last of them. */
   last: string | undefined;
@@ -107,8 +109,9 @@ interface CopyOptions {
   /** The host's home, and its files there. */
   root: string;
   files: readonly string[];
-  /** Where the copies are. */
+  /** Where the copies are, and how their names end. */
   folder: string;
+  end: string;
   rules: Rules;
   /** Whether a session may be copied. */
   admits(session: Pick<Session, "id" | "cwd">): boolean;
@@ -169,7 +172,7 @@ function copyFrom(
   try {
     for (const session of store.sessions()) {
       if (Date.now() > until) return { isAll: false, failed };
-      const target = copyOf(session, options.folder);
+      const target = copyOf(session, options);
       const known = existsSync(target) ? copied[session.id] : undefined;
       if (known?.[0] === session.changed || !admits({ id: session.id, cwd: session.cwd })) continue;
       try {
@@ -205,14 +208,14 @@ export function lastExcluded(
   return times.reduce((newest, each) => Math.max(newest, each), 0);
 }
 
-function copyOf({ id, parent }: StoredSession, folder: string): string {
-  return join(folder, parent === undefined ? "" : fileStem(parent), `${fileStem(id)}.jsonl`);
+function copyOf({ id, parent }: StoredSession, { folder, end }: CopyOptions): string {
+  return join(folder, parent === undefined ? "" : fileStem(parent), `${fileStem(id)}${end}`);
 }
 
 function copySession(
   store: OpenStore,
   { session, target, known }: { session: StoredSession; target: string; known: Copied[string] | undefined },
-  { agent, rules: { clean: judge, hasText, hasPatterns } }: CopyOptions,
+  { agent, store: { hasHostRows }, rules: { clean: judge, hasText, hasPatterns } }: CopyOptions,
 ): Reading & { hasSecrets: boolean } {
   const memory = secretMemory(target, { clean: judge });
   const clean: Clean = (text, taken) => memory.clean(text, { rows: [], taken });
@@ -223,7 +226,7 @@ function copySession(
   if (hasSecrets) reading = read(undefined);
   const isNew = known === undefined || hasSecrets || reading.isAnew === true;
   const lines = [...reading.lines];
-  if (isNew || known[1] !== shortHash(session.title))
+  if (!hasHostRows && (isNew || known[1] !== shortHash(session.title)))
     lines.unshift(headLine(agent, session, { clean, isLater: !isNew }));
   const rows = lines.map((line) => `${JSON.stringify(line)}\n`);
   const text = (hasPatterns ? rows.filter((row) => !hasText(row)) : rows).join("");

@@ -56,7 +56,9 @@ export interface Host {
   /** What befalls sessions with several files, which have the first group of their names in common. */
   severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
   /** Its databases or documents there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
-  store?: { files: string; load: () => Promise<{ store: HostStore }> };
+  store?: Stored;
+  /** Its file of all prompts, which outlives transcripts: for those that are gone the copies of their prompts stand in. */
+  prompts?: Stored;
   /** Why transcripts without a byte are no sessions in which nothing was said, where that is so. */
   emptied?: string;
   /** The command that resumes a session, with `<id>` or `<file>`. */
@@ -68,6 +70,12 @@ export interface Host {
   /** Where it looks for a plugin, for one that ours in `hooks/<agent>/` tells what hooks tell elsewhere. */
   plugin?: string;
   load: () => Promise<{ format: Format }>;
+}
+
+/** Files below a host's `home` that its sessions are copied from. */
+interface Stored {
+  files: string;
+  load: () => Promise<{ store: HostStore }>;
 }
 
 /**
@@ -134,6 +142,7 @@ export const HOSTS: readonly Host[] = [
     folderName: encodeClaudeCwd,
     volute: "names",
     outputs: "tool-results",
+    prompts: { files: "history.jsonl", load: () => import("./claude-prompts.ts") },
     retention: { settings: "settings.json", key: "cleanupPeriodDays", days: 30 },
     hooks: { installedIn: "plugins/installed_plugins.json", remedy: "check that it is enabled" },
     resume: "claude --resume <id>",
@@ -343,8 +352,9 @@ async function copied(agent: string): Promise<{ format: Format }> {
 
 /** Removes every copy: what is still wanted is copied again. */
 export function removeCopies(paths: Pick<PathsWithRules, "home">): void {
-  for (const { agent, store } of HOSTS) {
-    if (store !== undefined) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
+  for (const { agent, store, prompts } of HOSTS) {
+    if ((store ?? prompts) !== undefined)
+      rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
   }
 }
 

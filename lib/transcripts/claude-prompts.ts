@@ -1,0 +1,100 @@
+/**
+ * Claude Code's file of every prompt that was typed, of all projects, which its clean-up leaves: the sessions in it, with their
+ * prompts as rows of a transcript.
+ */
+
+import { isRecord, type JsonRecord, numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { typedPart } from "./claude.ts";
+import type { HostStore, OpenStore, Reading, StoredSession } from "./database.ts";
+import { isoTime } from "./format.ts";
+import { linesForward, withFile } from "./jsonl.ts";
+
+/** What was typed, and when, in milliseconds. */
+interface Prompt {
+  text: string;
+  at: number;
+}
+
+interface Typed {
+  cwd: string;
+  prompts: Prompt[];
+}
+
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+export const store: HostStore = {
+  hasHostRows: true,
+  beside: () => [],
+  open(file) {
+    const sessions = readPrompts(file);
+    return {
+      sessions: () => [...sessions].map(storedSession).sort((a, b) => b.changed - a.changed),
+      read: (id, options) => readTyped(id, sessions.get(id), options),
+      close() {},
+    };
+  },
+};
+
+function readPrompts(file: string): ReadonlyMap<string, Typed> {
+  const sessions = new Map<string, Typed>();
+  withFile(file, (descriptor) => {
+    for (const { bytes, terminated } of linesForward(descriptor)) {
+      const record = terminated && bytes ? parseRecord(bytes.toString("utf8")) : undefined;
+      if (record) addPrompt(sessions, record);
+    }
+  });
+  return sessions;
+}
+
+function addPrompt(sessions: Map<string, Typed>, record: JsonRecord): void {
+  const { sessionId, timestamp, project } = record;
+  const [id, at] = [stringOf(sessionId) ?? "", numberOf(timestamp)];
+  // Older versions wrote no session.
+  if (!ID.test(id) || at === undefined || isoTime(at) === undefined) return;
+  const text = typedText(record);
+  if (typedPart(text) === "") return;
+  const known = sessions.get(id) ?? { cwd: stringOf(project) ?? "", prompts: [] };
+  sessions.set(id, known);
+  if (!known.prompts.some((prompt) => prompt.at === at && prompt.text === text))
+    known.prompts.push({ text, at });
+}
+
+/** A command: its name, without a slash in it as paths have, and its words. */
+const COMMAND = /^\/([\w:.-]+)(?:\s+([\s\S]*))?$/;
+const PASTED = /\[Pasted text #(\d+)(?: \+\d+ lines)?\]/g;
+
+/** Returns what was typed as a transcript has it: with what was pasted in its place, and a command by its parts. */
+function typedText({ display, pastedContents }: JsonRecord): string {
+  const pasted = recordOf(pastedContents);
+  const text = (stringOf(display) ?? "").replace(PASTED, (mark, key) => {
+    const content = isRecord(pasted[key]) ? stringOf(pasted[key].content) : undefined;
+    return content ?? mark;
+  });
+  // Runs a command of the shell.
+  if (text.startsWith("!")) return "";
+  const [, name, words = ""] = COMMAND.exec(text) ?? [];
+  if (name === undefined) return text;
+  return `<command-name>/${name}</command-name>\n<command-args>${words}</command-args>`;
+}
+
+function storedSession([id, { cwd, prompts }]: [string, Typed]): StoredSession {
+  const times = prompts.map(({ at }) => at);
+  const [started, changed] = [Math.min(...times), Math.max(...times)];
+  return { id, parent: undefined, cwd, title: "", started, changed };
+}
+
+function readTyped(
+  id: string,
+  typed: Typed | undefined,
+  { after, clean }: Parameters<OpenStore["read"]>[1],
+): Reading {
+  const { cwd = "", prompts = [] } = typed ?? {};
+  const from = Number(after ?? 0);
+  const isAnew = from > prompts.length;
+  const uuid = (n: number) => (n < 0 ? null : `${id}-${n}`);
+  const rows = prompts.map(({ text, at }, n) => ({
+    ...{ type: "user", sessionId: id, uuid: uuid(n), parentUuid: uuid(n - 1) },
+    ...{ timestamp: isoTime(at), cwd: clean(cwd), message: { role: "user", content: clean(text) } },
+  }));
+  return { lines: isAnew ? rows : rows.slice(from), last: `${prompts.length}`, isWhole: true, isAnew };
+}
