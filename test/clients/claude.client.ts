@@ -23,7 +23,7 @@ import {
   tellsWhatOthersDid,
   welcomes,
 } from "./hooked.ts";
-import { CLIENTS, installed } from "./install.ts";
+import { CLIENTS, installed, nameOf } from "./install.ts";
 import { type ModelRequest, startAnthropic } from "./models.ts";
 
 const [current, old] = await Promise.all([installed(CLIENTS.claude), installed(CLIENTS.claudeOld)]);
@@ -90,8 +90,8 @@ function asksForSummary({ messages }: ModelRequest): boolean {
 }
 
 const versions: [string, string | undefined, string][] = [
-  [CLIENTS.claude.name, current, CLIENTS.claude.file],
-  [CLIENTS.claudeOld.name, old, CLIENTS.claudeOld.file],
+  [nameOf(CLIENTS.claude), current, CLIENTS.claude.file],
+  [nameOf(CLIENTS.claudeOld), old, CLIENTS.claudeOld.file],
 ];
 for (const [name, modules, file] of versions) {
   describe.skipIf(!modules)(name, () => {

@@ -2,19 +2,19 @@
 
 import { expect } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type TemporaryHome, temporaryHome } from "../support/home.ts";
 import type { Finished } from "../support/run.ts";
 
 export type ClientHome = TemporaryHome & { env: Record<string, string>; bin: string };
 
-/** A home with the system's programs, and those named, on PATH. */
+/** A home with the system's programs, and those named, or given by their path, on PATH. */
 export function clientHome(variables: Record<string, string> = {}, programs = ["bun"]): ClientHome {
   const home = temporaryHome({ TERM: "xterm-256color", ...variables });
   const bin = join(home.root, "bin");
   mkdirSync(bin);
   for (const name of programs)
-    symlinkSync(name === "bun" ? process.execPath : (Bun.which(name) ?? ""), join(bin, name));
+    symlinkSync(name === "bun" ? process.execPath : (Bun.which(name) ?? ""), join(bin, basename(name)));
   home.env.PATH = `${bin}:/usr/bin:/bin`;
   return Object.assign(home, { bin }) as ClientHome;
 }

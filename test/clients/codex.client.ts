@@ -19,12 +19,12 @@ import {
   tellsWhatOthersDid,
   welcomes,
 } from "./hooked.ts";
-import { CLIENTS, installed } from "./install.ts";
+import { CLIENTS, installed, nameOf } from "./install.ts";
 import { type Answer, type Model, startResponses } from "./models.ts";
 
 const modules = await installed(CLIENTS.codex);
 
-describe.skipIf(!modules)(CLIENTS.codex.name, () => {
+describe.skipIf(!modules)(nameOf(CLIENTS.codex), () => {
   const binary = join(modules ?? "", CLIENTS.codex.file);
   let home: ClientHome;
   let config: string;

@@ -9,7 +9,7 @@ import { HOSTS } from "../../lib/transcripts/hosts.ts";
 import { write } from "../support/home.ts";
 import { runCommand } from "../support/run.ts";
 import { clientHome, succeeded } from "./client.ts";
-import { CLIENTS, installed } from "./install.ts";
+import { CLIENTS, installed, nameOf, runtimesOf } from "./install.ts";
 import { type Answer, startChat, startGemini } from "./models.ts";
 
 const PROMPT = "Raise the zebra limit in limits.txt to 20";
@@ -88,8 +88,9 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
   const client = CLIENTS[agent as keyof typeof DRIVERS];
   const modules = await installed(client);
 
-  describe.skipIf(!modules)(client.name, () => {
-    const home = clientHome({ NO_COLOR: "1" }, ["node"]);
+  describe.skipIf(!modules)(nameOf(client), () => {
+    const [node = "node"] = runtimesOf(modules);
+    const home = clientHome({ NO_COLOR: "1" }, [node]);
     const { project } = home;
     const file = write(join(project, "limits.txt"), "limit=10\nname=shop\n");
     const answer: Answer = ({ tools, results }) => {

@@ -6,52 +6,75 @@ import { ROOT } from "../support/run.ts";
 
 const CACHE = process.env.SESSION_MEMORY_TEST_CACHE || join(ROOT, ".cache", "clients");
 
+/** A client, in the version that its tests last passed with. */
 export interface Client {
   name: string;
-  /** What npm installs. */
+  /** The client's own version, which its package may count otherwise. @default it is in the name */
+  version?: string;
+  /** What npm installs, the client first, with versions. */
   packages: string[];
   /** The file that must be there afterwards, from the cache folder's `node_modules`. */
   file: string;
+  /** Whether it is an old version that is still tested. @default {false} */
+  isOld?: true;
 }
+
+const CLAUDE = `claude-agent-sdk-${process.platform}-${process.arch}`;
 
 export const CLIENTS = {
   claude: {
-    name: "Claude Code 2.1.329",
+    name: "Claude Code",
+    version: "2.1.329",
     packages: ["@anthropic-ai/claude-agent-sdk@0.3.329"],
-    file: `@anthropic-ai/claude-agent-sdk-${process.platform}-${process.arch}/claude`,
+    file: `@anthropic-ai/${CLAUDE}/claude`,
   },
   claudeOld: {
-    name: "Claude Code 2.1.197",
+    name: "Claude Code",
+    version: "2.1.197",
     packages: ["@anthropic-ai/claude-code@2.1.197"],
     file: `@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`,
+    isOld: true,
   },
   pi: {
-    name: "pi 0.87.1",
+    name: "pi",
+    version: "1.5.2",
+    packages: ["@earendil-works/pi-coding-agent@1.5.2"],
+    file: "package/dist/bundle/cli.js",
+  },
+  piOld: {
+    name: "pi",
+    version: "0.87.1",
     packages: ["@earendil-works/pi-coding-agent@0.87.1", "node@22"],
     file: "@earendil-works/pi-coding-agent/package.json",
+    isOld: true,
   },
   codex: {
-    name: "Codex 0.169.0",
+    name: "Codex",
+    version: "0.169.0",
     packages: ["@openai/codex@0.169.0"],
     file: ".bin/codex",
   },
   copilot: {
-    name: "Copilot CLI 1.0.102",
+    name: "Copilot CLI",
+    version: "1.0.102",
     packages: ["@github/copilot@1.0.102"],
     file: ".bin/copilot",
   },
   qwen: {
-    name: "Qwen Code 0.15.10",
-    packages: ["@qwen-code/qwen-code@0.15.10"],
+    name: "Qwen Code",
+    version: "0.24.4",
+    packages: ["@qwen-code/qwen-code@0.24.4", "node@22"],
     file: ".bin/qwen",
   },
   gemini: {
-    name: "Gemini CLI 0.61.0",
+    name: "Gemini CLI",
+    version: "0.61.0",
     packages: ["@google/gemini-cli@0.61.0"],
     file: ".bin/gemini",
   },
   opencode: {
-    name: "opencode 1.18.33",
+    name: "opencode",
+    version: "1.18.33",
     packages: ["opencode-ai@1.18.33"],
     file: ".bin/opencode",
   },
@@ -61,6 +84,17 @@ export const CLIENTS = {
     file: "@moonshot-ai/kimi-code/dist/main.mjs",
   },
 } satisfies Record<string, Client>;
+
+/** Returns what a client's tests are called by. */
+export function nameOf({ name, version }: Client): string {
+  return version === undefined ? name : `${name} ${version}`;
+}
+
+/** Returns the programs that were installed with a client for it to run on. */
+export function runtimesOf(modules: string | undefined): string[] {
+  const node = join(modules ?? "", "node", "bin", "node");
+  return modules !== undefined && existsSync(node) ? [node] : [];
+}
 
 /** The client's `node_modules`, installed when it is not there yet; undefined (said on stderr) when it cannot be. */
 export async function installed(client: Client): Promise<string | undefined> {
@@ -79,31 +113,30 @@ export async function installed(client: Client): Promise<string | undefined> {
     ...client.packages,
   ];
   if ((await run(install, folder)) && existsSync(join(modules, client.file))) return modules;
-  const problem = `Cannot install ${client.name}: these tests did not run`;
+  const problem = `Cannot install ${nameOf(client)}: these tests did not run`;
   if (process.env.CI) throw new Error(problem);
   console.error(problem);
   return undefined;
 }
 
-const PI_NEW = "@earendil-works/pi-coding-agent@1.5.2";
-
 /**
- * The command line of pi 1.5.2, whose dependencies are not all on the registry: its bundle is unpacked and needs jiti
+ * The command line of the newest pi, whose dependencies are not all on the registry: its bundle is unpacked and needs jiti
  * alone. Undefined (said on stderr) where that does not work.
  */
 export async function unpackedPi(node: string): Promise<string[] | undefined> {
-  const folder = join(CACHE, "pi-1.5.2");
-  const cli = join(folder, "package", "dist", "bundle", "cli.js");
+  const { packages, file, version } = CLIENTS.pi;
+  const folder = join(CACHE, `pi-${version}`);
+  const cli = join(folder, file);
   if (existsSync(cli) && existsSync(join(folder, "node_modules", "jiti"))) return [node, cli];
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "package.json"), '{"private": true}\n');
   const isThere =
-    (await run(["npm", "pack", "--silent", PI_NEW], folder)) &&
+    (await run(["npm", "pack", "--silent", ...packages], folder)) &&
     (await run(["sh", "-c", "tar xzf ./*.tgz"], folder)) &&
     (await run(["npm", "install", "--silent", "--no-save", "jiti@2.7.0"], folder)) &&
     (await run([node, cli, "--version"], folder));
   if (isThere) return [node, cli];
-  console.error("Cannot unpack pi 1.5.2: its tests did not run");
+  console.error(`Cannot unpack ${nameOf(CLIENTS.pi)}: its tests did not run`);
   return undefined;
 }
 

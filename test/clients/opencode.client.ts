@@ -10,12 +10,12 @@ import { eventually } from "../support/eventually.ts";
 import { write, writeClaude } from "../support/home.ts";
 import { ROOT, runCommand } from "../support/run.ts";
 import { clientHome, logged, succeeded } from "./client.ts";
-import { CLIENTS, installed } from "./install.ts";
+import { CLIENTS, installed, nameOf } from "./install.ts";
 import { startChat } from "./models.ts";
 
 const modules = await installed(CLIENTS.opencode);
 
-describe.skipIf(!modules)(CLIENTS.opencode.name, () => {
+describe.skipIf(!modules)(nameOf(CLIENTS.opencode), () => {
   const home = clientHome({ NO_COLOR: "1" }, ["node", "bun"]);
   const model = startChat(({ tools, results }) => {
     if (tools.length === 0) return "Look for the zebra"; // a title is asked for

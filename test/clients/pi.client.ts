@@ -14,19 +14,19 @@ import {
   tellsHowAnErrorEnded,
   tellsStandingRules,
 } from "./hooked.ts";
-import { CLIENTS, installed, unpackedPi } from "./install.ts";
+import { CLIENTS, installed, nameOf, unpackedPi } from "./install.ts";
 import { type Answer, type ModelRequest, type Reply, startChat } from "./models.ts";
 import { type PiOptions, type PiRpc, piHome, runPi, sessionEntries, startRpc } from "./pi.ts";
 
-const modules = await installed(CLIENTS.pi);
+const modules = await installed(CLIENTS.piOld);
 const cli = join(modules ?? "", "@earendil-works/pi-coding-agent/dist/cli.js");
 const node = join(modules ?? "", "node/bin/node");
 const onNode = [node, cli];
 const newest = modules ? await unpackedPi(node) : undefined;
 const runtimes: [string, string[] | undefined][] = [
-  ["pi 0.87.1 on Node 22", modules ? onNode : undefined],
-  ["pi 0.87.1 on Bun", modules ? [process.execPath, cli] : undefined],
-  ["pi 1.5.2 on Node 22", newest],
+  [`${nameOf(CLIENTS.piOld)} on Node 22`, modules ? onNode : undefined],
+  [`${nameOf(CLIENTS.piOld)} on Bun`, modules ? [process.execPath, cli] : undefined],
+  [`${nameOf(CLIENTS.pi)} on Node 22`, newest],
 ];
 
 const cleanups: (() => void)[] = [];
