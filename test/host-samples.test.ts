@@ -48,6 +48,31 @@ async function log(home: TemporaryHome, id: string): Promise<string[]> {
   );
 }
 
+describe("Claude Code 2.1.330", () => {
+  const ID = "cf31cd9e-6ded-492c-b0ed-1113c60b9121";
+
+  test("an output that it keeps beside the transcript is the command's, and nothing that a hook added", async () => {
+    using home = homeWith("claude");
+    const kept = join(SAMPLES, "claude", "projects", "-home-dev-proj", ID, "tool-results", "bhc0h064j.txt");
+    const lines = await log(home, ID);
+    expect(lines).toEqual([
+      "user: Raise the zebra limit",
+      "echo out; echo oops >&2; exit 3 FAILED: Exit code 3\nout\noops",
+      "/home/dev/proj/limits.txt: 1\tlimit=10\n2",
+      `seq 1 20000: ${readFileSync(kept, "utf8").trim()}`,
+      "/home/dev/proj/limits.txt:",
+      "assistant: The zebra limit is done.",
+    ]);
+    expect(lines.join("\n")).not.toContain(ADDED);
+  });
+
+  test("the prompts of a session without a transcript are one of them alone", async () => {
+    using home = homeWith("claude");
+    expect(await listed(home)).toEqual(["7e169211-8dbe-4e92-98f2-9945cbb58e14", ID]);
+    expect(await log(home, "7e169211")).toEqual(["user: Raise the zebra limit", "user: run it with a 😀"]);
+  });
+});
+
 describe("Qwen Code 0.24", () => {
   const [SESSION, PARENT] = ["e992604e-598f-4218-9266-db99faeeb398", "de280e3e-08e9-4411-8b97-c73228b3a67d"];
   const SUBAGENT = "agent-general-purpose-call_001_0";
