@@ -10,7 +10,7 @@ import { fuzzSeed, seeded } from "./support/random.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 import { starting } from "./support/run.ts";
 
-/** Of each kind; a longer run by hand raises it. */
+/** Kills of each kind; a longer run by hand raises it. */
 const KILLS = Number(process.env.SESSION_MEMORY_TEST_KILLS ?? 3);
 setDefaultTimeout(60_000 + KILLS * 20_000);
 const SESSIONS = 3;

@@ -8,7 +8,7 @@ import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { type Row, uuidFrom } from "./support/rows.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(120_000);
 
 const ID = uuidFrom("ostrich");
 const KEY = "ghp_Zx9Kq2Lm8Wp4Tn6Rv1Yb3Hc5Jd7Fg0Sa2Qe4";

@@ -324,7 +324,7 @@ function filesBeside(host: Host, home: string): string[] {
   const files = places.flatMap(({ path, under }) =>
     under === undefined ? filesAt(home, path.split("/").slice(0, -1), host) : [],
   );
-  // Of two files with one session one is read.
+  // one of two files with one session is read
   return [...new Set(files)].filter((file) => !placeNames(host).has(basename(file)));
 }
 

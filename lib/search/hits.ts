@@ -67,7 +67,7 @@ interface Found {
 interface AskedWords {
   /** In no session. */
   nowhere: Term[];
-  /** Of these, the ones that most phrasings have. */
+  /** Those of them that most phrasings have. */
   missing: Term[];
   /** In few sessions, and in most phrasings. */
   rare: Term[];

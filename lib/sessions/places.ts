@@ -94,7 +94,7 @@ function archivedAlone(
   const { agent, directory, subagents } = options;
   const isWanted = (copy: TranscriptFile) =>
     (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
-  // Of two copies of a session the first has more.
+  // the first of two copies of a session has more
   const copies = [...archivedTranscripts(paths), ...promptTranscripts(paths)].filter(isWanted);
   if (copies.length === 0) return [];
   // A session of another folder is none of this project's, yet its transcript is there.

@@ -11,6 +11,6 @@ export interface SharedExchange {
   rows: readonly Row[];
   /** For each of its chunks the topics that a model gave it, or null; left out where none did. */
   topics?: readonly (readonly string[] | null)[] | undefined;
-  /** Of all that, in hex. */
+  /** The hash of all that, in hex. */
   hash: string;
 }
