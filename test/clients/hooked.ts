@@ -57,6 +57,7 @@ const HOSTILE =
 const QUOTED = /^[^"]{0,120}(?:"[^"]{0,1700}"[^"]{0,120}){0,3}$/;
 /** How to go on, in our own words: a path of ours, and the session's id. */
 const OWN = /^- to (?:read|ask) more: /;
+const READ_ON = / Read on: sh \S+ session-reader \S+ --outline$/;
 
 /** The lines about other sessions in a text that the model was given, without the labels. */
 function foreignLines(text: string): string[] {
@@ -79,7 +80,7 @@ export function quotesHostileWords(start: StartLab): void {
     expect(given(lab, "[Session References]").at(-1)?.text).toContain(first);
     const ours = given(lab, DATA).flatMap(({ text }) => foreignLines(text));
     expect(ours.length).toBeGreaterThan(3);
-    for (const line of ours) expect(line).toMatch(QUOTED);
+    for (const line of ours) expect(line.replace(READ_ON, "")).toMatch(QUOTED);
   });
 }
 

@@ -393,7 +393,7 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     const { home, ask } = await lab(options);
     await ask("Please keep the port 8443 for the gateway.");
     const transpiled = readdirSync(join(home.root, "tmp", "jiti"));
-    expect(transpiled.map((name) => name.split(".")[0])).toEqual(["pi-index"]);
+    expect(transpiled.map((name) => name.split(".")[0])).toEqual(["session-memory-index"]);
   });
 
   test("runs on as if we were not there when config.json is broken, and says so once", async () => {
