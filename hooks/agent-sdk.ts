@@ -9,7 +9,7 @@
  */
 
 import { lookForDigest, type Viewer } from "../lib/activity/look.ts";
-import { statOf } from "../lib/base/files.ts";
+import { statPath } from "../lib/base/files.ts";
 import { recordOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
@@ -23,9 +23,9 @@ import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts"
 import {
   answerFailure,
   answerPrompt,
+  findModel,
   type Injection,
   injection,
-  modelOf,
   readFailure,
 } from "./prompt-answer.ts";
 
@@ -64,7 +64,7 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
     const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
     const activity = { ...settings.activity, ...options };
     const look = lookForDigest({ paths, viewer: prompt.session, activity });
-    const model = modelOf(env, prompt.session);
+    const model = findModel(env, prompt.session);
     const { id } = prompt.session;
     const rules =
       begun.has(id) || !begins(prompt.session) ? undefined : await rulesFor(prompt.session, paths, settings);
@@ -80,7 +80,7 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
 
 /** Returns whether a session begins with this prompt: callbacks hear of no start, and nothing is written before the first. */
 function begins({ file }: Viewer): boolean {
-  return file === undefined || !statOf(file)?.size;
+  return file === undefined || !statPath(file)?.size;
 }
 
 function both(first: Injection, second: Injection): Injection {

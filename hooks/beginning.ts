@@ -1,12 +1,12 @@
 /** What a session hears when it begins, and again after a compaction, which took it. */
 
 import type { Viewer } from "../lib/activity/look.ts";
-import { statOf } from "../lib/base/files.ts";
+import { statPath } from "../lib/base/files.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
 import { logFailure } from "./hook.ts";
 
 /** Returns the line on the project's last session, unless it is told of others already, and the standing rules. */
-export async function beginningOf(
+export async function makeBeginning(
   session: Viewer,
   paths: PathsWithRules,
   settings: Settings,
@@ -18,13 +18,13 @@ export async function beginningOf(
 }
 
 /** Returns what was observed before a compaction, and the standing rules. */
-export async function compactedOf(
+export async function makeCompacted(
   session: Viewer,
   paths: PathsWithRules,
   settings: Settings,
 ): Promise<string | undefined> {
-  const { observationsOf } = await import("./observed.ts");
-  return joined([observationsOf(session, paths, settings), await rulesFor(session, paths, settings)]);
+  const { describeObserved } = await import("./observed.ts");
+  return joined([describeObserved(session, paths, settings), await rulesFor(session, paths, settings)]);
 }
 
 async function welcomeFor(session: Viewer, paths: PathsWithRules): Promise<string | undefined> {
@@ -34,7 +34,7 @@ async function welcomeFor(session: Viewer, paths: PathsWithRules): Promise<strin
 
 /** Returns the session of the project that others went on with last. SQLite is loaded only where anybody shares. */
 async function sharedLast(cwd: string, paths: PathsWithRules) {
-  if (!statOf(paths.shared)) return undefined;
+  if (!statPath(paths.shared)) return undefined;
   const [{ newestShared }, { readOrigin }] = await Promise.all([
     import("../lib/share/shared-sessions.ts"),
     import("../lib/sessions/project.ts"),
@@ -49,7 +49,7 @@ export async function rulesFor(
   paths: PathsWithRules,
   { activity, timezone }: Settings,
 ): Promise<string | undefined> {
-  if (!activity.rules || !statOf(paths.state)) return undefined;
+  if (!activity.rules || !statPath(paths.state)) return undefined;
   try {
     const { standingText } = await import("../lib/observe/standing-rules.ts");
     return await standingText(session, { paths, timezone });

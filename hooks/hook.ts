@@ -53,7 +53,7 @@ export async function runHook(name: string, work: (call: HookCall) => void | Pro
     const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
     // Codex runs hooks in sessions of its own making too, which tidy its memory and are written nowhere.
     if (input.transcript_path === null) return;
-    source = input.host === "opencode" ? "opencode" : hostOf(stringOf(input.transcript_path));
+    source = input.host === "opencode" ? "opencode" : findHost(stringOf(input.transcript_path));
     if (ignored.length > 0)
       await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`, { source });
     await work({ paths, env, input });
@@ -114,14 +114,14 @@ export function isOfCodex(file: string | undefined): boolean {
 }
 
 /** Returns the host of a transcript that a hook of Claude Code was given. */
-export function hostOf(file: string | undefined): "claude" | "codex" {
+export function findHost(file: string | undefined): "claude" | "codex" {
   return isOfCodex(file) ? "codex" : "claude";
 }
 
 /** Starts the work due after a turn of Claude Code or Codex. */
 export async function startAfterTurn({ env, input }: HookCall, flags: readonly string[] = []): Promise<void> {
   const session = readRecorded(input);
-  await startBackground(session, hostOf(session.file), { flags, env });
+  await startBackground(session, findHost(session.file), { flags, env });
 }
 
 /** Starts background.ts for a session of a host, in a process that outlives it. */

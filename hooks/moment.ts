@@ -41,24 +41,24 @@ await runHook("moment", async (call) => {
 async function atStart({ env, input, session, host, paths: places }: Moment): Promise<Injection | undefined> {
   await startBeginning(host, { cwd: session.cwd, env });
   const { paths, settings } = requireSettings(places, { env, transcript: undefined });
-  const [{ beginningOf }, { injection }] = await Promise.all([
+  const [{ makeBeginning }, { injection }] = await Promise.all([
     import("./beginning.ts"),
     import("./prompt-answer.ts"),
   ]);
   const isTold = input.isTold === true;
-  return injection(await beginningOf(session, paths, settings, isTold), session.id, paths);
+  return injection(await makeBeginning(session, paths, settings, isTold), session.id, paths);
 }
 
 /** Returns what other sessions did, and what the prompt's references mean. */
 async function atPrompt({ env, input, session, paths: places }: Moment): Promise<Injection | undefined> {
   const { paths, settings } = requireSettings(places, { env, transcript: undefined });
-  const [{ lookForDigest }, { answerPrompt, modelOf }] = await Promise.all([
+  const [{ lookForDigest }, { answerPrompt, findModel }] = await Promise.all([
     import("../lib/activity/look.ts"),
     import("./prompt-answer.ts"),
   ]);
   const look = lookForDigest({ paths, viewer: session, activity: settings.activity });
   const prompt = { session, text: stringOf(input.text) ?? "" };
-  return answerPrompt(prompt, look, { paths, settings, model: modelOf(env, session) });
+  return answerPrompt(prompt, look, { paths, settings, model: findModel(env, session) });
 }
 
 /** Returns how earlier sessions ended the error of a command that failed. */
@@ -72,11 +72,11 @@ async function atFailure({ env, input, session, paths: places }: Moment): Promis
 /** Returns what was observed of the session that is compacted, and the standing rules again. */
 async function atCompaction({ env, session, paths: places }: Moment): Promise<Injection | undefined> {
   const { paths, settings } = requireSettings(places, { env, transcript: undefined });
-  const [{ compactedOf }, { injection }] = await Promise.all([
+  const [{ makeCompacted }, { injection }] = await Promise.all([
     import("./beginning.ts"),
     import("./prompt-answer.ts"),
   ]);
-  return injection(await compactedOf(session, paths, settings), session.id, paths);
+  return injection(await makeCompacted(session, paths, settings), session.id, paths);
 }
 
 /** Starts the work that is due after a turn. */

@@ -13,7 +13,7 @@ import { sessionCleaner } from "../lib/transcripts/transcript.ts";
 const CONTEXT_MAX_CHARS = 8000;
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
-export function observationsOf(
+export function describeObserved(
   { id, file }: Pick<Viewer, "id" | "file">,
   paths: Paths,
   settings: Pick<Settings, "redact" | "exclude">,

@@ -46,7 +46,7 @@ export async function answerPrompt(
   look: Look | undefined,
   sources: Sources,
 ): Promise<Injection> {
-  const activity = await activityOf(look, sources);
+  const activity = await tellActivity(look, sources);
   const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
   const references = await referencesIn(prompt, sources, room);
   const texts = [activity.text, references.text].filter((text) => text !== undefined);
@@ -60,9 +60,9 @@ export async function answerPrompt(
 }
 
 /** Returns the news of other sessions, none without a look. Once delivered, it is marked as seen. */
-export async function activityOf(look: Look | undefined, { paths, settings }: Settled): Promise<Injection> {
+export async function tellActivity(look: Look | undefined, { paths, settings }: Settled): Promise<Injection> {
   if (!look) return { text: undefined, delivered() {} };
-  const updates = await updatesOf(look, { paths, settings });
+  const updates = await formatUpdates(look, { paths, settings });
   const session = look.viewer.id;
   for (const problem of updates.problems)
     logEvent(paths.log, { event: "activity", ok: false, session, problem });
@@ -82,7 +82,7 @@ export async function activityOf(look: Look | undefined, { paths, settings }: Se
 }
 
 /** Reads the sessions that the look found. Loads nothing that reads transcripts when none has changed. */
-async function updatesOf(
+async function formatUpdates(
   look: Look,
   { paths, settings }: Settled,
 ): Promise<Pick<Updates, "text" | "problems" | "commit">> {
@@ -98,7 +98,7 @@ async function updatesOf(
 /** Returns what is known of the sessions that a prompt mentions. A failure is logged. */
 export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: number): Promise<Injection> {
   const { paths } = sources;
-  const text = prompt.text.includes("@@") ? await contextOf(prompt, sources, maxChars) : undefined;
+  const text = prompt.text.includes("@@") ? await describeReferences(prompt, sources, maxChars) : undefined;
   return injection(text, prompt.session.id, paths);
 }
 
@@ -108,7 +108,7 @@ export function injection(text: string | undefined, session: string, { log }: Pa
   return { text, delivered };
 }
 
-async function contextOf(
+async function describeReferences(
   { text, session }: Prompt,
   { paths, settings, model, hasTool }: Sources,
   maxChars: number | undefined,
@@ -128,7 +128,7 @@ async function contextOf(
 }
 
 /** Returns the model that config.json names, for hosts without one of their own. */
-export function modelOf(env: Environment, { cwd }: Prompt["session"]): Sources["model"] {
+export function findModel(env: Environment, { cwd }: Prompt["session"]): Sources["model"] {
   return async () => {
     const { configuredModel } = await import("../lib/model/configured-model.ts");
     const config = await loadConfig(env, cwd);

@@ -8,7 +8,7 @@ import {
   shortenGiven,
   usageError,
 } from "./base/command.ts";
-import { describeError, refusalOf, SessionMemoryError } from "./base/errors.ts";
+import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
 import { isDirectory, whyUnwritable } from "./base/files.ts";
 import { isTerminal, type Line, plainText, writeFully } from "./base/output.ts";
 import { nearestTo } from "./base/text.ts";
@@ -36,14 +36,14 @@ const SHARED_FLAGS = {
 } as const;
 
 export function switches<N extends string>(...names: N[]): Record<N, { type: "boolean"; default: false }> {
-  return flagsOf(names, { type: "boolean", default: false });
+  return makeFlags(names, { type: "boolean", default: false });
 }
 
 export function texts<N extends string>(...names: N[]): Record<N, { type: "string" }> {
-  return flagsOf(names, { type: "string" });
+  return makeFlags(names, { type: "string" });
 }
 
-function flagsOf<N extends string, T>(names: readonly N[], option: T): Record<N, T> {
+function makeFlags<N extends string, T>(names: readonly N[], option: T): Record<N, T> {
   return Object.fromEntries(names.map((name) => [name, option])) as Record<N, T>;
 }
 
@@ -147,7 +147,7 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
   try {
     await main(args);
   } catch (error) {
-    const failure = error instanceof SessionMemoryError ? error : refusalOf(error);
+    const failure = error instanceof SessionMemoryError ? error : findRefusal(error);
     if (!failure) throw error;
     say(asCalled(shortenGiven(failure.format().trimEnd(), args)));
     process.exitCode = failure.exitCode;

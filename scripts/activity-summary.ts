@@ -10,7 +10,7 @@
 import { FIRST_LOOK_MS, readMarks, type Viewer } from "../lib/activity/look.ts";
 import { readUpdates, renderUpdates } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { changedAt, isFile, namesIn, statOf } from "../lib/base/files.ts";
+import { changedAt, isFile, namesIn, statPath } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import {
   choiceFlag,
@@ -102,7 +102,7 @@ function sessionNames(folder: string): string[] {
 }
 
 function namedSession(name: string, agent: Agent, file: string | null): Session[] {
-  const stat = file === null ? undefined : statOf(file);
+  const stat = file === null ? undefined : statPath(file);
   if (file === null || !stat?.isFile()) return [];
   const modifiedAt = changedAt(stat);
   return [{ id: name, name, agent, file, updatedAt: modifiedAt, modifiedAt, size: stat.size }];

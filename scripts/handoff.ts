@@ -12,7 +12,7 @@ import { integerFlag, note, type Run, runScript, switches, texts } from "../lib/
 import { handoffPage } from "../lib/naming/handoff.ts";
 import { handedLedger } from "../lib/observe/handed-ledger.ts";
 import { findPlace } from "../lib/share/find-place.ts";
-import { rowsOf } from "../lib/transcripts/calls.ts";
+import { toRows } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
@@ -55,7 +55,7 @@ async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.f
   const rules = readRules(settings);
   const [reference = ""] = words;
   const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });
-  const said = rows ?? rowsOf(readActiveBranch(session.file, { rules, results: true }));
+  const said = rows ?? toRows(readActiveBranch(session.file, { rules, results: true }));
   const ledger = await handedLedger(session, { paths, settings, rows: said });
   const page = handoffPage(
     { session, rows: said, ledger },

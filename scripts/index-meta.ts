@@ -102,7 +102,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
   const progress = startProgress("sessions");
   const options = { paths, settings, force: values.force, thorough, progress: progress.update };
   if (values["dry-run"]) {
-    const { plan, lines } = await planOf(config, sessions, options);
+    const { plan, lines } = await makePlan(config, sessions, options);
     progress.end();
     show(plan, lines);
     return;
@@ -121,7 +121,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
 }
 
 /** Returns the sessions whose words would be sent, and the price of one answer for each. */
-async function planOf(
+async function makePlan(
   config: Config,
   sessions: readonly Session[],
   options: IndexAllOptions,

@@ -213,7 +213,7 @@ function look(input: Input, state: SessionMemoryState, context: SessionContext):
   return output;
 }
 
-function linesOf({ rendered, status, view, recalled, records }: Output): string[] {
+function formatOutput({ rendered, status, view, recalled, records }: Output): string[] {
   return [
     ...(typeof rendered === "string" ? [rendered] : []),
     ...(status ? [statusText(status)] : []),
@@ -236,7 +236,7 @@ function remarkOn({ observed, reflected, rendered, view }: Output, set: readonly
 }
 
 /** Later steps are sent with what the model noted in earlier ones, which is not known: their tokens are an estimate. */
-async function planOf(
+async function makePlan(
   input: Input,
   session: Session,
   context: SessionContext,
@@ -268,7 +268,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   if ("session" in found) {
     if (found.session.file === "") note("the transcript is gone, its observations are left");
     if (input.dryRun) {
-      const { plan, line } = await planOf(input, found.session, context).finally(progress.end);
+      const { plan, line } = await makePlan(input, found.session, context).finally(progress.end);
       return void show(plan, [line]);
     }
   }
@@ -282,7 +282,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   progress.end();
   if (changed) output.settings = changed;
   if (!input.json) remarkOn(output, set);
-  show(output, linesOf(output));
+  show(output, formatOutput(output));
   const failure = output.observed?.failure;
   if (failure) throw new SessionMemoryError("MODEL_FAILED", failure, { hint: "run it again later" });
 }

@@ -24,7 +24,7 @@ import {
   textByLine,
 } from "../lib/naming/conversation.ts";
 import { findPlace, type Place } from "../lib/share/find-place.ts";
-import { rowsOf } from "../lib/transcripts/calls.ts";
+import { toRows } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
@@ -79,7 +79,7 @@ export async function querySession(
   const { NOT_IN_SESSION, questionRequest } = await import("../lib/model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
-  const said = rows ?? rowsOf(readActiveBranch(session.file, { rules, results: true }));
+  const said = rows ?? toRows(readActiveBranch(session.file, { rules, results: true }));
   const asked = takeStart(clean(question), QUESTION_MAX_CHARS);
   const relevance = await relevanceTo(asked, said);
   const { text, omitted } = conversationText(said, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });

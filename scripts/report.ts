@@ -98,14 +98,14 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
   const reported = readReported(found, options);
   const { session, rows } = reported;
   if (rows.length === 0) note("nothing was said yet");
-  const file = placeOf(run, pageName(session.id));
+  const file = choosePlace(run, pageName(session.id));
   writeSession(reported, file, options);
   if (run.values.open) await openInBrowser(file, found.lines?.from);
   run.show({ pages: [{ session: sessionJson(session, options.rules), file }], overview: null }, [file]);
 }
 
 /** Returns the file that --out names, or one of this name in the folder that it names. */
-function placeOf({ values, config, cwd }: ReportRun, name: string): string {
+function choosePlace({ values, config, cwd }: ReportRun, name: string): string {
   if (values.out === undefined) return join(config.paths.reports, name);
   const out = expandPath(values.out, config.env, cwd);
   const isFolder = /[/\\]$/.test(values.out) || statSync(out, { throwIfNoEntry: false })?.isDirectory();

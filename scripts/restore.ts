@@ -8,7 +8,7 @@
 
 import { restoreSession } from "../lib/archive/restore.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { hasPromptsAlone, isDirectory, realPathOf, statUnpacked } from "../lib/base/files.ts";
+import { hasPromptsAlone, isDirectory, resolveRealPath, statUnpacked } from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
@@ -58,7 +58,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
       "read it with session-memory session-reader",
     );
   const wanted = expandPath(values.to ?? ".", config.env, cwd);
-  const folder = realPathOf(wanted);
+  const folder = resolveRealPath(wanted);
   if (folder === undefined || !isDirectory(folder))
     throw cannot(session.id, `there is no folder "${wanted}"`, "create it, or name another with --to");
   const dryRun = values["dry-run"];

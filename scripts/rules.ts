@@ -9,16 +9,16 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, quote, unbroken } from "../lib/base/text.ts";
 import { note, type Run, refuseTogether, runScript, switches, texts } from "../lib/cli.ts";
 import {
-  dayOf,
   endRule,
+  formatDay,
+  formatPlace,
   holds,
-  placeOf,
   readStanding,
-  readStandingOf,
+  readStandingFor,
   rulesOfAll,
   type StandingRule,
   type StoredStanding,
-  sessionOf,
+  toSession,
   WORDS,
 } from "../lib/observe/standing-rules.ts";
 import { projectCalled } from "../lib/search/own-project.ts";
@@ -67,11 +67,11 @@ async function main(run: RulesRun): Promise<void> {
 async function storedFor({ values, config, cwd }: RulesRun): Promise<StoredStanding> {
   const { project } = values;
   const directory = projectDirectory({ project, cwd });
-  if (directory !== undefined) return await readStandingOf(directory, config.paths);
+  if (directory !== undefined) return await readStandingFor(directory, config.paths);
   const { marks, ends } = readStanding(config.paths);
   if (project === undefined) return { marks, ends };
   const isCalled = projectCalled(project, config.paths);
-  return { marks: marks.filter((mark) => isCalled(sessionOf(mark))), ends };
+  return { marks: marks.filter((mark) => isCalled(toSession(mark))), ends };
 }
 
 function drop({ config, show }: RulesRun, found: readonly StandingRule[], id: string): void {
@@ -102,12 +102,12 @@ function* listing(
     const facts = [
       `by ${mark.by === WORDS ? "words" : "model"}`,
       ...(marks.length > 1
-        ? [`said ${counted(marks.length, "time")}, last ${dayOf(again, timezone)}${placeOf(again)}`]
+        ? [`said ${counted(marks.length, "time")}, last ${formatDay(again, timezone)}${formatPlace(again)}`]
         : []),
       ...(supersededBy === undefined ? [] : [`superseded by ${supersededBy}`]),
       ...(isDropped ? ["ended"] : []),
     ];
-    yield `${mark.id}  ${wordsIn(rule, rules)} (${dayOf(mark, timezone)}${placeOf(mark)}) ${facts.join("; ")}`;
+    yield `${mark.id}  ${wordsIn(rule, rules)} (${formatDay(mark, timezone)}${formatPlace(mark)}) ${facts.join("; ")}`;
   }
 }
 
@@ -123,7 +123,7 @@ function ruleJson(rule: StandingRule, { clean }: Rules) {
     project: clean(mark.project),
     session: { id: mark.sessionId, agent: mark.agent },
     line: mark.line,
-    place: placeOf(mark),
+    place: formatPlace(mark),
     origin: mark.by === WORDS ? "words" : "model",
     model: mark.by === WORDS ? null : clean(mark.by),
     said: marks.length,

@@ -129,7 +129,7 @@ interface Request extends RowRequest {
   maxChars: number;
 }
 
-function requestOf(values: Values, timezone: string | undefined, participants: Participants): Request {
+function toRequest(values: Values, timezone: string | undefined, participants: Participants): Request {
   const tools = values.tools || (values.full && !values["no-tools"]);
   return {
     lines: lineFlag(values.line),
@@ -252,7 +252,7 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   const { values, words, config } = run;
   const [reference] = words;
   const timezone = values.utc ? "UTC" : config.settings.timezone;
-  const request = requestOf(values, timezone, config.settings.participants);
+  const request = toRequest(values, timezone, config.settings.participants);
   refuseTogether(values, "tools", "no-tools");
   if (values.list) {
     if (reference === undefined) return printList(run, timezone);

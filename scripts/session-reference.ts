@@ -143,7 +143,7 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
       exact: isFileName(reference),
       remark: (text) => remarks.push(`- ${text}`),
     });
-    const lines = await linesOf(found, reference, { ...options, rules });
+    const lines = await describeLines(found, reference, { ...options, rules });
     const outcome = { reference: written, outcome: "resolved", sessionId: found.session.id } as const;
     return { outcome, lines: [...lines, ...remarks] };
   } catch (error) {
@@ -187,7 +187,7 @@ function unknown({ written, name }: Reference, all: Candidate[], clean: (text: s
 }
 
 /** Returns the lines about a session and, where asked for, its ancestors; of one that somebody else shares only its own. */
-async function linesOf(
+async function describeLines(
   { session, shared, meta }: Found,
   { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { rules: Rules },
@@ -196,17 +196,17 @@ async function linesOf(
   const asked = async () =>
     shared ? (await import("../lib/share/find-place.ts")).findPlace(name, options) : { session };
   const answer = question === undefined ? undefined : await answerTo(question, asked, options);
-  const known = shared ? meta : await metaOf(session, options);
+  const known = shared ? meta : await findMeta(session, options);
   const lines = sessionLines({ written, session, meta: known, answer }, style);
   if (shared) return lines;
   if (name === HAND_OVER && question === undefined) {
     lines.push(...(await handOverLines(session, { ...options, clean: options.rules.clean })));
   }
-  const found = await ancestorsOf(session, ancestors, options);
+  const found = await findAncestors(session, ancestors, options);
   for (const [index, ancestor] of found.entries()) {
     const which = index === 0 ? "the session it came from" : `ancestor ${index + 1} of it`;
     const about = { written: `${written}, ${which},`, session: ancestor };
-    lines.push(...sessionLines({ ...about, meta: await metaOf(ancestor, options) }, style));
+    lines.push(...sessionLines({ ...about, meta: await findMeta(ancestor, options) }, style));
   }
   if (found.length < ancestors) lines.push("- no earlier session that it came from is known");
   const asking = {
@@ -224,7 +224,7 @@ function namesServer({ config }: PathsWithRules): boolean {
 }
 
 /** Reads the meta file; a session without one is described by rule on the spot, unless it is only visited. */
-async function metaOf(
+async function findMeta(
   session: Session,
   { paths, settings }: ReferenceOptions,
 ): Promise<SessionMeta | undefined> {
@@ -257,7 +257,11 @@ async function answerTo(
 }
 
 /** Returns the sessions that a session came from, nearest first. */
-async function ancestorsOf(session: Session, count: number, { paths }: ReferenceOptions): Promise<Session[]> {
+async function findAncestors(
+  session: Session,
+  count: number,
+  { paths }: ReferenceOptions,
+): Promise<Session[]> {
   if (count === 0) return [];
   const { parentFile } = await import("../lib/sessions/listing.ts");
   const line = [session];

@@ -14,13 +14,13 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { archiveLine } from "../lib/archive/archive.ts";
 import { asCalled } from "../lib/base/command.ts";
 import {
-  bytesOf,
   isDirectory,
   namesIn,
+  readBytes,
   readJson,
   readText,
-  realPathOf,
   replaceFile,
+  resolveRealPath,
 } from "../lib/base/files.ts";
 import { arrayOf, recordOf, stringOf, stringsOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT, trustedPath } from "../lib/base/runtime.ts";
@@ -116,7 +116,7 @@ function isCopied(codex: string): boolean {
   const isSame = (name: string): boolean => {
     const place = join(ROOT, name);
     if (isDirectory(place)) return namesIn(place).every((inner) => isSame(join(name, inner)));
-    const [own, copied] = [bytesOf(place), bytesOf(join(copy, name))];
+    const [own, copied] = [readBytes(place), readBytes(join(copy, name))];
     return own === undefined ? copied === undefined : copied?.equals(own) === true;
   };
   return ["package.json", "bun.lock", ...stringsOf(files)].every(isSame);
@@ -223,7 +223,7 @@ interface HostFile {
 
 /** Returns the files that a host's folders lack, or have as we wrote them before; none that somebody changed. */
 function filesToWrite(host: Host, paths: Paths): HostFile[] {
-  return [...skillPages(host, paths), ...pluginOf(host, paths)].filter(({ file, text }) => {
+  return [...skillPages(host, paths), ...findPlugin(host, paths)].filter(({ file, text }) => {
     const isOurs = !existsSync(file) || isAsWritten(paths, file);
     return isOurs && readText(file) !== text;
   });
@@ -239,7 +239,7 @@ function skillPages({ name, skills }: Host, paths: Paths): HostFile[] {
 }
 
 /** Returns the line by which a host finds our plugin: what it does comes with the package, and goes with it. */
-function pluginOf({ name, agent, plugin }: Host, paths: Paths): HostFile[] {
+function findPlugin({ name, agent, plugin }: Host, paths: Paths): HostFile[] {
   if (plugin === undefined) return [];
   const place = join(ROOT, "hooks", agent, "session-memory.js");
   const text = `export { SessionMemory } from ${JSON.stringify(place)};\n`;
@@ -305,7 +305,7 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
   report.statusLine = statusLine ?? null;
   const steps = stepsToInstall(work, pages, statusLine);
   say(
-    ...listOf(
+    ...formatList(
       "To install:",
       steps.map(({ line }) => line),
     ),
@@ -377,8 +377,8 @@ async function takeOut(work: Work): Promise<void> {
   const line = readStatusLine(settings)?.isOurs ? [`"statusLine" in ${settings}`] : [];
   const isNothing = commands.length + removed.length + block.length + line.length === 0;
   if (isNothing) say("nothing to remove: no agent found here has session-memory");
-  say(...listOf("To run:", commands.map(shown)));
-  say(...listOf("To remove:", [...byFolder(removed), ...block, ...line]));
+  say(...formatList("To run:", commands.map(shown)));
+  say(...formatList("To remove:", [...byFolder(removed), ...block, ...line]));
   say(...whatStays(paths, { changed, exported }));
   if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
@@ -410,7 +410,7 @@ function removeOwnFolder(file: string): void {
   }
 }
 
-function listOf(title: string, items: readonly string[]): string[] {
+function formatList(title: string, items: readonly string[]): string[] {
   return items.length > 0 ? [title, ...items.map((item) => `  ${item}`)] : [];
 }
 
@@ -425,7 +425,7 @@ interface Written {
 }
 
 function writtenElsewhere(paths: PathsWithRules): Written {
-  const metas = metaFolders(paths).map((folder) => realPathOf(folder) ?? folder);
+  const metas = metaFolders(paths).map((folder) => resolveRealPath(folder) ?? folder);
   const plugins = new Set(
     HOSTS.flatMap(({ plugin }) => (plugin === undefined ? [] : [paths.expand(plugin)])),
   );
@@ -501,7 +501,7 @@ function piPackages(pi: string): string[] {
   return sources.flatMap((source) => {
     if (/^npm:session-memory(?:@|$)/.test(source)) return source;
     const folder = resolve(pi, source);
-    if (folder === ROOT || realPathOf(folder) === realPathOf(ROOT)) return ROOT;
+    if (folder === ROOT || resolveRealPath(folder) === resolveRealPath(ROOT)) return ROOT;
     return recordOf(readJson(join(folder, "package.json"))).name === "session-memory" ? folder : [];
   });
 }
@@ -536,7 +536,7 @@ async function answerOwnQuestion(work: Work): Promise<void> {
   const [first] = report.questions;
   if (first === undefined || values.json) return;
   const commands = report.questions.map((question) => `session-memory search ${quoted(question)}`);
-  say(...listOf("Questions of your own history:", commands), "", "The first one's answer:");
+  say(...formatList("Questions of your own history:", commands), "", "The first one's answer:");
   startOwn(work, ["search", "--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
 }
 
@@ -564,7 +564,7 @@ function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "
   const trusts = readText(codex).match(trusted)?.length ?? 0;
   const copies = join(paths.claude, "plugins", "cache", "session-memory");
   const hub = publishedAt(paths);
-  return listOf("What stays:", [
+  return formatList("What stays:", [
     ...(existsSync(paths.home) ? [`${paths.home}: index, names, notes, observations and config.json`] : []),
     ...changed.map((file) => `${file}: changed since we wrote it`),
     ...folders.map(

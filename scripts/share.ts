@@ -151,14 +151,18 @@ async function preview({ config, show }: Sharing): Promise<void> {
 }
 
 function* describePlan({ projects, samples, ...all }: PublishPreview): Generator<string> {
-  yield `would send ${sizeOf(all)}`;
+  yield `would send ${formatSize(all)}`;
   for (const { project, audience, ...part } of projects) {
-    yield `- ${project}: ${sizeOf(part)}, readable by ${audience}`;
+    yield `- ${project}: ${formatSize(part)}, readable by ${audience}`;
   }
   for (const line of samples) yield `  ${line}`;
 }
 
-function sizeOf({ sessions, chunks, bytes }: Pick<PublishPreview, "sessions" | "chunks" | "bytes">): string {
+function formatSize({
+  sessions,
+  chunks,
+  bytes,
+}: Pick<PublishPreview, "sessions" | "chunks" | "bytes">): string {
   const size = bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
   return `${counted(sessions, "session")}, ${counted(chunks, "chunk")}, ${size}`;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "../lib/index/chunk.ts";
 import { headerText } from "../lib/index/chunk-text.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
-import { rowsOf } from "../lib/transcripts/calls.ts";
+import { toRows } from "../lib/transcripts/calls.ts";
 import type { Entry } from "../lib/transcripts/session.ts";
 
 /** Counted with cl100k_base. */
@@ -73,7 +73,7 @@ function called(name: string, target: string): Entry {
 }
 
 function chunksOf(entries: Entry[], context: Partial<ChunkContext> = {}): Chunk[] {
-  return chunkExchange(searchableRows(rowsOf(entries)), { ...CONTEXT, ...context });
+  return chunkExchange(searchableRows(toRows(entries)), { ...CONTEXT, ...context });
 }
 
 function withLines(entries: Entry[], first: number): Entry[] {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isAsking, keptCall, rowsOf } from "../lib/transcripts/calls.ts";
+import { isAsking, keptCall, toRows } from "../lib/transcripts/calls.ts";
 import type { Done } from "../lib/transcripts/session.ts";
 import { toolCall } from "../lib/transcripts/tool-call.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -28,7 +28,7 @@ function transcript(...rows: (Row | Row[])[]): string {
 }
 
 function deeds(...rows: (Row | Row[])[]): Partial<Done>[] {
-  const all = rowsOf([...readEntries(transcript(...rows), { results: "ends" })]);
+  const all = toRows([...readEntries(transcript(...rows), { results: "ends" })]);
   const done = all.flatMap((row) => (row.who === "tool" && !isAsking(row) ? [keptCall(row)] : []));
   return done.map(({ line, resultLine, kind, tool, target, input, outcome, result }) => {
     return { line, resultLine, kind, tool, target, input, outcome, result };

@@ -704,7 +704,7 @@ test("what a Gemini row repeats of one that was told is no news, and what it add
 
 /** A host that nobody has: a file of its rows, and a line of the table. */
 const ACME_FORMAT = `import { stringOf } from "../base/json.ts";
-import { callOf, type Format, isoTime } from "./format.ts";
+import { toCall, type Format, isoTime } from "./format.ts";
 
 export const format: Format = {
   agent: "acme",
@@ -719,7 +719,7 @@ export const format: Format = {
     if (record.acme === "asked") return [{ kind: "user", text }];
     if (record.acme === "answered") return [{ kind: "assistant", text }];
     if (record.acme !== "ran") return [];
-    return [callOf({ id: record.timestamp, name: "shell", input: { command: text } }, results)];
+    return [toCall({ id: record.timestamp, name: "shell", input: { command: text } }, results)];
   },
   title: (_, rowsWith) => [...rowsWith('"called"')].map(({ called }) => stringOf(called))[0],
 };

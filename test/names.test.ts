@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { metaFile } from "../lib/sessions/meta.ts";
-import { nameOf } from "../lib/sessions/record.ts";
+import { findName } from "../lib/sessions/record.ts";
 import { describeSession, sessionAt } from "../lib/sessions/sessions.ts";
 import { hostTitle } from "../lib/sessions/titles.ts";
 import type { Session } from "../lib/transcripts/session.ts";
@@ -94,20 +94,20 @@ test("hostTitle() does not try thousands of hostile summaries", () => {
   expect(hostTitle(session(file))).toBeUndefined();
 });
 
-test("nameOf() takes Volute's name, else the meta file's, else the host's", () => {
+test("findName() takes Volute's name, else the meta file's, else the host's", () => {
   const titled = session(writeClaude(home, { rows: [PROMPT, ai("Title")] }));
-  expect(nameOf(titled, home.paths)).toBe("Title");
+  expect(findName(titled, home.paths)).toBe("Title");
   writeMeta(home, titled, "meta name");
-  expect(nameOf(titled, home.paths)).toBe("meta name");
-  expect(nameOf({ ...titled, name: "discord" }, home.paths)).toBe("discord");
+  expect(findName(titled, home.paths)).toBe("meta name");
+  expect(findName({ ...titled, name: "discord" }, home.paths)).toBe("discord");
   expect(describeSession(titled, home.paths).name).toBe("meta name");
 });
 
-test("nameOf() follows no link from a transcript's place to another session's title", () => {
+test("findName() follows no link from a transcript's place to another session's title", () => {
   const file = writeClaude(home, { rows: [PROMPT] });
   write(join(home.root, "elsewhere", "custom-title.json"), '{"customTitle": "Foreign"}');
   symlinkSync(join(home.root, "elsewhere"), file.replace(".jsonl", ""));
-  expect(nameOf(session(file), home.paths)).toBeUndefined();
+  expect(findName(session(file), home.paths)).toBeUndefined();
 });
 
 test("a search prints the meta file's name, else the title as it was indexed, also once the transcript is gone", async () => {

@@ -1,13 +1,13 @@
 /** What came of a command: judged by the host's sign and the tool's own last word, never by a word in its output. */
 
 import { describe, expect, test } from "bun:test";
-import { commitsOf, judgeCommand, outcomeOf } from "../lib/transcripts/outcome.ts";
+import { findCommits, judgeCommand, readOutcome } from "../lib/transcripts/outcome.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
 
-function call(target: string, result: Parameters<typeof outcomeOf>[0]) {
-  return { target, input: "", outcome: outcomeOf(result), result: result?.text ?? "" };
+function call(target: string, result: Parameters<typeof readOutcome>[0]) {
+  return { target, input: "", outcome: readOutcome(result), result: result?.text ?? "" };
 }
 
 function verdict(command: string, text: string, isError = false): string {
@@ -107,7 +107,7 @@ test.each<[string, string, boolean, string[]]>([
   ["git commit -qm 'quiet' | cat", "", false, []],
   ["cat notes.txt", "[main 1a2b3c4] not a commit", false, []],
 ])("%p printing %p (error: %p) commits %p", (command, text, isError, expected) => {
-  expect(commitsOf(call(command, { text, isError }))).toEqual(expected);
+  expect(findCommits(call(command, { text, isError }))).toEqual(expected);
 });
 
 describe("a session with a commit that a hook stopped and a test run that handled errors", () => {

@@ -252,7 +252,7 @@ describe("on made-up sessions", () => {
       const phrasings = ["sextant crust_marker_77 drift", "drift of the sextant, crust_marker_77"];
       const hits = ask(store, phrasings.slice(0, count));
       const head = textOf([
-        print.headOf(
+        print.formatHead(
           hits,
           hits.findIndex(({ passage }) => passage?.content.includes("drift")),
           HITS.style,

@@ -3,7 +3,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { contentOf } from "../lib/index/chunk-text.ts";
+import { joinContent } from "../lib/index/chunk-text.ts";
 import { contentHash, putTopics } from "../lib/index/session-rows.ts";
 import { readChunkTexts } from "../lib/index/stored-rows.ts";
 import { openStore } from "../lib/store/store.ts";
@@ -94,7 +94,7 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     const store = openStore(alice.paths.database);
     const ids = store.db.prepare("SELECT id FROM chunks ORDER BY chunk_index").all();
     const [text] = readChunkTexts(store, [Number(ids[1]?.id)]);
-    const hash = text && contentHash({ header: text.header, content: contentOf(text.rows) });
+    const hash = text && contentHash({ header: text.header, content: joinContent(text.rows) });
     putTopics(store, Number(text?.id), ["old charts"]);
     store.db
       .prepare("INSERT INTO topic_cache (content_hash, topics, model) VALUES (?, ?, 'tiny')")

@@ -8,13 +8,13 @@ import { existsSync } from "node:fs";
 import { logEvent, writeFully } from "../../lib/base/output.ts";
 import { ROOT } from "../../lib/base/runtime.ts";
 import type { Paths } from "../../lib/config/config.ts";
-import { type HookCall, hostOf, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
+import { findHost, type HookCall, readRecorded, requireSettings, runHook, startBeginning } from "../hook.ts";
 
 await runHook("session-start", async (call) => {
   const { id, file, cwd } = readRecorded(call.input);
-  if (call.input.source !== "compact") await startBeginning(hostOf(file), { cwd, env: call.env });
-  const text = await contextOf(call);
-  const word = await wordOf(call);
+  if (call.input.source !== "compact") await startBeginning(findHost(file), { cwd, env: call.env });
+  const text = await gatherContext(call);
+  const word = await findWord(call);
   const systemMessage = lackOfPackages(call.paths) ?? word?.text;
   if (text === undefined && systemMessage === undefined) return;
   const hookSpecificOutput = text && { hookEventName: "SessionStart", additionalContext: text };
@@ -35,19 +35,19 @@ function lackOfPackages({ config }: Paths): string | undefined {
 }
 
 /** Returns the day's word to the person who starts Claude Code; Codex shows none. */
-async function wordOf({ env, input, paths: places }: HookCall) {
+async function findWord({ env, input, paths: places }: HookCall) {
   const { file } = readRecorded(input);
   const { paths, settings } = requireSettings(places, { env, transcript: file });
-  if (input.source !== "startup" || hostOf(file) !== "claude" || !settings.activity.daily) return undefined;
+  if (input.source !== "startup" || findHost(file) !== "claude" || !settings.activity.daily) return undefined;
   const { dailyWord } = await import("../../lib/activity/daily.ts");
   return dailyWord(paths, { timezone: settings.timezone, now: new Date() });
 }
 
-async function contextOf({ env, input, paths: places }: HookCall): Promise<string | undefined> {
+async function gatherContext({ env, input, paths: places }: HookCall): Promise<string | undefined> {
   const session = readRecorded(input);
   const { paths, settings } = requireSettings(places, { env, transcript: session.file });
   const isCompacted = input.source === "compact";
   if (!isCompacted && input.source !== "startup" && input.source !== "clear") return undefined;
-  const { beginningOf, compactedOf } = await import("../beginning.ts");
-  return isCompacted ? compactedOf(session, paths, settings) : beginningOf(session, paths, settings);
+  const { makeBeginning, makeCompacted } = await import("../beginning.ts");
+  return isCompacted ? makeCompacted(session, paths, settings) : makeBeginning(session, paths, settings);
 }

@@ -31,9 +31,9 @@ async function answer(
   look: Look | undefined,
   { env, paths, settings }: Answering,
 ): Promise<void> {
-  const { answerPrompt, modelOf } = await import("../prompt-answer.ts");
+  const { answerPrompt, findModel } = await import("../prompt-answer.ts");
   const { writeFully } = await import("../../lib/base/output.ts");
-  const model = modelOf(env, prompt.session);
+  const model = findModel(env, prompt.session);
   const { text, delivered } = await answerPrompt(prompt, look, { paths, settings, model });
   const hookSpecificOutput = { hookEventName: "UserPromptSubmit", additionalContext: text };
   if (text !== undefined && !writeFully(`${JSON.stringify({ hookSpecificOutput })}\n`)) return;

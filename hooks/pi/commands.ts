@@ -10,7 +10,7 @@ import type { Config } from "../../lib/config/config.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
 import { readForObserving } from "./observations.ts";
-import { describeWithHint, exclusively, on, type PiState, pathsOf } from "./state.ts";
+import { describeWithHint, exclusively, on, type PiState, pathsFor } from "./state.ts";
 
 const VIEW_LINES = 160; // promised
 /** A question to a session costs tens of thousands of tokens, so a model in a loop must not ask many. */
@@ -97,7 +97,7 @@ export function registerObservationCommands(state: PiState): void {
     state.pi.registerCommand(name, {
       description,
       async handler(args, context) {
-        const redact = await redactorOf(state.config);
+        const redact = await loadRedactor(state.config);
         try {
           context.ui.notify(redact(await run({ words: splitWords(args), context, state })), "info");
         } catch (error) {
@@ -147,7 +147,7 @@ async function requireObserving(state: PiState, context: PiContext) {
   throw new SessionMemoryError("NOT_FOUND", "Cannot look at this session: it is not kept in a file");
 }
 
-async function redactorOf({ settings }: Config): Promise<(text: string) => string> {
+async function loadRedactor({ settings }: Config): Promise<(text: string) => string> {
   const { redactor } = await import("../../lib/redact/redact.ts");
   return redactor(settings.redact.extra);
 }
@@ -180,7 +180,7 @@ export function registerTools(state: PiState): void {
     state.pi.registerTool({
       ...shape,
       async execute(_, input, signal, __, context) {
-        const redact = await redactorOf(config);
+        const redact = await loadRedactor(config);
         try {
           const label = shape === RECALL ? OWN_LABEL : FOREIGN_LABEL;
           const text = redact(await run(recordOf(input), context, signal));
@@ -198,7 +198,7 @@ export function registerTools(state: PiState): void {
     const query = typeof input.query === "string" ? input.query : phrasings;
     const asked = { query, filters: recordOf(input.filters), limit, cwd: context.cwd };
     const currentSession = context.sessionManager.getSessionId();
-    const looking = { ...config, paths: pathsOf(config, context), currentSession };
+    const looking = { ...config, paths: pathsFor(config, context), currentSession };
     const { text } = await searchAsText(asked, { config: looking, ...(signal ? { signal } : {}) });
     const { newlyMoved } = await import("../../lib/health/moved-hosts.ts");
     const moved = await newlyMoved(looking.paths, new Date());
@@ -224,7 +224,7 @@ export function registerTools(state: PiState): void {
     const reference = stringOf(input.session) ?? stringOf(input.sessionId);
     if (!reference)
       throw new SessionMemoryError("USAGE", "Expected a session", { hint: 'give its id, name or "last"' });
-    const found = await findPlace(reference, { paths: pathsOf(config, context), cwd: context.cwd, current });
+    const found = await findPlace(reference, { paths: pathsFor(config, context), cwd: context.cwd, current });
     const asked = { complete, settings, signal };
     const answered = await querySession(found, stringOf(input.question) ?? "", asked);
     const { answer, confidence, citations, notes } = answered;

@@ -14,12 +14,12 @@ import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
 import { rulesFor } from "../beginning.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
-import { activityOf, answerFailure, injection, referencesIn } from "../prompt-answer.ts";
+import { answerFailure, injection, referencesIn, tellActivity } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { namingModel, namingModelName, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
-import { afterTurn, currentSession, loadState, on, type PiState, pathsOf, showStatus } from "./state.ts";
+import { afterTurn, currentSession, loadState, on, type PiState, pathsFor, showStatus } from "./state.ts";
 
 /** Longer slices would be noticed while typing. */
 const SLICE_MS = 20;
@@ -45,9 +45,9 @@ export function registerPrompt(state: PiState): void {
   let deliver = () => {};
   registerRules(state);
   on(state, "before_agent_start", async (_, context) => {
-    const paths = pathsOf(config, context);
+    const paths = pathsFor(config, context);
     const look = lookForDigest({ paths, viewer: sessionIn(context), activity: settings.activity });
-    const { text, delivered } = await activityOf(look, { paths, settings });
+    const { text, delivered } = await tellActivity(look, { paths, settings });
     deliver = delivered;
     return message("session-update", text);
   });
@@ -57,7 +57,7 @@ export function registerPrompt(state: PiState): void {
     deliver = () => {};
   });
   on(state, "before_agent_start", async ({ prompt = "" }, context) => {
-    const paths = pathsOf(config, context);
+    const paths = pathsFor(config, context);
     const model = async () => promptModel(config, context);
     const mention = { text: prompt, session: sessionIn(context) };
     const hasTool = namingModel(config, context) !== undefined;
@@ -82,7 +82,7 @@ function registerRules(state: PiState): void {
     asked = time;
     const kept = branch.findIndex(({ id }) => id === compaction?.firstKeptEntryId);
     if (branch.slice(Math.max(0, kept)).some(({ customType }) => customType === RULES)) return undefined;
-    const paths = pathsOf(config, context);
+    const paths = pathsFor(config, context);
     const text = await rulesFor(session, paths, config.settings);
     injection(text, session.id, paths).delivered();
     return message(RULES, text);
@@ -99,7 +99,7 @@ function registerFailures(state: PiState): void {
     const output = content.map(({ text = "" }) => text).join("\n");
     const { text, delivered } = await answerFailure(
       { sessionId: id, viewer: id, cwd, command, output },
-      { paths: pathsOf(config, context), settings: config.settings },
+      { paths: pathsFor(config, context), settings: config.settings },
     );
     if (text === undefined || !state.pi.sendMessage) return;
     state.pi.sendMessage({ customType: "seen-before", content: text, display: true }, { deliverAs: "steer" });

@@ -93,12 +93,12 @@ function hostCompleter(model: PiModel, call: HostCall): CompleteJson {
 }
 
 async function hostSender(model: PiModel, { config, context, limits, purse }: HostCall): Promise<SendChat> {
-  const [{ countOf, openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
+  const [{ toCount, openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
     import("../../lib/model/spend.ts"),
     import("../../lib/redact/redact.ts"),
   ]);
   const { settings, paths } = config;
-  const llm = { ...limits, prices: pricesOf(model, settings), apiKeyEnv: "", model: model.id };
+  const llm = { ...limits, prices: readPrices(model, settings), apiKeyEnv: "", model: model.id };
   const spend = openSpendLedger(paths.home, { llm }, { purse });
   const redact = redactor(settings.redact.extra);
   return async (messages, { feature, maxTokens, signal }) => {
@@ -142,13 +142,13 @@ async function hostSender(model: PiModel, { config, context, limits, purse }: Ho
       cut: reply.stopReason === "length",
       model: modelName(model),
       tokens: paid.tokens,
-      usd: countOf(cost?.total) ?? paid.usd,
+      usd: toCount(cost?.total) ?? paid.usd,
     };
   };
 }
 
 /** Returns pi's own price of a model, unless config.json names one. */
-function pricesOf({ id, cost: { input, output } = {} }: PiModel, { llm }: Settings) {
+function readPrices({ id, cost: { input, output } = {} }: PiModel, { llm }: Settings) {
   const own = llm?.prices ?? {};
   return input === undefined || output === undefined ? own : { [id]: { input, output }, ...own };
 }

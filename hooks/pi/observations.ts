@@ -27,7 +27,7 @@ export function registerObservations(state: PiState): void {
   const looks = new Map<string, { size: number; raw: number }>();
   const announced = new Set<string>();
   afterTurn(state, "observe", async (context) => {
-    const settings = await settingsOf(state);
+    const settings = await readSettings(state);
     if (!settings.auto || settings.mode !== "buffered") return;
     if (!settings.rules && observingModel(config, context) === undefined) return;
     const session = await currentSession(context);
@@ -40,11 +40,11 @@ export function registerObservations(state: PiState): void {
     const rawAfter = await exclusively(state, () => takeSteps(state, context));
     if (rawAfter !== undefined) looks.set(session.id, { size: session.size, raw: rawAfter });
   });
-  on(state, "session_before_compact", (event, context) => compactionOf(state, { context, event }));
-  on(state, "session_before_tree", (event, context) => branchSummaryOf(state, { context, event }));
+  on(state, "session_before_compact", (event, context) => makeCompaction(state, { context, event }));
+  on(state, "session_before_tree", (event, context) => summarizeBranch(state, { context, event }));
 }
 
-async function settingsOf({ config: { paths, settings } }: PiState) {
+async function readSettings({ config: { paths, settings } }: PiState) {
   const { observeSettings } = await import("../../lib/observe/ledger.ts");
   return observeSettings(paths, settings.observe);
 }
@@ -186,11 +186,11 @@ async function rawInContext({ sessionManager }: PiContext, entries: readonly Ent
   const branch = sessionManager.getBranch();
   const kept = branch.findLast(({ type }) => type === "compaction")?.firstKeptEntryId;
   const first = branch.findIndex(({ id }) => id === kept);
-  const ids = idsOf(branch.slice(Math.max(0, first)));
+  const ids = collectIds(branch.slice(Math.max(0, first)));
   return rawTokens(entries.filter(({ kind, id }) => kind !== "summary" && (id === undefined || ids.has(id))));
 }
 
-function idsOf(rows: readonly { id: string }[]): ReadonlySet<string> {
+function collectIds(rows: readonly { id: string }[]): ReadonlySet<string> {
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -200,22 +200,25 @@ interface SummaryRequest {
 }
 
 /** Returns our compaction; undefined leaves it to pi. */
-async function compactionOf(state: PiState, request: SummaryRequest) {
+async function makeCompaction(state: PiState, request: SummaryRequest) {
   const { preparation = {}, branchEntries: branch = [] } = request.event;
   const { firstKeptEntryId, tokensBefore, previousSummary } = preparation;
   const { messagesToSummarize = [], turnPrefixMessages = [] } = preparation;
   if (messagesToSummarize.length + turnPrefixMessages.length === 0) return undefined;
   const first = branch.findIndex(({ id }) => id === firstKeptEntryId);
   if (first === -1 || !(await isOurs(branch))) return undefined;
-  const made = await summaryOf(state, request, { keptIds: idsOf(branch.slice(first)), previousSummary });
+  const made = await makeSummary(state, request, {
+    keptIds: collectIds(branch.slice(first)),
+    previousSummary,
+  });
   return made && { compaction: { ...made, firstKeptEntryId, tokensBefore } };
 }
 
 /** Returns our summary of an abandoned branch; undefined leaves it to pi. */
-async function branchSummaryOf(state: PiState, request: SummaryRequest) {
+async function summarizeBranch(state: PiState, request: SummaryRequest) {
   const { userWantsSummary, entriesToSummarize = [] } = request.event.preparation ?? {};
   if (!userWantsSummary || entriesToSummarize.length === 0) return undefined;
-  const made = await summaryOf(state, request, { leftIds: idsOf(entriesToSummarize) });
+  const made = await makeSummary(state, request, { leftIds: collectIds(entriesToSummarize) });
   return made && { summary: made };
 }
 
@@ -237,9 +240,9 @@ interface Replaced {
  * Renders the observations that replace history. Waits at most `observe.timeoutMs`: half of it for the current step, the rest
  * for what is not observed yet.
  */
-async function summaryOf(state: PiState, request: SummaryRequest, { leftIds, ...replaced }: Replaced) {
+async function makeSummary(state: PiState, request: SummaryRequest, { leftIds, ...replaced }: Replaced) {
   const { context, event } = request;
-  const { timeoutMs } = await settingsOf(state);
+  const { timeoutMs } = await readSettings(state);
   const end = Date.now() + timeoutMs;
   const stopStep = setTimeout(() => state.observer.step?.abort(), timeoutMs / 2);
   const say = (text: string) => showStatus(state, context, { text, beside: "compaction" });

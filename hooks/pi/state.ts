@@ -1,6 +1,6 @@
 /** State shared by the parts of the pi extension: configuration, the session, running work, and the status line. */
 
-import { describeError, refusalOf, SessionMemoryError } from "../../lib/base/errors.ts";
+import { describeError, findRefusal, SessionMemoryError } from "../../lib/base/errors.ts";
 import {
   type Config,
   loadConfig,
@@ -41,7 +41,7 @@ export async function loadState(pi: PiApi): Promise<PiState | undefined> {
   try {
     return startState(pi, await loadConfig(process.env, process.cwd()));
   } catch (error) {
-    const problem = describeWithHint(refusalOf(error) ?? error, (hint) => ` (${hint})`);
+    const problem = describeWithHint(findRefusal(error) ?? error, (hint) => ` (${hint})`);
     pi.on("session_start", (_, { ui }) => ui.notify(`session-memory does nothing: ${problem}`, "warning"));
     await logFailure(resolvePaths(process.env), "pi.config", error);
     return undefined;
@@ -161,7 +161,7 @@ export async function currentSession({ sessionManager }: PiContext): Promise<Ses
 }
 
 /** Returns the places that may be read for pi's current session. */
-export function pathsOf({ paths, settings, env }: Config, { sessionManager }: PiContext): PathsWithRules {
+export function pathsFor({ paths, settings, env }: Config, { sessionManager }: PiContext): PathsWithRules {
   return withFolders(paths, { settings, env, transcript: sessionManager.getSessionFile() });
 }
 

@@ -8,7 +8,7 @@
 import { type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
 import { compareText } from "../base/text.ts";
-import { rowOf } from "../transcripts/calls.ts";
+import { toRow } from "../transcripts/calls.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
@@ -183,7 +183,7 @@ function read(
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
     const isSaid = entry.kind !== "tool" && entry.kind !== "summary";
     // one message may come as several entries
-    addRow(did, rowOf(entry), { goesOn: isSaid && entry.id !== undefined && entry.id === lastId });
+    addRow(did, toRow(entry), { goesOn: isSaid && entry.id !== undefined && entry.id === lastId });
     if (isSaid) lastId = entry.id;
   }
   did.latest ??= at;
@@ -257,7 +257,7 @@ function sourceReader(files: readonly string[], isOver: () => boolean): Sources 
 }
 
 function readPart(file: string, after: string | undefined, isOver: () => boolean): SourcePart | undefined {
-  const head = headOf(file);
+  const head = tryReadHead(file);
   if (!head) return undefined;
   const from = { offset: offsetSince(file, after, isOver), line: 0 };
   const ids = new Set<string>();
@@ -276,7 +276,7 @@ function readPart(file: string, after: string | undefined, isOver: () => boolean
 }
 
 /** Hosts name a session's file before they create it, and delete old ones. */
-function headOf(file: string): Head | undefined {
+function tryReadHead(file: string): Head | undefined {
   try {
     return readHead(file);
   } catch (error) {

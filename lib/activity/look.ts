@@ -6,7 +6,7 @@
 
 import type { Stats } from "node:fs";
 import { join } from "node:path";
-import { changedMs, cutStem, isFile, readJson, statOf } from "../base/files.ts";
+import { changedMs, cutStem, isFile, readJson, statPath } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
@@ -84,7 +84,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
       known.viewer.file ??= found.file;
       continue;
     }
-    const stat = statOf(found.file);
+    const stat = statPath(found.file);
     if (!stat || found.ephemeral) continue;
     const modifiedAt = changedMs(stat);
     if (found.id !== undefined) newest.set(found.id, Math.max(modifiedAt, newest.get(found.id) ?? 0));
@@ -111,9 +111,9 @@ export function sharedNewsFile({ home }: Pick<Paths, "home">): string {
 
 /** Returns whether anything was pulled since the viewer last looked. */
 function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): boolean {
-  const pulled = statOf(sharedNewsFile(paths))?.mtimeMs;
+  const pulled = statPath(sharedNewsFile(paths))?.mtimeMs;
   if (pulled === undefined) return false;
-  return pulled > Math.max(statOf(path)?.mtimeMs ?? 0, statOf(ownMarksFile(path))?.mtimeMs ?? 0);
+  return pulled > Math.max(statPath(path)?.mtimeMs ?? 0, statPath(ownMarksFile(path))?.mtimeMs ?? 0);
 }
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
@@ -123,7 +123,7 @@ function changeDetector({ viewer, now, cursors, marks }: Looked): Detector {
   const since = Date.parse(marks?.get(viewer.id)?.since ?? "") || now;
   const firstLook = Math.min(now - FIRST_LOOK_MS, since);
   // Without an id no mark can be found, so every change counts.
-  const isMoved = newerThan(Math.min(firstLook, (statOf(cursors.path)?.mtimeMs ?? now) - 1));
+  const isMoved = newerThan(Math.min(firstLook, (statPath(cursors.path)?.mtimeMs ?? now) - 1));
   return (found, stat) => {
     const mark = marks?.get(markKey(found));
     if (!mark && (found.agent === undefined || found.id === undefined)) return isMoved(found, stat);
@@ -138,7 +138,7 @@ function newerThan(time: number): Detector {
 /** Returns whether the viewer's mark of itself is missing or outdated. */
 export function isDue({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
   const own = marks?.get(viewer.id);
-  const stat = viewer.file === undefined ? undefined : statOf(viewer.file);
+  const stat = viewer.file === undefined ? undefined : statPath(viewer.file);
   return !own || (stat !== undefined && hasMoved(own, stat));
 }
 

@@ -90,7 +90,7 @@ async function newlySeen(
     { withState },
     { readRules },
     { readOrigin },
-    { projectOf },
+    { matchProject },
   ] = await Promise.all([
     import("../search/seen-before.ts"),
     import("../search/search-filters.ts"),
@@ -103,7 +103,7 @@ async function newlySeen(
     import("../search/own-project.ts"),
   ]);
   const [isOwn, origin] =
-    failed.cwd === undefined ? [] : [projectOf(failed.cwd, paths), readOrigin(failed.cwd)];
+    failed.cwd === undefined ? [] : [matchProject(failed.cwd, paths), readOrigin(failed.cwd)];
   const rules = readRules(settings);
   const own = existsSync(paths.database) ? openStore(paths.database, { create: false }) : undefined;
   const shared = openShared(paths, now);

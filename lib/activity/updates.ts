@@ -4,7 +4,7 @@
  */
 
 import { isAbsolute, relative, resolve } from "node:path";
-import { readJson, statOf } from "../base/files.ts";
+import { readJson, statPath } from "../base/files.ts";
 import { arrayOf } from "../base/json.ts";
 import { onMachine, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
@@ -204,7 +204,7 @@ type Show = (text: string, max: number) => string;
 function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly News[]): boolean {
   const advances = activities.flatMap(({ session, did, advance }) => {
     if (!advance || isNews(did) || did.read.size === 0) return advance ?? [];
-    const stat = statOf(session.file);
+    const stat = statPath(session.file);
     const isWhole = stat?.size === advance.mark.offset;
     return isWhole ? passing({ found: session, stat }, view.marks) : [];
   });

@@ -5,17 +5,17 @@
 
 import { readdirSync, rmdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { noteOf } from "../base/blocks.ts";
+import { readNote } from "../base/blocks.ts";
 import {
   BLOCKED,
   changedAt,
-  entriesOf,
   fileStem,
+  listEntries,
   namesIn,
   readJson,
   remove,
   removeLeftovers,
-  statOf,
+  statPath,
 } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
@@ -49,7 +49,10 @@ interface Retention {
 }
 
 /** Reads when a host deletes transcripts, by its user's settings; undefined for one that keeps them. */
-export function retentionOf({ home, retention }: Host, paths: Pick<Paths, "expand">): Retention | undefined {
+export function readRetention(
+  { home, retention }: Host,
+  paths: Pick<Paths, "expand">,
+): Retention | undefined {
   if (!retention) return undefined;
   const { key, days: usual } = retention;
   const settings = join(paths.expand(home), retention.settings);
@@ -60,7 +63,7 @@ export function retentionOf({ home, retention }: Host, paths: Pick<Paths, "expan
 /** Returns the first host that is set to delete transcripts earlier than it does by itself. */
 function shortenedRetention(paths: Pick<Paths, "expand">): { name: string; days: number } | undefined {
   for (const host of HOSTS) {
-    const retention = retentionOf(host, paths);
+    const retention = readRetention(host, paths);
     if (retention && retention.days < retention.usual) return { name: host.name, days: retention.days };
   }
   return undefined;
@@ -106,7 +109,7 @@ interface ArchiveOptions {
 export async function updateArchive(options: ArchiveOptions): Promise<ArchiveReport | undefined> {
   const { paths } = options;
   const isOn = whyStopped(paths, options.settings) === undefined;
-  if (paths.transcripts.length > 0 || (!isOn && !statOf(paths.archive))) return undefined;
+  if (paths.transcripts.length > 0 || (!isOn && !statPath(paths.archive))) return undefined;
   const release = tryLock(join(paths.home, "archive.lock"));
   if (!release) return undefined;
   try {
@@ -137,7 +140,7 @@ async function rewriteAlone(options: ArchiveOptions): Promise<number> {
   let rewritten = 0;
   for (const { file, isThere } of findCopies(paths)) {
     if (isThere || isOver?.()) continue;
-    const note = noteOf(file + BLOCKED);
+    const note = readNote(file + BLOCKED);
     if (!note || note.rules === rulesVersion(settings)) continue;
     await rewrite(file, {
       rules: readRules(paths.rules),
@@ -157,8 +160,8 @@ interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
 /** Writes a copy and its outputs anew from themselves; returns how many rows are left out by it. */
 async function rewrite(file: string, { version, ...rewriting }: Rewriting): Promise<number> {
   const again = (each: string): CopyOptions => {
-    const stat = statOf(each + BLOCKED);
-    const known = noteOf(each + BLOCKED) ?? {};
+    const stat = statPath(each + BLOCKED);
+    const known = readNote(each + BLOCKED) ?? {};
     const note = { ...known, rules: version ?? known.rules };
     return {
       ...rewriting,
@@ -168,7 +171,7 @@ async function rewrite(file: string, { version, ...rewriting }: Rewriting): Prom
     };
   };
   let excluded = 0;
-  for (const output of outputsOf(file))
+  for (const output of listOutputs(file))
     excluded += (await writeOutput(output, output, again(output))).excluded;
   return excluded + ((await writeCopy(file, file, again(file)))?.excluded ?? 0);
 }
@@ -216,7 +219,7 @@ async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
 
 /** Returns when hosts delete transcripts: of those that stay, what was done last is wanted most. */
 function deletionTime(paths: Paths): (session: Session) => number {
-  const days = new Map(HOSTS.map((host) => [host.agent, retentionOf(host, paths)?.days]));
+  const days = new Map(HOSTS.map((host) => [host.agent, readRetention(host, paths)?.days]));
   return ({ agent, modifiedAt }) => {
     const at = Date.parse(modifiedAt);
     const kept = days.get(agent);
@@ -227,14 +230,14 @@ function deletionTime(paths: Paths): (session: Session) => number {
 /** Returns whether a copy holds what its transcript holds now, by the rules as they are now. */
 function isCopied(session: Session, copy: string, settings: Settings): boolean {
   const { size, modifiedAt } = session;
-  const note = noteOf(copy + BLOCKED);
+  const note = readNote(copy + BLOCKED);
   const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(settings);
-  return isSame && hostOutputs(session).every((output) => statOf(outputPlace(copy, output) + BLOCKED));
+  return isSame && hostOutputs(session).every((output) => statPath(outputPlace(copy, output) + BLOCKED));
 }
 
 /** Returns a text that changes with the rules by which texts are stored. */
 function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
-  const forgotten = exclude.forgotten === undefined ? undefined : statOf(exclude.forgotten);
+  const forgotten = exclude.forgotten === undefined ? undefined : statPath(exclude.forgotten);
   const rules = [
     redactionVersion(redact.extra),
     [...new Set(exclude.patterns)].sort(),
@@ -260,7 +263,7 @@ async function copySession(
   try {
     for (const output of hostOutputs(session)) {
       const place = outputPlace(copy, output);
-      if (noteOf(place + BLOCKED)?.rules !== note.rules) await writeOutput(output, place, options);
+      if (readNote(place + BLOCKED)?.rules !== note.rules) await writeOutput(output, place, options);
     }
     if ((await writeCopy(file, copy, options)) === undefined) return false;
   } catch {
@@ -276,12 +279,12 @@ function hostOutputs({ agent, file }: Session): string[] {
   const name = findHost(agent)?.outputs;
   if (name === undefined) return [];
   const folder = ownFolder(file, name);
-  const entries = entriesOf(folder).filter((entry) => entry.isFile() && entry.name.endsWith(".txt"));
+  const entries = listEntries(folder).filter((entry) => entry.isFile() && entry.name.endsWith(".txt"));
   return entries.map((entry) => join(folder, entry.name));
 }
 
 function outputBytes(session: Session): number {
-  return hostOutputs(session).reduce((sum, file) => sum + (statOf(file)?.size ?? 0), 0);
+  return hostOutputs(session).reduce((sum, file) => sum + (statPath(file)?.size ?? 0), 0);
 }
 
 function outputPlace(copy: string, output: string): string {
@@ -289,7 +292,7 @@ function outputPlace(copy: string, output: string): string {
 }
 
 /** Returns the outputs of a copy, without their suffix. */
-function outputsOf(copy: string): string[] {
+function listOutputs(copy: string): string[] {
   const folder = ownFolder(copy, COPIED_OUTPUTS);
   return namesIn(folder)
     .filter((name) => name.endsWith(BLOCKED))
@@ -305,14 +308,14 @@ function findCopies(paths: PathsWithRules): Copy[] {
   );
   return archivedTranscripts(paths).map(({ file, agent, id }) => ({
     file,
-    bytes: [file, ...outputsOf(file)].reduce((sum, each) => sum + (statOf(each + BLOCKED)?.size ?? 0), 0),
+    bytes: [file, ...listOutputs(file)].reduce((sum, each) => sum + (statPath(each + BLOCKED)?.size ?? 0), 0),
     isThere: there.has(`${agent}:${id}`),
   }));
 }
 
 /** Removes a copy with its outputs, and its folders where they are empty then; returns how many it was. */
 function removeCopy(file: string): number {
-  for (const output of outputsOf(file)) remove(output + BLOCKED);
+  for (const output of listOutputs(file)) remove(output + BLOCKED);
   remove(file + BLOCKED);
   const outputs = ownFolder(file, COPIED_OUTPUTS);
   for (const folder of [outputs, dirname(outputs), dirname(file)]) {
@@ -377,7 +380,7 @@ export function archiveLine(paths: PathsWithRules, settings: Pick<Settings, "arc
   if (nothing) return `${nothing.what.replace(/^n/, "N")}; ${nothing.remedy}`;
   if (whyStopped(paths, settings)) return undefined;
   const deleting = HOSTS.flatMap((host) => {
-    const days = statOf(paths.expand(host.home)) ? retentionOf(host, paths)?.days : undefined;
+    const days = statPath(paths.expand(host.home)) ? readRetention(host, paths)?.days : undefined;
     return days === undefined ? [] : [`${host.name} after ${counted(days, "day")}`];
   });
   const when = deleting.length > 0 ? ` (${deleting.join(", ")})` : "";

@@ -8,7 +8,7 @@ import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
 import { BLOCKED } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { type Head, readRow, TOLD } from "../transcripts/format.ts";
-import { formatOf, headIn } from "../transcripts/head.ts";
+import { findFormat, headIn } from "../transcripts/head.ts";
 import {
   closeTranscript,
   linesForward,
@@ -18,7 +18,7 @@ import {
   recordsAfter,
 } from "../transcripts/jsonl.ts";
 import { entryFilter, type Rules, textsInTurn } from "../transcripts/rules.ts";
-import { memoryOf } from "../transcripts/transcript.ts";
+import { secretsIn } from "../transcripts/transcript.ts";
 
 /** Rows in which hosts repeat what others hold: states of a message while it is written, requests, files as they were. */
 const REPEATING = new Set(["progress", "api-request-blob", "file-history-snapshot"]);
@@ -96,7 +96,7 @@ async function writeRows(
 ): Promise<number> {
   let excluded = 0;
   const copied = rowCopier(head, {
-    ...{ rules, later: recordsAfter(descriptor), memory: memoryOf(source, { rules, head }) },
+    ...{ rules, later: recordsAfter(descriptor), memory: secretsIn(source, { rules, head }) },
     onExcluded: () => excluded++,
   });
   const { clean } = rules;
@@ -124,7 +124,7 @@ async function writeRows(
 
 /** Returns what the first row of the copy keeps of the files beside the transcript, which may be gone with it. */
 function toldBeside({ agent, cwd, startedAt }: Head, clean: Rules["clean"]): JsonRecord | undefined {
-  if (!formatOf(agent).beside) return undefined;
+  if (!findFormat(agent).beside) return undefined;
   return { [TOLD]: { ...(cwd !== undefined && { cwd: clean(cwd) }), startedAt } };
 }
 
@@ -133,17 +133,17 @@ const NOTHING: ReturnType<typeof parseLine> = { records: [], damaged: false };
 interface CopierOptions {
   rules: Rules;
   later: ReturnType<typeof recordsAfter>;
-  memory: ReturnType<typeof memoryOf>;
+  memory: ReturnType<typeof secretsIn>;
   onExcluded: () => void;
 }
 
 /** Returns what makes the copy of each row, given in their order. */
 export function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
-  const format = formatOf(head.agent);
+  const format = findFormat(head.agent);
   const shown = entryFilter(rules, memory);
   const inTurn = textsInTurn();
   return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {
-    if (REPEATING.has(String(record.type))) return placeOf(record);
+    if (REPEATING.has(String(record.type))) return keepPlace(record);
     const entries = readRow(format, record, { ...place, nth: 0 }, { head, results: true, later });
     const before: ((text: string) => string)[] = [];
     let isExcluded = false;
@@ -160,12 +160,12 @@ export function rowCopier(head: Head, { rules, later, memory, onExcluded }: Copi
     const copy = isExcluded ? undefined : redactedRow(record, { clean, hasText });
     if (copy) return copy;
     onExcluded();
-    return placeOf(record);
+    return keepPlace(record);
   };
 }
 
 /** Returns a row with nothing but its place in the conversation. */
-function placeOf(record: JsonRecord): JsonRecord {
+function keepPlace(record: JsonRecord): JsonRecord {
   const place = Object.fromEntries(Object.entries(record).filter(([key]) => PLACE_KEYS.has(key)));
   if (isRecord(record.payload)) place.payload = { type: record.payload.type };
   if (isRecord(record.snapshot)) place.snapshot = {};

@@ -10,10 +10,10 @@ import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { hostName } from "../transcripts/hosts.ts";
 import { linesForward, parseLine, recordsAfter, withFile } from "../transcripts/jsonl.ts";
-import { type Restorer, type RestoreTarget, restorerOf } from "../transcripts/restored.ts";
+import { findRestorer, type Restorer, type RestoreTarget } from "../transcripts/restored.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
-import { memoryOf } from "../transcripts/transcript.ts";
+import { secretsIn } from "../transcripts/transcript.ts";
 import { rowCopier } from "./copy.ts";
 
 /** A session made again, or what it would be. */
@@ -31,7 +31,7 @@ export function restoreSession(
   session: Session,
   { paths, folder, dryRun }: { paths: PathsWithRules; folder: string; dryRun: boolean },
 ): Restored {
-  const restorer = restorerOf(session.agent);
+  const restorer = findRestorer(session.agent);
   if (!restorer) {
     const what = `Cannot restore "${session.id}": ${hostName(session.agent)} goes on with no session that is put there`;
     throw new SessionMemoryError("USAGE", what, { hint: "hand it over with session-memory handoff" });
@@ -82,7 +82,7 @@ function readRecords(source: string, { head, rules }: { head: Head; rules: Rules
     const copied = rowCopier(head, {
       rules,
       later: recordsAfter(descriptor),
-      memory: memoryOf(source, { rules, head }),
+      memory: secretsIn(source, { rules, head }),
       onExcluded() {},
     });
     const found: JsonRecord[] = [];

@@ -117,7 +117,7 @@ function firstMember(size: number, note: JsonRecord): Buffer {
 }
 
 /** Returns the note in a file's first block; undefined for a file that was not written here. */
-export function noteOf(file: string): JsonRecord | undefined {
+export function readNote(file: string): JsonRecord | undefined {
   let descriptor: number;
   try {
     descriptor = openToRead(file);

@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, delimiter, dirname, join } from "node:path";
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { SessionMemoryError } from "./errors.ts";
-import { realPathOf } from "./files.ts";
+import { resolveRealPath } from "./files.ts";
 import { ROOT } from "./runtime.ts";
 import { nearestTo, quoted, truncate, unbroken } from "./text.ts";
 
@@ -32,7 +32,7 @@ function calledAs(name: string): string {
   const [, folder, suffix] = /^(.*\/scripts)\/[a-z-]+(\.[tj]s)$/.exec(process.argv[1] ?? "") ?? [];
   if (folder === undefined) return `session-memory ${name}`;
   const runtime = process.versions.bun ? "bun" : "deno" in process.versions ? "deno run -A" : "node";
-  const isHere = runtime === "bun" && realPathOf("scripts") === realPathOf(folder);
+  const isHere = runtime === "bun" && resolveRealPath("scripts") === resolveRealPath(folder);
   return `${runtime} ${quoted(join(isHere ? "scripts" : folder, `${name}${suffix}`))}`;
 }
 
@@ -86,7 +86,7 @@ function maskDashes(args: string[], options: Options): string[] {
     const arg = args[i] ?? "";
     if (arg === "--") return [...masked, ...args.slice(i)];
     const next = args[i + 1];
-    if (optionOf(arg, options)?.type === "string" && next !== undefined && /^-(?:\d|.*\s)/s.test(next)) {
+    if (findOption(arg, options)?.type === "string" && next !== undefined && /^-(?:\d|.*\s)/s.test(next)) {
       masked.push(arg.startsWith("--") ? `${arg}=${next}` : `${arg}${next}`);
       i++;
     } else masked.push(/^-(?!-[a-z-]+=).*\s/s.test(arg) ? `${MASK}${arg}` : arg);
@@ -94,7 +94,7 @@ function maskDashes(args: string[], options: Options): string[] {
   return masked;
 }
 
-function optionOf(arg: string, options: Options): Options[string] | undefined {
+function findOption(arg: string, options: Options): Options[string] | undefined {
   if (arg.startsWith("--")) return options[arg.slice(2)];
   if (!arg.startsWith("-") || arg.length !== 2) return undefined;
   return Object.values(options).find(({ short }) => short === arg[1]);

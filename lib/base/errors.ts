@@ -96,7 +96,7 @@ const REFUSALS: Record<string, [reason: string, hint: string]> = {
  * Returns the failure behind an error of the file system, which is no bug, or of a clone without its packages;
  * undefined for any other error.
  */
-export function refusalOf(error: unknown): SessionMemoryError | undefined {
+export function findRefusal(error: unknown): SessionMemoryError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code = "", syscall, path } = error as NodeJS.ErrnoException;
   if (code === "ERR_MODULE_NOT_FOUND") {

@@ -45,7 +45,7 @@ interface WriteOptions {
 }
 
 /** Refuses what is no file or folder: a pipe would wait for a writer, a device may never end or do something. */
-export function refuseDevice(path: string, stat: Stats | undefined = statOf(path)): void {
+export function refuseDevice(path: string, stat: Stats | undefined = statPath(path)): void {
   if (stat === undefined || stat.isFile() || stat.isDirectory()) return;
   throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
 }
@@ -157,7 +157,7 @@ export function temporaryPath(path: string): string {
 }
 
 /** Returns the entries of a folder; none when it is missing, no folder, or not ours to read. */
-export function entriesOf(folder: string): Dirent[] {
+export function listEntries(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });
   } catch {
@@ -174,16 +174,16 @@ export function namesIn(folder: string): string[] {
   }
 }
 
-/** Returns a file's text; "" where `bytesOf` returns nothing. */
+/** Returns a file's text; "" where `readBytes` returns nothing. */
 export function readText(file: string, maxBytes = TEXT_MAX_BYTES): string {
-  return bytesOf(file, maxBytes)?.toString("utf8") ?? "";
+  return readBytes(file, maxBytes)?.toString("utf8") ?? "";
 }
 
 /**
  * Returns a file's content; undefined when it is missing, unreadable, larger than `maxBytes`, or no regular file: a
  * pipe would wait for a writer, and a device may never end.
  */
-export function bytesOf(file: string, maxBytes = TEXT_MAX_BYTES): Buffer | undefined {
+export function readBytes(file: string, maxBytes = TEXT_MAX_BYTES): Buffer | undefined {
   let descriptor: number;
   if (!isFile(file)) return undefined;
   try {
@@ -204,7 +204,7 @@ export function bytesOf(file: string, maxBytes = TEXT_MAX_BYTES): Buffer | undef
 }
 
 /** Returns a path's stat; undefined when there is nothing, or nothing that we may reach. */
-export function statOf(path: string): Stats | undefined {
+export function statPath(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
@@ -213,16 +213,16 @@ export function statOf(path: string): Stats | undefined {
 }
 
 export function isFile(path: string): boolean {
-  return statOf(path)?.isFile() === true;
+  return statPath(path)?.isFile() === true;
 }
 
 /** Returns whether a file holds anything: one that a full disk kept from being written is empty, and as good as none. */
 export function hasContent(path: string): boolean {
-  return (statOf(path)?.size ?? 0) > 0;
+  return (statPath(path)?.size ?? 0) > 0;
 }
 
 export function isDirectory(path: string): boolean {
-  return statOf(path)?.isDirectory() === true;
+  return statPath(path)?.isDirectory() === true;
 }
 
 /** About what a turn writes. */
@@ -231,7 +231,7 @@ const OWNER_WRITES = 0o200; // the bit of stat.mode
 
 /** Returns why nothing can be written into a folder, or into the nearest one above it that is there; writes nothing. */
 export function whyUnwritable(folder: string): string | undefined {
-  const stat = statOf(folder);
+  const stat = statPath(folder);
   if (stat === undefined && dirname(folder) !== folder) return whyUnwritable(dirname(folder));
   if (!stat?.isDirectory()) return `${folder} is no folder`;
   // The superuser may write where nobody else can, but hooks do not run as root.
@@ -249,7 +249,7 @@ export function whyUnwritable(folder: string): string | undefined {
   }
 }
 
-export function realPathOf(path: string): string | undefined {
+export function resolveRealPath(path: string): string | undefined {
   try {
     return realpathSync(path);
   } catch {
@@ -329,10 +329,10 @@ const FRAME_MAGIC = 0xfd2fb528;
 
 /** Returns a file's stat, or that of a compressed one in its place with the size of what it holds; undefined without either. */
 export function statUnpacked(file: string): Stats | undefined {
-  const stat = statOf(file);
+  const stat = statPath(file);
   if (stat) return stat;
   const suffix = [PACKED, BLOCKED].find((end) => isFile(file + end));
-  const packed = suffix && statOf(file + suffix);
+  const packed = suffix && statPath(file + suffix);
   if (!packed) return undefined;
   try {
     const descriptor = openToRead(file + suffix);
@@ -357,7 +357,7 @@ export function hasPromptsAlone(file: string): boolean {
 
 /** Returns whether of a file only a compressed copy of ours is there. */
 export function isOnlyInBlocks(file: string): boolean {
-  return !statOf(file) && isFile(file + BLOCKED);
+  return !statPath(file) && isFile(file + BLOCKED);
 }
 
 const BLOCKS_SIZE_AT = 16; // behind the header, the length of its extra field, and that field's name

@@ -119,7 +119,7 @@ function isGone(owner: Owner): boolean {
   if (!isNear(owner)) return false;
   if (!isAlive(owner.pid)) return true;
   if (owner.started === undefined) return false;
-  const started = startOf(owner.pid);
+  const started = readStart(owner.pid);
   return started !== undefined && started !== owner.started;
 }
 
@@ -154,7 +154,7 @@ let own: Owner | undefined;
 function self(): Owner {
   own ??= {
     pid: process.pid,
-    started: startOf(process.pid),
+    started: readStart(process.pid),
     host: process.getBuiltinModule("node:os").hostname(),
     boot: readProc(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
     namespace: readProc(() => readlinkSync("/proc/self/ns/pid")),
@@ -163,7 +163,7 @@ function self(): Owner {
 }
 
 /** Returns when a process started, in clock ticks since boot; undefined without /proc or without such a process. */
-function startOf(pid: number): string | undefined {
+function readStart(pid: number): string | undefined {
   const stat = readProc(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   // The name, in parentheses, may hold anything; the state is the field after it, the start the twentieth.
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -48,7 +48,7 @@ function highlight(text: string, words: readonly string[], paint: Paint): string
 }
 
 /** Returns the columns that a text takes: wide scripts and emoji two, combining and invisible characters none. */
-export function columnsOf(text: string): number {
+export function countColumns(text: string): number {
   let columns = 0;
   for (const character of text.replace(/\x1b\[[0-9;]*m/g, "")) columns += columnsOfOne(character);
   return columns;
@@ -56,7 +56,7 @@ export function columnsOf(text: string): number {
 
 /** Fills or cuts a text to a number of columns; what is cut ends in `…`. */
 export function fitColumns(text: string, columns: number): string {
-  const width = columnsOf(text);
+  const width = countColumns(text);
   if (width <= columns) return text + " ".repeat(columns - width);
   let [fitted, used] = ["", 0];
   for (const character of text) {
@@ -73,10 +73,10 @@ function wrapColumns(line: string, columns: number): string {
   const indent = (/^ */.exec(line)?.[0].length ?? 0) + HANGING;
   let [wrapped, used] = ["", 0];
   for (const word of line.split(/(?<=\S)(?= )/)) {
-    const width = columnsOf(word);
+    const width = countColumns(word);
     const breaks = used > 0 && used + width > columns;
     wrapped += breaks ? `\n${" ".repeat(indent)}${word.trimStart()}` : word;
-    used = breaks ? indent + columnsOf(word.trimStart()) : used + width;
+    used = breaks ? indent + countColumns(word.trimStart()) : used + width;
   }
   return wrapped;
 }
@@ -85,11 +85,11 @@ function wrapColumns(line: string, columns: number): string {
 export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
   const widths: number[] = [];
   for (const row of rows) {
-    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, columnsOf(cell));
+    for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, countColumns(cell));
   }
   return rows.map((row) =>
     row.map((cell, i) =>
-      i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - columnsOf(cell) + 2),
+      i === row.length - 1 ? cell : cell + " ".repeat((widths[i] ?? 0) - countColumns(cell) + 2),
     ),
   );
 }

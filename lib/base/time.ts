@@ -52,14 +52,14 @@ export function parseTime(
   // A day or month beyond its range is one of the next or the last month or year.
   const between = (from: Day, to: Day) =>
     edge === "start"
-      ? instantOf(midnight(from), timezone)
-      : new Date(instantOf(midnight(to), timezone).getTime() - 1);
+      ? toInstant(midnight(from), timezone)
+      : new Date(toInstant(midnight(to), timezone).getTime() - 1);
   const days = (start: number, length: number) =>
     between([year, month, day + start], [year, month, day + start + length]);
   const iso = /^(?<year>\d{4})(?:-(?<month>\d{1,2})(?:-(?<day>\d{1,2}))?)?$/.exec(word)?.groups;
   const written = iso ?? writtenDate(word);
   if (written) {
-    const meant = latestDate(written, (last) => instantOf(midnight(last), timezone) <= now, year);
+    const meant = latestDate(written, (last) => toInstant(midnight(last), timezone) <= now, year);
     return meant && between(...meant);
   }
   const dateTime = /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(z|[+-]\d\d:?\d\d)?$/.exec(word);
@@ -67,7 +67,7 @@ export function parseTime(
     const [, date, time, zone] = dateTime;
     const instant = new Date(`${date}T${time}${zone?.toUpperCase() ?? "Z"}`);
     if (Number.isNaN(instant.getTime())) return undefined;
-    return zone ? instant : instantOf(localTime(instant, "UTC"), timezone);
+    return zone ? instant : toInstant(localTime(instant, "UTC"), timezone);
   }
   if (word === "now") return now;
   if (word === "today") return days(0, 1);
@@ -85,8 +85,8 @@ export function parseTime(
   if (!ago) return undefined;
   const [count, long = ""] = [Number(ago[1]), ago[2]];
   const unit = long.length > 3 ? (long.startsWith("mo") ? "mo" : long.slice(0, 1)) : long;
-  if (unit === "mo") return instantOf({ ...today, month: month - count }, timezone);
-  if (unit === "y") return instantOf({ ...today, year: year - count }, timezone);
+  if (unit === "mo") return toInstant({ ...today, month: month - count }, timezone);
+  if (unit === "y") return toInstant({ ...today, year: year - count }, timezone);
   return new Date(now.getTime() - count * (UNIT_MS[unit] ?? 0));
 }
 
@@ -174,7 +174,7 @@ export function localTime(date: Date, timezone?: string): LocalTime {
 }
 
 /** Returns the instant at which a time zone's clock shows this; in a gap of summer time, the moment after it. */
-export function instantOf(local: LocalTime, timezone: string): Date {
+export function toInstant(local: LocalTime, timezone: string): Date {
   const wall = Date.UTC(local.year, local.month - 1, local.day, local.hour, local.minute, local.second);
   let guess = wall;
   // The offset may differ between the guess and the answer (summer time): the second round settles it.

@@ -44,7 +44,7 @@ import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting } from "../store/state.ts";
 import { allIndexes, sharedBy } from "../store/store.ts";
 import { firstRecord } from "../transcripts/jsonl.ts";
-import { restorerOf } from "../transcripts/restored.ts";
+import { findRestorer } from "../transcripts/restored.ts";
 import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
 import type { Entry, PartlyKnown, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -247,7 +247,7 @@ function restoredFrom(targets: readonly Target[], paths: PathsWithRules): string
   const origins = new Set(targets.flatMap(({ id, file }) => [id, file]));
   const all = listSessions(seeingExcluded(paths), { excluded: true });
   const made = all.filter(({ id, agent, file, machine, archived }) => {
-    const restorer = ids.has(id) || machine !== undefined || archived ? undefined : restorerOf(agent);
+    const restorer = ids.has(id) || machine !== undefined || archived ? undefined : findRestorer(agent);
     const first = restorer && firstRecord(file);
     const origin = first && restorer.originIn(first);
     return origin !== undefined && origins.has(origin);

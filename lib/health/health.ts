@@ -10,7 +10,7 @@ import {
   isDirectory,
   readIfExists,
   readText,
-  statOf,
+  statPath,
   UNPACKING,
   whyUnwritable,
 } from "../base/files.ts";
@@ -169,7 +169,9 @@ function checkResumed(paths: Paths, add: Add): void {
 function checkCompressed(sessions: readonly Session[], add: Add): void {
   if (canUnpack()) return;
   for (const { agent, name } of HOSTS.filter((host) => host.compresses)) {
-    const compressed = sessions.filter((session) => session.agent === agent && !statOf(session.file)).length;
+    const compressed = sessions.filter(
+      (session) => session.agent === agent && !statPath(session.file),
+    ).length;
     if (compressed > 0)
       add(
         "warning",
@@ -184,7 +186,7 @@ function checkEmptied(paths: Paths, add: Add): void {
   for (const { agent, name, emptied } of HOSTS) {
     if (emptied === undefined) continue;
     const files = findTranscripts(paths, { agent, subagents: true }).map(({ file }) => file);
-    const [first, ...others] = files.filter((file) => statOf(file)?.size === 0);
+    const [first, ...others] = files.filter((file) => statPath(file)?.size === 0);
     if (first === undefined) continue;
     const more = others.length > 0 ? ` (and ${counted(others.length, "more like this")})` : "";
     add("info", `the transcript of a session of ${name} is empty: ${redact(first)}${more}`, emptied);
@@ -204,7 +206,7 @@ function checkStateFolder(home: string, add: Add): void {
   const why = whyUnwritable(home);
   const remedy = "make it writable, free some space, or set SESSION_MEMORY_HOME to another folder";
   if (why !== undefined) add("error", why, remedy);
-  else if (process.platform !== "win32" && ((statOf(home)?.mode ?? 0) & 0o077) !== 0)
+  else if (process.platform !== "win32" && ((statPath(home)?.mode ?? 0) & 0o077) !== 0)
     add("warning", `others may read ${home}`, `chmod 700 ${home}`);
 }
 
@@ -358,7 +360,7 @@ function checkHookedHost(host: Host, { log, sessions, paths, env, cwd, now }: Ho
 /** Returns when a host last recorded its installed plugins; undefined where that record does not name us. */
 function installedAt({ home, hooks }: Host, { expand }: Pick<Paths, "expand">): string | undefined {
   const record = join(expand(home), hooks?.installedIn ?? "");
-  const stat = statOf(record);
+  const stat = statPath(record);
   return stat && readText(record).includes("session-memory") ? changedAt(stat) : undefined;
 }
 

@@ -1,7 +1,7 @@
 /** Checks and measures the index, its vectors and the transcripts it was made from, those soon to be deleted included. */
 
 import { basename } from "node:path";
-import { retentionOf } from "../archive/archive.ts";
+import { readRetention } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
 import { counted } from "../base/text.ts";
@@ -148,7 +148,7 @@ function checkRetention(
   host: Host,
   { sessions, known, paths, now, add }: Omit<IndexCheck, "settings"> & { known: Known; add: Add },
 ): void {
-  const retention = retentionOf(host, paths);
+  const retention = readRetention(host, paths);
   if (!retention) return;
   const { agent, name } = host;
   const { key, settings, days } = retention;

@@ -7,13 +7,13 @@ import type { Dirent } from "node:fs";
 import { basename, extname, join, sep } from "node:path";
 import {
   changedMs,
-  entriesOf,
   hasPromptsAlone,
   isConflictCopy,
   isDirectory,
+  listEntries,
   readJson,
   replaceFile,
-  statOf,
+  statPath,
   statUnpacked,
   whyUnwritable,
 } from "../base/files.ts";
@@ -22,7 +22,7 @@ import { counted, listed, shortHash } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
-import { storesOf } from "../sessions/copies.ts";
+import { listStores } from "../sessions/copies.ts";
 import { findTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import { HOSTS, type Host } from "../transcripts/hosts.ts";
 
@@ -128,8 +128,8 @@ export async function newlyMoved(paths: PathsWithRules, now: Date): Promise<stri
 
 /** Returns a hash of the times of a home and of its folders: something new there changes one of them. */
 function describeTop(home: string): number {
-  const folders = entriesOf(home).filter((entry) => entry.isDirectory());
-  const times = [home, ...folders.map(({ name }) => join(home, name))].map((path) => statOf(path)?.mtimeMs);
+  const folders = listEntries(home).filter((entry) => entry.isDirectory());
+  const times = [home, ...folders.map(({ name }) => join(home, name))].map((path) => statPath(path)?.mtimeMs);
   return shortHash(times.join(" "));
 }
 
@@ -143,7 +143,7 @@ function describeSpan(ms: number): string {
 
 /** Returns when the newest session ended of which anything is read, or one that is new enough; 0 where there is none. */
 async function newestRead(host: Host, look: Look): Promise<number> {
-  const files = transcriptsOf(host, look).map((file) => ({ file, changed: changedAtMs(file) }));
+  const files = listTranscripts(host, look).map((file) => ({ file, changed: changedAtMs(file) }));
   const enough = look.now - BEHIND_MS;
   let newest = await newestExcluded(host, look.paths);
   for (const { file, changed } of files.sort((a, b) => b.changed - a.changed)) {
@@ -176,7 +176,7 @@ function changedAtMs(file: string): number {
 }
 
 /** Returns the transcripts below a host's home, and those of it elsewhere on this machine. */
-function transcriptsOf(host: Host, { paths, transcripts }: Look): string[] {
+function listTranscripts(host: Host, { paths, transcripts }: Look): string[] {
   const homes = HOSTS.map(({ agent, home }) => ({ agent, home: paths.expand(home) }));
   // One home may be in another.
   homes.sort((a, b) => b.home.length - a.home.length);
@@ -201,7 +201,7 @@ async function newestExcluded(host: Host, paths: PathsWithRules): Promise<number
     import("../transcripts/database.ts"),
     import("../sessions/gate.ts"),
   ]);
-  return lastExcluded(storesOf(host, paths), { store, admits: storedGate(paths.rules) });
+  return lastExcluded(listStores(host, paths), { store, admits: storedGate(paths.rules) });
 }
 
 /** Words in the names of what programs keep beside sessions and write without one. */
@@ -244,11 +244,11 @@ async function newestFile(
   const isWanted = (entry: Dirent, path: string) =>
     !others.has(path) && host.guests?.test(entry.name) !== true;
   const written = [...filesUnder(home, { host, isWanted })].flatMap((file) => {
-    const stat = statOf(file);
+    const stat = statPath(file);
     const at = stat && stat.size > 0 ? changedMs(stat) : 0;
     return at >= after ? [{ file, at }] : [];
   });
-  const isOld = oldTest(transcriptsOf(host, look));
+  const isOld = oldTest(listTranscripts(host, look));
   for (const each of written.sort((a, b) => b.at - a.at)) if (!(await isOld(each.file))) return each;
   return undefined;
 }
@@ -285,7 +285,7 @@ function* filesUnder(
   let entries = 0;
   const folders = [{ path: folder, depth: 0 }];
   for (let next = folders.pop(); next; next = folders.pop()) {
-    for (const entry of entriesOf(next.path)) {
+    for (const entry of listEntries(next.path)) {
       const path = join(next.path, entry.name);
       if (++entries > ENTRIES_MAX) return;
       if (isAside(entry, host) || !isWanted(entry, path)) continue;
@@ -298,11 +298,13 @@ function* filesUnder(
 async function unfitLine(host: Host, look: Look): Promise<string | undefined> {
   const { tryHead } = await import("../transcripts/head.ts");
   const home = look.paths.expand(host.home);
-  const known = new Set(transcriptsOf(host, look));
+  const known = new Set(listTranscripts(host, look));
   const isUnread = (file: string) => (tryHead(file)?.agent ?? "plain") === "plain";
   const files = [
-    ...[...known].filter((file) => isBelow(file, home) && sizeOf(file) > 0 && isUnread(file)),
-    ...filesBeside(host, home).filter((file) => sizeOf(file) > 0 && !known.has(file.replace(PACKED_END, ""))),
+    ...[...known].filter((file) => isBelow(file, home) && readSize(file) > 0 && isUnread(file)),
+    ...filesBeside(host, home).filter(
+      (file) => readSize(file) > 0 && !known.has(file.replace(PACKED_END, "")),
+    ),
     ...(await unfitStores(host, look.paths)),
   ];
   if (files.length === 0) return undefined;
@@ -312,7 +314,7 @@ async function unfitLine(host: Host, look: Look): Promise<string | undefined> {
 
 const PACKED_END = /\.zst$/;
 
-function sizeOf(file: string): number {
+function readSize(file: string): number {
   return statUnpacked(file)?.size ?? 0;
 }
 
@@ -330,20 +332,20 @@ function filesBeside(host: Host, home: string): string[] {
 
 /** Returns the files of the folders that a path with placeholders names. */
 function filesAt(folder: string, [segment, ...rest]: readonly string[], host: Host): string[] {
-  const entries = entriesOf(folder).filter((entry) => !isAside(entry, host));
+  const entries = listEntries(folder).filter((entry) => !isAside(entry, host));
   if (segment === undefined)
     return entries
-      .filter((entry) => entry.isFile() && !isLogOf(host, entry))
+      .filter((entry) => entry.isFile() && !isLog(host, entry))
       .map(({ name }) => join(folder, name));
   const isDeep = segment === "**" || segment === "<day>";
-  if (isDeep) return [...filesUnder(folder, { host, isWanted: (entry) => !isLogOf(host, entry) })];
+  if (isDeep) return [...filesUnder(folder, { host, isWanted: (entry) => !isLog(host, entry) })];
   const isOpen = segment.startsWith("<") || segment === "*";
   return entries
     .filter((entry) => entry.isDirectory() && (isOpen || entry.name === segment))
     .flatMap(({ name }) => filesAt(join(folder, name), rest, host));
 }
 
-function isLogOf({ logs }: Host, { name }: Dirent): boolean {
+function isLog({ logs }: Host, { name }: Dirent): boolean {
   return logs !== undefined && name.startsWith(logs);
 }
 
@@ -351,7 +353,7 @@ function isLogOf({ logs }: Host, { name }: Dirent): boolean {
 async function unfitStores(host: Host, paths: PathsWithRules): Promise<string[]> {
   if (!host.store) return [];
   const { store } = await host.store.load();
-  return storesOf(host, paths).filter((file) => {
+  return listStores(host, paths).filter((file) => {
     try {
       store.open(file).close();
       return false;
@@ -370,7 +372,7 @@ const NUMBERS = /\d(?:[\d:.TZ-]*\d)?/g;
 function countNames(files: readonly string[]): string {
   const counts = new Map<string, number>();
   for (const file of files) {
-    const name = redact(kindOf(basename(file)));
+    const name = redact(toKind(basename(file)));
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   const most = [...counts].sort(([, a], [, b]) => b - a);
@@ -380,7 +382,7 @@ function countNames(files: readonly string[]): string {
   );
 }
 
-function kindOf(name: string): string {
+function toKind(name: string): string {
   return name
     .replace(UUID, "*")
     .replace(NUMBERS, "*")

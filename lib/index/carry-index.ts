@@ -7,13 +7,13 @@ import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { type StoredFacts, storedGate } from "../sessions/gate.ts";
-import { columnsOf, copyTable, eachRow } from "../store/carry-over.ts";
+import { copyTable, eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./carry-old.ts";
-import { contentOf, type Header } from "./chunk-text.ts";
+import { type Header, joinContent } from "./chunk-text.ts";
 import { hostId } from "./index-state.ts";
 import { addRows, cachedTopics, contentHash, putTopics } from "./session-rows.ts";
 import { isBefore, readChunkTexts, type Stored, toRow } from "./stored-rows.ts";
@@ -127,7 +127,7 @@ function carryContents(carrying: Carrying): boolean {
     if (numbers.has(Number(row.session))) TAKES[table](row, carrying);
     else if (table === "chunks") keepPaid(row, carrying);
   };
-  if (columnsOf("exchanges", from).length === 0) return readOldRows(from, { numbers, take });
+  if (listColumns("exchanges", from).length === 0) return readOldRows(from, { numbers, take });
   return (["rows", "exchanges", "chunks"] as const)
     .map((table) => eachRow(from, { table, columns: "*" }, (row) => take(table, row)))
     .every(Boolean);
@@ -144,7 +144,7 @@ function takeRow(stored: SqlRow, { to, rules, cleaned, dropped }: Carrying): voi
   const clean = cleanRow(row, rules.clean);
   if (rowTexts(clean).some(rules.hasText)) return void dropped.push(row);
   if (row.who !== "tool" && clean.who !== "tool" && clean.text !== row.text)
-    cleaned.set(keyOf(row), row.text);
+    cleaned.set(rowKey(row), row.text);
   addRows({ db: to }, [clean], { session: row.session, timestamp: row.at });
 }
 
@@ -154,7 +154,7 @@ function cleanRow(row: Row, clean: (text: string) => string): Row {
   return { ...row, target, input, result, paths: row.paths.map(clean) };
 }
 
-function keyOf({ session, line, nth }: RowKey): string {
+function rowKey({ session, line, nth }: RowKey): string {
   return `${session} ${line} ${nth}`;
 }
 
@@ -178,7 +178,7 @@ function keepPaid(row: SqlRow, { from, to }: Carrying): void {
 /** Returns the header and content of a stored chunk. */
 function storedText(db: SqlDatabase, id: number): { header: Header; content: string } | undefined {
   const [text] = readChunkTexts({ db }, [id]);
-  return text && { header: text.header, content: contentOf(text.rows) };
+  return text && { header: text.header, content: joinContent(text.rows) };
 }
 
 const PAID = ["vector_cache", "topic_cache"];
@@ -196,12 +196,12 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
     { session, line: Number(row.last_line), nth: Number(row.last_nth) },
   ];
   if (dropped.some((out) => out.session === session && !isBefore(out, first) && !isBefore(last, out))) return;
-  const whole = row.part_from === null ? undefined : cleaned.get(keyOf(first));
+  const whole = row.part_from === null ? undefined : cleaned.get(rowKey(first));
   const tools = rules.clean(String(row.tools));
-  const kept = { ...row, tools, ...(whole && partOf(row, whole, rules.clean)) };
+  const kept = { ...row, tools, ...(whole && carryPart(row, whole, rules.clean)) };
   insertRow(to, "chunks", kept);
   const [text] = readChunkTexts({ db: to }, [id]);
-  const content = contentOf(text?.rows ?? []);
+  const content = joinContent(text?.rows ?? []);
   if (!text || content === "" || rules.hasText(content) || rules.hasText(tools)) {
     // a pattern may reach over several messages
     to.prepare("DELETE FROM chunks WHERE id = ?").run(id);
@@ -212,7 +212,7 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
   }
   const key = contentHash({ header: text.header, content });
   to.prepare("UPDATE chunks SET content_hash = ? WHERE id = ?").run(key, id);
-  const isCleaned = text.rows.some((said) => cleaned.has(keyOf({ session, ...said })));
+  const isCleaned = text.rows.some((said) => cleaned.has(rowKey({ session, ...said })));
   if (isCleaned || renamed.has(Number(row.exchange)))
     to.prepare("UPDATE chunks SET embedder = NULL, embedding = NULL WHERE id = ?").run(id);
   else renamePaid(to, row.content_hash ?? null, key);
@@ -220,14 +220,14 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
 }
 
 /** Returns the characters of a message that a piece is once the message is clean: what was cut in two stays in it. */
-function partOf({ part_from, part_to }: SqlRow, whole: string, clean: (text: string) => string): SqlRow {
+function carryPart({ part_from, part_to }: SqlRow, whole: string, clean: (text: string) => string): SqlRow {
   const points = [...whole];
   const after = (end: SqlValue | undefined) => [...clean(points.slice(0, Number(end)).join(""))].length;
   return { part_from: after(part_from), part_to: after(part_to) };
 }
 
 function insertRow(to: SqlDatabase, table: string, row: SqlRow): void {
-  const columns = columnsOf(table, to).filter((column) => column in row);
+  const columns = listColumns(table, to).filter((column) => column in row);
   to.prepare(
     `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
   ).run(...columns.map((column) => row[column] ?? null));

@@ -3,7 +3,7 @@
  * messages with the places where these begin, and calls had a table of their own.
  */
 
-import { columnsOf, eachRow } from "../store/carry-over.ts";
+import { eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
 import type { Header } from "./chunk-text.ts";
 
@@ -36,10 +36,10 @@ interface Message {
 
 /** Reads the contents of sessions; returns whether all of them could be read. Other sessions give no more than their vectors. */
 export function readOldRows(from: SqlDatabase, { numbers, take }: Reading): boolean {
-  const table = columnsOf("chunks", from).length > 0 ? "chunks" : "session_chunks";
+  const table = listColumns("chunks", from).length > 0 ? "chunks" : "session_chunks";
   const byId = new Map([...numbers].map(([number, id]) => [id, number]));
   const places = new Map<number, { index: number; id: number }[]>();
-  const text = columnsOf(table, from).includes("header") ? "header" : "context_content AS header";
+  const text = listColumns(table, from).includes("header") ? "header" : "context_content AS header";
   const columns = `id, session_id, chunk_index, content_hash, embedder, embedding, content, ${text}`;
   const areChunks = eachRow(from, { table, columns }, (row) => {
     const session = byId.get(String(row.session_id));
@@ -126,7 +126,7 @@ export function joinPiece<M extends Labelled & Pick<Message, "pieces" | "isAlone
   { line, who, text }: Labelled,
 ): { message: M; part: { from: number; to: number } } | undefined {
   if (!last?.isAlone || last.line !== line || last.who !== who) return undefined;
-  const overlap = overlapOf(last.text, text);
+  const overlap = measureOverlap(last.text, text);
   last.text += overlap === 0 ? `\n${text}` : text.slice(overlap);
   last.pieces++;
   const to = [...last.text].length;
@@ -134,7 +134,7 @@ export function joinPiece<M extends Labelled & Pick<Message, "pieces" | "isAlone
 }
 
 /** Returns how many characters of a text's end another one begins with; 0 where too few say that it does. */
-function overlapOf(text: string, next: string): number {
+function measureOverlap(text: string, next: string): number {
   for (let length = Math.min(OVERLAP_MAX, next.length, text.length); length >= OVERLAP_MIN; length--)
     if (text.endsWith(next.slice(0, length))) return length;
   return 0;

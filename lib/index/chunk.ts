@@ -9,7 +9,7 @@ import { localTime, MONTHS } from "../base/time.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
 import type { Row, Said } from "../transcripts/session.ts";
-import { contentOf, type Header } from "./chunk-text.ts";
+import { type Header, joinContent } from "./chunk-text.ts";
 
 /** Messages are gathered up to this many tokens, so that a chunk is about an exchange and rarely near 500. */
 const GATHER_TOKENS = 320;
@@ -154,7 +154,7 @@ function makeChunk(
   }: { context: ChunkContext; about: Pick<Header, "participants" | "speaker" | "subject">; index: number },
 ): Chunk {
   const rows = group.map(({ row }) => row);
-  const content = contentOf(rows);
+  const content = joinContent(rows);
   const { topics, hasDecision, hasAction } = readMeaning(content);
   const { at } = rows[0] as Said;
   return {
@@ -162,7 +162,7 @@ function makeChunk(
     at,
     rows,
     content,
-    header: { ...momentOf(at, context.timezone), ...about, topics },
+    header: { ...formatMoment(at, context.timezone), ...about, topics },
     hasDecision,
     hasAction,
     tools: group.flatMap(({ tools }) => (tools === "" ? [] : [tools])).join("\n"),
@@ -271,7 +271,7 @@ function wholePosition(text: string, position: number): number {
 }
 
 /** Returns a moment as a header has it: `February 5, 2026`, `10:30 AM Melbourne time`. */
-function momentOf(iso: string | undefined, timezone: string): Pick<Header, "day" | "clock"> {
+function formatMoment(iso: string | undefined, timezone: string): Pick<Header, "day" | "clock"> {
   const time = iso === undefined ? Number.NaN : Date.parse(iso);
   if (Number.isNaN(time)) return { day: "an unknown date", clock: undefined };
   const { year, month, day, hour, minute } = localTime(new Date(time), timezone);

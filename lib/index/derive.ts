@@ -4,7 +4,7 @@ import { rowTexts } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./chunk.ts";
-import { isBefore, placeOf } from "./stored-rows.ts";
+import { isBefore, placeKey } from "./stored-rows.ts";
 
 /** What the index holds of an exchange. */
 export interface Derived {
@@ -45,12 +45,12 @@ function withoutExcluded(
   for (const [i, chunk] of chunks.entries()) {
     const isCalled = hasText(chunk.tools);
     if (!isCalled && !hasText(chunk.content)) continue;
-    for (const row of chunk.rows) out.add(placeOf(row));
+    for (const row of chunk.rows) out.add(placeKey(row));
     const [from, to] = [i === 0 ? undefined : chunk.rows[0], chunks[i + 1]?.rows[0]];
     const isOfChunk = (row: Row) => !(from && isBefore(row, from)) && (to === undefined || isBefore(row, to));
-    if (isCalled) for (const row of rows.filter(isOfChunk)) out.add(placeOf(row));
+    if (isCalled) for (const row of rows.filter(isOfChunk)) out.add(placeKey(row));
   }
   // of a long message no piece stays
-  const kept = chunks.filter((chunk) => !chunk.rows.some((row) => out.has(placeOf(row))));
-  return { rows: rows.filter((row) => !out.has(placeOf(row))), chunks: kept };
+  const kept = chunks.filter((chunk) => !chunk.rows.some((row) => out.has(placeKey(row))));
+  return { rows: rows.filter((row) => !out.has(placeKey(row))), chunks: kept };
 }

@@ -7,7 +7,7 @@ import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
-import { isAsking, keptCall, rowsOf } from "../transcripts/calls.ts";
+import { isAsking, keptCall, toRows } from "../transcripts/calls.ts";
 import { type Exchange, exchangesIn } from "../transcripts/exchanges.ts";
 import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
@@ -15,7 +15,7 @@ import { hashBefore } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { SecretMemory } from "../transcripts/secret-rows.ts";
 import type { Cursor, Entry, Row, Session } from "../transcripts/session.ts";
-import { entryKey, memoryOf, type ReadProgress, readEntries } from "../transcripts/transcript.ts";
+import { entryKey, type ReadProgress, readEntries, secretsIn } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
 import { deriveExchange } from "./derive.ts";
 import {
@@ -177,7 +177,7 @@ function startPass(input: PassInput, options: PassOptions): Pass {
     memory:
       input.memory ??
       (head &&
-        memoryOf(session.file, {
+        secretsIn(session.file, {
           rules: options.rules,
           head,
           isAnew: !isContinuing && known.fileHash !== "",
@@ -221,7 +221,7 @@ function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
   const { line, nth } = all[0] as Entry;
   const entries = claimRows(store, all, state);
   const around = head?.startedAt ?? session.updatedAt;
-  const derived = deriveExchange(rowsOf(entries), { firstIndex: pass.next, ...settings, rules });
+  const derived = deriveExchange(toRows(entries), { firstIndex: pass.next, ...settings, rules });
   pass.next += derived.cut;
   const place = { session: state.number, timestamp: entries[0]?.at ?? around };
   const kept = derived.rows.flatMap(keptRow);

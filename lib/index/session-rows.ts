@@ -9,14 +9,14 @@ import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Done, Row, Said } from "../transcripts/session.ts";
 import type { Chunk } from "./chunk.ts";
-import { contentOf, fullTextColumns, type Header, headerText } from "./chunk-text.ts";
+import { fullTextColumns, type Header, headerText, joinContent } from "./chunk-text.ts";
 import { keepVector } from "./chunk-vectors.ts";
 import { updateRewound } from "./index-state.ts";
 import {
   ALL_LINES,
   type ChunkText,
   type LinesAfter,
-  placeOf,
+  placeKey,
   readChunkTexts,
   readRows,
 } from "./stored-rows.ts";
@@ -62,7 +62,7 @@ export function addChunk(
   const key = hash ?? contentHash(chunk);
   const topics = cachedTopics(db, key) ?? chunk.header.topics;
   const header = { ...chunk.header, topics };
-  const [first, last] = endsOf(chunk);
+  const [first, last] = findEnds(chunk);
   const insert = db.prepare(
     `INSERT INTO chunks (session, chunk_index, exchange, timestamp, day, clock, speakers, topic_tags, has_decision,
        has_action, first_line, first_nth, last_line, last_nth, part_from, part_to, content_hash, tools, length,
@@ -81,7 +81,7 @@ export function addChunk(
   db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, header }));
 }
 
-function endsOf({ rows }: Chunk): [first: Said, last: Said] {
+function findEnds({ rows }: Chunk): [first: Said, last: Said] {
   return [rows[0] as Said, rows.at(-1) as Said];
 }
 
@@ -167,7 +167,7 @@ export function putTopics(store: Pick<Store, "db">, chunkId: number, topics: str
 
 /** Puts the words of a stored chunk into the full text, and notes how long it is. */
 function putFullText({ db }: Pick<Store, "db">, { id, rows, ...text }: ChunkText): void {
-  const content = contentOf(rows);
+  const content = joinContent(rows);
   const length = headerText(text.header).length + content.length;
   db.prepare("UPDATE chunks SET length = ? WHERE id = ?").run(length, id);
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
@@ -199,7 +199,7 @@ export function storedChunks(store: Store, session: number, index: number): Map<
 }
 
 function describePlace(chunk: Chunk, { exchange }: Pick<ChunkPlace, "exchange">): string {
-  const [first, last] = endsOf(chunk);
+  const [first, last] = findEnds(chunk);
   const part = first.part ? [first.part.from, first.part.to] : [];
   return [exchange, first.line, first.nth, last.line, last.nth, ...part, chunk.tools].join(" ");
 }
@@ -310,18 +310,18 @@ export function putRows(
   rows: readonly Row[],
   { lines, ...place }: RowPlace & { lines: LinesAfter },
 ): void {
-  const before = new Map(readRows(store, place.session, lines).map((row) => [placeOf(row), row]));
+  const before = new Map(readRows(store, place.session, lines).map((row) => [placeKey(row), row]));
   const changed = rows.filter((row) => {
-    const old = before.get(placeOf(row));
-    if (!old || wordsOf(old, place) !== wordsOf(row, place)) return true;
-    return !before.delete(placeOf(row));
+    const old = before.get(placeKey(row));
+    if (!old || searchedWords(old, place) !== searchedWords(row, place)) return true;
+    return !before.delete(placeKey(row));
   });
   for (const old of before.values()) removeRow(store, old);
   addRows(store, changed, place);
 }
 
 /** Returns all that is stored of a row beside its place. */
-function wordsOf({ at, ...row }: Row, { timestamp }: RowPlace): string {
+function searchedWords({ at, ...row }: Row, { timestamp }: RowPlace): string {
   const words =
     row.who === "tool"
       ? [row.resultLine, row.kind, row.tool, row.target, row.paths, row.input, row.outcome, row.result]

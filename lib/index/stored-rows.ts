@@ -210,6 +210,6 @@ export function isBefore(row: Pick<Row, "line" | "nth">, other: Pick<Row, "line"
 }
 
 /** Returns a row's place in its session as a key. */
-export function placeOf({ line, nth }: Pick<Row, "line" | "nth">): string {
+export function placeKey({ line, nth }: Pick<Row, "line" | "nth">): string {
   return `${line} ${nth}`;
 }

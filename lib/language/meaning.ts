@@ -3,7 +3,7 @@
  * each is looked up in one map of keywords and of the phrases that it may begin.
  */
 
-import { type Act, phrasesOf } from "./speech.ts";
+import { type Act, listPhrases } from "./speech.ts";
 
 const TOPICS_MAX = 3; // promised
 
@@ -104,7 +104,7 @@ function addKnown(found: Known[], candidates: Known[] | undefined, text: string,
 function readKnown(): Map<number, Known[]> {
   const forms = [...topicsByForm()].map(([text, topic]): Known => ({ text, topic }));
   const acts = (["decides", "leavesWork"] as const).flatMap((act) =>
-    phrasesOf(act).map((text): Known => ({ text, act })),
+    listPhrases(act).map((text): Known => ({ text, act })),
   );
   return Map.groupBy([...forms, ...acts], ({ text }) => numberOfFirst(text));
 }

@@ -4,11 +4,11 @@
  * A session that begins where rules hold compares them: how they are recognised (`standing.ts`) is not loaded then.
  */
 
-import { characterPairs, isFunctionWord, isUnspacedWord, wordsOf } from "./words.ts";
+import { characterPairs, isFunctionWord, isUnspacedWord, splitWords } from "./words.ts";
 
 /** Says nothing of what a rule is about. */
 const FORM = new Set(
-  wordsOf(`always never ever please from now on going forward future next time dont don t not no longer need needn have any more anymore you
+  splitWords(`always never ever please from now on going forward future next time dont don t not no longer need needn have any more anymore you
     should must may can let me i want we only ok also and so just again me forget about the my rule what said ignore earlier immer nie niemals bitte ab jetzt
     sofort nicht mehr kein keine künftig zukunft nächstes mal toujours jamais ne désormais siempre nunca sempre não no ya всегда никогда не больше`),
 );
@@ -31,13 +31,13 @@ const STEM_CHARS = 4;
 /** Returns what a rule is about: its words without those that make it a rule. */
 export function gistOfRule(rule: string): RuleGist {
   const whole = rule.replace(/\S*…$/, "");
-  const words = wordsOf(whole)
+  const words = splitWords(whole)
     .flatMap((word) => (isUnspacedWord(word) ? characterPairs(word) : word))
     .filter((word) => TELLS_IN_RULES.has(word) || !(isFunctionWord(word) || FORM.has(word)))
     .map((word) => (word.length > STEM_CHARS ? word.replace(/(?:ing|ed|es|s)$/, "") : word));
   const negations = rule.match(NEGATES)?.length ?? 0;
   const forbids = whole === rule ? negations % 2 === 1 : undefined;
-  return { words: new Set(words.length > 0 ? words : wordsOf(rule)), forbids };
+  return { words: new Set(words.length > 0 ? words : splitWords(rule)), forbids };
 }
 
 /** The least words that must agree: one alone is of too many rules. */

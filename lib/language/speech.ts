@@ -68,7 +68,7 @@ const LETTER = "a-z0-9\\u00c0-\\u024f\\u0400-\\u04ff";
 
 /** Matches the phrases of acts as whole words; those of scripts without spaces anywhere. */
 function pattern(act: Act, { isFirst = false } = {}): RegExp {
-  const parts = Map.groupBy(patternsOf(act), (phrase) => UNSPACED.test(phrase));
+  const parts = Map.groupBy(listPatterns(act), (phrase) => UNSPACED.test(phrase));
   const [unspaced, spaced] = [true, false].map((is) => (parts.get(is) ?? ["(?!)"]).join("|"));
   const [anywhere, atWord] = isFirst
     ? ["^[\\s，。、！？!?.,]*", `^[^${LETTER}]*`]
@@ -77,11 +77,11 @@ function pattern(act: Act, { isFirst = false } = {}): RegExp {
 }
 
 /** Returns the phrases of an act in each of the ways in which its patterns without a lookahead can be written. */
-export function phrasesOf(act: Act): string[] {
-  return patternsOf(act).flatMap(spell);
+export function listPhrases(act: Act): string[] {
+  return listPatterns(act).flatMap(spell);
 }
 
-function patternsOf(act: Act): string[] {
+function listPatterns(act: Act): string[] {
   return PHRASES[act].split(/\s*\n\s*|\|(?![^(]*\))/);
 }
 
@@ -116,7 +116,7 @@ const REPLIES = {
   goesOn: pattern("goesOn"),
   agrees: pattern("agrees", { isFirst: true }),
 };
-const REPLY_PHRASES = (["agrees", "thanks", "goesOn", "beside"] as const).flatMap(patternsOf).join("|");
+const REPLY_PHRASES = (["agrees", "thanks", "goesOn", "beside"] as const).flatMap(listPatterns).join("|");
 const REPLY = new RegExp(`^(?:(?:${REPLY_PHRASES})(?:[\\s\\p{P}\\p{S}]+|$)){1,8}$`, "iu");
 const ASKS = /[?？]["')\]*_`\s]*$/;
 /** Opens an answer and says nothing. */
@@ -126,7 +126,7 @@ const FILLER =
 const REPLY_CHARS = 80;
 
 /** Returns what a message does that only agrees, thanks or says to go on; undefined for one that says more. */
-export function replyOf(text: string): keyof typeof REPLIES | undefined {
+export function readReply(text: string): keyof typeof REPLIES | undefined {
   const said = text.trim();
   if (said.length > REPLY_CHARS || !REPLY.test(said)) return undefined;
   return (["thanks", "goesOn", "agrees"] as const).find((act) => REPLIES[act].test(said));

@@ -81,17 +81,17 @@ const LANGUAGES: readonly Language[] = [
 ];
 
 /** Chinese and Japanese write no blank after a word. */
-const FRAMED = firstOf(({ frame, order }) => {
+const FRAMED = matchBeginning(({ frame, order }) => {
   const end = /[a-zа-я]/.test(frame) ? "(?!\\p{L})" : "";
   return `(?:${frame})${end}[,、，:]?\\s*${POLITE}(?:${order})|(?:${order})[^,;:]{3,200}[,\\s]+(?:${frame})(?=[.!,;。！]|$)`;
 });
-const ALWAYS = firstOf(({ always }) => always);
+const ALWAYS = matchBeginning(({ always }) => always);
 /** What only the work of an agent is about: "always" and "never" are said of programs too. */
 const OF_THE_WORK =
   /\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|test suite|table[- ]driven|linter|lint|prettier|eslint|biome|typecheck|type checks?|code comments?|comments|docstrings?|coding|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let) me|ask first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ/iu;
 
 /** Matches a sentence that begins with the form of any language. */
-function firstOf(form: (language: Language) => string): RegExp {
+function matchBeginning(form: (language: Language) => string): RegExp {
   return new RegExp(`^${POLITE}(?:${LANGUAGES.map(form).join("|")})`.replace(/\n\s*/g, "|"), "iu");
 }
 

@@ -3,8 +3,8 @@
  * Chunks of that time are preferred; no others are filtered out, since people misremember.
  */
 
-import { DAY_MS, instantOf, localTime, MONTHS, parseTime } from "../base/time.ts";
-import { foldText, STOP_WORDS, wordsOf } from "./words.ts";
+import { DAY_MS, localTime, MONTHS, parseTime, toInstant } from "../base/time.ts";
+import { foldText, STOP_WORDS, splitWords } from "./words.ts";
 
 /** Stretches of time, in milliseconds; a date without a year is one in each year that may be meant. */
 export type TimeCues = readonly { from: number; to: number }[];
@@ -86,17 +86,17 @@ export function readTimeAsked(
   projects: readonly string[] = [],
 ): { times: TimeCues; projects: string[] } | undefined {
   const { cues, rest } = readTimes(text, clock) ?? { cues: [], rest: text };
-  let left = ` ${wordsOf(rest).join(" ")} `;
+  let left = ` ${splitWords(rest).join(" ")} `;
   const named = projects
     .toSorted((a, b) => b.length - a.length)
     .filter((name) => {
-      const words = wordsOf(name);
+      const words = splitWords(name);
       const found = ` ${words.join(" ")} `;
       if (words.every(isAsking) || !left.includes(found)) return false;
       left = left.replace(found, " ");
       return true;
     });
-  return wordsOf(left).every(isAsking) ? { times: cues, projects: named } : undefined;
+  return splitWords(left).every(isAsking) ? { times: cues, projects: named } : undefined;
 }
 
 function isAsking(word: string): boolean {
@@ -110,7 +110,7 @@ function readTimes(text: string, clock: Clock): { cues: TimeCues; rest: string }
   const cues: { from: number; to: number }[] = [];
   for (const date of DATES) {
     rest = rest.replace(date, (found: string, ...groups: unknown[]) => {
-      const stretches = stretchesOf(groups.at(-1) as DateParts, clock);
+      const stretches = findStretches(groups.at(-1) as DateParts, clock);
       cues.push(...stretches);
       return stretches.length > 0 ? " " : found;
     });
@@ -152,7 +152,7 @@ export function cueSpans(
 /** As written; what is missing is meant as a whole. */
 type DateParts = { [part in "year" | "month" | "day" | "last"]?: string };
 
-function stretchesOf({ year, month, day, last = day }: DateParts, { now, timezone }: Clock): TimeCues {
+function findStretches({ year, month, day, last = day }: DateParts, { now, timezone }: Clock): TimeCues {
   const number = month === undefined ? 1 : (MONTH_NUMBERS.get(month) ?? Number(month));
   const first = day === undefined ? 1 : Number(day);
   const end = last === undefined ? first : Number(last);
@@ -168,7 +168,7 @@ function stretchesOf({ year, month, day, last = day }: DateParts, { now, timezon
 /** Returns the instant at which a day begins in a zone, or in the system's own; month 13 is next year's first. */
 function midnight([year = 0, month = 1, day = 1]: readonly number[], timezone: string | undefined): number {
   if (timezone === undefined) return new Date(year, month - 1, day).getTime();
-  return instantOf({ year, month, day, hour: 0, minute: 0, second: 0 }, timezone).getTime();
+  return toInstant({ year, month, day, hour: 0, minute: 0, second: 0 }, timezone).getTime();
 }
 
 function relativeStretch(word: string, { now, timezone }: Clock): TimeCues {

@@ -39,10 +39,10 @@ function measure(
   let at = start;
   for (; at < end; at++) {
     const unit = text.charCodeAt(at);
-    const kind = kindOf(unit);
+    const kind = classify(unit);
     const goesOn = kind === before;
     run = kind === "small" && (goesOn || before === "capital") ? run + 1 : goesOn ? run : 0;
-    const more = costOf(unit, { kind, before, run });
+    const more = measureCost(unit, { kind, before, run });
     if (cost + more > most) break;
     cost += more;
     before = kind;
@@ -50,7 +50,7 @@ function measure(
   return { tokens: Math.ceil(cost / 100), at };
 }
 
-function kindOf(unit: number): Kind {
+function classify(unit: number): Kind {
   if (unit >= 128) return "beyond";
   if (unit >= 97 && unit <= 122) return "small";
   if (unit >= 65 && unit <= 90) return "capital";
@@ -58,7 +58,7 @@ function kindOf(unit: number): Kind {
   return unit <= 32 ? "white" : "mark";
 }
 
-function costOf(unit: number, { kind, before, run }: { kind: Kind; before: Kind; run: number }): number {
+function measureCost(unit: number, { kind, before, run }: { kind: Kind; before: Kind; run: number }): number {
   const goesOn = kind === before;
   if (kind === "small") return run === 0 ? COST.word : run < WORD_LETTERS ? COST.letter : COST.farLetter;
   if (kind === "capital") return goesOn ? COST.capital : before === "small" ? COST.hump : COST.word;

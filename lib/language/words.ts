@@ -7,7 +7,7 @@ export function foldText(text: string): string {
 }
 
 /** Returns the folded words of a text in order; a run of a script without spaces is one word. */
-export function wordsOf(text: string): string[] {
+export function splitWords(text: string): string[] {
   return foldText(text).match(/[\p{L}\p{N}\p{Co}]+/gu) ?? [];
 }
 

@@ -40,10 +40,10 @@ export async function configuredSender(config: Config, temperature?: number): Pr
   if (command !== undefined)
     return commandSender({
       ...{ config: { ...llm, command }, cwd: config.cwd, home: config.paths.home },
-      ...connectionOf(config),
+      ...readConnection(config),
     });
   const { chatSender } = await import("./llm.ts");
-  return chatSender({ config: llm, ...connectionOf(config) }, temperature);
+  return chatSender({ config: llm, ...readConnection(config) }, temperature);
 }
 
 /** Embeds texts in order. */
@@ -54,10 +54,10 @@ export async function configuredEmbedder(config: Config): Promise<EmbedTexts | u
   const { embedding } = config.settings;
   if (!embedding) return undefined;
   const { embedTexts } = await import("./llm.ts");
-  return (texts, signal) => embedTexts(texts, { config: embedding, signal, ...connectionOf(config) });
+  return (texts, signal) => embedTexts(texts, { config: embedding, signal, ...readConnection(config) });
 }
 
-function connectionOf({ env, paths, settings }: Config) {
+function readConnection({ env, paths, settings }: Config) {
   const spend = openSpendLedger(paths.home, settings);
   return { env, spend, redact: redactor(settings.redact.extra) };
 }

@@ -78,10 +78,10 @@ export function openSpendLedger(
       const { feature, model, tokens } = call;
       const id = randomBytes(8).toString("hex");
       const at = now().toISOString();
-      const day = dayOf(at);
+      const day = dayAt(at);
       const calls = call.kind === "chat" && purse === undefined ? llm?.dailyCalls : undefined;
       const counted = calls === undefined ? (purse ?? "") : PROGRAM;
-      const estimate = priceOf(call, tokens, llm?.prices);
+      const estimate = findPrice(call, tokens, llm?.prices);
       withSpend(home, (store) =>
         store.db.transaction(() => {
           const spent = readDay(store, day, counted);
@@ -102,10 +102,10 @@ export function openSpendLedger(
       };
       return {
         settle(used) {
-          const input = countOf(used.input) || tokens.input;
-          const output = countOf(used.output) ?? tokens.output;
-          const { usd: priced, isKnown } = priceOf(call, { input, output }, llm?.prices);
-          const usd = countOf(used.usd) ?? priced;
+          const input = toCount(used.input) || tokens.input;
+          const output = toCount(used.output) ?? tokens.output;
+          const { usd: priced, isKnown } = findPrice(call, { input, output }, llm?.prices);
+          const usd = toCount(used.usd) ?? priced;
           record({ input, output }, usd);
           return { tokens: { input, output }, usd: isKnown ? usd : null };
         },
@@ -125,7 +125,7 @@ interface Spent {
 /** Returns what was spent on the current day. */
 export function readSpendToday(home: string, now: Date = new Date()): Spent {
   if (!hasContent(stateIn(home))) return { usd: 0, calls: 0, tokens: { input: 0, output: 0 } };
-  return withSpend(home, (store) => readDay(store, dayOf(now.toISOString())));
+  return withSpend(home, (store) => readDay(store, dayAt(now.toISOString())));
 }
 
 /** `$0.0012`, or the tokens where the price is unknown. */
@@ -141,7 +141,7 @@ export function pricePlan(
 ): { host: string; tokens: number; usd: number; text: string } {
   const { command, baseUrl = "https://api.openai.com" } = model;
   const host = command ? `the program ${command[0]}` : new URL(baseUrl).host;
-  const { usd, isKnown } = priceOf(model, { input, output }, settings.llm?.prices);
+  const { usd, isKnown } = findPrice(model, { input, output }, settings.llm?.prices);
   const price = isKnown
     ? `about $${usd.toFixed(4)}`
     : `counted as $${usd.toFixed(4)}, the dearest known model's price, its own being unknown`;
@@ -190,12 +190,12 @@ function stateIn(home: string): string {
 }
 
 /** Returns the value if it is a non-negative number. */
-export function countOf(value: unknown): number | undefined {
+export function toCount(value: unknown): number | undefined {
   const number = numberOf(value);
   return number !== undefined && number >= 0 ? number : undefined;
 }
 
-function dayOf(iso: string): string {
+function dayAt(iso: string): string {
   return iso.slice(0, 10);
 }
 
@@ -240,7 +240,7 @@ interface Price {
 }
 
 /** Returns the price of a call; `usd` is never NaN or negative. */
-function priceOf(model: PricedModel, tokens: Tokens, configured: Prices = {}): Price {
+function findPrice(model: PricedModel, tokens: Tokens, configured: Prices = {}): Price {
   const known = knownRate(model, configured);
   const rate = known ?? dearest(model.kind);
   return { usd: (tokens.input * rate.input + tokens.output * rate.output) / 1_000_000, isKnown: !!known };

@@ -6,7 +6,7 @@
 import { ownCommand } from "../base/runtime.ts";
 import { counted, headed, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
-import { replyOf } from "../language/speech.ts";
+import { readReply } from "../language/speech.ts";
 import {
   COMMITTED,
   excerpt,
@@ -17,11 +17,11 @@ import {
   openThreads,
 } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
-import { commandsIn, programOf } from "../search/commands.ts";
+import { commandsIn, findProgram } from "../search/commands.ts";
 import { commandOrTarget } from "../search/endings.ts";
-import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
+import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import type { Row, Said, Session } from "../transcripts/session.ts";
-import { commandsOf, workOf } from "./outline.ts";
+import { findCommands, summarizeWork } from "./outline.ts";
 
 /** What the page is made from. */
 interface HandedOver {
@@ -79,7 +79,7 @@ export function handoffPage(
   const tail = [...lastExchange(said, { line, maxChars }), "", ...places(session, clean)];
   const room = maxChars - length([...head, ...tail]);
   const fitted = (firstChars: number) =>
-    fitSections(sectionsOf({ session, rows, ledger }, { line, firstChars }), room);
+    fitSections(makeSections({ session, rows, ledger }, { line, firstChars }), room);
   const sections = fitted(ITEM_CHARS);
   // The first request is often the whole task: it gets what the others leave.
   const left = room - length(sections);
@@ -96,7 +96,7 @@ function headLine(
   const times = [rows[0], rows.at(-1)].flatMap((row) => row?.at ?? []);
   const [from, to = from] = times.map((at) => formatLocal(at, timezone).slice(0, 16));
   const facts = [
-    `Session ${name === undefined ? "" : `${line(name)} `}(${quoteName(oneLine(clean(idOf(session)), ITEM_CHARS))})`,
+    `Session ${name === undefined ? "" : `${line(name)} `}(${quoteName(oneLine(clean(displayId(session)), ITEM_CHARS))})`,
     agent,
     ...(cwd === undefined ? [] : [`in ${quoteName(oneLine(clean(cwd), ITEM_CHARS))}`]),
     ...(from === undefined ? [] : [from === to ? from : `${from} to ${to}`]),
@@ -104,11 +104,11 @@ function headLine(
   return facts.join(" · ");
 }
 
-function idOf(session: Session): string {
+function displayId(session: Session): string {
   return onMachine(shortId(session.id), session);
 }
 
-function sectionsOf(
+function makeSections(
   { session, rows, ledger }: HandedOver,
   { line, firstChars }: { line: QuoteLine; firstChars: number },
 ): Section[] {
@@ -165,16 +165,16 @@ function sectionsOf(
 
 /** Returns whether a message asks for something: no reply, and no command of the host's without a word. */
 function isRequest({ text }: Said): boolean {
-  return replyOf(text) === undefined && !/^\/\S*$/.test(text.trim());
+  return readReply(text) === undefined && !/^\/\S*$/.test(text.trim());
 }
 
 /** Returns what was done, newest last, and how it stands since the last commit: what was edited, and what fails. */
 function doneLines(rows: readonly Row[], cwd: string | undefined): string[] {
-  const { edited, ran, commits } = workOf(rows, cwd);
-  const committed = rows.findLastIndex((row) => row.who === "tool" && commitsOf(row).length > 0);
+  const { edited, ran, commits } = summarizeWork(rows, cwd);
+  const committed = rows.findLastIndex((row) => row.who === "tool" && findCommits(row).length > 0);
   const since = rows.slice(committed + 1);
   const failing = failingLast(since);
-  const changed = committed === -1 ? [] : workOf(since, cwd).edited;
+  const changed = committed === -1 ? [] : summarizeWork(since, cwd).edited;
   return [
     ...(edited.length > 0 ? [`edited ${newest(edited, WORK.files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
@@ -187,16 +187,16 @@ function doneLines(rows: readonly Row[], cwd: string | undefined): string[] {
 /** Returns the commands that failed when they were run last, by program: options change from run to run. */
 function failingLast(rows: readonly Row[]): string[] {
   const failing = new Map<string, string>();
-  for (const row of commandsOf(rows)) {
+  for (const row of findCommands(rows)) {
     const judged = judgeCommand(row);
     const commands = commandsIn(commandOrTarget(row));
     // A line fails with the last command that was begun. What came of a later run may be unknown, as of a server's.
     if (judged.verdict === "passed" || judged.verdict === "ran")
-      for (const command of commands) failing.delete(programOf(command));
+      for (const command of commands) failing.delete(findProgram(command));
     const last = commands.at(-1);
     if (judged.verdict !== "failed" || judged.isLooking || last === undefined) continue;
-    failing.delete(programOf(last));
-    failing.set(programOf(last), oneLine(last, WORK.command));
+    failing.delete(findProgram(last));
+    failing.set(findProgram(last), oneLine(last, WORK.command));
   }
   return [...failing.values()];
 }
@@ -285,7 +285,7 @@ function lastSaid(said: readonly Said[]): Said[] {
 
 /** Returns where the rest can be read. */
 function places(session: Session, clean: HandoffOptions["clean"]): string[] {
-  const id = quoted(oneLine(clean(idOf(session)), ITEM_CHARS));
+  const id = quoted(oneLine(clean(displayId(session)), ITEM_CHARS));
   const command = (name: string) => ownCommand(name).map(quoted).join(" ");
   return [
     "## To read more",

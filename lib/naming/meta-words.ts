@@ -10,7 +10,7 @@ import { gist, spokenText } from "../language/speech.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { RULES, type SessionMeta } from "../sessions/meta.ts";
-import { rowsOf } from "../transcripts/calls.ts";
+import { toRows } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
@@ -115,7 +115,7 @@ async function byModel(complete: CompleteJson, material: Material): Promise<Summ
   const { entries, fresh, clean, meta, outcome, options } = material;
   const goesOn = meta !== undefined && meta.model !== RULES && fresh.length < entries.length;
   const origin = goesOn ? undefined : material.origin;
-  const { text: said } = conversationText(rowsOf((goesOn ? fresh : entries).filter(isSpoken)), {
+  const { text: said } = conversationText(toRows((goesOn ? fresh : entries).filter(isSpoken)), {
     maxBytes: INPUT_MAX_BYTES,
   });
   const text = origin ? `(goes on with another session)\n${previousText(origin, clean)}\n\n${said}` : said;
@@ -210,7 +210,7 @@ export function summarizeByRule(
     name: name ?? otherwise,
     description: name === undefined ? otherwise : truncate(first ?? name, CHARS.description),
     summary: lines.join("\n") || otherwise,
-    tags: tagsOf(entries),
+    tags: collectTags(entries),
   };
 }
 
@@ -234,7 +234,7 @@ function openingWords(text: string): string {
   return /\p{L}{2}/u.test(words) ? truncate(words, CHARS.quoted) : "";
 }
 
-function tagsOf(entries: readonly Entry[]): string[] {
+function collectTags(entries: readonly Entry[]): string[] {
   const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
   const text = said.map(({ text }) => text).join("\n");
   return readMeaning(text.slice(0, TOPIC_CHARS)).topics;

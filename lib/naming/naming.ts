@@ -3,10 +3,10 @@
  * request, a plan's heading, a linked title, a commit).
  */
 
-import { replyOf, sentences, spokenText } from "../language/speech.ts";
+import { readReply, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
-import { rowsOf } from "../transcripts/calls.ts";
-import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
+import { toRows } from "../transcripts/calls.ts";
+import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { commitMessage } from "../transcripts/tool-call.ts";
 
@@ -21,7 +21,7 @@ const READ = { requests: 10, sentences: 6, clauses: 8, messageChars: 20_000 };
 export function requestsIn(entries: readonly Entry[]): Entry[] {
   const other = /^\s*\/|^Approved the plan\b|\(asked: /;
   return entries.filter(
-    ({ kind, text }) => kind === "user" && replyOf(text) === undefined && !other.test(text),
+    ({ kind, text }) => kind === "user" && readReply(text) === undefined && !other.test(text),
   );
 }
 
@@ -74,7 +74,7 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
     const telling = terms.reduce((sum, term) => sum + (weights.get(term) ?? 0), 0);
     if (worth * telling < LEAST) continue;
     // "Base.setText" is two words long.
-    const score = (worth * mannerOf(name) * telling) / Math.sqrt(3 + name.split(/[\s./]+/).length);
+    const score = (worth * rateManner(name) * telling) / Math.sqrt(3 + name.split(/[\s./]+/).length);
     if (score > most) [best, most] = [name, score];
   }
   return best;
@@ -87,13 +87,13 @@ function* requested(entries: readonly Entry[]): Generator<Statement> {
     if (heading !== undefined) yield { text: heading, worth: WORTH.heading };
     for (const [index, sentence] of sentences(spokenText(text)).slice(0, READ.sentences).entries()) {
       const worth = position > 0 ? WORTH.later : index > 0 ? WORTH.first : WORTH.opening;
-      for (const text of [sentence, ...clausesOf(sentence)]) yield { text, worth };
+      for (const text of [sentence, ...splitClauses(sentence)]) yield { text, worth };
     }
   }
 }
 
 /** Returns the clauses inside a sentence that say what to do. */
-function clausesOf(sentence: string): string[] {
+function splitClauses(sentence: string): string[] {
   const isLooking = LOOKING.test(withoutLeadIn(sentence));
   return [...sentence.matchAll(CLAUSE_BREAK)].slice(0, READ.clauses).flatMap(({ index, 0: mark }) => {
     const clause = withoutLeadIn(sentence.slice(index + mark.length));
@@ -139,7 +139,7 @@ function unspacedStart(text: string): string {
   return [...clause.trim()].slice(0, CHARS.unspaced).join("");
 }
 
-function mannerOf(name: string): number {
+function rateManner(name: string): number {
   if (!hasUnspaced(name) && name.split(" ").length <= 2) return MANNER.short;
   if (DOING.test(name)) return MANNER.doing;
   if (LOOKING.test(name)) return MANNER.looking;
@@ -175,10 +175,10 @@ const TITLE = /^title:\s*(.{8,200})$|"(?:title|summary)": ?"((?:[^"\\]|\\.){8,20
 
 /** Returns the subjects of the commits, oldest first: as git printed them, else as given to those that may have been made. */
 function commitSubjects(entries: readonly Entry[]): string[] {
-  return rowsOf(entries).flatMap((row) => {
+  return toRows(entries).flatMap((row) => {
     const given = row.who === "tool" ? commitMessage(row.target) : undefined;
     if (row.who !== "tool" || given === undefined) return [];
-    const [printed] = commitsOf(row);
+    const [printed] = findCommits(row);
     const { verdict } = judgeCommand(row);
     if (printed !== undefined || verdict === "failed" || verdict === "stopped") return printed ?? [];
     // A call is on one line: its subject ends where the body's first sentence begins.

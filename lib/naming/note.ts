@@ -2,7 +2,7 @@
 
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
-import { createFile, ensureDirectory, entriesOf, namesIn, readIfExists, readText } from "../base/files.ts";
+import { createFile, ensureDirectory, listEntries, namesIn, readIfExists, readText } from "../base/files.ts";
 import { logEvent } from "../base/output.ts";
 import { takeStart } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
@@ -120,7 +120,7 @@ export function forgetNotes(
 
 function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<string>): string[] {
   const written = writtenFiles(paths).filter(({ path }) => path.endsWith(".md"));
-  const own = entriesOf(paths.notes).filter((entry) => entry.isDirectory());
+  const own = listEntries(paths.notes).filter((entry) => entry.isDirectory());
   const folders = [
     ...own.map(({ name }) => join(paths.notes, name)),
     ...written.map(({ path }) => dirname(path)),
@@ -142,7 +142,7 @@ function isMeant(file: string, forgetting: Forgetting): boolean {
 }
 
 function notesIn(folder: string): string[] {
-  return entriesOf(folder)
+  return listEntries(folder)
     .filter((entry) => entry.isFile() && entry.name.endsWith(".md"))
     .map(({ name }) => join(folder, name))
     .sort();

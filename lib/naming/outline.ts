@@ -7,7 +7,7 @@ import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
-import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
+import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import type { Done, Row } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
 
@@ -95,12 +95,12 @@ interface WorkOptions {
 }
 
 /** Returns what rows did: the files that were edited, how many commands were run, the commits' subjects. */
-export function workOf(
+export function summarizeWork(
   rows: readonly Row[],
   cwd: string | undefined,
 ): { edited: string[]; ran: number; commits: string[] } {
   const { edited, ran } = tally(rows);
-  const commits = commandsOf(rows).flatMap(commitsOf);
+  const commits = findCommands(rows).flatMap(findCommits);
   return {
     edited: [...new Set(edited.keys().map((path) => shownPath(path, cwd)))],
     ran,
@@ -110,8 +110,8 @@ export function workOf(
 
 /** Lists the files edited, the commands that failed and the commits, on one line. */
 function workLine(rows: readonly Row[], { cwd, chars, files, each }: WorkOptions): string {
-  const { edited, ran, commits } = workOf(rows, cwd);
-  const failing = commandsOf(rows).filter((row) => judgeCommand(row).verdict === "failed");
+  const { edited, ran, commits } = summarizeWork(rows, cwd);
+  const failing = findCommands(rows).filter((row) => judgeCommand(row).verdict === "failed");
   const failed = new Set(failing.map(({ target }) => oneLine(target, PART_CHARS)));
   const parts = [
     ...(edited.length > 0 ? [`edited ${listed(edited, files)}`] : []),
@@ -123,7 +123,7 @@ function workLine(rows: readonly Row[], { cwd, chars, files, each }: WorkOptions
 }
 
 /** Returns the calls of commands. */
-export function commandsOf(rows: readonly Row[]): Done[] {
+export function findCommands(rows: readonly Row[]): Done[] {
   return rows.filter((row) => row.who === "tool").filter(({ kind }) => kind === "command");
 }
 

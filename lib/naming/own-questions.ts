@@ -36,7 +36,7 @@ export async function suggestQuestions(
   const questions = new Set<string>();
   let tries = 0;
   for (const session of sessions.slice(0, SESSIONS_MAX)) {
-    const query = questionOf(session, paths);
+    const query = makeQuestion(session, paths);
     if (query === undefined) continue;
     if (questions.size === QUESTIONS || ++tries > TRIES) break;
     const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
@@ -49,7 +49,7 @@ export async function suggestQuestions(
 }
 
 /** Returns what the user asked in a session last, else what one may ask about it by its name. */
-function questionOf({ file, name }: Session, paths: PathsWithRules): string | undefined {
+function makeQuestion({ file, name }: Session, paths: PathsWithRules): string | undefined {
   let asked: string | undefined;
   for (const { kind, text } of readEntries(file, { rules: readRules(paths.rules) }))
     if (kind === "user") asked = sentences(spokenText(text)).findLast(isQuestion) ?? asked;

@@ -2,7 +2,7 @@
  * Writes one line on a project's last session, for a session that begins: from its meta file, else from its own words.
  */
 
-import { changedAt, changedMs, statOf } from "../base/files.ts";
+import { changedAt, changedMs, statPath } from "../base/files.ts";
 import { ownCommand } from "../base/runtime.ts";
 import { FOREIGN_LABEL, quote, quoted, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
@@ -11,7 +11,7 @@ import { oneLine } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
-import { nameOf } from "../sessions/record.ts";
+import { findName } from "../sessions/record.ts";
 import { hasConversation, identifySession, projectTest, visibleSession } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -72,7 +72,7 @@ function fromShared({ owner, machine, id, name, description, updatedAt }: Shared
 /** Returns the project's transcripts with the times of their last rows, newest first. */
 function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFile; at: string }[] {
   const files = findTranscripts(paths, { directory: cwd, cwd, recent: true }).flatMap((found) => {
-    const stat = statOf(found.file);
+    const stat = statPath(found.file);
     return stat?.isFile() ? [{ found, stat }] : [];
   });
   files.sort((a, b) => changedMs(b.stat) - changedMs(a.stat));
@@ -107,7 +107,7 @@ async function describe(
 async function fromTranscript(session: Session, paths: PathsWithRules): Promise<About | undefined> {
   if (!hasConversation(session)) return undefined;
   const { firstWords } = await import("../sessions/listing.ts");
-  const name = nameOf(session, paths) ?? firstWords(session.file, readRules(paths.rules));
+  const name = findName(session, paths) ?? firstWords(session.file, readRules(paths.rules));
   const isAnswer = ({ kind, text }: Entry) => kind === "assistant" && text.trim() !== "";
   return { id: session.id, name, said: (await lastEntry(session, paths, isAnswer))?.text };
 }

@@ -23,7 +23,7 @@ import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
 import type { Format } from "../transcripts/format.ts";
-import { formatOf } from "../transcripts/head.ts";
+import { findFormat } from "../transcripts/head.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationTree } from "../transcripts/tree.ts";
@@ -81,7 +81,7 @@ export function readLedger(
   }: { paths: Pick<Paths, "observations">; entries: readonly Entry[]; leafId?: string | undefined },
 ): { ledger: Ledger; skipped: number } {
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id));
-  const format = formatOf(session.agent);
+  const format = findFormat(session.agent);
   if (!format.kept) return { ledger: records, skipped };
   const own = ledgerFromData(readKept(session.file, { format, at: leafId }), entries);
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));

@@ -270,7 +270,7 @@ export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine
   return drafts.map((draft) => {
     const id = freeId(draft, (candidate) => {
       const holder = taken.get(candidate);
-      return used.has(candidate) || (holder !== undefined && wordsOf(holder) !== wordsOf(draft));
+      return used.has(candidate) || (holder !== undefined && joinFields(holder) !== joinFields(draft));
     });
     used.add(id);
     const isDated = draft.at !== null && !Number.isNaN(Date.parse(draft.at));
@@ -289,7 +289,7 @@ const ID_LENGTH = 6;
 function freeId(draft: Draft, isTaken: (id: string) => boolean): string {
   for (let turn = 0; ; turn++) {
     const number = createHash("sha256")
-      .update(`${turn}\n${wordsOf(draft)}`)
+      .update(`${turn}\n${joinFields(draft)}`)
       .digest()
       .readUIntBE(0, 6);
     const id = number.toString(36).padStart(10, "0").slice(-ID_LENGTH);
@@ -298,7 +298,7 @@ function freeId(draft: Draft, isTaken: (id: string) => boolean): string {
   }
 }
 
-function wordsOf({ at, priority, sources, text }: Draft): string {
+function joinFields({ at, priority, sources, text }: Draft): string {
   return [at, priority, sources.join(), text].join("\n");
 }
 

@@ -11,14 +11,14 @@ import {
   isFinding,
   isRule,
   pendingQuestion,
-  replyOf,
+  readReply,
   sentences,
   spokenText,
 } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { errorLines } from "../transcripts/error-lines.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
-import { commitsOf, judgeCommand } from "../transcripts/outcome.ts";
+import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import type { Done, Row, Said } from "../transcripts/session.ts";
 import { isChange } from "../transcripts/tool-call.ts";
 import {
@@ -102,7 +102,7 @@ interface Before {
 /** Returns whether a message ends what was asked for before: by another request, or by thanks for work that went well. */
 function settles({ text, isAnswer: isChosen }: Said, { answer, isFailing }: Before): boolean {
   if (answer === undefined || isChosen) return false; // an answer to a dialog belongs to what goes on
-  const reply = replyOf(text);
+  const reply = readReply(text);
   if (reply === "goesOn" || isCorrection(text) || (reply !== undefined && isFailing)) return false;
   const offer = pendingOffer(answer);
   return offer === undefined || (reply === undefined && !isAnswer(text, offer));
@@ -125,7 +125,7 @@ function promptDrafts(
   const text = excerpt(whole, CHARS.message);
   const isShort = text === whole;
   const offer = pendingOffer(answer);
-  const reply = replyOf(prompt.text);
+  const reply = readReply(prompt.text);
   if (reply === "thanks" || (reply && !offer)) return [draftAt(prompt, "green", `User: ${text}`)];
   const isAnswering =
     offer !== undefined &&
@@ -205,7 +205,7 @@ function workNotes(rows: readonly Row[], clean: Clean): Work {
     }
     if (kind !== "command") continue;
     const { verdict, why, isLooking } = judgeCommand(row);
-    for (const subject of commitsOf(row))
+    for (const subject of findCommits(row))
       commits.push(draftAt(row, "yellow", `${COMMITTED}${clean(subject)}`));
     if (verdict === "stopped") continue;
     const command = bareCommand(clean(target));
@@ -214,7 +214,7 @@ function workNotes(rows: readonly Row[], clean: Clean): Work {
     const known = failures.get(command);
     if (known && verdict === "passed") known.isFixed = true;
     if (verdict !== "failed" || isLooking || (known && !known.isFixed)) continue;
-    const error = truncate(clean(errorOf(row, why)), CHARS.error);
+    const error = truncate(clean(describeFailure(row, why)), CHARS.error);
     failures.set(command, { name, row, error, after: new Set(), isFixed: false });
   }
   const failed = [...failures.values()].map(failureDraft);
@@ -256,7 +256,7 @@ const NAMED =
  * Returns the line of a failing command's output that names the error, or the one that says that it failed: that alone
  * where the host does not say so, since then an error may be one that was handled.
  */
-function errorOf({ outcome, result }: Done, why: string | undefined): string {
+function describeFailure({ outcome, result }: Done, why: string | undefined): string {
   if (why !== undefined && outcome !== "failed") return why;
   const output = result.slice(-READ_CHARS.output);
   const reading = { max: LINES_READ, maxChars: LINE_READ };

@@ -87,7 +87,7 @@ export async function observeSession(
         return { status: "nothing" };
       }
     }
-    const context = { ...contextOf(state, options), entries, backoff, when, now };
+    const context = { ...makeContext(state, options), entries, backoff, when, now };
     const { observed, reflected } = await runObserver(session, { ...context, paths });
     const { failure } = observed;
     const status = failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
@@ -138,7 +138,7 @@ export async function reflectSession(
   options: SessionContext & { focus?: string | undefined },
 ): Promise<ReflectOutcome> {
   return await locked(session, options, (state) =>
-    reflect({ ...contextOf(state, options), force: true, focus: options.focus }),
+    reflect({ ...makeContext(state, options), force: true, focus: options.focus }),
   );
 }
 
@@ -148,7 +148,7 @@ export async function reobserveSession(session: Session, options: SessionContext
     const { paths } = options;
     const { entries } = state;
     const standing = options.complete ? await knownTo(session, paths) : undefined;
-    const observed = await reobserve({ ...contextOf(state, options), entries, standing });
+    const observed = await reobserve({ ...makeContext(state, options), entries, standing });
     await keepStanding(session, { paths, entries, ledger: observed.ledger });
     if (observed.failure !== undefined) return { status: "failed", observed, reason: observed.failure };
     noteAttempt(paths, { sessionId: session.id, failure: undefined, now: 0 });
@@ -156,7 +156,7 @@ export async function reobserveSession(session: Session, options: SessionContext
   });
 }
 
-function contextOf(
+function makeContext(
   { session, ledger, settings: observing }: SessionMemoryState,
   { paths, settings, complete, signal, onStep }: SessionContext,
 ) {

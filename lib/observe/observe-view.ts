@@ -115,7 +115,7 @@ export function rawLines({ entries, ledger }: SessionMemoryState, style: LineSty
 
 type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
 
-function lineOf(row: Row): ShownLine {
+function toShown(row: Row): ShownLine {
   return { line: row.line, at: row.at, kind: row.who, text: row.who === "tool" ? callText(row) : row.text };
 }
 
@@ -136,7 +136,7 @@ export function recallObservation(
   { entries: read, ledger, session: { file } }: SessionMemoryState,
   { id, indexed = [], ...style }: LineStyle & { id: string; indexed?: readonly Row[] | undefined },
 ): Recalled {
-  const entries: readonly ShownLine[] = file === "" ? indexed.map(lineOf) : read;
+  const entries: readonly ShownLine[] = file === "" ? indexed.map(toShown) : read;
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
   if (!observation) {
     const message = `Cannot recall "${id}": no observation of this session has that id`;

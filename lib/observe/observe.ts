@@ -8,7 +8,7 @@ import type { Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
-import { rowsOf } from "../transcripts/calls.ts";
+import { toRows } from "../transcripts/calls.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import type { Done, Entry, Row } from "../transcripts/session.ts";
 import { isChange } from "../transcripts/tool-call.ts";
@@ -107,7 +107,7 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
     if (options.signal?.aborted || options.shouldStop?.()) break;
     if (left < settings.stepTokens) break;
     options.onStep?.(at, pending.length);
-    const window = windowOf(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
+    const window = cutWindow(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
     const step = cutStep(window, { maxTokens, redact: options.redact });
     if (!step) break;
     const notes = await notesOn(step, { ...options, outcome, memory });
@@ -278,7 +278,7 @@ export function rawTokens(entries: readonly Entry[]): number {
 }
 
 /** Returns the entries from a place on that make up `tokens`, by the estimate. */
-function windowOf(entries: readonly Entry[], from: number, tokens: number): Entry[] {
+function cutWindow(entries: readonly Entry[], from: number, tokens: number): Entry[] {
   let to = from;
   for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
   return entries.slice(from, to);
@@ -314,11 +314,11 @@ function cutStep(
   if (fits === 0) return undefined;
   const prompt = rows.slice(0, fits + 1).findLastIndex((row) => row.some(({ kind }) => kind === "user"));
   const count = fits < rows.length && prompt > fits / 2 ? prompt : fits;
-  return stepOf(rows.slice(0, count).flat(), texts.slice(0, count).filter(Boolean).join("\n"));
+  return toStep(rows.slice(0, count).flat(), texts.slice(0, count).filter(Boolean).join("\n"));
 }
 
-function stepOf(entries: Entry[], text: string): ObservationStep {
-  return { entries, rows: Array.from(exchangesIn(entries)).flatMap(({ items }) => rowsOf(items)), text };
+function toStep(entries: Entry[], text: string): ObservationStep {
+  return { entries, rows: Array.from(exchangesIn(entries)).flatMap(({ items }) => toRows(items)), text };
 }
 
 function excerptTokens(text: string, maxTokens: number): string {

@@ -289,7 +289,7 @@ function acceptObservations(
     const cited = [...new Set(sources)].filter((line) => lines.has(line)).toSorted((a, b) => a - b);
     const isGrounded = cited.length > 0 && [...datesIn(text)].every((date) => dates.has(date));
     if (text === "" || text.length > MOST.chars || !isGrounded) continue;
-    const draft = draftOf({ priority, text, sources: cited.slice(0, MOST.sources) }, step);
+    const draft = toDraft({ priority, text, sources: cited.slice(0, MOST.sources) }, step);
     drafts.push(withStanding(draft, step, { said, known }));
   }
   const left = offered.length - drafts.length;
@@ -379,7 +379,7 @@ function withStanding(
   return marked;
 }
 
-function draftOf(
+function toDraft(
   { priority, text, sources }: Pick<OfferedObservation, "priority" | "text" | "sources">,
   { entries }: ObservationStep,
 ): Draft {

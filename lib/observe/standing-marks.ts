@@ -20,7 +20,7 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { foldLedger, type Ledger, type Observation } from "./observations.ts";
 import {
-  readStandingOf,
+  readStandingFor,
   replaceMarks,
   rulesHolding,
   type StandingMark,
@@ -63,7 +63,7 @@ export async function keepStanding(session: Session, { paths, entries, ledger }:
     ),
   );
   const marks = [...observed, ...literal];
-  const known = [...marksOfOthers(session, (await readStandingOf(cwd, paths)).marks), ...marks];
+  const known = [...marksOfOthers(session, (await readStandingFor(cwd, paths)).marks), ...marks];
   const ends = said.flatMap((entry) =>
     takingBack(entry.text).flatMap((sentence) => {
       const names = takenBack(sentence, known, entry.at);
@@ -77,7 +77,7 @@ export async function keepStanding(session: Session, { paths, entries, ledger }:
 function marker(session: Session, place: Pick<StandingMark, "project" | "cwd" | "file">): Mark {
   const { agent, id: sessionId, startedAt = "" } = session;
   return ({ line, at = startedAt }, { id, kind = "rule", names = [], ...about }) => {
-    const own = id ?? idOf([sessionId, String(line), about.words]);
+    const own = id ?? makeId([sessionId, String(line), about.words]);
     return { agent, sessionId, id: own, line, at, ...place, ...about, kind, names };
   };
 }
@@ -132,7 +132,7 @@ function ownWords({ text }: Observation, { text: message }: Entry): string {
 /** As long as an observation's, which the model names. */
 const ID_CHARS = 6;
 
-function idOf(parts: readonly string[]): string {
+function makeId(parts: readonly string[]): string {
   const number = sha256().update(parts.join("\n")).digest().readUIntBE(0, 6);
   return `w${number
     .toString(36)

@@ -75,26 +75,26 @@ export function readStanding(paths: Pick<PathsWithRules, "state">): StoredStandi
   const read = ({ db }: Store): StoredStanding => {
     const marks = db.prepare("SELECT * FROM standing_marks").all();
     const ends = marks.length === 0 ? [] : db.prepare("SELECT * FROM standing_ends").all();
-    return { marks: marks.map(markOf), ends: ends.map(endOf) };
+    return { marks: marks.map(toMark), ends: ends.map(toEnd) };
   };
   return withExistingState(paths, read) ?? { marks: [], ends: [] };
 }
 
 /** Reads what is stored of a directory's project, wherever its folder was then. */
-export async function readStandingOf(directory: string, paths: PathsWithRules): Promise<StoredStanding> {
+export async function readStandingFor(directory: string, paths: PathsWithRules): Promise<StoredStanding> {
   const { marks, ends } = readStanding(paths);
   if (marks.length === 0) return { marks, ends };
-  const { projectOf } = await import("../search/own-project.ts");
-  const isOf = projectOf(directory, paths);
-  return { marks: marks.filter((mark) => isOf(sessionOf(mark))), ends };
+  const { matchProject } = await import("../search/own-project.ts");
+  const isOf = matchProject(directory, paths);
+  return { marks: marks.filter((mark) => isOf(toSession(mark))), ends };
 }
 
 /** Returns the session of a mark as those of an index are looked up. */
-export function sessionOf({ sessionId: id, file, cwd, project }: StandingMark) {
+export function toSession({ sessionId: id, file, cwd, project }: StandingMark) {
   return { id, file, cwd, project, parentId: undefined };
 }
 
-function markOf(row: SqlRow): StandingMark {
+function toMark(row: SqlRow): StandingMark {
   const text = (key: string) => textOf(row[key]) ?? "";
   return {
     id: text("id"),
@@ -112,7 +112,7 @@ function markOf(row: SqlRow): StandingMark {
   };
 }
 
-function endOf(row: SqlRow): End {
+function toEnd(row: SqlRow): End {
   const text = (key: string) => textOf(row[key]) ?? "";
   return { sessionId: text("session_id"), line: Number(row.line), words: text("words"), at: text("at") };
 }
@@ -125,7 +125,7 @@ interface Growing extends StandingRule {
 }
 
 /** Returns the rules of one project's marks: those that hold, the most often and then the last said first, then the others. */
-async function rulesOf({ marks, ends }: StoredStanding): Promise<StandingRule[]> {
+async function makeRules({ marks, ends }: StoredStanding): Promise<StandingRule[]> {
   if (marks.length === 0) return [];
   const language = await import("../language/rule-gist.ts");
   const rules: Growing[] = [];
@@ -187,11 +187,11 @@ export async function rulesOfAll(
 ): Promise<StandingRule[]> {
   if (marks.length === 0) return [];
   const shown = await visibleMarks(marks, paths);
-  const { projectNamesOf } = await import("../search/own-project.ts");
-  const namesOf = projectNamesOf(paths);
+  const { lookUpProjectNames } = await import("../search/own-project.ts");
+  const namesOf = lookUpProjectNames(paths);
   const projects: { names: Set<string>; marks: StandingMark[] }[] = [];
   for (const mark of shown) {
-    const names = namesOf(sessionOf(mark));
+    const names = namesOf(toSession(mark));
     const project = projects.find((each) => names.some((name) => each.names.has(name)));
     if (!project) projects.push({ names: new Set(names), marks: [mark] });
     else {
@@ -199,13 +199,13 @@ export async function rulesOfAll(
       for (const name of names) project.names.add(name);
     }
   }
-  return (await Promise.all(projects.map((project) => rulesOf({ marks: project.marks, ends })))).flat();
+  return (await Promise.all(projects.map((project) => makeRules({ marks: project.marks, ends })))).flat();
 }
 
 /** Returns the rules that hold in a directory's project, without those of sessions and of texts that are kept out. */
 export async function rulesHolding(directory: string, paths: PathsWithRules): Promise<StandingRule[]> {
-  const { marks, ends } = await readStandingOf(directory, paths);
-  return (await rulesOf({ marks: await visibleMarks(marks, paths), ends })).filter(holds);
+  const { marks, ends } = await readStandingFor(directory, paths);
+  return (await makeRules({ marks: await visibleMarks(marks, paths), ends })).filter(holds);
 }
 
 async function visibleMarks(marks: readonly StandingMark[], paths: PathsWithRules): Promise<StandingMark[]> {
@@ -257,18 +257,18 @@ export async function standingText(
   return fitted(
     untold.map(({ mark }) => {
       const words = quote(oneLine(clean(mark.words), WORDS_CHARS));
-      return `- ${words} (${dayOf(mark, timezone)}${placeOf(mark)})`;
+      return `- ${words} (${formatDay(mark, timezone)}${formatPlace(mark)})`;
     }),
   );
 }
 
 /** Returns the day on which it was said, with a comma; "" where that is unknown. */
-export function dayOf({ at }: StandingMark, timezone: string | undefined): string {
+export function formatDay({ at }: StandingMark, timezone: string | undefined): string {
   return at === "" ? "" : `${formatLocal(at, timezone).slice(0, 10)}, `;
 }
 
 /** Returns the session and the line of what was said. */
-export function placeOf({ sessionId, line }: StandingMark): string {
+export function formatPlace({ sessionId, line }: StandingMark): string {
   return `${shortId(sessionId)}:${line}`;
 }
 

@@ -372,11 +372,11 @@ function nameEndingAt(text: string, at: number, ending: string): Name | undefine
     start,
     end,
     level: isSecret ? SECRET : level,
-    kind: kindOf(ending, level),
+    kind: nameKind(ending, level),
   };
 }
 
-function kindOf(ending: string, level: number): string {
+function nameKind(ending: string, level: number): string {
   if (level === PASSWORD) return "password";
   if (/^s(?:ess|id)/i.test(ending)) return "cookie";
   const kind = /token|key|auth/i.exec(ending)?.[0].toLowerCase() ?? "secret";

@@ -10,7 +10,7 @@ import { holds, type StandingRule } from "../observe/standing-rules.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import { hostName } from "../transcripts/hosts.ts";
-import { callText, cutInside, insideOf, outcomeWord } from "../transcripts/log.ts";
+import { callText, cutInside, describeInside, outcomeWord } from "../transcripts/log.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Done, Row, Said, Session } from "../transcripts/session.ts";
 import { type Tally, tally } from "../transcripts/tally.ts";
@@ -252,7 +252,7 @@ function doneHtml(row: Done, mark: Html, place: Html): Html {
   const name = word === "failed" || word === "rejected" ? "failed" : "dim";
   const outcome = word === "" ? "" : ` <span class="${name}">${word}</span>`;
   const head = `${mark}<code>${escapeHtml(oneLine(callText(row), TITLE_CHARS))}</code>${outcome} ${place}`;
-  const { input, result } = insideOf(row);
+  const { input, result } = describeInside(row);
   const called = cutInside(input, row.line);
   const inside = [
     isChange(row) ? diffHtml(called) : escapeHtml(called),

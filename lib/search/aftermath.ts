@@ -4,7 +4,7 @@
  */
 
 import { isAbsolute, join, relative } from "node:path";
-import { readText, statOf } from "../base/files.ts";
+import { readText, statPath } from "../base/files.ts";
 import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { takesBack } from "../language/speech.ts";
@@ -16,7 +16,7 @@ import type { Done } from "../transcripts/session.ts";
 import { isChange, namesCommit, onlyChanges } from "../transcripts/tool-call.ts";
 import { commandsIn } from "./commands.ts";
 import { uniquePrefix } from "./corpus.ts";
-import { deedRow, type FindScope, phraseOf } from "./finds.ts";
+import { deedRow, type FindScope, toPhrase } from "./finds.ts";
 import type { ShownRow } from "./rows.ts";
 
 /** Where rows are from, and who asks. */
@@ -46,8 +46,8 @@ export function withAftermath(rows: readonly ShownRow[], options: AftermathOptio
   const isChanged = changedTest({ ...options, cwd });
   return rows.flatMap((row) => {
     if (row.rewound) return [row];
-    const edits = editsOf(row, options);
-    const back = row.who === "tool" ? editTakenBack(edits, options) : refusalOf(row, options);
+    const edits = findEdits(row, options);
+    const back = row.who === "tool" ? editTakenBack(edits, options) : findRefusal(row, options);
     const marked: ShownRow = {
       ...row,
       ...(edits.some(isChanged) && { changed: true as const }),
@@ -59,7 +59,7 @@ export function withAftermath(rows: readonly ShownRow[], options: AftermathOptio
 }
 
 /** Returns the edit that a row shows; of words that name files, the edits of these in their exchange. */
-function editsOf(
+function findEdits(
   { line, who, tool = "", text }: ShownRow,
   { store, session }: AftermathOptions,
 ): Stored<Done>[] {
@@ -91,7 +91,7 @@ interface Change {
 }
 
 /** Returns the telling lines that an edit added, and those that it removed; what the index cut is left out. */
-function changeOf({ kind, input }: Done): Change {
+function readChange({ kind, input }: Done): Change {
   const lines = (kind === "write" ? input.replace(/^/gm, "+") : onlyChanges(input)).split("\n");
   if (input.endsWith("…")) lines.pop();
   const signed = (sign: string) =>
@@ -115,7 +115,7 @@ function changedTest({ session, cwd }: AftermathOptions & { cwd: string }): (edi
   };
   let tops: string[] | undefined;
   return (edit) => {
-    const { added } = changeOf(edit);
+    const { added } = readChange(edit);
     if (added.length === 0) return false;
     tops ??= projectDirectories(cwd);
     return pathsHere(edit, session, tops).some((path) => {
@@ -126,7 +126,7 @@ function changedTest({ session, cwd }: AftermathOptions & { cwd: string }): (edi
 }
 
 function readLines(path: string): { modified: string; lines: Set<string> } | undefined {
-  const stat = statOf(path);
+  const stat = statPath(path);
   if (!stat?.isFile() || stat.size > FILE_MAX) return undefined;
   const lines = readText(path, FILE_MAX).split("\n");
   return { modified: stat.mtime.toISOString(), lines: new Set(lines.map((line) => line.trim())) };
@@ -145,7 +145,7 @@ function pathsHere(
     const path = isAbsolute(named) ? named : join(cwd, named);
     const from = [...tops, ...(isOfProject ? [cwd] : [])].find((folder) => isInside(path, folder));
     if (from === undefined) return [];
-    return [statOf(path) ? path : join(top, relative(from, path))];
+    return [statPath(path) ? path : join(top, relative(from, path))];
   });
 }
 
@@ -168,7 +168,7 @@ function editTakenBack(edits: readonly Stored<Done>[], options: AftermathOptions
   for (const edit of edits) {
     const later = laterDeeds(edit, options);
     const own = later.filter(({ session }) => session === edit.session);
-    const found = removalOf(edit, later, options.store) ?? reversalOf(edit, own);
+    const found = findRemoval(edit, later, options.store) ?? findReversal(edit, own);
     const back = found && toTakenBack(found, edit, options);
     if (back) return back;
   }
@@ -194,8 +194,8 @@ function toTakenBack(
 /** Returns whether a later edit put something else in place of what an edit added, not what was there before. */
 function isReplacement(later: Done, edit: Done): boolean {
   if (later.kind === "command") return false;
-  const { removed } = changeOf(edit);
-  return changeOf(later).added.some((line) => !removed.includes(line));
+  const { removed } = readChange(edit);
+  return readChange(later).added.some((line) => !removed.includes(line));
 }
 
 /** Reads what was done later to the file of an edit, and the commands of its session that may have taken it back. */
@@ -203,7 +203,7 @@ function laterDeeds(
   { id, session, line, at, paths }: Stored<Done>,
   { store }: AftermathOptions,
 ): Stored<Done>[] {
-  const phrase = phraseOf(baseName(paths[0] ?? ""));
+  const phrase = toPhrase(baseName(paths[0] ?? ""));
   if (phrase === undefined) return [];
   const named = store.db
     .prepare(
@@ -224,12 +224,12 @@ function laterDeeds(
 }
 
 /** Returns the later edit of the same file that removed all telling lines of an edit, and put them nowhere else. */
-function removalOf(
+function findRemoval(
   edit: Stored<Done>,
   later: readonly Stored<Done>[],
   store: Store,
 ): Stored<Done> | undefined {
-  const { added } = changeOf(edit);
+  const { added } = readChange(edit);
   if (!added.some((line) => line.length >= TELLING_LONG)) return undefined;
   const isSame = ({ paths }: Done) => paths.some((path) => edit.paths.includes(path));
   const edits = later.filter(isChange);
@@ -237,7 +237,7 @@ function removalOf(
     if (!isSame(deed)) return false;
     if (deed.kind === "write" && !deed.input.endsWith("…"))
       return !added.some((line) => squash(deed.input).includes(squash(line)));
-    const now = changeOf(deed);
+    const now = readChange(deed);
     const kept = squash(now.added.join(""));
     return added.every((line) => now.removed.includes(line) && !kept.includes(squash(line)));
   });
@@ -261,7 +261,7 @@ function isMoved(
          AND r.id <> ? AND r.at >= ? AND instr(r.input, l.value)`,
     )
     .all(JSON.stringify(lines), edit.session, removal.session, edit.id, edit.at)
-    .some((row) => changeOf(toDone(row)).added.some((line) => lines.includes(line)));
+    .some((row) => readChange(toDone(row)).added.some((line) => lines.includes(line)));
 }
 
 /** Not a new branch, a side of a merge, or what is only no longer staged. */
@@ -270,7 +270,7 @@ const ALL_BACK = /^git (?:reset --hard|(?:checkout|restore)(?: --)? \.$)/;
 const REVERT = /^git revert\b.*?\b([0-9a-f]{7,40}|HEAD)\b/;
 
 /** Returns the command by which git took an edit back: its file or all, before it was committed, or its commit. */
-function reversalOf(edit: Stored<Done>, later: readonly Stored<Done>[]): Stored<Done> | undefined {
+function findReversal(edit: Stored<Done>, later: readonly Stored<Done>[]): Stored<Done> | undefined {
   const names = edit.paths.map(baseName);
   const commits: string[] = [];
   for (const deed of later) {
@@ -299,7 +299,7 @@ function isSameHash(hash: string | undefined, named: string): boolean {
 }
 
 /** Returns the user's answer to an assistant's words, where it takes them back. */
-function refusalOf(
+function findRefusal(
   { line, who, text }: ShownRow,
   { store, session, clean }: AftermathOptions,
 ): TakenBack | undefined {

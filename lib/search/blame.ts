@@ -2,18 +2,18 @@
 
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, realPathOf, statOf } from "../base/files.ts";
+import { readIfExists, resolveRealPath, statPath } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { rewoundLines } from "../index/index-state.ts";
-import { isFiller, replyOf } from "../language/speech.ts";
+import { isFiller, readReply } from "../language/speech.ts";
 import { folderInProject, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { LineSpan } from "../transcripts/session.ts";
-import { type Touched, touchesOf } from "./file-history.ts";
+import { findTouches, type Touched } from "./file-history.ts";
 import { deedRow, doneHit, type FindScope, messagesWithin } from "./finds.ts";
 import type { Hit } from "./hit.ts";
-import { rangeOf } from "./print.ts";
+import { formatRange } from "./print.ts";
 import { type Change, lineKey, replay, type Trace } from "./replay.ts";
 import type { ShownRow } from "./rows.ts";
 
@@ -50,7 +50,7 @@ const CHANGE_CHARS = 220;
 /** Reads `src/a.ts:120` and `src/a.ts:120-134`; undefined for a file whose name ends so, and where no line is named. */
 export function linePlace(file: string, cwd: string): LinePlace | undefined {
   const [, name = "", first = "", last = first] = /^(.+?):(\d+)(?:-(\d+))?$/.exec(file.trim()) ?? [];
-  if (name === "" || statOf(resolve(cwd, file.trim()))) return undefined;
+  if (name === "" || statPath(resolve(cwd, file.trim()))) return undefined;
   return { path: resolve(cwd, name), name, from: Number(first), to: Number(last) };
 }
 
@@ -74,12 +74,12 @@ export function blame(place: LinePlace, scope: BlameScope): { hits: Hit[]; verdi
 
 function readFile({ path, name, from, to }: LinePlace): string {
   const hint = `search --file ${name} lists the sessions that had to do with it`;
-  const text = statOf(path)?.isFile() ? readIfExists(path) : undefined;
+  const text = statPath(path)?.isFile() ? readIfExists(path) : undefined;
   if (text === undefined)
     throw new SessionMemoryError("NOT_FOUND", `Cannot read ${name}: no such file here`, { hint });
   const count = text.replace(/\r?\n$/, "").split("\n").length;
   if (from >= 1 && from <= to && to <= count && to - from < LINES_MAX) return text;
-  const asked = `Cannot find line ${rangeOf(from, to)} of ${name}`;
+  const asked = `Cannot find line ${formatRange(from, to)} of ${name}`;
   const why =
     to - from >= LINES_MAX ? `at most ${LINES_MAX} lines at once` : `it has ${counted(count, "line")}`;
   throw new SessionMemoryError("NOT_FOUND", `${asked}: ${why}`, { hint });
@@ -91,7 +91,7 @@ export function blameText(
   { path, from, to }: LinePlace,
   { stores, rules, isHidden }: BlameScope,
 ): { hits: Hit[]; verdicts: Verdict[] } {
-  const { names, changes } = changesOf(path, stores);
+  const { names, changes } = findChanges(path, stores);
   const visible = changes.filter(({ session }) => !isHidden(session));
   const keys = lines.map((line) => lineKey(rules.clean(line)));
   const asked = keys.slice(from - 1, to);
@@ -101,7 +101,7 @@ export function blameText(
     const isHiddenText = key !== lineKey(line);
     return judge({ key, number, trace: traces.get(key), count: count(keys, key), isHiddenText });
   });
-  return { hits: hitsOf(judged, visible), verdicts: joinVerdicts(judged) };
+  return { hits: makeBlameHits(judged, visible), verdicts: joinVerdicts(judged) };
 }
 
 function count(keys: readonly string[], wanted: string): number {
@@ -157,15 +157,15 @@ function joinVerdicts(judged: readonly Judged[]): Verdict[] {
 }
 
 /** Returns a file's names, and in the order of time what sessions did to it. */
-function changesOf(path: string, stores: BlameScope["stores"]): { names: string[]; changes: Change[] } {
+function findChanges(path: string, stores: BlameScope["stores"]): { names: string[]; changes: Change[] } {
   const file = placeInProject(path);
   const found = stores.map(({ store, scope }) => {
     const options = { ...scope, cwd: file.top, subagents: true };
-    const { names, touched } = touchesOf(store, file.path, options);
+    const { names, touched } = findTouches(store, file.path, options);
     const once = new Map(touched.map((touch) => [touch.deed.id, touch]));
     const isRewound = rewoundTest(store);
     const changes = [...once.values()]
-      .filter((touch) => hasHappened(touch) && isOf(touch, file, names))
+      .filter((touch) => hasHappened(touch) && isAbout(touch, file, names))
       .map((touch): Change => ({ ...touch, store, isRewound: isRewound(touch) }));
     return { names, changes };
   });
@@ -185,7 +185,7 @@ interface FileInProject {
 }
 
 function placeInProject(given: string): FileInProject {
-  const folder = realPathOf(dirname(given)) ?? dirname(given);
+  const folder = resolveRealPath(dirname(given)) ?? dirname(given);
   const inside = folderInProject(folder);
   return {
     path: join(folder, basename(given)),
@@ -197,11 +197,11 @@ function placeInProject(given: string): FileInProject {
 }
 
 /** Returns whether a call was about this file, not about one of its name elsewhere. */
-function isOf({ deed, session }: Touched, file: FileInProject, names: readonly string[]): boolean {
+function isAbout({ deed, session }: Touched, file: FileInProject, names: readonly string[]): boolean {
   const { project, cwd = "/" } = session;
   const isOfProject = project === file.project || (file.origin !== undefined && project === file.origin);
   // moved since, or of another machine: its folder has the same name
-  const isElsewhere = basename(cwd) === basename(file.top) && !statOf(cwd);
+  const isElsewhere = basename(cwd) === basename(file.top) && !statPath(cwd);
   if (deed.kind === "command") return isOfProject || isElsewhere;
   const tops = [...(isOfProject ? file.tops : []), ...(isOfProject || isElsewhere ? [cwd] : [])];
   const places = names.flatMap((name) => (isAbsolute(name) ? [name] : tops.map((top) => join(top, name))));
@@ -228,7 +228,7 @@ function byTime(a: Change, b: Change): number {
 }
 
 /** Returns the sessions that wrote the lines, those that may have, and those that edited the file after the first. */
-function hitsOf(judged: readonly Judged[], changes: readonly Change[]): Hit[] {
+function makeBlameHits(judged: readonly Judged[], changes: readonly Change[]): Hit[] {
   const written = judged.filter(({ verdict }) => verdict === "written");
   const unsure = judged.filter(({ verdict, key }) => verdict === "cannot tell" && key !== "");
   const writers = hitsBySession(written, "wrote");
@@ -253,14 +253,14 @@ function hitsBySession(judged: readonly Judged[], verb: string): Hit[] {
     const [first, last] = [changes[0] as Change, changes.at(-1) as Change];
     const shown = changes.length > CHANGES_SHOWN ? changes.slice(-CHANGES_SHOWN) : changes;
     const rows = [
-      ...reasonsOf(shown[0] as Change),
+      ...findReasons(shown[0] as Change),
       ...shown.map((change) => changeRow(change, linesBy(own, change))),
     ];
     return doneHit(
       {
         session: first.session,
         at: last.deed.at,
-        summary: `${verb} ${numbers.length === 1 ? "line" : "lines"} ${rangesOf(numbers)}`,
+        summary: `${verb} ${numbers.length === 1 ? "line" : "lines"} ${formatRanges(numbers)}`,
         rows,
         from: rows[0]?.line ?? first.deed.line,
         to: last.deed.line,
@@ -276,21 +276,21 @@ function linesBy(own: readonly { line: Judged; writer: Change }[], change: Chang
 }
 
 /** Names numbers as ranges: `3-5, 9`. */
-function rangesOf(numbers: readonly number[]): string {
+function formatRanges(numbers: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const number of numbers) {
     const last = ranges.at(-1);
     if (last && number === last[1] + 1) last[1] = number;
     else ranges.push([number, number]);
   }
-  return ranges.map(([from, to]) => rangeOf(from, to)).join(", ");
+  return ranges.map(([from, to]) => formatRange(from, to)).join(", ");
 }
 
 /** Returns the request that a change was made for, and what the agent said last before it. */
-function reasonsOf({ store, session, deed }: Change): ShownRow[] {
+function findReasons({ store, session, deed }: Change): ShownRow[] {
   const from = deed.line - REACH.request;
   const messages = messagesWithin(store, session.number, { from, to: deed.line - 1 });
-  const request = messages.findLast(({ who, text }) => who === "user" && replyOf(text) === undefined);
+  const request = messages.findLast(({ who, text }) => who === "user" && readReply(text) === undefined);
   const reason = messages.findLast(
     ({ who, line, text }) => who === "assistant" && line >= deed.line - REACH.reason && !isFiller(text),
   );
@@ -332,6 +332,6 @@ function laterHits(changes: readonly Change[], last: Change, known: ReadonlySet<
 /** Says what is not certain, or written by no session, in a line each. */
 export function verdictLines(verdicts: readonly Verdict[], name: string): string[] {
   return verdicts.flatMap(({ lines: [from, to], verdict, why }) =>
-    verdict === "written" ? [] : [`${name}:${rangeOf(from, to)}: ${verdict}${why ? ` (${why})` : ""}`],
+    verdict === "written" ? [] : [`${name}:${formatRange(from, to)}: ${verdict}${why ? ` (${why})` : ""}`],
   );
 }

@@ -76,7 +76,7 @@ export function matchingChunks(
     .map((row) => Number(row.id));
   const kept = keepMatching(store, best, filter);
   if (kept.length >= limit || best.length < limit * OVERFETCH) return kept.slice(0, limit);
-  const { where, values } = whereOf(filter);
+  const { where, values } = toWhere(filter);
   return store.db
     .prepare(
       `SELECT c.id FROM chunks_fts CROSS JOIN chunks c ON c.id = chunks_fts.rowid
@@ -99,7 +99,7 @@ export function matchingDeeds(
   match: string,
   { filter, limit }: { filter: ChunkFilter; limit: number },
 ): FoundDeed[] {
-  const { where, values } = whereOf(filter);
+  const { where, values } = toWhere(filter);
   return store.db
     .prepare(
       `SELECT c.id AS chunk, ${ROW_COLUMNS} FROM
@@ -128,7 +128,7 @@ export function keepMatching(store: Store, ids: readonly number[], filter: Chunk
 
 /** Returns a subselect of the ids that pass a filter, for statements that must filter inside. */
 export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedValues; isOpen: boolean } {
-  const { where, values } = whereOf(filter);
+  const { where, values } = toWhere(filter);
   const sql = `SELECT c.id FROM chunks c CROSS JOIN sessions s ON s.number = c.session WHERE ${where}`;
   return { sql, values, isOpen: where === "1" };
 }
@@ -246,7 +246,7 @@ const IS_COPIED = `s.id IN (SELECT owner_id FROM copies WHERE session_id = $sess
   AND c.timestamp < coalesce((SELECT min(timestamp) FROM session_chunks WHERE session_id = $session), '9999')`;
 
 /** Returns the condition of a filter on chunks `c` and sessions `s`. */
-function whereOf(filter: ChunkFilter): { where: string; values: NamedValues } {
+function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   const conditions: string[] = [];
   const values: NamedValues = {};
   const add = (condition: string, given: NamedValues = {}) => {

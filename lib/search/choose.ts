@@ -4,7 +4,7 @@
  * best sentence goes first. Pure, but for counting words.
  */
 
-import { isFinding, replyOf } from "../language/speech.ts";
+import { isFinding, readReply } from "../language/speech.ts";
 import type { Measure } from "./measure.ts";
 import type { PassageRow, ShownRow } from "./rows.ts";
 
@@ -237,7 +237,7 @@ function worthAround(
 
 /** Returns whether a row may settle the one before it: not thanks, and not "continue". */
 function isReply({ who, text }: ShownRow): boolean {
-  const act = replyOf(text);
+  const act = readReply(text);
   return who === "user" && text.length <= REPLY_MAX && act !== "thanks" && act !== "goesOn";
 }
 
@@ -255,7 +255,7 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Tak
   const costs = hits.map(({ rows }) => rows.map((row) => rowCost(row) + ENDS));
   const open = new Set(
     hits.flatMap(({ rows, units }, hit) =>
-      units.map((unit) => ({ hit, unit, length: lengthOf(rows[unit.row] as ShownRow, unit) })),
+      units.map((unit) => ({ hit, unit, length: unitLength(rows[unit.row] as ShownRow, unit) })),
     ),
   );
   const begun = new Set<ShownRow>();
@@ -294,7 +294,7 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Tak
 }
 
 /** Returns the code points of a unit on one line. */
-function lengthOf({ text }: ShownRow, { start, end }: Unit): number {
+function unitLength({ text }: ShownRow, { start, end }: Unit): number {
   return [...text.slice(start, end).replace(/\s+/g, " ").trim()].length;
 }
 

@@ -4,7 +4,7 @@ import { splitWords } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
 import { LOOKING } from "../transcripts/outcome.ts";
 import { toolCall } from "../transcripts/tool-call.ts";
-import { doneHit, type FindScope, matchDeeds, phraseOf, type SessionDeed } from "./finds.ts";
+import { doneHit, type FindScope, matchDeeds, type SessionDeed, toPhrase } from "./finds.ts";
 import type { Hit } from "./hit.ts";
 
 /** One command of a line and the separator after it. */
@@ -84,7 +84,7 @@ const RUNNERS = /^(?:run|exec|dlx|x)$/;
 export const RUNS_NEXT = /^(?:(?:sudo|time|npx|bunx) )+/;
 
 /** Returns the program and its subcommand or file, without folders: `npm test`, `bun run lint`, `node build.js`. */
-export function programOf(line: string): string {
+export function findProgram(line: string): string {
   const [path = "", what = "", run = ""] = (commandsIn(line)[0] ?? "").replace(RUNS_NEXT, "").split(" ");
   const program = fileName(path);
   if (!/^[\w./]/.test(what)) return program;
@@ -119,7 +119,7 @@ interface Run extends SessionDeed {
 
 /** Finds the distinct commands with some words in a row, the most frequent first. */
 export function commandHistory(store: Store, words: string, scope: FindScope): Hit[] {
-  const phrase = phraseOf(words);
+  const phrase = toPhrase(words);
   if (phrase === undefined) return [];
   const runs = matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(({ deed, session }): Run[] => {
     if (deed.kind !== "command") return [];
@@ -129,10 +129,10 @@ export function commandHistory(store: Store, words: string, scope: FindScope): H
   // the newest run is the first of its group, and groups as frequent keep that order
   return [...Map.groupBy(runs, ({ command }) => command).values()]
     .sort((a, b) => b.length - a.length)
-    .map((group) => hitOf(group as [Run, ...Run[]], scope));
+    .map((group) => makeCommandHit(group as [Run, ...Run[]], scope));
 }
 
-function hitOf([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Hit {
+function makeCommandHit([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Hit {
   const { command, deed, session } = last;
   const { line, resultLine, at, outcome, result } = deed;
   const said = clean(result).replace(/\s+/g, " ").trim();

@@ -7,8 +7,8 @@ import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import {
   commandKey,
   commandsIn,
+  findProgram,
   isLooking,
-  programOf,
   RUNS_NEXT,
   shellParts,
   shellWords,
@@ -34,15 +34,15 @@ export function findEnding(
 ): Ending | undefined {
   const line = commandOrTarget(failed);
   const part = failingPart(line, failed.result, error);
-  const goals = part.map(programOf);
-  const names = complainedOf(failed.result);
+  const goals = part.map(findProgram);
+  const names = findComplained(failed.result);
   const alike = (run: Stored<Done>) =>
-    commandsIn(commandOrTarget(run)).filter((command) => goals.includes(programOf(command)));
+    commandsIn(commandOrTarget(run)).filter((command) => goals.includes(findProgram(command)));
   const isEnd = (run: Stored<Done>, commands: string[]) =>
     isShown(run, line) && doesAsMuch(commands, part, names) && isFree(run);
   const isSame = (run: Stored<Done>) => {
     if (failed.kind !== "command") return run.target === failed.target && isFree(run);
-    const programs = alike(run).map(programOf);
+    const programs = alike(run).map(findProgram);
     const isWhole = goals.every((goal) => programs.includes(goal));
     return isWhole && isLooking(commandOrTarget(run)) === isLooking(line) && isEnd(run, alike(run));
   };
@@ -54,9 +54,10 @@ export function findEnding(
     .flatMap((each) => each ?? [])
     .sort((a, b) => a.line - b.line);
   if (!run) return undefined;
-  const isLess = (step: Stored<Done>) => isPartOf(alike(step), part) && !doesAsMuch(alike(step), part, names);
+  const isLess = (step: Stored<Done>) =>
+    isWithinCommands(alike(step), part) && !doesAsMuch(alike(step), part, names);
   const steps = stepsBetween(later, failed.line, run.line).filter((step) => isChange(step) || !isLess(step));
-  return { run, steps, isOther: essenceOf(line) !== essenceOf(commandOrTarget(run)) };
+  return { run, steps, isOther: cutEssence(line) !== cutEssence(commandOrTarget(run)) };
 }
 
 /** Returns the commands of a line that may have failed: those of the program the error names, else with a word of the output. */
@@ -66,10 +67,10 @@ export function failingPart(line: string, output: string, error: string): string
   const all = doing.length > 0 ? doing : commands;
   if (all.length < 2) return all;
   const program = programNamedIn(error);
-  const named = all.filter((command) => programOf(command).split(" ")[0] === program);
+  const named = all.filter((command) => findProgram(command).split(" ")[0] === program);
   if (named.length > 0) return named;
-  const names = complainedOf(output);
-  const mentioned = all.filter((command) => operandsOf([command]).some((word) => isNamed(word, names)));
+  const names = findComplained(output);
+  const mentioned = all.filter((command) => listOperands([command]).some((word) => isNamed(word, names)));
   return mentioned.length > 0 ? mentioned : all;
 }
 
@@ -77,7 +78,7 @@ export function failingPart(line: string, output: string, error: string): string
 const NAME_MAX = 300;
 
 /** Returns the names in an output, any of which its error may be about, with the folders above each path. */
-function complainedOf(output: string): Set<string> {
+function findComplained(output: string): Set<string> {
   const words = output.split(/[\s"'`:,()]+/).filter(({ length }) => length <= NAME_MAX);
   return new Set(words.flatMap(withFolders));
 }
@@ -98,8 +99,8 @@ function doesAsMuch(
   failed: readonly string[],
   names: ReadonlySet<string>,
 ): boolean {
-  const [had, words] = [operandsOf(commands), commands.flatMap(shellWords)];
-  const wanted = operandsOf(failed);
+  const [had, words] = [listOperands(commands), commands.flatMap(shellWords)];
+  const wanted = listOperands(failed);
   const named = wanted.filter((word) => isNamed(word, names));
   if (named.length > 0) return named.every((word) => words.includes(word));
   // further operands narrow a command to a part, unless that is the part that failed
@@ -109,13 +110,13 @@ function doesAsMuch(
 }
 
 /** Returns whether commands have operands, all of them operands of others too. */
-function isPartOf(commands: readonly string[], whole: readonly string[]): boolean {
-  const [had, all] = [operandsOf(commands), operandsOf(whole)];
+function isWithinCommands(commands: readonly string[], whole: readonly string[]): boolean {
+  const [had, all] = [listOperands(commands), listOperands(whole)];
   return had.length > 0 && had.every((word) => all.includes(word));
 }
 
 /** Returns the operands of commands: not their options, texts and subcommands. */
-export function operandsOf(commands: readonly string[]): string[] {
+export function listOperands(commands: readonly string[]): string[] {
   return commands.flatMap((command) => {
     const [, what = "", ...rest] = shellWords(command.replace(RUNS_NEXT, ""));
     return [...(/^[\w:-]+$/.test(what) ? [] : [what]), ...rest].filter((word) => /^[\w./@]\S*$/.test(word));
@@ -123,11 +124,11 @@ export function operandsOf(commands: readonly string[]): string[] {
 }
 
 /** Returns the commands of a line that do something, up to the last of some programs: no filters, none that only look. */
-export function essenceOf(line: string, goals: readonly string[] = []): string {
+export function cutEssence(line: string, goals: readonly string[] = []): string {
   const parts = shellParts(line.trim());
   const doing = parts.filter(({ text }, i) => parts[i - 1]?.separator !== "|" && !isLooking(text));
   const last = doing.findLastIndex(({ text }) =>
-    commandsIn(text).some((each) => goals.includes(programOf(each))),
+    commandsIn(text).some((each) => goals.includes(findProgram(each))),
   );
   const shown = (doing.length > 0 ? doing : parts).slice(0, last < 0 ? undefined : last + 1);
   return shown.map(({ text }) => text.replace(/(?:\s*2>&1)+$/, "")).join(" && ");
@@ -138,11 +139,11 @@ const LETS_THROUGH = /^(?:tail|head|tee|cat)\b/;
 
 /** Returns whether an output holds a program's errors: a filter that showed one before shows it again. */
 function isShown(run: Stored<Done>, failed: string): boolean {
-  return filtersOf(commandOrTarget(run)).every((filter) => filtersOf(failed).includes(filter));
+  return listFilters(commandOrTarget(run)).every((filter) => listFilters(failed).includes(filter));
 }
 
 /** Returns the filters and redirections of a line. */
-function filtersOf(line: string): string[] {
+function listFilters(line: string): string[] {
   return shellParts(line).flatMap(({ text }, i, parts) => [
     ...(parts[i - 1]?.separator === "|" && !LETS_THROUGH.test(text) ? [text] : []),
     ...(text.match(/(?<=\s)(?:[12&]?>>?)\s*[^\s&]\S*/g) ?? []),
@@ -161,13 +162,13 @@ export function programNamedIn(error: string): string | undefined {
 
 /** Returns whether a command serves the purpose of a failed one: it has the last of its words, and half of the shorter one's. */
 function isToSameEnd(failed: string, run: string): boolean {
-  const [wanted, had] = [wordsOf(failed), wordsOf(run)];
+  const [wanted, had] = [splitLine(failed), splitLine(run)];
   const shared = wanted.filter((word) => had.includes(word)).length;
   return had.includes(wanted.at(-1) ?? "") && shared >= Math.min(wanted.length, had.length) / 2;
 }
 
 /** Returns the words of a line's last command. */
-function wordsOf(line: string): string[] {
+function splitLine(line: string): string[] {
   const words = (commandsIn(line).at(-1) ?? "").split(" ");
   return [...new Set(words.filter((word) => /^[\w./@]/.test(word)))];
 }
@@ -217,19 +218,19 @@ export function rankSteps(
   later: readonly Stored<Done>[],
 ): { deed: Stored<Done>; worth: number }[] {
   const key = commandKey(commandOrTarget(failed));
-  const words = tellingWords(error, later.map(contentOf));
+  const words = tellingWords(error, later.map(describeDone));
   const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
-  const command = wordsOf(commandOrTarget(failed)).join(" ");
+  const command = splitLine(commandOrTarget(failed)).join(" ");
   const worthOf = (step: Stored<Done>) => {
     if (step.outcome === "failed") return 0;
-    const held = tokensOf(contentOf(step));
+    const held = tokenize(describeDone(step));
     let worth = 0;
     for (const [word, weight] of words) if (held.has(word)) worth += weight;
     if (isChange(step)) return worth;
-    const printed = tokensOf(steps.length <= STEPS_FEW ? step.result : "");
+    const printed = tokenize(steps.length <= STEPS_FEW ? step.result : "");
     for (const [word, weight] of words) if (!held.has(word) && weight > 1 && printed.has(word)) worth++;
     const isRemedy = commandsIn(commandOrTarget(step)).some((each) => cures.some((cure) => cure.test(each)));
-    const isLike = wordsOf(commandOrTarget(step)).join(" ").startsWith(command);
+    const isLike = splitLine(commandOrTarget(step)).join(" ").startsWith(command);
     return worth + Number(isLike) + (isRemedy ? NAME_WORTH : 0);
   };
   return steps
@@ -238,11 +239,11 @@ export function rankSteps(
     .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
 }
 
-function contentOf({ target, input }: Stored<Done>): string {
+function describeDone({ target, input }: Stored<Done>): string {
   return `${target} ${input}`.toLowerCase();
 }
 
-function tokensOf(text: string): Set<string> {
+function tokenize(text: string): Set<string> {
   return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 }
 
@@ -253,7 +254,7 @@ const NAME = /["'`‘“]|[\p{L}\p{N}][\d_./@\\-]+[\p{L}\p{N}]|\p{Ll}\p{Lu}|^\W*
 function tellingWords(error: string, contents: readonly string[]): Map<string, number> {
   const words = new Map<string, number>();
   for (const written of error.split(/\s+/)) {
-    for (const word of tokensOf(written)) {
+    for (const word of tokenize(written)) {
       const held = contents.filter((content) => content.includes(word)).length;
       if (word.length > 3 && held <= Math.max(3, contents.length / 10))
         words.set(word, Math.max(NAME.test(written) ? NAME_WORTH : 1, words.get(word) ?? 0));

@@ -49,18 +49,18 @@ interface Occurrence extends SessionDeed {
 export function errorHistory(store: Store, error: string, scope: FindScope): Hit[] {
   const lines = errorLines(error, { max: LINES_MAX, maxChars: Number.POSITIVE_INFINITY, orAll: true });
   for (const search of [
-    () => lines.flatMap((line) => occurrencesOf(store, line, scope)),
+    () => lines.flatMap((line) => findOccurrences(store, line, scope)),
     () => said(store, lines, scope),
-    () => lines.flatMap((line) => occurrencesOf(store, line, scope, ALIKE_MAX)),
+    () => lines.flatMap((line) => findOccurrences(store, line, scope, ALIKE_MAX)),
   ]) {
     const occurrences = search();
-    if (occurrences.length > 0) return hitsOf(store, occurrences, { scope, error });
+    if (occurrences.length > 0) return makeErrorHits(store, occurrences, { scope, error });
   }
   return [];
 }
 
 /** Returns the deeds whose output has a line; or one like it, of so many deeds. */
-function occurrencesOf(store: Store, line: string, scope: FindScope, alike?: number): Occurrence[] {
+function findOccurrences(store: Store, line: string, scope: FindScope, alike?: number): Occurrence[] {
   const words = likeWords(line).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
   const match = `result : (${words.map((word) => `"${word}"`).join(alike ? " OR " : " AND ")})`;
@@ -142,20 +142,20 @@ function lineLike(text: string, error: string): string | undefined {
 }
 
 /** Makes one hit for each session and command. */
-function hitsOf(
+function makeErrorHits(
   store: Store,
   occurrences: readonly Occurrence[],
   { scope, error }: { scope: FindScope; error: string },
 ): Hit[] {
   const rarity = rarityIn(occurrences, error);
-  return [...Map.groupBy(occurrences, ({ deed }) => `${deed.session} ${keyOf(deed)}`).values()]
+  return [...Map.groupBy(occurrences, ({ deed }) => `${deed.session} ${doneKey(deed)}`).values()]
     .map((group) => {
       // a deed whose output has several of the lines is shown with the first
       const own = [...Map.groupBy(group, ({ deed: { id, line } }) => `${id}:${line}`).values()].flatMap(
         (same) => same[0] ?? [],
       );
       own.sort((a, b) => a.deed.line - b.deed.line);
-      return { ...hitOf(store, own, { scope, error }), rare: Math.max(...own.map(rarity)) };
+      return { ...makeErrorHit(store, own, { scope, error }), rare: Math.max(...own.map(rarity)) };
     })
     .sort((a, b) => b.rare - a.rare || Number(b.hasEnd) - Number(a.hasEnd) || (a.hit.at < b.hit.at ? 1 : -1))
     .map(({ hit }) => hit);
@@ -177,12 +177,12 @@ function rarityIn(occurrences: readonly Occurrence[], error: string): (one: Occu
 }
 
 /** Returns a key that all runs of a command share, or all equal calls of another tool. */
-function keyOf({ kind, tool, target, input, id }: Stored<Done>): string {
+function doneKey({ kind, tool, target, input, id }: Stored<Done>): string {
   if (id < 0) return "said";
   return kind === "command" ? commandKey(input || target) : `${tool} ${target}`;
 }
 
-function hitOf(
+function makeErrorHit(
   store: Store,
   own: readonly Occurrence[],
   { scope: { clean }, error }: { scope: FindScope; error: string },
@@ -190,7 +190,7 @@ function hitOf(
   const last = own.at(-1) as Occurrence;
   const { session } = last;
   const later = readDone(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
-  const end = endOf(last, later);
+  const end = findEnd(last, later);
   const next = stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4).slice(0, STEPS_MAX);
   const ranked = end && rankSteps(last.deed, end.steps, error, later).slice(0, STEPS_MAX);
   const shown = ranked?.map(({ deed }) => deed).sort((a, b) => a.line - b.line) ?? next;
@@ -227,7 +227,7 @@ function fixedAfter(steps: number): string {
 }
 
 /** Returns how a failure ended, as far as its output tells. */
-function endOf(last: Occurrence, later: readonly Stored<Done>[]): Ending | undefined {
+function findEnd(last: Occurrence, later: readonly Stored<Done>[]): Ending | undefined {
   if (last.deed.id < 0) return undefined;
   return findEnding(last.deed, later, {
     error: last.line,

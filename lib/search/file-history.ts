@@ -13,8 +13,8 @@ import {
   matchDeeds,
   matchMessages,
   messagesWithin,
-  phraseOf,
   type SessionDeed,
+  toPhrase,
 } from "./finds.ts";
 import type { Hit } from "./hit.ts";
 import type { ShownRow } from "./rows.ts";
@@ -34,26 +34,26 @@ export interface Touched extends SessionDeed {
 
 /** Finds the sessions that had to do with a file, newest first. */
 export function fileHistory(store: Store, path: string, scope: FindScope): Hit[] {
-  const { names, touched } = touchesOf(store, path, scope);
+  const { names, touched } = findTouches(store, path, scope);
   const bySession = [...Map.groupBy(touched, ({ session }) => session.number).values()];
-  const hits = bySession.map((own) => hitOf(store, unique(own), scope));
+  const hits = bySession.map((own) => makeFileHit(store, unique(own), scope));
   const known = new Set(hits.map(({ session }) => session.id));
   hits.push(...discussions(store, names, scope).filter(({ session }) => !known.has(session.id)));
   return hits.sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
 /** Returns a file's names, and what was done to it under each of them. */
-export function touchesOf(
+export function findTouches(
   store: Store,
   path: string,
   scope: FindScope,
 ): { names: string[]; touched: Touched[] } {
-  const names = namesOf(store, path, scope);
+  const names = findNames(store, path, scope);
   return { names, touched: names.flatMap((name) => touchedAs(store, name, scope)) };
 }
 
 /** Returns a file's name relative to the asker's directory, and the names it had before moves. */
-function namesOf(store: Store, path: string, scope: FindScope): string[] {
+function findNames(store: Store, path: string, scope: FindScope): string[] {
   const names = [normalName(path, scope.cwd)];
   for (let i = 0; i < names.length && names.length < NAMES_MAX; i++) {
     for (const former of formerNames(store, names[i] as string))
@@ -72,7 +72,7 @@ function normalName(path: string, cwd: string): string {
 
 /** Returns what was moved to this name, in any session: `mv old new`, `git mv old new`, or into a directory. */
 function formerNames(store: Store, name: string): string[] {
-  const phrase = phraseOf(baseName(name));
+  const phrase = toPhrase(baseName(name));
   if (phrase === undefined) return [];
   const everywhere = { cwd: "", clean: (text: string) => text, subagents: true };
   return matchDeeds(store, `{target input} : (mv AND ${phrase})`, everywhere).flatMap(
@@ -110,15 +110,15 @@ function normalize(path: string): string {
 }
 
 function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
-  const phrase = phraseOf(baseName(name));
+  const phrase = toPhrase(baseName(name));
   if (phrase === undefined) return [];
   return matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(({ deed, session }) => {
-    const how = touchOf(deed, name, session.cwd);
+    const how = readTouch(deed, name, session.cwd);
     return how ? [{ deed, session, how }] : [];
   });
 }
 
-function touchOf(
+function readTouch(
   { kind, paths, input, target }: Stored<Done>,
   name: string,
   cwd = "",
@@ -141,7 +141,7 @@ function unique(touched: readonly Touched[]): Touched[] {
   return [...byId.values()].sort((a, b) => a.deed.line - b.deed.line);
 }
 
-function hitOf(store: Store, touched: readonly Touched[], scope: FindScope): Hit {
+function makeFileHit(store: Store, touched: readonly Touched[], scope: FindScope): Hit {
   const counts = (["edited", "read", "ran"] as const).flatMap((how) => {
     const count = touched.filter((each) => each.how === how).length;
     return count === 0 ? [] : [`${how === "ran" ? "in commands" : how} ${count}x`];
@@ -193,7 +193,7 @@ function spans(lines: readonly number[]): [number, number][] {
 function discussions(store: Store, names: readonly string[], scope: FindScope): Hit[] {
   const said = names.flatMap((name) => {
     const base = baseName(name);
-    const phrase = phraseOf(base);
+    const phrase = toPhrase(base);
     const found = phrase ? matchMessages(store, phrase, scope, (text) => text.includes(base)) : [];
     return found.map((each) => ({ ...each, base }));
   });

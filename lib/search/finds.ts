@@ -166,7 +166,7 @@ function saidIn(store: Store, ids: readonly number[]): Map<number, ShownRow[]> {
 }
 
 /** Returns a full-text phrase of a text's words; undefined when it has none. */
-export function phraseOf(text: string): string | undefined {
+export function toPhrase(text: string): string | undefined {
   const words = text.match(/[\p{L}\p{N}]+/gu) ?? [];
   return words.length === 0 ? undefined : `"${words.join(" ")}"`;
 }

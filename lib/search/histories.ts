@@ -4,9 +4,9 @@ import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } fr
 import { counted } from "../base/text.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
 import { readDone } from "../index/stored-rows.ts";
-import { gist, replyOf } from "../language/speech.ts";
+import { gist, readReply } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
-import { commitsOf } from "../transcripts/outcome.ts";
+import { findCommits } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
 import { isChange } from "../transcripts/tool-call.ts";
@@ -22,11 +22,11 @@ import {
   alsoLines,
   type Block,
   fit,
-  headOf,
+  formatHead,
+  formatPlace,
+  joinBlocks,
   LIMIT_MAX,
-  linesOf,
   type PrintOptions,
-  placeOf,
   result,
   row,
   timePart,
@@ -47,7 +47,7 @@ const CHARS_STEP = 500; // a round number to type
 /** Prints what was done with its rows, as far as these fit. */
 export function printDone(hits: readonly Hit[], options: DoneOptions): Line[] {
   const blocks = hits.map((hit, i): Block => {
-    const head = cutLine(headOf(hits, i, options), LINE_CHARS);
+    const head = cutLine(formatHead(hits, i, options), LINE_CHARS);
     if (options.isBrief) return { head, rows: [], rest: [] };
     const rows = hit.rows.map((line) =>
       cutLine(row("   ", ...rowParts(line, options.participants)), ROW_CHARS),
@@ -61,7 +61,7 @@ export function printDone(hits: readonly Hit[], options: DoneOptions): Line[] {
 export function printCommands(hits: readonly Hit[], options: DoneOptions): Line[] {
   const blocks = hits.map((hit, i): Block => {
     const [run] = hit.rows;
-    const place: Part = ["name", placeOf(hit, options)];
+    const place: Part = ["name", formatPlace(hit, options)];
     const facts = joinFacts([run?.tool, hit.summary, timePart(hit.at, options.timezone), place]);
     const said: Part[] = run?.text ? [": ", ["said", run.text]] : [];
     return { head: cutLine(result(i, [...facts, ...said]), LINE_CHARS), rows: [], rest: [] };
@@ -71,13 +71,13 @@ export function printCommands(hits: readonly Hit[], options: DoneOptions): Line[
 
 /** Fits hits into their code points; a last line counts what is left out, and names the flags that show it. */
 function fitDone(blocks: Block[], { maxChars, total = blocks.length }: DoneOptions): Line[] {
-  const count = linesOf(blocks).length;
+  const count = joinBlocks(blocks).length;
   const more = total - blocks.length;
   const most = Math.max(blocks.length, Math.min(total, LIMIT_MAX));
   const limit = most > blocks.length ? ` --limit ${most}` : "";
   const note = (left: string, flags: string): Line[] =>
     left === "" ? [] : [{ kind: "text", parts: [["faint", `… ${left}${flags && `:${flags}`}`]] }];
-  const whole = countPoints([...linesOf(blocks), ...note(leftOut(more, 0), limit)]);
+  const whole = countPoints([...joinBlocks(blocks), ...note(leftOut(more, 0), limit)]);
   const isOver = whole > maxChars;
   const needed = Math.ceil((whole * most) / blocks.length / CHARS_STEP) * CHARS_STEP;
   const flags = isOver ? `${limit} --max-chars ${needed}` : limit;
@@ -112,7 +112,7 @@ export function findHistory(store: Store, { file, error, command }: Asked, scope
   ];
   const [first, ...others] = searches;
   let within = scope;
-  for (const search of others) within = { ...within, among: sessionsOf(search(within)) };
+  for (const search of others) within = { ...within, among: listSessionIds(search(within)) };
   return (first?.(within) ?? []).map((hit) => {
     const place = { store, session: hit.session };
     const rows = withHolding(markRewound(hit.rows, store, hit.session.number), place, within);
@@ -121,12 +121,12 @@ export function findHistory(store: Store, { file, error, command }: Asked, scope
 }
 
 /** Returns the ids of the sessions of hits. */
-export function sessionsOf(hits: readonly Hit[]): string[] {
+export function listSessionIds(hits: readonly Hit[]): string[] {
   return [...new Set(hits.flatMap(({ session, elsewhere = [] }) => [session.id, ...elsewhere]))];
 }
 
 /** Converts a filter to a scope: its times, and the sessions with any chunk that passes it. */
-export function scopeOf(
+export function makeScope(
   store: Store,
   { session, among, agent, projects, subagents, after, before }: ChunkFilter,
   rest: Pick<FindScope, "cwd" | "clean">,
@@ -162,7 +162,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
     const deeds = readDone(store, session.number, { after: from - 1, to: to + WORK_LINES }).filter(
       ({ at }) => filter.before === undefined || at <= filter.before,
     );
-    const asked = messages.find(({ who, text }) => who === "user" && replyOf(text) === undefined);
+    const asked = messages.find(({ who, text }) => who === "user" && readReply(text) === undefined);
     const done = deeds.findLast((deed) => commitsIn(deed).length > 0) ?? deeds.findLast(isChange);
     const last = messages.findLast(({ who }) => who === "assistant")?.line;
     // of a long message its beginning, which says what came of the work
@@ -176,7 +176,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
     return doneHit({
       session,
       at: String(row.at),
-      summary: summaryOf(messages.length, deeds),
+      summary: summarize(messages.length, deeds),
       rows: known.map((one) => ({ ...one, text: scope.clean(one.text) })),
       from,
       to,
@@ -187,7 +187,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
 
 function commitsIn(deed: Done): string[] {
   if (deed.kind !== "command") return [];
-  return commitsOf({ ...deed, target: commandOrTarget(deed) });
+  return findCommits({ ...deed, target: commandOrTarget(deed) });
 }
 
 /** Returns commits with their subjects, or an edit. */
@@ -196,7 +196,7 @@ function doneRow(deed: Done, style: RowStyle): ShownRow {
   return deedRow({ ...deed, target: "git commit" }, { ...style, text: commitsIn(deed).join("; ") });
 }
 
-function summaryOf(messages: number, deeds: readonly Done[]): string {
+function summarize(messages: number, deeds: readonly Done[]): string {
   const { edited, ran } = tally(deeds);
   const done = [
     edited.size > 0 ? `edited ${counted(edited.size, "file")}` : "",

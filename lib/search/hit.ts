@@ -73,7 +73,7 @@ export interface Explanation {
 export const STRONG = 0.5;
 
 /** Returns a hit's score as it is printed. */
-export function relevanceOf({ score }: Pick<Hit, "score">): number {
+export function roundRelevance({ score }: Pick<Hit, "score">): number {
   return Math.round(1000 * score) / 1000;
 }
 
@@ -110,7 +110,10 @@ export function shownProject({ project, cwd }: SessionRow, { clean }: HitStyle):
 }
 
 /** Returns what a hit is about, in one sentence. */
-export function subjectOf({ session, passage, summary = "" }: Hit, { nameOf, clean }: HitStyle): string {
+export function describeSubject(
+  { session, passage, summary = "" }: Hit,
+  { nameOf, clean }: HitStyle,
+): string {
   const name = passage && nameOf(session);
   const subject = passage?.subject ?? summary;
   return clean(name === undefined ? subject : `in a discussion about "${name}": ${subject}`);
@@ -124,7 +127,7 @@ interface Loss {
 }
 
 /** Returns whether a hit's transcript is gone, and whether only the archive holds its session, or only its prompts are left. */
-export function lossOf({ session }: Pick<Hit, "session">): Loss {
+export function readLoss({ session }: Pick<Hit, "session">): Loss {
   const isShared = sharedBy(session) !== undefined;
   return {
     isGone: isShared ? session.sourceGone : isSourceGone(session),
@@ -140,7 +143,7 @@ export type HitJson = ReturnType<typeof hitJson>;
 export function hitJson(hit: Hit, style: HitStyle) {
   const { session, rows, passage } = hit;
   const shared = sharedBy(session);
-  const { isGone, isArchived, isPromptsAlone } = lossOf(hit);
+  const { isGone, isArchived, isPromptsAlone } = readLoss(hit);
   const speakers = rows.flatMap(({ who }) => (who === "tool" ? [] : [who]));
   const text = rows.map((row) => plainText({ kind: "row", parts: rowParts(row, PARTICIPANTS) })).join("\n");
   return {
@@ -158,13 +161,13 @@ export function hitJson(hit: Hit, style: HitStyle) {
     speakers: passage?.speakers ?? [...new Set(speakers)],
     has_decision: passage?.hasDecision ?? false,
     has_action: passage?.hasAction ?? false,
-    relevance_score: relevanceOf(hit),
+    relevance_score: roundRelevance(hit),
     strength: isStrong(hit) ? ("strong" as const) : ("weak" as const),
     ...(hit.summary !== undefined && { summary: style.clean(hit.summary) }),
     lines: rows,
     also: hit.also,
     content: passage?.content ?? text,
-    context: subjectOf(hit, style),
+    context: describeSubject(hit, style),
     before: passage?.before ?? [],
     after: passage?.after ?? [],
     also_in: hit.copies.map(({ id }) => id),

@@ -6,7 +6,7 @@
 import { countPoints } from "../base/output.ts";
 import { subjectLine } from "../index/chunk-text.ts";
 import { readTimeCues } from "../language/times.ts";
-import { wordsOf } from "../language/words.ts";
+import { splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import type { LineSpan } from "../transcripts/session.ts";
@@ -25,7 +25,7 @@ import {
   rowsAround,
   toPassages,
 } from "./passages.ts";
-import { footLines, headOf, mergeRanges, nowhereLines, wholeRow } from "./print.ts";
+import { footLines, formatHead, mergeRanges, nowhereLines, wholeRow } from "./print.ts";
 import { isKept, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
@@ -108,7 +108,7 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const [shown, others] = splitAt(inOrder(judged, options), options.limit);
   const candidates = bestSentencesFirst(withChoices(shown, found, options), judged);
   const drafts = draftHits(candidates, { found, words, others, options });
-  const nowhere = words.nowhere.map(wordOf);
+  const nowhere = words.nowhere.map(shownWord);
   const maxChars = options.maxChars - countPoints(nowhereLines(nowhere));
   const filled = fill(drafts, { ...options, maxChars });
   return { hits: filled.map((one) => toHit(one, found)), nowhere };
@@ -177,7 +177,7 @@ function withChoices(
   { style: { clean }, filter }: HitOptions,
 ): Candidate[] {
   const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
-  const worths = worthsOf(found);
+  const worths = weighPhrasings(found);
   return shown.map((one) => {
     const rows = rowsAround(one.passage, { clean, filter, deeds });
     return { ...one, choice: readChoice(rows, { worths, measure: found.measure }) };
@@ -204,7 +204,7 @@ function draftHits(
     const { passage, held, score } = one;
     const isFirst = sessions.indexOf(passage.first.sessionId) === i;
     const lacks = (term: Term) => held && !held.has(term.stem) && !words.nowhere.includes(term);
-    const without = words.rare.filter(lacks).slice(0, WITHOUT_MAX).map(wordOf);
+    const without = words.rare.filter(lacks).slice(0, WITHOUT_MAX).map(shownWord);
     const isBest = i === 0 && words.missing.length === 0 && without.length === 0;
     const { row, session } = passage.best;
     const facts: Draft["facts"] = {
@@ -216,21 +216,21 @@ function draftHits(
       score,
       without,
       copies: sessionsWithCopy(row.store, session.id, row.timestamp),
-      passage: factsOf(passage, options),
+      passage: findFacts(passage, options),
       ...(options.explain && { explain: explainJudged(one, found, options.meaning) }),
     };
     return { ...one, facts, isFirst, isOpen: !options.isBrief && (isStrong(one) || isBest) };
   });
 }
 
-function wordOf({ words, stem }: Term): string {
+function shownWord({ words, stem }: Term): string {
   return words[0] ?? stem;
 }
 
 /** Returns whether a word means who speaks. */
 function isName({ words }: Term, { style: { participants } }: HitOptions): boolean {
   const names = ["user", "assistant", participants?.user ?? "", participants?.assistant ?? ""];
-  return words.some((word) => names.some((name) => wordsOf(name).includes(word)));
+  return words.some((word) => names.some((name) => splitWords(name).includes(word)));
 }
 
 /** Returns whether a word means a time. */
@@ -245,7 +245,7 @@ function otherPlaces({ first: { sessionId } }: Passage, others: readonly Judged[
   return mergeRanges(own.map(({ passage: { first, last } }) => [first.firstLine, last.lastLine] as const));
 }
 
-function factsOf(passage: Passage, { style: { clean }, around, timezone }: HitOptions): PassageFacts {
+function findFacts(passage: Passage, { style: { clean }, around, timezone }: HitOptions): PassageFacts {
   const { row } = passage.best;
   const chunks = chunksAround(passage, 0);
   const said = saidIn(chunks);
@@ -290,7 +290,7 @@ function explainBest(
 function wordsAsked(stems: readonly string[], { phrasings }: Retrieved): string[] {
   const terms = phrasings.flatMap(({ question }) => question.terms);
   return stems.map((stem) =>
-    wordOf(terms.find((term) => term.stem === stem) ?? { stem, words: [], weight: 1 }),
+    shownWord(terms.find((term) => term.stem === stem) ?? { stem, words: [], weight: 1 }),
   );
 }
 
@@ -349,7 +349,7 @@ function fillChosen(
 ): Filled[] {
   const { style, filter, cwd, isHidden } = options;
   const facts = drafts.map((draft) => draft.facts);
-  const rest = facts.flatMap((own, i) => [headOf(facts, i, style), ...footLines(own, style)]);
+  const rest = facts.flatMap((own, i) => [formatHead(facts, i, style), ...footLines(own, style)]);
   const taken = new Set<string>();
   const choices = drafts.map(({ choice, passage }): Choice => {
     const isWanted = choice.rows.map(oncePerRow(passage.first.sessionId, taken));
@@ -379,7 +379,7 @@ function firstInside(rows: readonly PassageRow[]): ShownRow[] {
 }
 
 /** Returns the worth of each stem of the phrasings; one that several use is worth more. */
-function worthsOf({ phrasings, asked }: Retrieved): Map<string, number> {
+function weighPhrasings({ phrasings, asked }: Retrieved): Map<string, number> {
   const worths = phrasings.flatMap(({ question: { terms } }) =>
     asked.weigh(terms).map(({ worth }, i) => ({ stem: terms[i]?.stem ?? "", worth })),
   );
@@ -393,7 +393,7 @@ function fillWhole(drafts: readonly Draft[], { style, maxChars }: HitOptions): F
   const taken = new Set<string>();
   let left = maxChars;
   return drafts.map((draft, i) => {
-    const head = countPoints([headOf(facts, i, style)]) - 1;
+    const head = countPoints([formatHead(facts, i, style)]) - 1;
     const { rows, length } = exchangeRows(draft.passage, {
       clean: style.clean,
       isWanted: oncePerRow(draft.passage.first.sessionId, taken),

@@ -63,7 +63,7 @@ function nearestBits(
       `SELECT chunk_id FROM session_embeddings
        WHERE embedding MATCH vec_quantize_binary($vector) AND k = $count${condition}`,
     )
-    .all({ ...inside?.values, vector: bytesOf(vector), count })
+    .all({ ...inside?.values, vector: toBytes(vector), count })
     .map((row) => Number(row.chunk_id));
 }
 
@@ -93,7 +93,7 @@ function scan(store: Store, vector: Float32Array, { source, filter }: NearestOpt
 }
 
 function cosine(a: Float32Array, bytes: Uint8Array): number {
-  const b = floatsOf(bytes);
+  const b = toFloats(bytes);
   if (b.length !== a.length) return -1;
   let dot = 0;
   let lengthA = 0;
@@ -109,12 +109,12 @@ function cosine(a: Float32Array, bytes: Uint8Array): number {
 }
 
 /** Drivers give blobs at any address; a float array needs one divisible by four. */
-function floatsOf(bytes: Uint8Array): Float32Array {
+function toFloats(bytes: Uint8Array): Float32Array {
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   return new Float32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength >> 2);
 }
 
-function bytesOf(vector: Float32Array): Uint8Array {
+function toBytes(vector: Float32Array): Uint8Array {
   return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
 }
 

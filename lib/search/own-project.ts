@@ -15,7 +15,7 @@ type NamesOf = (
 ) => readonly string[];
 
 /** Returns a test for sessions of a directory's project. */
-export function projectOf(directory: string, paths: Places): (session: Stored) => boolean {
+export function matchProject(directory: string, paths: Places): (session: Stored) => boolean {
   const lookup = projectLookup(paths);
   const names = new Set(namesOfDirectory(directory, lookup));
   return (session) =>
@@ -23,7 +23,7 @@ export function projectOf(directory: string, paths: Places): (session: Stored) =
 }
 
 /** Returns a lookup of what sessions' projects are known by: two with one name of them are one project. */
-export function projectNamesOf(paths: Places): (session: Stored) => readonly string[] {
+export function lookUpProjectNames(paths: Places): (session: Stored) => readonly string[] {
   const lookup = projectLookup(paths);
   return (session) => storedNames(session, { paths, lookup, namesOf: projectNames });
 }

@@ -16,12 +16,12 @@ import type { Question, Term } from "./query.ts";
 import type { RankedChunk, Retrieved } from "./retrieval.ts";
 import {
   type Clean,
-  deedRowsOf,
   deedText,
   markRewound,
-  messagesOf,
   type PassageRow,
+  readMessages,
   type ShownRow,
+  toDeedRows,
   withHolding,
 } from "./rows.ts";
 
@@ -95,11 +95,11 @@ export function rowsAround(
   const ids = near.map(({ id }) => id);
   const kept = new Set(keepMatching(best.row.store, ids, limits));
   const chunks = near.filter(({ id }) => kept.has(id));
-  const said = messagesOf(chunks, (chunk) => isWithin(chunk, passage))
+  const said = readMessages(chunks, (chunk) => isWithin(chunk, passage))
     .filter(({ who }) => speaker === undefined || speaker === who)
     .map((row) => ({ ...row, text: clean(row.text) }));
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
-  const done = deedRowsOf(best.row.store, best.session, lines, {
+  const done = toDeedRows(best.row.store, best.session, lines, {
     clean,
     isWanted: ({ session, line, at }) => deeds.has(`${session} ${line}`) && at >= after && at <= before,
   }).map((row) => ({ ...row, isInside: row.line >= first.firstLine && row.line <= last.lastLine }));
@@ -120,14 +120,14 @@ export function exchangeRows(
   const { store, sessionId } = passage.first;
   const lines = [passage.first.exchangeLine, passage.last.exchangeLine] as const;
   const chunks = readExchanges(store, sessionId, lines);
-  const rows = messagesOf(chunks, (chunk) => isWithin(chunk, passage))
+  const rows = readMessages(chunks, (chunk) => isWithin(chunk, passage))
     .map((row) => ({ ...row, text: clean(row.text) }))
     .filter(isWanted);
   const kept = rowsWithin(markRewound(rows, store, passage.best.session.number), maxChars);
   const own = kept.map(({ isInside, ...row }) => row);
   return {
     rows: withHolding(own, { store, session: passage.best.session }, { clean }),
-    length: lengthOf(kept),
+    length: measureLength(kept),
   };
 }
 
@@ -140,7 +140,7 @@ function rowsWithin(rows: readonly PassageRow[], maxChars: number): PassageRow[]
   let left = maxChars;
   for (const i of nearest) {
     const row = rows[i] as PassageRow;
-    const cost = lengthOf([row]);
+    const cost = measureLength([row]);
     if (cost > left && kept.size > 0) break;
     kept.add(row);
     left -= cost;
@@ -149,7 +149,7 @@ function rowsWithin(rows: readonly PassageRow[], maxChars: number): PassageRow[]
 }
 
 /** Returns the code points of rows as they are printed whole. */
-function lengthOf(rows: readonly ShownRow[]): number {
+function measureLength(rows: readonly ShownRow[]): number {
   return countPoints(rows.map((row) => wholeRow(row)));
 }
 
@@ -197,16 +197,16 @@ export function judge(
     return { ...question, terms: question.terms.filter((term) => !isName(term)) };
   });
   const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
-  const scale: Scale = { terms, worths: questions.map((question) => worthsOf(question, asked)) };
+  const scale: Scale = { terms, worths: questions.map((question) => weighTerms(question, asked)) };
   const said = saidIn(passages.flatMap(({ found }) => found.map(({ row }) => row)));
   const enough = ENOUGH * Math.min(PHRASINGS_COUNTED, questions.length);
   let most = 1;
-  const all = passages.map((passage) => ({ passage, texts: textsOf(passage, { deeds, said }) }));
+  const all = passages.map((passage) => ({ passage, texts: collectTexts(passage, { deeds, said }) }));
   // all at once, since stemming a few words takes as long as stemming many
   measure(all.flatMap(({ texts }) => texts.flatMap(({ parts }) => parts)));
   return all.map(({ passage, texts }, i) => {
     const measured = texts.map(({ kind, parts }) => ({ kind, parts: measure(parts) }));
-    const held = new Set(measured.flatMap(({ parts }) => parts.flatMap(stemsOf)));
+    const held = new Set(measured.flatMap(({ parts }) => parts.flatMap(listStems)));
     const windows = measured.flatMap(({ kind, parts }) => {
       const best = kind === "head" ? undefined : mostTogether(joinMeasured(parts), scale);
       return best ? [{ ...best, worth: kind === "done" ? DONE * best.worth : best.worth }] : [];
@@ -226,7 +226,7 @@ interface Text {
   parts: string[];
 }
 
-function textsOf(
+function collectTexts(
   { found }: Passage,
   { deeds, said }: { deeds: Retrieved["deeds"]; said: ReturnType<typeof saidIn> },
 ): Text[] {
@@ -237,7 +237,7 @@ function textsOf(
   ]);
 }
 
-function stemsOf({ found }: Measured): string[] {
+function listStems({ found }: Measured): string[] {
   return found.map(({ stem }) => stem);
 }
 
@@ -253,7 +253,7 @@ function joinMeasured(texts: readonly Measured[]): Occurrence[] {
 }
 
 /** Returns the worth of each stem of a phrasing, all together 1. */
-function worthsOf({ terms }: Question, asked: Retrieved["asked"]): Map<string, number> {
+function weighTerms({ terms }: Question, asked: Retrieved["asked"]): Map<string, number> {
   const weighed = asked.weigh(terms);
   const total = weighed.reduce((sum, { worth }) => sum + worth, 0) || 1;
   return new Map(terms.map(({ stem }, i) => [stem, (weighed[i]?.worth ?? 0) / total]));

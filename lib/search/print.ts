@@ -7,14 +7,14 @@ import type { Participants } from "../config/config.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import {
+  describeSubject,
   type Explanation,
   type Hit,
   type HitStyle,
   isStrong,
-  lossOf,
+  readLoss,
   shownName,
   shownProject,
-  subjectOf,
 } from "./hit.ts";
 import { rowParts, type ShownRow } from "./rows.ts";
 
@@ -53,7 +53,7 @@ export function printHits(found: readonly Hit[], options: PrintOptions): Line[] 
   const around = (which: string, texts: readonly string[] = []) =>
     texts.map((text) => row(`   ${which}: ${oneLine(text, AROUND_MAX)}`));
   const blocks = open.map((hit, i) => ({
-    head: headOf(open, i, options),
+    head: formatHead(open, i, options),
     rows: [
       ...around("before", hit.passage?.before),
       ...hit.rows.map((line) => row("   ", ...rowParts(line, options.participants))),
@@ -63,7 +63,7 @@ export function printHits(found: readonly Hit[], options: PrintOptions): Line[] 
   }));
   const lines = linesWithin(fit(blocks, maxChars), maxChars);
   for (const [i, one] of shown.filter(({ isOpen }) => !isOpen).entries()) {
-    const line = lineOf(one, { position: open.length + i, max: WEAK_LINE }, options);
+    const line = formatLine(one, { position: open.length + i, max: WEAK_LINE }, options);
     if (lines.length === 0 || countPoints([...lines, line]) <= maxChars) lines.push(line);
   }
   return [...top, ...linesWithin(lines, maxChars)];
@@ -79,7 +79,7 @@ export function nowhereLines(words: readonly string[]): Line[] {
 /** Prints hits with whole rows, line breaks kept. */
 export function printFull(found: readonly Hit[], options: PrintOptions): Line[] {
   const lines = found.flatMap((hit, i) => [
-    headOf(found, i, options),
+    formatHead(found, i, options),
     ...hit.rows.map((line) => wholeRow(line, options.participants)),
     ...footLines(hit, options),
   ]);
@@ -105,7 +105,7 @@ export function row(...parts: Part[]): Line {
 
 /** Prints one line a hit. */
 export function printBrief(found: readonly Hit[], options: PrintOptions): Line[] {
-  const lines = found.map((one, position) => lineOf(one, { position, max: BRIEF_LINE }, options));
+  const lines = found.map((one, position) => formatLine(one, { position, max: BRIEF_LINE }, options));
   return linesWithin(lines, options.maxChars);
 }
 
@@ -129,7 +129,7 @@ export function printBySession(
   const lines = shown.map((own, i) => {
     const [hit] = own;
     const places = mergeRanges([...own.map(({ from, to }) => [from, to] as const), ...hit.also]);
-    const named = places.slice(0, PLACES_NAMED).map(([from, to]) => rangeOf(from, to));
+    const named = places.slice(0, PLACES_NAMED).map(([from, to]) => formatRange(from, to));
     const facts = joinFacts([
       ["name", options.shortId(hit.session)],
       ...sessionParts(hit, options),
@@ -138,7 +138,7 @@ export function printBySession(
       goneMark(hit),
       `${counted(places.length, "place")}: ${named.join(", ")}`,
     ]);
-    const best = bestParts(tellingRow(own, isLook), participants, subjectOf(hit, options));
+    const best = bestParts(tellingRow(own, isLook), participants, describeSubject(hit, options));
     const line = cutLine(result(i, [...facts, ...best]), i >= strong && strong > 0 ? WEAK_LINE : most);
     const command = resumeOf?.(hit);
     return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
@@ -177,7 +177,7 @@ export function mergeRanges(ranges: readonly (readonly [number, number])[]): [nu
 type HeadFacts = Pick<Hit, "session" | "at" | "from" | "to" | "score" | "without" | "summary">;
 
 /** Returns the head line of a hit; a session that was named above is not named again. */
-export function headOf(hits: readonly HeadFacts[], i: number, style: HitStyle): Line {
+export function formatHead(hits: readonly HeadFacts[], i: number, style: HitStyle): Line {
   const hit = hits[i] as HeadFacts;
   const isNamed = hits.slice(0, i).some(({ session }) => session.id === hit.session.id);
   const { summary, without } = hit;
@@ -189,7 +189,7 @@ export function headOf(hits: readonly HeadFacts[], i: number, style: HitStyle): 
   return result(
     i,
     joinFacts([
-      ["name", placeOf(hit, style)],
+      ["name", formatPlace(hit, style)],
       ...(isNamed ? [] : sessionParts(hit, style)),
       timePart(hit.at, style.timezone),
       ...(summary === undefined ? marks : [summary]),
@@ -204,7 +204,7 @@ export function result(i: number, parts: readonly Part[]): Line {
 
 /** Marks a hit whose transcript its host has deleted. */
 function goneMark(hit: Pick<Hit, "session">): string {
-  const { isArchived, isGone, isPromptsAlone } = lossOf(hit);
+  const { isArchived, isGone, isPromptsAlone } = readLoss(hit);
   if (isPromptsAlone) return "prompts alone";
   if (isArchived) return "archive";
   return isGone ? "source gone" : "";
@@ -226,24 +226,24 @@ export interface Block {
  * lines below the rows, then all rows, until all fits or only the heads are left.
  */
 export function fit(blocks: Block[], maxChars: number): Line[] {
-  const isOver = () => countPoints(linesOf(blocks)) > maxChars;
+  const isOver = () => countPoints(joinBlocks(blocks)) > maxChars;
   for (const { rows } of blocks.toReversed())
     while (isOver() && rows.length > 1) rows.splice(Math.max(1, rows.length - 2), 1);
   for (const { rest } of blocks.toReversed()) while (isOver() && rest.length > 0) rest.pop();
   for (const { rows } of blocks.toReversed()) while (isOver() && rows.length > 0) rows.pop();
-  return linesOf(blocks);
+  return joinBlocks(blocks);
 }
 
-export function linesOf(blocks: readonly Block[]): Line[] {
+export function joinBlocks(blocks: readonly Block[]): Line[] {
   return blocks.flatMap(({ head, rows, rest }) => [head, ...rows, ...rest]);
 }
 
 /** Returns a hit on one line: its place, its strength and its best row. */
-function lineOf(hit: Hit, { position, max }: { position: number; max: number }, style: HitStyle): Line {
+function formatLine(hit: Hit, { position, max }: { position: number; max: number }, style: HitStyle): Line {
   const [name] = sessionParts(hit, style);
   const day = formatLocal(hit.at, style.timezone).slice(0, 10);
-  const facts = joinFacts([["name", placeOf(hit, style)], name, ["time", day], strengthPart(hit)]);
-  const best = bestParts(hit.rows[0], style.participants, subjectOf(hit, style));
+  const facts = joinFacts([["name", formatPlace(hit, style)], name, ["time", day], strengthPart(hit)]);
+  const best = bestParts(hit.rows[0], style.participants, describeSubject(hit, style));
   return cutLine(result(position, [...facts, ...best]), max);
 }
 
@@ -277,7 +277,7 @@ export function footLines(
 export function alsoLines(places: readonly (readonly [number, number])[]): Line[] {
   if (places.length === 0) return [];
   const more = places.length > ALSO_MAX ? [`${places.length - ALSO_MAX} more`] : [];
-  const named = [...places.slice(0, ALSO_MAX).map(([from, to]) => rangeOf(from, to)), ...more];
+  const named = [...places.slice(0, ALSO_MAX).map(([from, to]) => formatRange(from, to)), ...more];
   return [foot(`also ${named.join(", ")}`)];
 }
 
@@ -298,11 +298,11 @@ function formatExplanation({ ranks, nearest, coverage, timely, together, chosen 
 }
 
 /** Returns a hit's place as references take it. */
-export function placeOf(
+export function formatPlace(
   { session, from, to }: Pick<Hit, "session" | "from" | "to">,
   style: HitStyle,
 ): string {
-  return `${style.shortId(session)}:${rangeOf(from, to)}`;
+  return `${style.shortId(session)}:${formatRange(from, to)}`;
 }
 
 /** Returns the name of a hit's session and that of its project. */
@@ -314,7 +314,7 @@ function sessionParts({ session }: Pick<Hit, "session">, style: HitStyle): strin
 }
 
 /** Returns lines as a place names them. */
-export function rangeOf(from: number, to: number): string {
+export function formatRange(from: number, to: number): string {
   return from === to ? `${from}` : `${from}-${to}`;
 }
 

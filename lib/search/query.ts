@@ -9,7 +9,7 @@ import {
   isUnspacedWord,
   STOP_WORDS,
   splitName,
-  wordsOf,
+  splitWords,
 } from "../language/words.ts";
 import { openScratch, type SqlDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
@@ -55,7 +55,7 @@ export function readQuestions(asked: readonly string[]): Question[] {
   const stems = stemWords(words.flatMap((found) => [...found.keys()]));
   return texts.map((text, i) => {
     const terms = toTerms(words[i] ?? new Map(), stems);
-    return { text, terms, end: endOf(text), literals: literalsOf(text) };
+    return { text, terms, end: findEnd(text), literals: findLiterals(text) };
   });
 }
 
@@ -65,7 +65,7 @@ export function matchExpression(
   literals: readonly string[] = [],
 ): string | undefined {
   const phrases = literals
-    .map((literal) => wordsOf(literal).join(" "))
+    .map((literal) => splitWords(literal).join(" "))
     .filter((phrase) => phrase.includes(" "));
   const asked = new Set([...terms.map(({ words }) => words[0] ?? ""), ...phrases]);
   if (asked.size === 0) return undefined;
@@ -75,7 +75,7 @@ export function matchExpression(
 /** Returns the words of a question with their weights. */
 function weighWords(text: string): Map<string, number> {
   const words = new Map<string, number>();
-  for (const word of wordsOf(text)) for (const piece of pieces(word)) words.set(piece, 1);
+  for (const word of splitWords(text)) for (const piece of pieces(word)) words.set(piece, 1);
   for (const name of joinedNames(text).flatMap((found) => found.split(/[-_./\\:#@]+/))) {
     const parts = splitName(name);
     if (parts.length < 2) continue;
@@ -108,7 +108,7 @@ function pieces(word: string): string[] {
   return isUnspacedWord(word) ? characterPairs(word) : [word];
 }
 
-function endOf(text: string): Question["end"] {
+function findEnd(text: string): Question["end"] {
   const folded = foldText(text).replaceAll("ß", "ss");
   const [isFirst, isLast] = [FIRST.test(folded), LAST.test(folded)];
   return isFirst === isLast ? undefined : isFirst ? "first" : "last";
@@ -129,7 +129,7 @@ function toTerms(words: ReadonlyMap<string, number>, stems: ReadonlyMap<string, 
   return [...terms.values()].slice(0, TERMS_MAX);
 }
 
-function literalsOf(text: string): string[] {
+function findLiterals(text: string): string[] {
   const quoted = [...text.matchAll(QUOTED)].map((match) => match[1] ?? "");
   return [...new Set([...joinedNames(text), ...quoted].map((name) => foldText(name).trim()))].filter(
     (name) => name.length > 2,

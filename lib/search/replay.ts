@@ -6,7 +6,7 @@
 import { isAbsolute } from "node:path";
 import { statUnpacked } from "../base/files.ts";
 import type { Store } from "../store/store.ts";
-import { rowsOf } from "../transcripts/calls.ts";
+import { toRows } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Done, Entry, ToolAction } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -49,13 +49,13 @@ export function replay(
   const lines = new Map([...keys].map((key) => [key, newLine()]));
   for (const change of changes) {
     const { row, wasSeen } = read(change);
-    const effect = row && effectOf(row, options.names);
+    const effect = row && readEffect(row, options.names);
     for (const [key, line] of lines) {
       if (effect) applyTo(line, { change, effect, key, wasSeen: () => wasSeen(key) });
       else if (change.how === "edited") line.unread.push(change);
     }
   }
-  return new Map([...lines].map(([key, line]) => [key, traceOf(line)]));
+  return new Map([...lines].map(([key, line]) => [key, toTrace(line)]));
 }
 
 /** What is known of a line while its file's changes are replayed. */
@@ -75,7 +75,7 @@ function newLine(): LineState {
   return { count: undefined, writers: [], isCertain: true, removed: [], unread: [] };
 }
 
-function traceOf({ count, writers, isCertain, removed, unread }: LineState): Trace {
+function toTrace({ count, writers, isCertain, removed, unread }: LineState): Trace {
   const known = writers.filter((writer) => writer !== undefined);
   if (count && isCertain && writers.length === 1)
     return known.length === 1
@@ -140,7 +140,7 @@ function empty(line: LineState): void {
 }
 
 /** Returns what a call did to a file that has these names. */
-function effectOf(row: Done, names: readonly string[]): Effect {
+function readEffect(row: Done, names: readonly string[]): Effect {
   const text = row.patch ?? (row.input || row.target);
   if (row.kind === "command") return commandEffect(text, names);
   if (row.kind === "write" && row.patch === undefined)
@@ -262,7 +262,7 @@ function readRows(
     if (tool && wanted.has(entry.line)) wantedCalls.add(callId);
     if ((tool || kind === "result") && wantedCalls.has(callId)) kept.push(entry);
   }
-  return { rows: rowsOf(kept).filter((row) => row.who === "tool"), seen };
+  return { rows: toRows(kept).filter((row) => row.who === "tool"), seen };
 }
 
 function keysIn(text: string, keys: ReadonlySet<string>): string[] {

@@ -3,7 +3,7 @@
  * the times the question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
  */
 
-import { contentOf } from "../index/chunk-text.ts";
+import { joinContent } from "../index/chunk-text.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
@@ -129,7 +129,7 @@ export function retrieve(
   const measure = makeMeasure(asked.numbers.keys());
   const { numbers } = asked;
   const documents = toDocuments(rows, { numbers, measure, sessions, candidates, speaker, deeds });
-  const averageWords = averageOf(corpus);
+  const averageWords = averageLength(corpus);
   const lastIndexes = questions.some(({ end }) => end) ? readLastIndexes(stores, sessions.keys()) : new Map();
   const literalsIn = literalCounter(rows, questions);
   const phrasings = questions.map((question, i) => {
@@ -205,7 +205,7 @@ function byPlace(a: ChunkRow, b: ChunkRow): number {
   return a.sessionId === b.sessionId ? a.index - b.index : a.sessionId < b.sessionId ? -1 : 1;
 }
 
-function averageOf({ averageWords: [content = 0, header = 0, tools = 0, extra = 0] }: Corpus): number {
+function averageLength({ averageWords: [content = 0, header = 0, tools = 0, extra = 0] }: Corpus): number {
   return Math.max(1, content + header + COLUMN_WEIGHTS.tools * (tools + extra));
 }
 
@@ -352,7 +352,7 @@ function literalCounter(
 ): (row: ChunkRow, literals: readonly string[]) => number {
   if (questions.every(({ literals }) => literals.length === 0)) return () => 0;
   const said = saidIn(rows);
-  const texts = new Map(rows.map((row) => [row, `${contentOf(said(row))}\n${row.tools}`.toLowerCase()]));
+  const texts = new Map(rows.map((row) => [row, `${joinContent(said(row))}\n${row.tools}`.toLowerCase()]));
   return (row, literals) => literals.filter((literal) => texts.get(row)?.includes(literal)).length;
 }
 

@@ -3,7 +3,7 @@
 import type { Part } from "../base/output.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
-import { contentOf } from "../index/chunk-text.ts";
+import { joinContent } from "../index/chunk-text.ts";
 import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -88,7 +88,7 @@ export function withHolding(
   const holding = Array.from(ends).flatMap((end) => {
     const chunks = readChunksAfter(store, session.id, { line: end, limit: HOLDING_CHUNKS });
     return (
-      messagesOf(chunks, () => false).find(
+      readMessages(chunks, () => false).find(
         ({ line, who }) => line > end && who === speaker && !spanOf(line),
       ) ?? []
     );
@@ -106,7 +106,7 @@ export function withHolding(
 }
 
 /** Returns the messages of chunks given in order; the pieces of a long message are one row. */
-export function messagesOf(
+export function readMessages(
   chunks: readonly ChunkRow[],
   isInside: (chunk: ChunkRow) => boolean,
 ): PassageRow[] {
@@ -114,19 +114,19 @@ export function messagesOf(
   const inside = chunks.filter(isInside).flatMap(said);
   return joinParts(chunks.flatMap(said)).map((row) => {
     const { line, who, text } = row;
-    return { line, who: who as Speaker, text, isInside: inside.some((piece) => isOf(piece, row)) };
+    return { line, who: who as Speaker, text, isInside: inside.some((piece) => belongsTo(piece, row)) };
   });
 }
 
 /** Returns whether a message is another one, or a piece of it. */
-function isOf(piece: Said, { line, nth, part }: Said): boolean {
+function belongsTo(piece: Said, { line, nth, part }: Said): boolean {
   if (piece.line !== line || piece.nth !== nth) return false;
   return !piece.part || !part || (piece.part.from >= part.from && piece.part.to <= part.to);
 }
 
 /** Joins chunks' text, what pieces of one message repeat only once. */
 export function joinChunks(chunks: readonly ChunkRow[], said = saidIn(chunks)): string {
-  return contentOf(joinParts(chunks.flatMap(said)));
+  return joinContent(joinParts(chunks.flatMap(said)));
 }
 
 /** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
@@ -169,7 +169,7 @@ export function deedText({ target, input, result }: Stored<Done>): string {
 }
 
 /** Returns the deeds of a session on some lines as rows: each call, and what came of it. */
-export function deedRowsOf(
+export function toDeedRows(
   store: Store,
   { number, cwd }: SessionRow,
   { from, to }: { from: number; to: number },

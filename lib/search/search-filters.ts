@@ -53,7 +53,7 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
     hasDecision: filters.has_decision,
     hasAction: filters.has_action,
     session: session === undefined ? undefined : await sessionId(session, context),
-    among: project === undefined ? undefined : await sessionsOf(project, context),
+    among: project === undefined ? undefined : await findSessions(project, context),
     caller: config.currentSession,
   };
 }
@@ -62,13 +62,13 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
 export const WINDOWS_PATH = /^[a-z]:[/\\]/i;
 
 /** Returns the ids of the sessions of a folder's project, or of those with a name or a path of Windows. */
-async function sessionsOf(project: string, { store, shared, config }: FilterContext): Promise<string[]> {
-  const { idsWhere, projectCalled, projectOf } = await import("./own-project.ts");
+async function findSessions(project: string, { store, shared, config }: FilterContext): Promise<string[]> {
+  const { idsWhere, projectCalled, matchProject } = await import("./own-project.ts");
   const isFolder = !WINDOWS_PATH.test(project) && /[/\\]|^\.\.?$/.test(project);
   const isWanted = isFolder
-    ? projectOf(resolve(project), config.paths)
+    ? matchProject(resolve(project), config.paths)
     : projectCalled(project, config.paths);
-  return idsWhere(listOf({ store, shared }), isWanted);
+  return idsWhere(listStores({ store, shared }), isWanted);
 }
 
 function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {
@@ -112,7 +112,7 @@ export interface Stores {
   shared: Store | undefined;
 }
 
-export function listOf({ store, shared }: Stores): Store[] {
+export function listStores({ store, shared }: Stores): Store[] {
   return shared ? [store, shared] : [store];
 }
 

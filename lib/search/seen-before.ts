@@ -10,17 +10,17 @@ import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Done } from "../transcripts/session.ts";
 import { isChange } from "../transcripts/tool-call.ts";
-import { commandKey, commandsIn, isLooking, programOf, shellParts, shellWords } from "./commands.ts";
+import { commandKey, commandsIn, findProgram, isLooking, shellParts, shellWords } from "./commands.ts";
 import {
   baseName,
   changeAround,
   commandOrTarget,
+  cutEssence,
   type Ending,
-  essenceOf,
   failingPart,
   findEnding,
   hasOwnCode,
-  operandsOf,
+  listOperands,
   programNamedIn,
   rankSteps,
 } from "./endings.ts";
@@ -213,14 +213,14 @@ function agreedEnd(
   const mine = programsThat(error.line, asked.command, asked.output);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
   const ofOwners = [...Map.groupBy(alike, ({ origin }) => origin.owner).values()];
-  const all = ofOwners.flatMap((ofOne) => endsOf(ofOne, error, asked));
+  const all = ofOwners.flatMap((ofOne) => findEnds(ofOne, error, asked));
   const ends = all.filter((end) => end.failed.origin.owner === "" || isOfSeveral(end, all));
   const trusted = new Set(ends.map(({ failed: { session } }) => session.id));
   const isTrusted = ({ origin, session }: Occurrence) => origin.owner === "" || trusted.has(session.id);
   const counted = runs.filter(isTrusted);
   if (new Set(counted.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
   const named = ends.filter(({ likely, isOther }) => likely.length > 0 || isOther);
-  const [best = [], ...others] = [...Map.groupBy(named, kindOf).values()]
+  const [best = [], ...others] = [...Map.groupBy(named, endKind).values()]
     .filter((same) => same.length > 1 || !same[0]?.isGuess)
     .sort((a, b) => b.length - a.length);
   const isAnything = best.length === 1 && others.length >= ENDS_GENERIC - 1;
@@ -230,12 +230,16 @@ function agreedEnd(
 }
 
 /** Returns the newest ends of an owner that may be told, one of each session at most. */
-function endsOf(runs: readonly Occurrence[], error: { key: number; line: string }, asked: Asked): ToldEnd[] {
+function findEnds(
+  runs: readonly Occurrence[],
+  error: { key: number; line: string },
+  asked: Asked,
+): ToldEnd[] {
   const ends: ToldEnd[] = [];
   const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
   for (const [last] of sessions.slice(0, SESSIONS_MAX)) {
     const end = last && endIn(last, error, asked);
-    const said = end && saidOf(end, error.line, asked);
+    const said = end && findSaid(end, error.line, asked);
     if (said) ends.push({ ...end, said });
     if (ends.length === ENDS_MAX) break;
   }
@@ -258,7 +262,7 @@ function programsThat(line: string, command: string, output: string): string[] {
       .toLowerCase()
       .split(/[\s;&|()]+/)
       .includes(named);
-  const programs = isHere ? [named] : failingPart(command, output, line).map(programOf);
+  const programs = isHere ? [named] : failingPart(command, output, line).map(findProgram);
   return programs.map((each) => (each.toLowerCase().split(" ")[0] ?? "").replace(/(?:\.exe|[\d.]+)$/, ""));
 }
 
@@ -266,7 +270,7 @@ function programsThat(line: string, command: string, output: string): string[] {
 function isSaid({ run, likely }: End, { command, output }: Asked): boolean {
   const printed = plain(output);
   return (likely.length > 0 ? likely : [run]).every((step) => {
-    const ran = essenceOf(commandOrTarget(step));
+    const ran = cutEssence(commandOrTarget(step));
     return !isChange(step) && ran.includes(" ") && printed.includes(plain(ran)) && !command.includes(ran);
   });
 }
@@ -282,8 +286,8 @@ function isElsewhere({ failed: { deed, session }, run, likely }: End, line: stri
   if (likely.length > 0 || !isFolder) return false;
   if (!isNear(session.cwd, asked.cwd)) return true;
   if (programNamedIn(line) === "cd") return false;
-  const had = operandsOf(failingPart(before, deed.result, line));
-  return operandsOf(failingPart(asked.command, asked.output, line)).some((word) => !had.includes(word));
+  const had = listOperands(failingPart(before, deed.result, line));
+  return listOperands(failingPart(asked.command, asked.output, line)).some((word) => !had.includes(word));
 }
 
 function foldersIn(line: string): string {
@@ -350,17 +354,17 @@ function isKeeping(line: string): boolean {
 }
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
-function kindOf({ likely: [first], run }: End): string {
+function endKind({ likely: [first], run }: End): string {
   if (first && isChange(first)) return baseName(first.target);
   return (
     failingPart(commandOrTarget(first ?? run), "", "")
-      .map(programOf)
+      .map(findProgram)
       .at(-1) ?? ""
   );
 }
 
 /** Returns what is said of an end: its steps, else its command in place of the one that failed; undefined if it may not be. */
-function saidOf(end: End, line: string, asked: Asked): ToldEnd["said"] | undefined {
+function findSaid(end: End, line: string, asked: Asked): ToldEnd["said"] | undefined {
   const { failed, run, likely } = end;
   const commands = likely.length > 0 ? likely : [run, failed.deed];
   const deeds = commands.map((deed) =>
@@ -378,8 +382,8 @@ function saidOf(end: End, line: string, asked: Asked): ToldEnd["said"] | undefin
       : `${text} from ${oneLineOfCode(asked.clean(others.join(" and ")), HOSTS_CHARS)}`;
   };
   if (likely.length === 0) {
-    const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result, line).map(programOf);
-    const [after, before] = [run, failed.deed].map((deed) => essenceOf(commandOrTarget(deed), goals));
+    const goals = failingPart(commandOrTarget(failed.deed), failed.deed.result, line).map(findProgram);
+    const [after, before] = [run, failed.deed].map((deed) => cutEssence(commandOrTarget(deed), goals));
     const text = `ran ${say(contrast(after, before))} in place of ${say(contrast(before, after))}`;
     return [{ text: named(text), deed: run }];
   }
@@ -387,7 +391,7 @@ function saidOf(end: End, line: string, asked: Asked): ToldEnd["said"] | undefin
     const command = commandOrTarget(deed);
     const text = isChange(deed)
       ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)}`
-      : `ran ${say(isPipedToShell(command) ? command : essenceOf(command))}`;
+      : `ran ${say(isPipedToShell(command) ? command : cutEssence(command))}`;
     return { text: named(text), deed };
   });
 }

@@ -13,9 +13,9 @@ import { readRules } from "../transcripts/rules.ts";
 import type { BlameScope, Verdict } from "./blame.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { logSearch, projectPaths, readIndexSize } from "./corpus.ts";
-import { type Hit, type HitJson, type HitStyle, hitJson, lossOf, relevanceOf } from "./hit.ts";
+import { type Hit, type HitJson, type HitStyle, hitJson, readLoss, roundRelevance } from "./hit.ts";
 import { findHits } from "./hits.ts";
-import { projectOf } from "./own-project.ts";
+import { matchProject } from "./own-project.ts";
 import {
   LIMIT_MAX,
   nowhereLines,
@@ -27,7 +27,7 @@ import {
 } from "./print.ts";
 import {
   hiddenSessions,
-  listOf,
+  listStores,
   type SearchFilters,
   type Stores,
   shortIdIn,
@@ -234,15 +234,15 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const { file, error, command } = filters;
   const isOfDeeds = [file, error, command].some((asked) => asked !== undefined);
   const times = isOfDeeds ? [] : await timesAsked(texts, filter, { config, stores });
-  const style = styleOf(stores, config);
+  const style = makeStyle(stores, config);
   if (!isOfDeeds && times.length === 0)
     return await answerQuestion(store, texts, { request, filter, style, ...surroundings });
-  const { findHistory, scopeOf, sessionsOf, timeHistory } = await import("./histories.ts");
+  const { findHistory, makeScope, listSessionIds, timeHistory } = await import("./histories.ts");
   const cwd = request.cwd ?? process.cwd();
   const isHidden = await hiddenSessions(store, config);
-  const scopes = listOf(stores).map((each) => ({
+  const scopes = listStores(stores).map((each) => ({
     store: each,
-    scope: scopeOf(each, filter, { cwd, clean: style.clean }),
+    scope: makeScope(each, filter, { cwd, clean: style.clean }),
   }));
   const blamed = file === undefined ? undefined : await blameFile(file, { cwd, scopes, isHidden, config });
   const hits =
@@ -255,7 +255,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
       .filter(({ session }) => !isHidden(session));
   const isAsked = texts.length > 0 && (isOfDeeds || hits.length === 0);
   if (!isAsked) return await answerDone(hits, { request, style, isOfDeeds, blamed });
-  const among = isOfDeeds ? { among: sessionsOf(hits) } : {};
+  const among = isOfDeeds ? { among: listSessionIds(hits) } : {};
   const within = { ...filter, ...among };
   return await answerQuestion(store, texts, { request, filter: within, style, ...surroundings });
 }
@@ -292,7 +292,7 @@ async function timesAsked(
   if (texts.length === 0) return [{ after, before }];
   const { readTimeAsked } = await import("../language/times.ts");
   const clock = { now: new Date(), timezone: config.settings.timezone };
-  const known = listOf(stores).flatMap(projectPaths);
+  const known = listStores(stores).flatMap(projectPaths);
   const asked = texts.map((text) => readTimeAsked(text, clock, [...new Set(known.map(folderName))]));
   const [question] = asked;
   if (question === undefined || (question.times.length === 0 && asked.includes(undefined))) return [];
@@ -323,7 +323,8 @@ async function answerDone(
   const shown = hits.slice(0, limit);
   const isBare = [request.query ?? []].flat().length === 0;
   const top = (blamed?.lines ?? []).map((line): Line => ({ kind: "text", parts: [line] }));
-  const maxChars = isOfDeeds || !isBare ? maxCharsOf(request) : (request.maxChars ?? MODES.sessions.maxChars);
+  const maxChars =
+    isOfDeeds || !isBare ? maxCharsFor(request) : (request.maxChars ?? MODES.sessions.maxChars);
   const options = {
     ...style,
     total: hits.length,
@@ -354,31 +355,31 @@ async function answerQuestion(
     ? await (await import("./nearest.ts")).findByMeaning(store, texts, { config, embedding, filter, signal })
     : { semantic: "off: no embedding in config.json" };
   const cwd = request.cwd ?? process.cwd();
-  const found = findHits(listOf({ store, shared }), texts, {
+  const found = findHits(listStores({ store, shared }), texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
     timezone: config.settings.timezone,
     meaning,
-    isOwn: projectOf(cwd, config.paths),
+    isOwn: matchProject(cwd, config.paths),
     isHidden: await hiddenSessions(store, config),
     cwd,
     style,
-    maxChars: maxCharsOf(request),
+    maxChars: maxCharsFor(request),
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",
     around: context,
     explain,
   });
-  const hits = found.hits.filter((hit) => relevanceOf(hit) >= minScore);
+  const hits = found.hits.filter((hit) => roundRelevance(hit) >= minScore);
   const top = hits.length > 0 ? nowhereLines(found.nowhere) : [];
-  const options = { ...style, maxChars: maxCharsOf(request) - countPoints(top) };
+  const options = { ...style, maxChars: maxCharsFor(request) - countPoints(top) };
   const lines = [...top, ...(await printed(hits, request, { ...options, config }))];
   return { lines, results: hits.map((hit) => hitJson(hit, style)), semantic };
 }
 
 /** Returns how the sessions of some stores are shown. */
-function styleOf(stores: Stores, { settings, paths }: Config): HitStyle {
+function makeStyle(stores: Stores, { settings, paths }: Config): HitStyle {
   const nameOf = namer(paths);
   return {
     clean: readRules(settings).clean,
@@ -411,7 +412,7 @@ function namer(paths: Config["paths"]): (session: SessionRow) => string | undefi
   };
 }
 
-function maxCharsOf({ maxChars, mode = "rows", context = 0 }: SearchRequest): number {
+function maxCharsFor({ maxChars, mode = "rows", context = 0 }: SearchRequest): number {
   return maxChars ?? MODES[context > 0 ? "full" : mode].maxChars;
 }
 
@@ -428,7 +429,7 @@ async function printed(
       import("./commands.ts"),
     ]);
     const resumeOf = (hit: Hit) => {
-      const isLost = sharedBy(hit.session) || lossOf(hit).isGone;
+      const isLost = sharedBy(hit.session) || readLoss(hit).isGone;
       const session = isLost ? undefined : sessionAt(hit.session.file, config.paths);
       return session && commandToGoOn({ ...session, machine: findMachine(session.file, config.paths) });
     };

@@ -47,7 +47,7 @@ export function isPipedToShell(line: string): boolean {
  * Returns the hosts that a text of one's own names, for the line to name them; undefined where it reaches one without a
  * name.
  */
-function hostsOf(text: string): string[] | undefined {
+function findHosts(text: string): string[] | undefined {
   const hosts = [...text.matchAll(ADDRESS)].map(([, ofUrl, ofGit]) => ofUrl ?? ofGit ?? "");
   if (hosts.some((host) => !/^[\w.[\]:-]+$/.test(host))) return undefined;
   if (hosts.length === 0 && (REGISTRY.test(text) || isPipedToShell(text))) return undefined;
@@ -57,7 +57,7 @@ function hostsOf(text: string): string[] | undefined {
 /** Returns whether another person's command or edit reaches nothing but the project. */
 function isLocal(text: string): boolean {
   const reaches = [BARE_ADDRESS, REGISTRY, SUPERUSER, NETWORK].some((sign) => sign.test(text));
-  return !reaches && hostsOf(text)?.length === 0 && !isPipedToShell(text);
+  return !reaches && findHosts(text)?.length === 0 && !isPipedToShell(text);
 }
 
 /** Programs whose first operand is what a project calls its own: a script, a target, a folder. */
@@ -69,7 +69,7 @@ const COMMON =
 
 /** Returns whether a command line names a file, a script or an address that whoever asks need not have. */
 function namesTheirOwn(line: string, { folders }: Origin, { command, output }: Known): boolean {
-  if (hostsOf(line)?.length !== 0 || BARE_ADDRESS.test(line)) return true;
+  if (findHosts(line)?.length !== 0 || BARE_ADDRESS.test(line)) return true;
   return shellParts(line).some(({ text }) => {
     const [program = "", ...words] = shellWords(text).filter((word) => !/^\w+=/.test(word));
     const operand = words.find((word) => !word.startsWith("-")) ?? "";
@@ -111,7 +111,7 @@ export function hostsToTell(deeds: readonly Deed[], origin: Origin, known: Known
     if (origin.owner !== "") return origin.isHere && isLocal(text) ? [] : undefined;
     // an edit is one of a file of its project
     const isTheirs = !origin.isHere && (!("command" in deed) || namesTheirOwn(text, origin, known));
-    return isTheirs ? undefined : hostsOf(text)?.filter((host) => !LOOPBACK.test(host));
+    return isTheirs ? undefined : findHosts(text)?.filter((host) => !LOOPBACK.test(host));
   });
   return hosts.includes(undefined) ? undefined : [...new Set(hosts.flatMap((names) => names ?? []))];
 }

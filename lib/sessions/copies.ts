@@ -16,7 +16,7 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
   for (const host of HOSTS) {
     const { agent, home, prompts, store: kept = prompts } = host;
     const root = paths.expand(home);
-    const files = kept ? storesOf({ home, store: kept }, paths) : [];
+    const files = kept ? listStores({ home, store: kept }, paths) : [];
     if (!kept || files.length === 0) continue;
     const [{ tryLock }, { readRules }, { copySessions }, { storedGate }, { store }] = await Promise.all([
       import("../base/locks.ts"),
@@ -41,7 +41,7 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */
-export function storesOf(
+export function listStores(
   { home, store }: Pick<Host, "home" | "store">,
   { expand }: Pick<PathsWithRules, "expand">,
 ): string[] {

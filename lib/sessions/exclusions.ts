@@ -38,7 +38,7 @@ export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string
   const all = { ...seeingExcluded(paths), transcripts: [] };
   for (const session of listSessions(all, { subagents: true, excluded: true, cwd })) {
     if (left.size === 0) break;
-    const place = placeOf(session);
+    const place = findPlace(session);
     for (const project of left)
       if (place && tests.get(project)?.({ id: session.id, ...place })) left.delete(project);
   }
@@ -46,7 +46,7 @@ export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string
 }
 
 /** Returns a session's directory and project; undefined where its transcript names none, or cannot be read. */
-function placeOf({ file, cwd: known }: Session): { cwd: string; project: string } | undefined {
+function findPlace({ file, cwd: known }: Session): { cwd: string; project: string } | undefined {
   try {
     const cwd = known ?? readHead(file)?.cwd;
     return cwd === undefined ? undefined : { cwd, project: projectKey(cwd) };

@@ -5,17 +5,17 @@
 
 import { basename, isAbsolute, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { entriesOf, hasPromptsAlone, isDirectory, statUnpacked } from "../base/files.ts";
+import { hasPromptsAlone, isDirectory, listEntries, statUnpacked } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
-import { alignColumns, columnsOf, fitColumns, sayTime } from "../base/terminal.ts";
+import { alignColumns, countColumns, fitColumns, sayTime } from "../base/terminal.ts";
 import { folderName, onMachine, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { textOf } from "../transcripts/format.ts";
-import { formatOf, readHead } from "../transcripts/head.ts";
+import { findFormat, readHead } from "../transcripts/head.ts";
 import { findHost, resumeNote } from "../transcripts/hosts.ts";
-import { restorerOf } from "../transcripts/restored.ts";
+import { findRestorer } from "../transcripts/restored.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -144,7 +144,7 @@ export function listingColumns(rows: readonly string[][], columns: number): Line
 /** Returns the columns that the others leave for names. */
 function roomForNames(rows: readonly string[][], columns: number): number {
   const others = alignColumns(rows.map((row) => row.with(1, "")));
-  return columns - Math.max(0, ...others.map((row) => columnsOf(row.join(""))));
+  return columns - Math.max(0, ...others.map((row) => countColumns(row.join(""))));
 }
 
 /** Returns the shortest beginning of an id that no other of the ids has; of another machine's the whole. */
@@ -158,7 +158,7 @@ function shortenId(id: string, ids: readonly string[]): string {
 }
 
 function cutColumns(text: string, columns: number): string {
-  return fitColumns(text, Math.min(columns, columnsOf(text)));
+  return fitColumns(text, Math.min(columns, countColumns(text)));
 }
 
 /**
@@ -170,7 +170,7 @@ export function commandToGoOn(
 ): string | undefined {
   const { id, agent, file, cwd, parentId, machine, archived } = session;
   const isWhole = parentId === undefined && !hasPromptsAlone(file);
-  const restorer = isWhole && !id.startsWith("-") ? restorerOf(agent) : undefined;
+  const restorer = isWhole && !id.startsWith("-") ? findRestorer(agent) : undefined;
   const isFolderGone = cwd !== undefined && isAbsolute(cwd) && !isDirectory(cwd);
   const isElsewhere = archived || machine !== undefined || (isFolderGone && restorer?.needsFolder);
   return restorer && isElsewhere ? `session-memory restore ${quoted(id)}` : resumeCommand(session);
@@ -253,7 +253,7 @@ export function resumeCommand({
 /** Returns the transcript of the session that this one came from; undefined when none is known. */
 export function parentFile(session: Session): string | undefined {
   const head = readHead(session.file);
-  return head && (head.forkedFrom ?? formatOf(session.agent).origin?.(session, readHead));
+  return head && (head.forkedFrom ?? findFormat(session.agent).origin?.(session, readHead));
 }
 
 /** A transcript as flat text, with the line of each message. */
@@ -311,7 +311,7 @@ export function extractSessionText(content: unknown): string | null {
 
 /** Lists the `*.jsonl` files of a directory; none when it cannot be read. */
 export async function listSessionFiles(directory: string): Promise<string[]> {
-  return entriesOf(directory)
+  return listEntries(directory)
     .filter((entry) => entry.isFile() && entry.name.endsWith(".jsonl"))
     .map(({ name }) => join(directory, name))
     .sort();

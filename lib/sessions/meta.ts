@@ -6,7 +6,7 @@
 
 import { basename, dirname, join, sep } from "node:path";
 import { describeError } from "../base/errors.ts";
-import { bytesOf, createFile, fileStem, namesIn, readIfExists, replaceFile } from "../base/files.ts";
+import { createFile, fileStem, namesIn, readBytes, readIfExists, replaceFile } from "../base/files.ts";
 import { arrayOf, recordOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
@@ -152,7 +152,7 @@ const DAMAGED_SUFFIX = ".damaged";
  * Returns whether it was not there yet.
  */
 export function copyDamaged(file: string, { meta }: Pick<PathsWithRules, "meta">): boolean | null {
-  const content = bytesOf(file);
+  const content = readBytes(file);
   if (content === undefined) return null;
   const name = `${basename(file)}.${shortHash(content.toString("latin1")).toString(36)}${DAMAGED_SUFFIX}`;
   try {

@@ -9,15 +9,15 @@ import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
 import {
   BLOCKED,
-  entriesOf,
   fileStem,
   hasContent,
   hasPromptsAlone,
   isConflictCopy,
   isFile,
+  listEntries,
   PACKED,
   PROMPTS_ALONE,
-  statOf,
+  statPath,
 } from "../base/files.ts";
 import { idWithin } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
@@ -99,9 +99,9 @@ function archivedAlone(
   if (copies.length === 0) return [];
   // A session of another folder is none of this project's, yet its transcript is there.
   const all = directory === undefined ? found : hostedTranscripts(paths, { agent, subagents });
-  const there = new Set(all.map(keyOf));
+  const there = new Set(all.map(fileKey));
   return copies.filter((copy) => {
-    const key = keyOf(copy);
+    const key = fileKey(copy);
     const isAlone = !there.has(key);
     there.add(key);
     return isAlone;
@@ -112,32 +112,32 @@ function archivedAlone(
 export function promptTranscripts(paths: Pick<Paths, "home">): TranscriptFile[] {
   return HOSTS.filter(({ prompts }) => prompts !== undefined).flatMap(({ agent }) => {
     const folder = copiesFolder(paths, agent);
-    const copies = entriesOf(folder).filter((entry) => entry.isFile() && hasPromptsAlone(entry.name));
+    const copies = listEntries(folder).filter((entry) => entry.isFile() && hasPromptsAlone(entry.name));
     return copies.map(({ name }) => {
-      const id = idOf(name.slice(0, -PROMPTS_ALONE.length));
+      const id = idInStem(name.slice(0, -PROMPTS_ALONE.length));
       return { file: join(folder, name), agent, id, archived: true };
     });
   });
 }
 
-function keyOf({ agent, id, file }: TranscriptFile): string {
+function fileKey({ agent, id, file }: TranscriptFile): string {
   return `${agent}:${id ?? basename(file, SUFFIX)}`;
 }
 
 /** Returns every copy of ours, by the name that it has without its suffix. */
 export function archivedTranscripts({ archive }: Pick<Paths, "archive">): TranscriptFile[] {
-  const folders = entriesOf(archive).filter((entry) => entry.isDirectory());
+  const folders = listEntries(archive).filter((entry) => entry.isDirectory());
   return folders.flatMap(({ name }) => archivedIn(join(archive, name), { agent: name }));
 }
 
 function archivedIn(folder: string, known: { agent: Agent; parentId?: string }): TranscriptFile[] {
-  return entriesOf(folder).flatMap((entry) => {
+  return listEntries(folder).flatMap((entry) => {
     const { name } = entry;
     if (entry.isDirectory() && known.parentId === undefined)
-      return archivedIn(join(folder, name), { ...known, parentId: idOf(name) });
+      return archivedIn(join(folder, name), { ...known, parentId: idInStem(name) });
     if (!entry.isFile() || !name.endsWith(SUFFIX + BLOCKED)) return [];
     const file = join(folder, name.slice(0, -BLOCKED.length));
-    const id = idOf(basename(file, SUFFIX));
+    const id = idInStem(basename(file, SUFFIX));
     const isSubagent = known.parentId !== undefined;
     return [{ file, id, ...known, subagent: isSubagent, archived: true }];
   });
@@ -153,7 +153,7 @@ export function archivePlace(
 }
 
 /** Returns the id that a file is named by. */
-function idOf(stem: string): string {
+function idInStem(stem: string): string {
   try {
     return decodeURIComponent(stem);
   } catch {
@@ -211,7 +211,7 @@ function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): Trans
 function listOnce(): Walk["list"] {
   const known = new Map<string, Dirent[]>();
   return (folder) => {
-    const entries = known.get(folder) ?? entriesOf(folder);
+    const entries = known.get(folder) ?? listEntries(folder);
     known.set(folder, entries);
     return entries;
   };
@@ -241,7 +241,7 @@ function walk(folder: string, [segment, ...rest]: readonly string[], to: Walk, t
     const days = to.options.recent ? recentDays(folder) : [folder];
     for (const day of days) walk(day, rest, to, told);
   } else if (segment === "*" || segment.startsWith("<")) {
-    const isWanted = segment === "<cwd>" && to.beginnings ? beginsAsOneOf(to.beginnings) : undefined;
+    const isWanted = segment === "<cwd>" && to.beginnings ? testBeginnings(to.beginnings) : undefined;
     for (const entry of to.list(folder)) {
       const { name } = entry;
       if (!entry.isDirectory() || isWanted?.(name) === false) continue;
@@ -282,9 +282,9 @@ function readName(segment: string, { host, place }: { host: Host; place: Place }
     if (placeholder === "*") return { agent, id };
     if (placeholder === "<name>") return id === undefined ? undefined : { agent, id };
     const stem = name.slice(before.length, name.length - after.length);
-    if (placeholder === "<id>") return isSubagentOf(host, stem) ? undefined : { agent, id: stem };
+    if (placeholder === "<id>") return hasSubagentId(host, stem) ? undefined : { agent, id: stem };
     const isLog = logs !== undefined && stem.startsWith(logs);
-    return isSubagentOf(host, stem) && !isLog ? { agent, id: stem, subagent: true } : undefined;
+    return hasSubagentId(host, stem) && !isLog ? { agent, id: stem, subagent: true } : undefined;
   };
 }
 
@@ -300,13 +300,13 @@ export function findNaming(file: string): Host | undefined {
 }
 
 /** Returns whether an id is like those that a host gives subagents. */
-export function isSubagentOf({ subagents }: Host, id: string): boolean {
+export function hasSubagentId({ subagents }: Host, id: string): boolean {
   return subagents !== undefined && id.startsWith(subagents);
 }
 
 /** Returns whether a host gives such ids to subagents alone. */
 export function isSubagentId(id: string): boolean {
-  return HOSTS.some((host) => isSubagentOf(host, id));
+  return HOSTS.some((host) => hasSubagentId(host, id));
 }
 
 function isLog(name: string): boolean {
@@ -316,7 +316,7 @@ function isLog(name: string): boolean {
 /** A host that sorts by day is asked for the last days only by a caller in a hurry. */
 function recentDays(root: string): string[] {
   const days: string[] = [];
-  if (!statOf(root)) return days;
+  if (!statPath(root)) return days;
   // The folder's day is the local one, so tomorrow's may be there already by UTC.
   for (let ago = -1; ago <= RECENT_DAYS; ago++) {
     const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
@@ -357,7 +357,7 @@ function transcriptFile(file: string): TranscriptFile {
   if (naming) return { file, agent: naming.agent, id: idInName(naming, file) };
   const id = basename(file, SUFFIX);
   const [above, folder] = file.split(sep).slice(-3);
-  const starting = HOSTS.find((host) => isSubagentOf(host, id));
+  const starting = HOSTS.find((host) => hasSubagentId(host, id));
   if (starting) {
     const parentId = folder === "subagents" ? above : undefined;
     return { file, agent: starting.agent, id, subagent: true, parentId };
@@ -382,7 +382,7 @@ function transcriptsUnder(folder: string): string[] {
 
 // A list and plain loops: generators cost the prompt hook as much as everything else.
 function addTranscripts(folder: string, files: string[], depth = 0): void {
-  const entries = entriesOf(folder);
+  const entries = listEntries(folder);
   for (const entry of entries) {
     if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
     else if (entry.name.endsWith(PACKED)) {
@@ -406,7 +406,7 @@ function rowsName(entry: Dirent): string | undefined {
 }
 
 /** A directory's folder and those below it share a prefix; so may others, so the content decides. */
-function beginsAsOneOf(beginnings: readonly string[]): (name: string) => boolean {
+function testBeginnings(beginnings: readonly string[]): (name: string) => boolean {
   return (name) => beginnings.some((beginning) => isAtOrBelow(name, beginning, "-"));
 }
 

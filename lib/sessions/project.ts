@@ -6,7 +6,7 @@
  */
 
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
-import { entriesOf, isFile, readText, realPathOf, statOf } from "../base/files.ts";
+import { isFile, listEntries, readText, resolveRealPath, statPath } from "../base/files.ts";
 import { type Paths, repositoriesFile } from "../config/config.ts";
 import {
   isSameRepository,
@@ -31,7 +31,7 @@ interface Repository {
  */
 export function directoryHere({ cwd, machine }: Pick<Session, "cwd" | "machine">): string | undefined {
   if (cwd === undefined || !isAbsolute(cwd)) return undefined;
-  return machine === undefined || statOf(cwd) ? cwd : undefined;
+  return machine === undefined || statPath(cwd) ? cwd : undefined;
 }
 
 /** What a session says of the place it worked in; by its id, or its parent's, it is known which repository was there. */
@@ -147,7 +147,7 @@ function placeNow(path: string, known: KnownRepositories): PlaceNow {
   while (top !== undefined && !known.has(top)) top = top === dirname(top) ? undefined : dirname(top);
   const live = repositoryAt(directory);
   const isOuter = live !== undefined && top !== undefined && live.top.length < top.length;
-  return { directory, exists: statOf(directory) !== undefined, top, live: isOuter ? undefined : live };
+  return { directory, exists: statPath(directory) !== undefined, top, live: isOuter ? undefined : live };
 }
 
 /** A repository of this machine. */
@@ -162,11 +162,11 @@ interface RepositoryHere extends RepositoryNames {
 function repositoryAt(directory: string): RepositoryHere | undefined {
   if (!isAbsolute(directory)) return undefined;
   const repository = findRepository(realDirectory(directory));
-  const stat = repository && statOf(repository.commonDirectory);
+  const stat = repository && statPath(repository.commonDirectory);
   if (!repository || !stat) return undefined;
   // A removed folder's number is given to the next one; runtimes differ in fractions of milliseconds.
   const git = `git:${stat.ino}.${Math.floor(stat.birthtimeMs) || 0}`;
-  return { git, origin: originOf(repository), top: repository.top, key: keyOf(repository) };
+  return { git, origin: findOrigin(repository), top: repository.top, key: keyFor(repository) };
 }
 
 /** Returns the paths at which a directory's repository was when sessions ran in it. */
@@ -184,7 +184,7 @@ export function projectKey(directory: string): string {
   if (!isAbsolute(directory)) return directory;
   const real = realDirectory(directory);
   const repository = findRepository(real);
-  return repository ? keyOf(repository) : real;
+  return repository ? keyFor(repository) : real;
 }
 
 /** Returns the directories of a project: the top of each worktree, else the directory itself. */
@@ -193,7 +193,7 @@ export function projectDirectories(directory: string): string[] {
   const real = realDirectory(directory);
   const repository = findRepository(real);
   if (!repository) return [real];
-  const key = keyOf(repository);
+  const key = keyFor(repository);
   const isBare = key === repository.commonDirectory;
   return [...new Set([repository.top, ...(isBare ? [] : [key]), ...linkedWorktrees(repository)])];
 }
@@ -229,7 +229,7 @@ export function realDirectory(directory: string): string {
   const absolute = resolve(directory);
   const missing: string[] = [];
   for (let path = absolute; ; path = dirname(path)) {
-    const real = realPathOf(path);
+    const real = resolveRealPath(path);
     if (real !== undefined) return join(real, ...missing);
     if (path === dirname(path)) return absolute;
     missing.unshift(basename(path));
@@ -237,7 +237,7 @@ export function realDirectory(directory: string): string {
 }
 
 /** Prefers the main worktree's top, which people name the project by. */
-function keyOf({ commonDirectory }: Repository): string {
+function keyFor({ commonDirectory }: Repository): string {
   return basename(commonDirectory) === ".git" ? dirname(commonDirectory) : commonDirectory;
 }
 
@@ -255,7 +255,7 @@ function findRepository(directory: string): Repository | undefined {
  */
 function findCommonDirectory(top: string): string | undefined {
   const git = join(top, ".git");
-  if (!isFile(git)) return statOf(join(git, "HEAD")) ? git : undefined;
+  if (!isFile(git)) return statPath(join(git, "HEAD")) ? git : undefined;
   const pointer = /^gitdir: (.+)$/m.exec(readText(git))?.[1]?.trim();
   if (!pointer) return undefined;
   const own = realDirectory(resolve(top, pointer));
@@ -281,7 +281,7 @@ function isSubmoduleAt(own: string, top: string): boolean {
 
 function linkedWorktrees({ commonDirectory }: Repository): string[] {
   const tops: string[] = [];
-  for (const { name } of entriesOf(join(commonDirectory, "worktrees"))) {
+  for (const { name } of listEntries(join(commonDirectory, "worktrees"))) {
     const gitFile = readText(join(commonDirectory, "worktrees", name, "gitdir")).trim();
     if (gitFile) {
       tops.push(realDirectory(dirname(resolve(commonDirectory, "worktrees", name, gitFile))));
@@ -294,10 +294,10 @@ function linkedWorktrees({ commonDirectory }: Repository): string[] {
 export function readOrigin(directory: string): string | undefined {
   if (!isAbsolute(directory)) return undefined;
   const repository = findRepository(realDirectory(directory));
-  return repository && originOf(repository);
+  return repository && findOrigin(repository);
 }
 
-function originOf({ commonDirectory }: Repository): string | undefined {
+function findOrigin({ commonDirectory }: Repository): string | undefined {
   const remote = originIn(readText(join(commonDirectory, "config")));
   return remote === undefined ? undefined : normalizeRemote(remote);
 }

@@ -6,7 +6,7 @@
  */
 
 import { existsSync } from "node:fs";
-import { readJson, readText, remove, statOf, statUnpacked } from "../base/files.ts";
+import { readJson, readText, remove, statPath, statUnpacked } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { logEvent } from "../base/output.ts";
@@ -25,7 +25,7 @@ import {
 } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
-import { formatOf } from "../transcripts/head.ts";
+import { findFormat } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session, SessionKey } from "../transcripts/session.ts";
 import { storedGate } from "./gate.ts";
@@ -108,7 +108,7 @@ export function withNames(sessions: readonly Session[], paths: PathsWithRules): 
 }
 
 /** Returns what one session is called. */
-export function nameOf(session: Session, paths: PathsWithRules): string | undefined {
+export function findName(session: Session, paths: PathsWithRules): string | undefined {
   return withNames([session], paths)[0]?.name;
 }
 
@@ -289,7 +289,7 @@ function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionM
 
 /** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */
 function titleState({ agent, file }: Identity, { version }: Reader): string {
-  const kept = formatOf(agent).titleFile?.(file);
+  const kept = findFormat(agent).titleFile?.(file);
   const beside = kept === undefined ? "" : fileState(kept);
   return `${fileState(file)} ${beside} ${version}`;
 }
@@ -299,7 +299,7 @@ function metaState(session: Identity, { paths, version }: Reader): string {
 }
 
 function fileState(file: string): string {
-  const stat = statOf(file);
+  const stat = statPath(file);
   return stat ? `${stat.size} ${stat.mtimeMs} ${stat.ino}` : "";
 }
 

@@ -7,7 +7,7 @@
 
 import { basename, resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { statOf } from "../base/files.ts";
+import { statPath } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
@@ -16,7 +16,7 @@ import { openGate } from "./gate.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { findTranscripts, isSubagentId } from "./places.ts";
-import { namedSessions, nameOf, recordKey } from "./record.ts";
+import { findName, namedSessions, recordKey } from "./record.ts";
 import {
   asPath,
   findBegun,
@@ -181,7 +181,7 @@ function named(reference: string, context: ResolveContext): Session | (Resolved 
   if (like.length > 0) return one(wanted, like, paths);
   const path = asPath(wanted, cwd);
   if (path !== undefined) {
-    const reason = statOf(path) ? "it holds no conversation that is known" : "there is no such file";
+    const reason = statPath(path) ? "it holds no conversation that is known" : "there is no such file";
     throw notFound(path, { reason });
   }
   throw notFound(wanted, { near: nearestTo(wanted, known, paths), paths });
@@ -336,7 +336,7 @@ export function notFound(
 
 function describeCandidates(sessions: readonly Session[], paths: PathsWithRules): Candidate[] {
   return sessions.map((session) => {
-    const name = nameOf(session, paths);
+    const name = findName(session, paths);
     return {
       id: oneLine(redact(session.id), ID_SHOWN),
       agent: session.agent,

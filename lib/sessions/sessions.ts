@@ -6,15 +6,15 @@ import { BLOCKED, changedAt, hasPromptsAlone, PACKED, statUnpacked } from "../ba
 import { compareText, folderName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
-import { formatOf, outermostEntries, tryHead } from "../transcripts/head.ts";
+import { findFormat, outermostEntries, tryHead } from "../transcripts/head.ts";
 import { findHost } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { openGate } from "./gate.ts";
 import {
   archivedTranscripts,
   findTranscripts,
+  hasSubagentId,
   idInName,
-  isSubagentOf,
   listDirectories,
   promptTranscripts,
   type TranscriptFile,
@@ -236,14 +236,14 @@ function findId(file: string, head: Head): string | undefined {
 /** Returns a subagent's parent session. A main transcript may have rows of subagents too, where ids tell these. */
 function findParentId(id: string | undefined, head: Head | undefined): string | undefined {
   const host = findHost(head?.agent);
-  if (!head || !id || (host?.subagents !== undefined && !isSubagentOf(host, id))) return undefined;
+  if (!head || !id || (host?.subagents !== undefined && !hasSubagentId(host, id))) return undefined;
   return head.parentId === id ? undefined : head.parentId;
 }
 
 /** Returns the parent of a session whose host keeps subagents among the others, under names like theirs. */
 function readParent({ agent, id, file }: Pick<Session, "agent" | "id" | "file">): string | undefined {
   try {
-    const parentId = formatOf(agent).parentOf?.(file);
+    const parentId = findFormat(agent).parentOf?.(file);
     return parentId === id ? undefined : parentId;
   } catch {
     return undefined; // gone since it was listed, or not ours to read

@@ -3,7 +3,7 @@
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import { type Format, isoTime, rowTime } from "../transcripts/format.ts";
-import { formatOf } from "../transcripts/head.ts";
+import { findFormat } from "../transcripts/head.ts";
 import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { cleanName } from "./meta.ts";
@@ -26,7 +26,7 @@ interface Titles {
 /** Reads the titles of a session from the ends of its transcript. */
 export function readTitles({ agent, file, size }: Pick<Session, "agent" | "file" | "size">): Titles {
   try {
-    const { title: findTitle, madeTitles } = formatOf(agent);
+    const { title: findTitle, madeTitles } = findFormat(agent);
     if (!findTitle) return {};
     const parts = readEnds(file, size);
     const rowsWith = (text: string) => rowsWithText(parts, text);
@@ -68,7 +68,7 @@ const LAST_ROW_BYTES = [4 * 1024, END_BYTES, 2 * 1024 * 1024];
  */
 export function lastTime({ file, agent = "plain" }: DatedFile): string | undefined {
   try {
-    const format = formatOf(agent);
+    const format = findFormat(agent);
     for (const bytes of LAST_ROW_BYTES) {
       const tail = readTailBytes(file, bytes);
       const time = timeIn(tail, format);

@@ -3,12 +3,12 @@
 import { dirname, join, resolve, sep } from "node:path";
 import {
   changedMs,
-  entriesOf,
   isConflictCopy,
   isDirectory,
+  listEntries,
   readText,
-  realPathOf,
-  statOf,
+  resolveRealPath,
+  statPath,
 } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
@@ -32,7 +32,7 @@ export function voluteSessions(directory: string, taken?: Paths["volute"]): Volu
   const sessions: VoluteSessions = { names: new Map(), ephemeral: new Set(), transcripts: [] };
   const folder = findVolute(directory);
   if (folder === undefined) return sessions;
-  for (const entry of entriesOf(join(folder, "sessions"))) {
+  for (const entry of listEntries(join(folder, "sessions"))) {
     if (!entry.isFile() || !entry.name.endsWith(".json")) continue;
     const id = stringOf(recordIn(join(folder, "sessions", entry.name)).sessionId);
     const name = entry.name.slice(0, -".json".length);
@@ -56,15 +56,15 @@ export function untakenVolute(
 
 function isTaken(folder: string, taken: Paths["volute"]): boolean {
   if (taken.length === 0) return false;
-  const real = realPathOf(folder);
-  return taken.some((path) => path === folder || (real !== undefined && realPathOf(path) === real));
+  const real = resolveRealPath(folder);
+  return taken.some((path) => path === folder || (real !== undefined && resolveRealPath(path) === real));
 }
 
 function ownTranscripts(folder: string): VoluteSessions["transcripts"] {
   return HOSTS.flatMap(({ agent, volute }) => {
     if (typeof volute !== "object") return [];
     const place = join(folder, volute.folder);
-    return entriesOf(place).flatMap((entry) => {
+    return listEntries(place).flatMap((entry) => {
       if (!entry.isDirectory() || isEphemeral(entry.name)) return [];
       const file = newestTranscript(join(place, entry.name));
       return file === undefined ? [] : [{ agent, file, name: entry.name }];
@@ -97,10 +97,10 @@ function isEphemeral(name: string): boolean {
 
 function newestTranscript(folder: string): string | undefined {
   let newest: { file: string; changed: number } | undefined;
-  for (const entry of entriesOf(folder)) {
+  for (const entry of listEntries(folder)) {
     if (!entry.isFile() || !entry.name.endsWith(".jsonl") || isConflictCopy(entry.name)) continue;
     const file = join(folder, entry.name);
-    const stat = statOf(file);
+    const stat = statPath(file);
     const changed = stat ? changedMs(stat) : 0;
     // Names begin with the time and decide between files of the same moment.
     if (!newest || changed > newest.changed || (changed === newest.changed && file > newest.file)) {

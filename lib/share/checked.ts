@@ -51,7 +51,7 @@ export function toListed(row: HubRow, readAt: string): ListedSession {
   const machine = label(row.machine);
   const id = sessionId(row.id);
   const project = oneLine(redact(String(row.project)), 512);
-  const updatedAt = timeOf(row.updated_at, readAt);
+  const updatedAt = toTime(row.updated_at, readAt);
   const numbers = [row.number, row.seq].map(Number);
   const faults = [
     numbers.every((number) => Number.isSafeInteger(number) && number >= 0) ? [] : ["a number out of range"],
@@ -93,7 +93,7 @@ export function toSession(row: HubRow, { updatedAt }: SharedSession, { text, lin
     name: name === "" ? undefined : name,
     folder: line(row.folder),
     parentId: row.parent_id === null ? undefined : sessionId(row.parent_id),
-    startedAt: row.started_at === null ? undefined : timeOf(row.started_at, updatedAt),
+    startedAt: row.started_at === null ? undefined : toTime(row.started_at, updatedAt),
     meta: meta && {
       description: text(meta.description),
       summary: text(meta.summary),
@@ -113,7 +113,7 @@ export function toExchange(row: HubRow, { updatedAt }: SharedSession, clean: Cle
     const place = { line: count(fields.line), nth: count(fields.nth) };
     // rows go forward, and from the exchange's place on
     if (!isBefore(last, place)) return [];
-    const found = toRow(fields, { ...place, at: timeOf(fields.at, updatedAt) }, clean);
+    const found = toRow(fields, { ...place, at: toTime(fields.at, updatedAt) }, clean);
     if (found) last = place;
     return found ? [found] : [];
   });
@@ -154,7 +154,7 @@ function label(value: unknown): string {
 }
 
 /** Returns a time as ISO UTC, one after the latest that it can be as that: nothing is newer than when it was read. */
-function timeOf(value: unknown, latest: string): string {
+function toTime(value: unknown, latest: string): string {
   const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return time >= 0 ? new Date(Math.min(time, Date.parse(latest))).toISOString() : UNKNOWN_TIME;
 }

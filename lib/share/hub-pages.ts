@@ -38,7 +38,7 @@ export const CHUNKS: Source = {
 };
 
 /** Returns the tables of a hub that may hold words. */
-function sourcesOf(version: number): Source[] {
+function listSources(version: number): Source[] {
   return version >= EXCHANGES_VERSION ? [EXCHANGES, CHUNKS] : [CHUNKS];
 }
 
@@ -51,7 +51,7 @@ export async function countSizes(
   const rows = await hub.query(
     `SELECT number, greatest(1,
        (least(coalesce(octet_length(observations), 0), ${TEXT_MAX}) + coalesce(pg_column_size(meta), 0)) / ${WEIGHT_BYTES}
-       + ${sourcesOf(version).map(sizeIn).join(" + ")}) AS size
+       + ${listSources(version).map(sizeIn).join(" + ")}) AS size
      FROM session_memory.sessions WHERE number = ANY($1::bigint[])`,
     [sessions.map(({ number }) => number)],
   );
@@ -99,7 +99,7 @@ export const DESCRIBE_SESSIONS = `SELECT number, seq, ${within("name", 4000)} AS
 const PACKED_BYTES = 1024 * 1024;
 
 /** Returns SQL for a page of exchanges: those over a limit as gone, and of the rest as many as stay below the page's bytes. */
-function pageOf({ rows }: Source, condition: string): string {
+function selectPage({ rows }: Source, condition: string): string {
   return `WITH near AS MATERIALIZED (
     SELECT c.session, c.line, c.nth, c.hash, c.at, c.body, c.content, coalesce(pg_column_size(c.body), 0) AS packed
     FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
@@ -130,8 +130,11 @@ interface PageOptions {
   left: () => SharedSession[];
 }
 
-export async function* pagesOf(hub: Hub, { source, condition, left }: PageOptions): AsyncGenerator<HubRow[]> {
-  const sql = pageOf(source, condition);
+export async function* readPages(
+  hub: Hub,
+  { source, condition, left }: PageOptions,
+): AsyncGenerator<HubRow[]> {
+  const sql = selectPage(source, condition);
   let last: [number, number, number] = [-1, -1, -1];
   for (;;) {
     const wanted = left().map(({ number, heldSeq }) => ({

@@ -124,7 +124,7 @@ function hubError(
   cause: unknown,
   { label, password }: HubAddress,
 ): SessionMemoryError {
-  const code = codeOf(cause);
+  const code = errorCode(cause);
   const text = describeError(cause).split("\n")[0] ?? "";
   const clean = redact(password === "" ? text : text.replaceAll(password, "…"));
   const [reason, hint] = explain(code, clean);
@@ -161,8 +161,8 @@ function explain(code: string, text: string): [reason: string, hint: string] {
   return [text, "see the server's log"];
 }
 
-function codeOf(error: unknown): string {
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+function errorCode(error: unknown): string {
+  if (error instanceof AggregateError) return errorCode(error.errors[0]);
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
@@ -184,7 +184,7 @@ export function hubAddress(
   { env, paths, settings }: Pick<Config, "env" | "paths" | "settings">,
 ) {
   const url = parseUrl(variable, env[variable]);
-  const host = hostOf(url);
+  const host = hubHost(url);
   const user = part(url.username);
   if (user === "") throw invalid(variable, "it names no user");
   const database = part(url.pathname.slice(1)) || user;
@@ -209,11 +209,11 @@ function parseUrl(variable: string, value: string | undefined): URL {
   const url = new URL(value);
   if (!/^postgres(?:ql)?:$/.test(url.protocol))
     throw invalid(variable, "it does not begin with postgresql://");
-  if (hostOf(url) === "" || url.hostname.includes(",")) throw invalid(variable, "it names no single host");
+  if (hubHost(url) === "" || url.hostname.includes(",")) throw invalid(variable, "it names no single host");
   return url;
 }
 
-function hostOf(url: URL): string {
+function hubHost(url: URL): string {
   const socket = url.searchParams.get("host") ?? "";
   if (socket.startsWith("/")) return socket;
   return part(url.hostname).replace(/^\[(.*)\]$/, "$1");

@@ -28,7 +28,7 @@ export function exchangesOfChunks(put: (row: HubRow) => void): { take(row: HubRo
   let counts = new Map<number, number>();
   const end = () => {
     const rows = [...messages.map(({ line, who, text, at }) => ({ line, who, text, at })), ...calls]
-      .map((row) => ({ ...row, line: lineOf(row.line) }))
+      .map((row) => ({ ...row, line: toLine(row.line) }))
       .sort((a, b) => a.line - b.line)
       .map((row) => {
         const nth = counts.get(row.line) ?? 0;
@@ -49,7 +49,7 @@ export function exchangesOfChunks(put: (row: HubRow) => void): { take(row: HubRo
     }
     open = { session, exchange: body.exchange, size: (open?.size ?? 0) + Number(size ?? 0) };
     const text = stringOf(content)?.slice(0, CHUNK_MAX_BYTES) ?? "";
-    const said = splitLabelled(text, stringOf(body.rows) ?? "", lineOf(body.first));
+    const said = splitLabelled(text, stringOf(body.rows) ?? "", toLine(body.first));
     const last = messages.at(-1);
     if (!(said.length === 1 && said[0] && joinPiece(last, said[0]))) {
       messages.push(...said.map((each) => ({ ...each, at, pieces: 1, isAlone: said.length === 1 })));
@@ -60,6 +60,6 @@ export function exchangesOfChunks(put: (row: HubRow) => void): { take(row: HubRo
   return { take, end };
 }
 
-function lineOf(value: unknown): number {
+function toLine(value: unknown): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }

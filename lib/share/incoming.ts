@@ -18,7 +18,7 @@ import {
   removeEmptyExchanges,
   removeRow,
 } from "../index/session-rows.ts";
-import { isBefore, placeOf, readRows } from "../index/stored-rows.ts";
+import { isBefore, placeKey, readRows } from "../index/stored-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
@@ -31,8 +31,8 @@ import {
   DESCRIBED,
   EXCHANGES,
   gathered,
-  pagesOf,
   readOldForms,
+  readPages,
   type Source,
 } from "./hub-pages.ts";
 import { EXCHANGES_VERSION } from "./hub-schema.ts";
@@ -99,13 +99,13 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
   // what it is counted as is not known before it is unpacked
   const isOver = (shared: SharedSession) =>
     (read.get(shared) ?? 0) > shared.chunks + (room.get(shared.owner) ?? 0);
-  const putting = { replica, exclusion: options.exclusion, context: contextOf(config.settings) };
+  const putting = { replica, exclusion: options.exclusion, context: makeContext(config.settings) };
   const put = (row: HubRow) => {
     const { shared } = byNumber.get(Number(row.session)) ?? {};
     if (!shared || isOver(shared)) return;
     read.set(shared, (read.get(shared) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
     const exchange = toExchange(row, shared, clean);
-    const { chunks, hasLost } = putExchangeOf(shared, exchange, putting);
+    const { chunks, hasLost } = storeExchange(shared, exchange, putting);
     count += Math.max(1, chunks);
     if (!hasLost) return;
     markErase(replica);
@@ -115,7 +115,7 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
   const reading = async (source: Source, condition: string, take: (row: HubRow) => void) => {
     const isHere = ({ isOld, shared }: Described) => isOld === (source === CHUNKS) && !isOver(shared);
     const left = () => described.filter(isHere).map(({ shared }) => shared);
-    const pages = pagesOf(hub, { source, condition, left });
+    const pages = readPages(hub, { source, condition, left });
     for await (const page of gathered(pages, WRITE)) replica.db.transaction(() => page.forEach(take));
   };
   if (version >= EXCHANGES_VERSION) {
@@ -167,7 +167,7 @@ async function describe(
   return described;
 }
 
-function contextOf({ participants, timezone = systemTimezone() }: Config["settings"]): ChunkContext {
+function makeContext({ participants, timezone = systemTimezone() }: Config["settings"]): ChunkContext {
   return { firstIndex: 0, participants, timezone };
 }
 
@@ -181,7 +181,7 @@ interface Putting {
  * Puts an exchange, in the index's own tables, in place of what is there of it. Returns how many chunks it has, and whether
  * something that was there is there no more.
  */
-function putExchangeOf(
+function storeExchange(
   { storedId }: SharedSession,
   { line, nth, rows, topics = [] }: SharedExchange,
   { replica, exclusion, context }: Putting,
@@ -236,11 +236,11 @@ function removeExchange(
     "SELECT c.id FROM chunks c JOIN exchanges e ON e.id = c.exchange WHERE e.session = ? AND e.line = ? AND e.nth = ?",
   );
   for (const { id } of chunks.all(session, line, nth)) removeChunk(replica, Number(id));
-  const taken = new Set(rows.map(placeOf));
+  const taken = new Set(rows.map(placeKey));
   const to = Math.max(end?.line ?? 0, rows.at(-1)?.line ?? 0);
   const own = readRows(replica, session, { after: line - 1, to }).filter((row) => {
     const isHeld = end !== undefined && !isBefore(row, { line, nth }) && !isBefore(end, row);
-    return isHeld || taken.has(placeOf(row));
+    return isHeld || taken.has(placeKey(row));
   });
   for (const row of own) removeRow(replica, row);
   return own;
@@ -276,7 +276,17 @@ function writeSession({ db }: Store, shared: SharedSession, session: IncomingSes
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, cwd = excluded.cwd, project = excluded.project,
        parent_id = excluded.parent_id, started_at = excluded.started_at, updated_at = excluded.updated_at`,
-  ).run(storedId, agent, fileOf(storedId), name ?? null, cwd, project, parent, startedAt ?? null, updatedAt);
+  ).run(
+    storedId,
+    agent,
+    sharedFile(storedId),
+    name ?? null,
+    cwd,
+    project,
+    parent,
+    startedAt ?? null,
+    updatedAt,
+  );
 }
 
 /** Notes what a session was found to take. */
@@ -296,13 +306,13 @@ function finishSession(replica: Store, { shared, session, isOld }: Described): v
     `INSERT OR REPLACE INTO index_state (session_id, session, file_path, file_hash, last_indexed, chunk_count, status,
        size, modified)
      VALUES (?, ?, ?, '', ?, ?, 'complete', 0, ?)`,
-  ).run(storedId, number, fileOf(storedId), new Date().toISOString(), chunks, updatedAt);
+  ).run(storedId, number, sharedFile(storedId), new Date().toISOString(), chunks, updatedAt);
   db.prepare(
     "UPDATE shared_sessions SET held_seq = ?, is_old = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",
   ).run(seq, isOld ? 1 : 0, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
 }
 
 /** Returns a name that is no file on this machine and looks like none. */
-function fileOf(storedId: string): string {
+function sharedFile(storedId: string): string {
   return `${SHARED_FILE}${storedId}`;
 }

@@ -27,7 +27,7 @@ import { isOfFiles } from "../transcripts/tool-call.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { batchesBy } from "./hub.ts";
 import { DOCUMENT_MAX_BYTES, EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
-import { hubId, keyOf, ofHub, ownMachine, sharedProject } from "./share-state.ts";
+import { hubId, ofHub, ownMachine, sessionKey, sharedProject } from "./share-state.ts";
 import type { SharedExchange } from "./wire.ts";
 
 /** An exchange on its way to the hub. */
@@ -238,7 +238,7 @@ export function localSessions(
   const found = new Map<string, LocalSession>();
   for (const row of rows.all()) {
     const session = toLocalSession(row, context);
-    if (session && !found.has(keyOf(session))) found.set(keyOf(session), session);
+    if (session && !found.has(sessionKey(session))) found.set(sessionKey(session), session);
   }
   return [...found.values()];
 }
@@ -261,7 +261,7 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
   if (cwd === undefined || project === undefined || shared === undefined) return undefined;
   const agent = row.agent as Agent;
   if (!exclusion.admits({ id, name, cwd, project: textOf(row.project), parentId })) return undefined;
-  const beside = [metaFile(paths, { id, agent }), ledgerFile(paths, id)].map(stateOf);
+  const beside = [metaFile(paths, { id, agent }), ledgerFile(paths, id)].map(describeState);
   return {
     agent,
     id: hubId({ id, parentId }),
@@ -294,7 +294,7 @@ export function publishedExclusion({ settings }: Pick<Config, "settings">) {
     !admits({ ...ofHub(id), name, cwd });
 }
 
-function stateOf(file: string): string {
+function describeState(file: string): string {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat ? `${stat.size}:${Math.trunc(stat.mtimeMs)}` : "-";
 }

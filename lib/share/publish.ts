@@ -8,7 +8,7 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
-import { placeOf } from "../index/stored-rows.ts";
+import { placeKey } from "../index/stored-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import type { Store } from "../store/store.ts";
 import type { SessionKey } from "../transcripts/session.ts";
@@ -25,10 +25,10 @@ import {
   shareRules,
 } from "./outgoing.ts";
 import {
-  keyOf,
   noteRefused,
   readPublished,
   readShareFact,
+  sessionKey,
   sharedProject,
   writeShareFact,
 } from "./share-state.ts";
@@ -106,7 +106,7 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   );
   const forgotten = new Set(rows.map(({ key }) => key));
   const due = dueSessions(store, options).filter(
-    (session) => !forgotten.has(sha256().update(keyOf(session)).digest("hex")),
+    (session) => !forgotten.has(sha256().update(sessionKey(session)).digest("hex")),
   );
   const total = due.reduce((sum, { chunks }) => sum + chunks, 0);
   const report: PublishReport = { sessions: 0, chunks: 0, withdrawn };
@@ -186,7 +186,7 @@ export function dueSessions(
 ): LocalSession[] {
   const notes = readPublished(state);
   return localSessions(store, { config, exclusion }).filter(
-    (session) => notes.get(keyOf(session))?.signature !== session.signature,
+    (session) => notes.get(sessionKey(session))?.signature !== session.signature,
   );
 }
 
@@ -263,7 +263,7 @@ async function withdrawEmptied(
   { state, origin }: { state: Store; origin: string },
 ): Promise<number> {
   const notes = readPublished(state);
-  const out = sessions.filter((session) => notes.has(keyOf(session)));
+  const out = sessions.filter((session) => notes.has(sessionKey(session)));
   if (out.length === 0) return 0;
   const rows = await hub.query(
     `DELETE FROM session_memory.sessions s USING ${KEYS}
@@ -299,7 +299,7 @@ function publishSessions(
     const numbers = await putSessions(hub, outgoing, { origin, seq });
     const hashes = await readHashes(hub, [...numbers.values()]);
     const changes = outgoing.flatMap(({ row, exchanges }) => {
-      const session = numbers.get(keyOf(row));
+      const session = numbers.get(sessionKey(row));
       return session === undefined ? [] : [{ session, ...difference(exchanges, hashes.get(session)) }];
     });
     const puts = changes.flatMap(({ session, put }) => put.map((exchange) => ({ session, ...exchange })));
@@ -378,7 +378,7 @@ async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<nu
   );
   for (const { session, hash, ...row } of rows) {
     const place = { line: Number(row.line), nth: Number(row.nth) };
-    hashes.get(Number(session))?.set(placeOf(place), { ...place, hash: String(hash) });
+    hashes.get(Number(session))?.set(placeKey(place), { ...place, hash: String(hash) });
   }
   return hashes;
 }
@@ -388,9 +388,9 @@ function difference(
   exchanges: readonly OutgoingExchange[],
   there: Hashes = new Map(),
 ): { put: OutgoingExchange[]; gone: Place[] } {
-  const here = new Set(exchanges.map(placeOf));
+  const here = new Set(exchanges.map(placeKey));
   return {
-    put: exchanges.filter((exchange) => there.get(placeOf(exchange))?.hash !== exchange.hash),
+    put: exchanges.filter((exchange) => there.get(placeKey(exchange))?.hash !== exchange.hash),
     gone: [...there].flatMap(([key, { line, nth }]) => (here.has(key) ? [] : [{ line, nth }])),
   };
 }

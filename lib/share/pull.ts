@@ -28,7 +28,7 @@ import type { Hub } from "./hub.ts";
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
 import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
-import { keyOf, likePatterns } from "./share-state.ts";
+import { likePatterns, sessionKey } from "./share-state.ts";
 
 interface PullOptions {
   replica: Store;
@@ -98,11 +98,11 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
   const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
   return replica.db.transaction(() => {
     const whole = new Set(changed.filter((feed) => isWhole(feed, before.get(feedKey(feed)))).map(feedKey));
-    const current = new Set(listed.filter(({ fault }) => fault === undefined).map(identityOf));
+    const current = new Set(listed.filter(({ fault }) => fault === undefined).map(identify));
     const feeds = new Set(now.map(feedKey));
     const gone = readShared(replica).filter(
       (session) =>
-        !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identityOf(session))),
+        !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identify(session))),
     );
     for (const { storedId, updatedAt } of gone) {
       options.gone.add(storedId);
@@ -271,7 +271,7 @@ function outTest({ config, exclusion: { admits }, own }: PullOptions) {
   return (session: SharedSession): "out" | "taken" => {
     const { project, storedId } = session;
     const isExcluded = !admits({ id: storedId, project });
-    return own.has(keyOf(session)) || isExcluded || origins.has(project) ? "out" : "taken";
+    return own.has(sessionKey(session)) || isExcluded || origins.has(project) ? "out" : "taken";
   };
 }
 
@@ -331,11 +331,7 @@ function feedKey({ project, origin }: { project: string; origin: string }): stri
   return `${origin} ${project}`;
 }
 
-function identityOf({
-  number,
-  agent,
-  storedId,
-}: Pick<SharedSession, "number" | "agent" | "storedId">): string {
+function identify({ number, agent, storedId }: Pick<SharedSession, "number" | "agent" | "storedId">): string {
   return `${number} ${agent} ${storedId}`;
 }
 
@@ -352,11 +348,11 @@ export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Da
        WHERE s.parent_id IS NULL AND h.updated_at > ? ORDER BY h.updated_at DESC LIMIT ?`,
     )
     .all(since, SESSIONS_MAX);
-  const news = sessions.flatMap((row) => newsOf(replica, row, since) ?? []);
+  const news = sessions.flatMap((row) => readNews(replica, row, since) ?? []);
   replaceFile(sharedNewsFile(paths), `${JSON.stringify(news)}\n`, { durable: false });
 }
 
-function newsOf(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
+function readNews(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
   const rows = storedRows(replica, String(row.stored_id));
   const recent = tally(rows.filter(({ at = "" }) => at > since));
   if (recent.latest === undefined) return undefined;

@@ -68,7 +68,7 @@ export function readPublished({ db }: Store): Map<string, PublishedNote> {
   const notes = rows.map(({ name, cwd, ...row }) => {
     return { ...row, name: name ?? undefined, cwd: cwd ?? undefined } as PublishedNote;
   });
-  return new Map(notes.map((note) => [keyOf(note), note]));
+  return new Map(notes.map((note) => [sessionKey(note), note]));
 }
 
 /** Notes the sessions that the hub did not take at the last run, each with its reason. */
@@ -138,7 +138,7 @@ export function publishedAt(paths: Pick<Paths, "state">): string | undefined {
 }
 
 /** Returns a session's key in maps. */
-export function keyOf({ agent, id }: SessionKey): string {
+export function sessionKey({ agent, id }: SessionKey): string {
   return `${agent} ${id}`;
 }
 

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
-import { contentOf } from "../index/chunk-text.ts";
+import { joinContent } from "../index/chunk-text.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
-import { removePagesOf } from "../report/html.ts";
+import { removePagesAbout } from "../report/html.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
 import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
@@ -23,11 +23,11 @@ import { type PullReport, pullShared, writeSharedNews } from "./pull.ts";
 import { openForPull, readShared, removeReplica, withReplica } from "./replica.ts";
 import {
   hubId,
-  keyOf,
   ownMachine,
   ownOrigin,
   readPublished,
   readShareFact,
+  sessionKey,
   sharedProject,
   writeShareFact,
 } from "./share-state.ts";
@@ -160,7 +160,9 @@ async function exchange(
       }
       const receiving = progress("chunks received");
       const pulled = await closing(openForPull(paths, settings), async (replica) => {
-        const own = new Set(heldSessions(store).map(({ agent, ...ids }) => keyOf({ agent, id: hubId(ids) })));
+        const own = new Set(
+          heldSessions(store).map(({ agent, ...ids }) => sessionKey({ agent, id: hubId(ids) })),
+        );
         const gone = new Set<string>();
         const withdrawn = new Set<string>();
         const report = await pullShared(hub, {
@@ -168,7 +170,7 @@ async function exchange(
           onProgress: receiving.update,
         });
         if (gone.size > 0) forgetInLog(paths.log, { ids: gone });
-        if (withdrawn.size > 0) removePagesOf(withdrawn, paths);
+        if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
         if (isEraseDue(replica)) eraseFreed(replica);
         writeFact(replica, PULLED_FACT, new Date().toISOString());
         if (report.sessions + report.removed > 0) writeSharedNews(replica, paths);
@@ -262,14 +264,14 @@ export function shareStatus(config: Known): ShareStatus | undefined {
     withExistingState(paths, (state) => names.map((name) => readShareFact(state, name))) ?? [];
   const projects = Object.entries(share.projects).map(([project, audience]) => {
     const sent = own.filter(({ pattern }) => pattern === project);
-    const due = sent.filter((session) => notes.get(keyOf(session))?.signature !== session.signature);
+    const due = sent.filter((session) => notes.get(sessionKey(session))?.signature !== session.signature);
     const pulled = theirs.filter(
       (session) => sharedProject(session.project, share.projects)?.pattern === project,
     );
     return {
       project,
       audience,
-      published: sent.filter((session) => notes.has(keyOf(session))).length,
+      published: sent.filter((session) => notes.has(sessionKey(session))).length,
       pulled: pulled.length,
       behind: due.length + pulled.filter(({ heldSeq, seq }) => heldSeq < seq).length,
     };
@@ -321,7 +323,7 @@ export function previewPublish(config: Config): PublishPreview {
         counts.bytes += bytes;
       }
       const first = exchanges[0]?.rows.find((each) => each.who !== "tool");
-      const line = first && contentOf([first]).split("\n")[0];
+      const line = first && joinContent([first]).split("\n")[0];
       if (line === undefined || preview.samples.length >= SAMPLES) continue;
       preview.samples.push(`${session.hostId.slice(0, 8)} ${line}`.slice(0, SAMPLE_CHARS));
     }

@@ -7,7 +7,7 @@
 import { copyFileSync, existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { namesIn, remove, statOf } from "../base/files.ts";
+import { namesIn, remove, statPath } from "../base/files.ts";
 import { waitForLock } from "../base/locks.ts";
 import type { Paths } from "../config/config.ts";
 import { openDatabase, type SqlDatabase, type SqlRow } from "./sqlite.ts";
@@ -150,7 +150,7 @@ function openOld(path: string): SqlDatabase | undefined {
 function takePlace(path: string, isWhole: boolean): void {
   if (!isWhole && existsSync(path)) {
     const aside = `${path}.damaged-${new Date().toISOString().replace(/[-:]|\.\d+/g, "")}`;
-    if (statOf(`${path}-wal`)?.size) renameSync(`${path}-wal`, `${aside}-wal`);
+    if (statPath(`${path}-wal`)?.size) renameSync(`${path}-wal`, `${aside}-wal`);
     copyFileSync(path, aside);
   }
   // Whoever has the old file open keeps its log; the new one must not meet it.
@@ -194,8 +194,8 @@ export function copyTable(
   to: SqlDatabase,
   change: (row: SqlRow) => SqlRow | undefined = (row) => row,
 ): boolean {
-  const had = columnsOf(table, from);
-  const columns = columnsOf(table, to).filter((column) => had.includes(column));
+  const had = listColumns(table, from);
+  const columns = listColumns(table, to).filter((column) => had.includes(column));
   if (columns.length === 0) return false;
   const insert = to.prepare(
     `INSERT OR IGNORE INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`,
@@ -237,7 +237,7 @@ export function eachRow(
 }
 
 /** Returns the columns of a table or a view; none where there is no such table. */
-export function columnsOf(table: string, db: SqlDatabase): string[] {
+export function listColumns(table: string, db: SqlDatabase): string[] {
   try {
     return db
       .prepare(`PRAGMA table_info(${table})`)

@@ -4,7 +4,7 @@
  */
 
 import { dirname, join } from "node:path";
-import { readIfExists, readJson, remove, replaceFile, statOf } from "../base/files.ts";
+import { readIfExists, readJson, remove, replaceFile, statPath } from "../base/files.ts";
 import { arrayOf, isRecord, stringOf } from "../base/json.ts";
 
 /** What a repository is known by wherever it lies. */
@@ -28,7 +28,7 @@ let last: { file: string; state: string; known: KnownRepositories } | undefined;
 
 /** Returns a text that changes with the file; undefined where there is none. */
 export function repositoriesState(file: string | undefined): string | undefined {
-  const stat = file === undefined ? undefined : statOf(file);
+  const stat = file === undefined ? undefined : statPath(file);
   return stat && `${stat.size} ${stat.mtimeMs} ${stat.ino}`;
 }
 
@@ -62,7 +62,7 @@ export function isSameRepository(a: RepositoryNames, b: RepositoryNames): boolea
 }
 
 /** Returns the paths at which a repository was the last that is known. */
-export function topsOf(repository: RepositoryNames, known: KnownRepositories): string[] {
+export function findTops(repository: RepositoryNames, known: KnownRepositories): string[] {
   return [...known].flatMap(([top, there]) => {
     const now = there.at(-1);
     return now && isSameRepository(now, repository) ? [top] : [];

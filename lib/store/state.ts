@@ -6,7 +6,15 @@
 
 import { realpathSync, renameSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
-import { bytesOf, hasContent, isFile, readIfExists, realPathOf, remove, replaceFile } from "../base/files.ts";
+import {
+  hasContent,
+  isFile,
+  readBytes,
+  readIfExists,
+  remove,
+  replaceFile,
+  resolveRealPath,
+} from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
@@ -284,7 +292,7 @@ export function byName(forgetting: Forgetting): Forgetting {
 }
 
 function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {
-  const content = bytesOf(file, WRITTEN_MAX_BYTES);
+  const content = readBytes(file, WRITTEN_MAX_BYTES);
   if (content === undefined) return false;
   const row = db.prepare("SELECT sha256, home FROM written_files WHERE path = ?").get(realFile(file));
   return row?.sha256 === hashContent(content) && isWrittenHere(String(row.home), paths);
@@ -297,7 +305,7 @@ function isWrittenHere(home: string, paths: StatePaths): boolean {
 
 function stateFolder({ state }: StatePaths): string {
   const folder = dirname(state);
-  return realPathOf(folder) ?? folder;
+  return resolveRealPath(folder) ?? folder;
 }
 
 /** Resolves symlinks in the folder part: the same folder may be reached by several paths. */

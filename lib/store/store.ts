@@ -104,17 +104,17 @@ function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
 export function tendIndexes({ database, indexes }: Pick<Paths, "database" | "indexes">, now: Date): void {
   for (const index of givenIndexes({ indexes })) {
     if (index === database) utimesSync(index, now, now);
-    else if (statsOf(index).every(({ mtimeMs }) => now.getTime() - mtimeMs > UNUSED_MS))
+    else if (readStats(index).every(({ mtimeMs }) => now.getTime() - mtimeMs > UNUSED_MS))
       for (const part of PARTS) remove(index + part);
   }
 }
 
 /** Returns the size of an index in bytes, including its WAL files. */
 export function indexBytes(index: string): number {
-  return statsOf(index).reduce((sum, { size }) => sum + size, 0);
+  return readStats(index).reduce((sum, { size }) => sum + size, 0);
 }
 
-function statsOf(index: string): Stats[] {
+function readStats(index: string): Stats[] {
   return PARTS.flatMap((part) => statSync(index + part, { throwIfNoEntry: false }) ?? []);
 }
 

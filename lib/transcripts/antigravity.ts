@@ -5,7 +5,7 @@
 
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { readJson, readText, statOf } from "../base/files.ts";
+import { readJson, readText, statPath } from "../base/files.ts";
 import {
   arrayOf,
   isRecord,
@@ -15,7 +15,7 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
-import { callOf, type Format, isoTime, type RowEntry, type Tools } from "./format.ts";
+import { type Format, isoTime, type RowEntry, type Tools, toCall } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
@@ -32,10 +32,10 @@ export const format: Format = {
   },
 
   beside(file, head) {
-    const place = placeOf(file);
+    const place = findPlace(file);
     if (!place) return; // a copy of ours
     head.id ??= place.id;
-    head.cwd ??= workspaceOf(place);
+    head.cwd ??= readWorkspace(place);
   },
 
   entries(record, { results }) {
@@ -46,26 +46,26 @@ export const format: Format = {
       case "CHECKPOINT":
         return [{ kind: "summary", text: content }];
       case "PLANNER_RESPONSE":
-        return [{ kind: "assistant", text: content }, ...callsOf(record, results)];
+        return [{ kind: "assistant", text: content }, ...toCalls(record, results)];
       default:
         return results && isModel(record) ? [readResult(record, content)] : [];
     }
   },
 
   title(file) {
-    const place = placeOf(file);
+    const place = findPlace(file);
     const text = place ? readText(titleFile(place)) : "";
     const [, title] = /^\s*title:\s*("(?:[^"\\]|\\.)*")/m.exec(text) ?? [];
     return title && stringOf(unquoted(title));
   },
 
-  titleFile: (file) => titleFile(placeOf(file) ?? { root: "", id: "" }),
+  titleFile: (file) => titleFile(findPlace(file) ?? { root: "", id: "" }),
 };
 
 type Place = { root: string; id: string };
 
 /** Returns the client's folder and the session of a transcript by its path, `<root>/brain/<id>/.system_generated/logs/<file>`. */
-function placeOf(file: string): Place | undefined {
+function findPlace(file: string): Place | undefined {
   const folders = file.split(sep);
   const [brain, id = "", generated] = folders.slice(-5);
   return brain === "brain" && generated === ".system_generated"
@@ -81,11 +81,11 @@ function titleFile({ root, id }: Place): string {
 const noted = new Map<string, ReadonlyMap<unknown, string>>();
 
 /** Returns the directory that the client notes a session to be of. */
-function workspaceOf({ root, id }: Place): string | undefined {
+function readWorkspace({ root, id }: Place): string | undefined {
   const files = ["conversation_metadata.json", "last_conversations.json"].map((name) =>
     join(root, "cache", name),
   );
-  const key = files.map((file) => `${file} ${statOf(file)?.mtimeMs}`).join();
+  const key = files.map((file) => `${file} ${statPath(file)?.mtimeMs}`).join();
   const known = noted.get(key) ?? readWorkspaces(files.map((file) => recordOf(readJson(file))));
   noted.set(key, known);
   return known.get(id);
@@ -140,14 +140,14 @@ const TOOLS: Tools = {
   multi_replace_file_content: { action: "edit", input: (to) => ({ path: to.TargetFile, edits: chunks(to) }) },
 };
 
-function callsOf({ step_index, tool_calls }: JsonRecord, results: boolean): RowEntry[] {
+function toCalls({ step_index, tool_calls }: JsonRecord, results: boolean): RowEntry[] {
   const step = numberOf(step_index) ?? 0;
   return arrayOf(tool_calls).map((call, i) => {
     const { name, args } = recordOf(call);
     const given = Object.entries(recordOf(args)).map(([key, value]) => [key, unquoted(value)] as const);
     const input = Object.fromEntries(given);
     const bare = stringOf(name)?.replace(/^default_api:/, "");
-    return callOf({ id: String(step + 1 + i), name: bare, input }, results, TOOLS);
+    return toCall({ id: String(step + 1 + i), name: bare, input }, results, TOOLS);
   });
 }
 

@@ -7,7 +7,7 @@ import { resolve } from "node:path";
 import { shortHash, takeEnd, takeStart } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
-import { commitLines, outcomeOf } from "./outcome.ts";
+import { commitLines, readOutcome } from "./outcome.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "./session.ts";
 import { callKind, onlyChanges } from "./tool-call.ts";
 
@@ -182,16 +182,16 @@ const NAME_MAX = 80; // of a tool: an MCP server's and its own
 const ASKING = /^(?:AskUserQuestion|request_user_input|question|questionnaire)$/;
 
 /** Returns what was said and done, each call with its result; a result without its call is left out. */
-export function rowsOf(entries: readonly Entry[]): Row[] {
+export function toRows(entries: readonly Entry[]): Row[] {
   const results = resultsByCall(entries);
   return entries.flatMap((entry): Row[] => {
     if (entry.kind === "result") return [];
-    return [rowOf(entry, results.get(entry))];
+    return [toRow(entry, results.get(entry))];
   });
 }
 
 /** Returns the row of what was said, or of a call with its result. */
-export function rowOf(entry: Entry, result?: Entry): Row {
+export function toRow(entry: Entry, result?: Entry): Row {
   return entry.tool ? doneRow(entry, entry.tool, result) : saidRow(entry);
 }
 
@@ -240,7 +240,7 @@ function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undef
     who: "tool",
     tool: call.name,
     kind: callKind(call.name, call.action),
-    outcome: outcomeOf(result),
+    outcome: readOutcome(result),
     resultLine: result?.line,
     get target() {
       return call.target;

@@ -5,7 +5,7 @@
 
 import { basename, dirname, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { bytesOf, readJson, statOf } from "../base/files.ts";
+import { readBytes, readJson, statPath } from "../base/files.ts";
 import {
   arrayOf,
   isRecord,
@@ -25,17 +25,17 @@ const MESSAGES = ".messages.json";
 const WRITING_MS = 10_000;
 
 export const store: HostStore = {
-  beside: (file) => [sheetOf(file), compactionOf(file)],
+  beside: (file) => [sheetPath(file), compactionPath(file)],
 
   open(file) {
-    const document = parseRecord(bytesOf(file, LINE_MAX_BYTES)?.toString("utf8") ?? "");
-    const times = [file, sheetOf(file), compactionOf(file)].map((each) => statOf(each)?.mtimeMs ?? 0);
+    const document = parseRecord(readBytes(file, LINE_MAX_BYTES)?.toString("utf8") ?? "");
+    const times = [file, sheetPath(file), compactionPath(file)].map((each) => statPath(each)?.mtimeMs ?? 0);
     if (!document && Date.now() - (times[0] ?? 0) > WRITING_MS)
       throw new SessionMemoryError("STORAGE_ERROR", `${file} is half written, or no JSON`);
     const changed = Math.max(...times);
     const { sessionId, origin, messages: given } = document ?? {};
     const messages = arrayOf(given).filter(isRecord);
-    const sheet = recordOf(readJson(sheetOf(file)));
+    const sheet = recordOf(readJson(sheetPath(file)));
     const parent = stringOf(recordOf(origin).parentThreadId);
     const session = {
       id: stringOf(sessionId) ?? basename(file, MESSAGES),
@@ -50,7 +50,7 @@ export const store: HostStore = {
       sessions: () => [session],
       // The document was written anew, and so is its copy.
       read: (_, { clean }) => ({
-        lines: linesOf(messages, recordOf(readJson(compactionOf(file))), clean),
+        lines: toLines(messages, recordOf(readJson(compactionPath(file))), clean),
         last: undefined,
         isWhole: true,
         isAnew: true,
@@ -61,11 +61,11 @@ export const store: HostStore = {
 };
 
 /** Returns the file that describes the session of a document; a subagent's folder is its parent's. */
-function sheetOf(file: string): string {
+function sheetPath(file: string): string {
   return join(dirname(file), `${basename(dirname(file))}.json`);
 }
 
-function compactionOf(file: string): string {
+function compactionPath(file: string): string {
   return `${file.slice(0, -MESSAGES.length)}.compaction.json`;
 }
 
@@ -82,7 +82,7 @@ function unwrapped(text: string): string {
 }
 
 /** Returns messages as lines, each summary behind the last message that it stands for; none for what plugins told the model. */
-function linesOf(messages: readonly JsonRecord[], compaction: JsonRecord, clean: Clean): JsonRecord[] {
+function toLines(messages: readonly JsonRecord[], compaction: JsonRecord, clean: Clean): JsonRecord[] {
   const summaries = arrayOf(compaction.messages).flatMap((message): JsonRecord[] => {
     const { kind, summary, generatedAt } = recordOf(recordOf(message).metadata);
     const content = clean(stringOf(summary) ?? "");
@@ -94,7 +94,7 @@ function linesOf(messages: readonly JsonRecord[], compaction: JsonRecord, clean:
     const behind = compaction.source_last_message_key === `id:${id}` ? summaries : [];
     if (recordOf(metadata).displayRole === "system") return behind;
     const given = typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content);
-    const blocks = given.filter(isRecord).flatMap((block) => blocksOf(block, clean));
+    const blocks = given.filter(isRecord).flatMap((block) => toBlocks(block, clean));
     return [...(blocks.length > 0 ? [{ id, role, timestamp: isoTime(ts), content: blocks }] : []), ...behind];
   });
 }
@@ -108,10 +108,10 @@ const LISTS: Readonly<Record<string, { list: string; as: string; action: ToolAct
 };
 
 /** Returns a block as those of our plain form: a text, calls, or what came of them. */
-function blocksOf(block: JsonRecord, clean: Clean): JsonRecord[] {
+function toBlocks(block: JsonRecord, clean: Clean): JsonRecord[] {
   const { type, id, name, input, text } = block;
   if (type === "text") return [{ type, text: clean(unwrapped(stringOf(text) ?? "")) }];
-  if (type === "tool_result") return resultsOf(block, clean);
+  if (type === "tool_result") return toResults(block, clean);
   if (type !== "tool_use") return [];
   const call = (key: unknown, given: unknown, action?: ToolAction) => ({
     ...{ type, id: key, name, input: redacted(given, clean) },
@@ -130,10 +130,10 @@ function blocksOf(block: JsonRecord, clean: Clean): JsonRecord[] {
   if (list === undefined || as === undefined) return [call(id, input)];
   const given = recordOf(input)[list];
   const parts = Array.isArray(given) ? given : [recordOf(input)[as] ?? given];
-  return parts.map((part, i) => call(`${id}.${i}`, elementOf(part, as), action));
+  return parts.map((part, i) => call(`${id}.${i}`, toElement(part, as), action));
 }
 
-function elementOf(part: unknown, as: string): JsonRecord {
+function toElement(part: unknown, as: string): JsonRecord {
   if (!isRecord(part)) return { [as]: part };
   return Array.isArray(part.args) ? { [as]: [part[as], ...part.args] } : part;
 }
@@ -141,7 +141,7 @@ function elementOf(part: unknown, as: string): JsonRecord {
 const EXITED = /^\[Command exited with code -?\d+\]\n?/;
 const RUNNING = /^\[Command is still running\. Output will continue in [^\n]*\]\n?/;
 
-function resultsOf({ tool_use_id, name, content }: JsonRecord, clean: Clean): JsonRecord[] {
+function toResults({ tool_use_id, name, content }: JsonRecord, clean: Clean): JsonRecord[] {
   const isList = LISTS[String(name)] !== undefined;
   const parts = Array.isArray(content) ? content : [content];
   return parts.map((part, i) => {

@@ -4,13 +4,13 @@ import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, strin
 import {
   type Answer,
   answerText,
-  callOf,
   type Format,
   type Head,
   isoTime,
   optionLabels,
   type RowEntry,
   textOf,
+  toCall,
 } from "./format.ts";
 import { linesBackward, parseLine, readFully, withFile } from "./jsonl.ts";
 import type { ToolCall } from "./session.ts";
@@ -99,7 +99,7 @@ function callEntry({ name, call_id: id }: JsonRecord, input: unknown, results: b
   const patch = shellPatch(input);
   const call =
     patch === undefined ? { id, name, input: shellInput(input) } : { id, name: "apply_patch", input: patch };
-  return { ...callOf(call, results), workdir: stringOf(recordOf(input).workdir) };
+  return { ...toCall(call, results), workdir: stringOf(recordOf(input).workdir) };
 }
 
 function parsedArguments(text: unknown): unknown {

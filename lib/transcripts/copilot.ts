@@ -6,7 +6,7 @@
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { callOf, type Format, isoTime, type RowEntry, treeNode } from "./format.ts";
+import { type Format, isoTime, type RowEntry, toCall, treeNode } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 /** The line that the client appends to a command's output. */
@@ -45,7 +45,7 @@ export const format: Format = {
       case "session.compaction_complete":
         return data.success === false ? [] : [{ kind: "summary", text: stringOf(data.summaryContent) ?? "" }];
       case "tool.execution_start":
-        return [callOf({ id: data.toolCallId, name: data.toolName, input: data.arguments }, results)];
+        return [toCall({ id: data.toolCallId, name: data.toolName, input: data.arguments }, results)];
       case "tool.execution_complete":
         return results ? [readResult(data)] : [];
       default:

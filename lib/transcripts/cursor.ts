@@ -4,7 +4,7 @@
  */
 
 import { basename, dirname, join, sep } from "node:path";
-import { entriesOf, readJson } from "../base/files.ts";
+import { listEntries, readJson } from "../base/files.ts";
 import { arrayOf, isRecord, recordOf, stringOf } from "../base/json.ts";
 import { dashedPath } from "../base/text.ts";
 import {
@@ -41,7 +41,7 @@ export const format: Format = {
     if (at === -1) return; // a copy of ours
     head.id ??= basename(file, ".jsonl");
     if (folders.at(-2) === "subagents") head.parentId ??= folders.at(-3);
-    head.cwd ??= workspaceOf(folders.slice(0, at).join(sep));
+    head.cwd ??= findWorkspace(folders.slice(0, at).join(sep));
   },
 
   entries(record, { results }) {
@@ -89,7 +89,7 @@ const TRANSCRIPTS = "agent-transcripts";
 const workspaces = new Map<string, string | undefined>();
 
 /** Returns the directory of a project's folder: as the client noted it when it was trusted, else the only one that it may name. */
-function workspaceOf(folder: string): string | undefined {
+function findWorkspace(folder: string): string | undefined {
   if (!workspaces.has(folder)) {
     const { workspacePath } = recordOf(readJson(join(folder, ".workspace-trusted")));
     workspaces.set(folder, stringOf(workspacePath) ?? onlyDirectory(basename(folder)));
@@ -106,7 +106,7 @@ function onlyDirectory(name: string): string | undefined {
   const open: string[] = [sep];
   for (let listed = 0; open.length > 0 && listed < LISTED_MAX; listed++) {
     const folder = open.pop() ?? "";
-    for (const entry of entriesOf(folder)) {
+    for (const entry of listEntries(folder)) {
       const path = join(folder, entry.name);
       const own = dashedPath(path);
       if (!entry.isDirectory() || dirname(path) === path) continue;

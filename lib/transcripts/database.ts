@@ -172,7 +172,7 @@ function copyFrom(
   try {
     for (const session of store.sessions()) {
       if (Date.now() > until) return { isAll: false, failed };
-      const target = copyOf(session, options);
+      const target = copyPath(session, options);
       const known = existsSync(target) ? copied[session.id] : undefined;
       if (known?.[0] === session.changed || !admits({ id: session.id, cwd: session.cwd })) continue;
       try {
@@ -208,7 +208,7 @@ export function lastExcluded(
   return times.reduce((newest, each) => Math.max(newest, each), 0);
 }
 
-function copyOf({ id, parent }: StoredSession, { folder, end }: CopyOptions): string {
+function copyPath({ id, parent }: StoredSession, { folder, end }: CopyOptions): string {
   return join(folder, parent === undefined ? "" : fileStem(parent), `${fileStem(id)}${end}`);
 }
 

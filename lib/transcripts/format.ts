@@ -226,7 +226,7 @@ export function assistantEntries(
     if (!isRecord(block)) continue;
     if (isTextBlock(block))
       entries.push({ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens });
-    else if (isCall(block)) entries.push({ ...callOf(block, results, tools), workdir });
+    else if (isCall(block)) entries.push({ ...toCall(block, results, tools), workdir });
   }
   return entries;
 }
@@ -248,7 +248,7 @@ interface Tool {
 const ACTIONS: readonly ToolAction[] = ["run", "edit", "read", "search"];
 
 /** Returns a tool call's entry, with the whole input where results are wanted. */
-export function callOf(block: JsonRecord, results: boolean, tools: Tools = {}): RowEntry {
+export function toCall(block: JsonRecord, results: boolean, tools: Tools = {}): RowEntry {
   const name = stringOf(block.name) ?? "tool";
   const told = ACTIONS.find((each) => each === block.action);
   const { action = told, input } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {};
@@ -343,7 +343,7 @@ const STATES = ["rejected", "running"] as const;
 
 /** Returns the call or the result that a block is, in the form of most hosts. */
 export function deedEntries(block: JsonRecord, results: boolean): RowEntry[] {
-  if (isCall(block)) return [callOf(block, results)];
+  if (isCall(block)) return [toCall(block, results)];
   if (!results || block.type !== "tool_result") return [];
   return [
     {

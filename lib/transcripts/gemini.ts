@@ -4,7 +4,7 @@
  */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { callOf, type Format, isoTime, type RowEntry, treeNode, withoutOwnWords } from "./format.ts";
+import { type Format, isoTime, type RowEntry, toCall, treeNode, withoutOwnWords } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
@@ -34,7 +34,7 @@ export const format: Format = {
     const calls = arrayOf(record.toolCalls)
       .filter(isRecord)
       .flatMap((call) => [
-        callOf({ id: call.id, name: call.name, input: call.args }, results),
+        toCall({ id: call.id, name: call.name, input: call.args }, results),
         ...(results ? [callResult(call, call.result)] : []),
       ]);
     return [{ kind: "assistant", text: partsText(record.content) }, ...calls];

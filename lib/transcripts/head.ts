@@ -23,10 +23,10 @@ import {
   type ParsedLine,
   parseLine,
   readFully,
+  readSize,
   recordsAfter,
   rowsBackward,
   rowsForward,
-  sizeOf,
   withFile,
 } from "./jsonl.ts";
 import type { Agent } from "./session.ts";
@@ -75,7 +75,7 @@ const HEADS_MAX = 10_000;
 
 /** Reads the head of a file that is open, no further than it is known: rows after that are not parsed. */
 export function headIn(file: string, descriptor: number): Head | undefined {
-  const size = sizeOf(descriptor);
+  const size = readSize(descriptor);
   const records: JsonRecord[] = [];
   let format: Format | undefined;
   let head: Head | undefined;
@@ -106,7 +106,7 @@ export function outermostEntries(file: string): RawEntry[] {
   return withFile(file, (descriptor, size) => {
     const head = headIn(file, descriptor);
     if (!head) return [];
-    const format = formatOf(head.agent);
+    const format = findFormat(head.agent);
     const settings = { head, results: false, later: recordsAfter(descriptor) };
     const firstEntry = (rows: Iterable<ParsedLine>) => {
       for (const { records, damaged, offset, end, terminated } of rows) {
@@ -127,7 +127,7 @@ export function outermostEntries(file: string): RawEntry[] {
 export function lastEntryWithin(file: string, bytes: number): RawEntry | undefined {
   const head = tryHead(file);
   if (!head) return undefined;
-  const format = formatOf(head.agent);
+  const format = findFormat(head.agent);
   return withFile(file, (descriptor, size) => {
     const from = Math.max(0, size - bytes);
     const settings = { head, results: true, later: recordsAfter(descriptor) };
@@ -161,11 +161,11 @@ function addTo(head: Head, format: Format, record: JsonRecord): void {
 /** Returns whether later rows cannot add anything. */
 function isComplete(head: Head): boolean {
   if (head.cwd === undefined || head.startedAt === undefined) return false;
-  return formatOf(head.agent).isHeadComplete?.(head) ?? head.id !== undefined;
+  return findFormat(head.agent).isHeadComplete?.(head) ?? head.id !== undefined;
 }
 
 /** Returns an agent's format. */
-export function formatOf(agent: Agent): Format {
+export function findFormat(agent: Agent): Format {
   return FORMATS.find((format) => format.agent === agent) ?? plain;
 }
 
@@ -200,7 +200,7 @@ export function validateSessionFile(file: string): Validation {
     return result(`Cannot read it: ${describeError(error)}`);
   }
   const seen = { lines: 0, records: 0, damaged: 0, notText: 0, messages: 0 };
-  const format = formatOf(head?.agent ?? "plain");
+  const format = findFormat(head?.agent ?? "plain");
   withFile(file, (descriptor) => {
     const later = recordsAfter(descriptor);
     const settings = { head: head ?? { agent: format.agent }, results: false, later };

@@ -43,7 +43,7 @@ const BLANKS_MAX = 64; // hosts write none there
 export function withFile<T>(file: string, use: (descriptor: number, size: number) => T): T {
   const descriptor = openTranscript(file);
   try {
-    return use(descriptor, sizeOf(descriptor));
+    return use(descriptor, readSize(descriptor));
   } finally {
     closeTranscript(descriptor);
   }
@@ -74,7 +74,7 @@ export function closeTranscript(descriptor: number): void {
 }
 
 /** Returns the bytes of an open transcript's rows. */
-export function sizeOf(descriptor: number): number {
+export function readSize(descriptor: number): number {
   return packed.get(descriptor)?.size ?? fstatSync(descriptor).size;
 }
 

@@ -7,7 +7,7 @@ import { dirname, join, sep } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { idWithin } from "../base/text.ts";
-import { callOf, type Format, isoTime, type RowEntry, textOf } from "./format.ts";
+import { type Format, isoTime, type RowEntry, textOf, toCall } from "./format.ts";
 
 export const format: Format = {
   agent: "kimi",
@@ -27,7 +27,7 @@ export const format: Format = {
     if (agents !== "agents") return; // a copy of ours
     head.id ??= agent === MAIN ? session : idWithin(session, agent);
     if (agent !== MAIN) head.parentId ??= session;
-    head.cwd ??= stringOf(stateOf(file).cwd);
+    head.cwd ??= stringOf(readState(file).cwd);
   },
 
   entries(record, { results }) {
@@ -44,7 +44,7 @@ export const format: Format = {
   },
 
   *title(file) {
-    const { title, isCustomTitle } = stateOf(file);
+    const { title, isCustomTitle } = readState(file);
     if (isCustomTitle === true) yield stringOf(title);
   },
 
@@ -59,7 +59,7 @@ function stateFile(file: string): string {
   return join(dirname(dirname(dirname(file))), "state.json");
 }
 
-function stateOf(file: string): JsonRecord {
+function readState(file: string): JsonRecord {
   return recordOf(readJson(stateFile(file)));
 }
 
@@ -76,7 +76,7 @@ function eventEntries(event: JsonRecord, results: boolean): RowEntry[] {
   const { type, uuid, toolCallId, name, args, part, result } = event;
   const id = stringOf(uuid);
   if (type === "content.part") return [{ kind: "assistant", id, text: textOf(arrayOf([part])) }];
-  if (type === "tool.call") return [{ ...callOf({ id: toolCallId, name, input: args }, results), id }];
+  if (type === "tool.call") return [{ ...toCall({ id: toolCallId, name, input: args }, results), id }];
   if (type !== "tool.result" || !results) return [];
   const { output, isError } = recordOf(result);
   return [

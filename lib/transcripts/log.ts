@@ -94,7 +94,7 @@ function readChange({ kind, input, patch }: Done): string {
 }
 
 /** Returns a call's input and result as text, "" when there is none. */
-export function insideOf(row: Done): { input: string; result: string } {
+export function describeInside(row: Done): { input: string; result: string } {
   const { kind, outcome, target, patch } = row;
   const input = (kind === "edit" ? patch : undefined) ?? (row.input || target);
   // Hosts answer an edit with a copy of the file.
@@ -150,7 +150,7 @@ function doneParts(row: Done, style: LogStyle, start: readonly Part[]): Part[] {
 }
 
 function insideParts(row: Done, { full }: LogStyle): Part[] {
-  const { input, result } = insideOf(row);
+  const { input, result } = describeInside(row);
   const shown = (text: string) => indented(full ? text : cutInside(text, row.line));
   const texts = [row.kind === "command" ? `$ ${input}` : input, result]
     .filter((text) => text.trim() !== "" && text !== "$ ")
@@ -249,5 +249,5 @@ export function rowJson(row: Row, { tools, isRewound }: Pick<LogStyle, "tools" |
     action: calledAction(row),
     failed: outcome === "failed" || outcome === "rejected",
   };
-  return { ...common, tool: { ...called, ...(tools && insideOf(row)) } };
+  return { ...common, tool: { ...called, ...(tools && describeInside(row)) } };
 }

@@ -60,7 +60,7 @@ export const store = databaseStore({
       isAnew: true,
     };
     if (last === ARCHIVED && after === ARCHIVED) return { lines: [], last, isWhole: true };
-    return { lines: events.flatMap((event) => lineOf(event, clean)), last, isWhole: true, isAnew };
+    return { lines: events.flatMap((event) => toLines(event, clean)), last, isWhole: true, isAnew };
   },
 });
 
@@ -94,10 +94,10 @@ function liveEvents(db: SqlDatabase, session: string, after: string | undefined)
   const end = rows.at(-1);
   if (!end) return undefined;
   const last = `${end.position}:${end.seq}`;
-  return { events: (isContinued ? rows.slice(1) : rows).map(eventOf), last, isAnew: !isContinued };
+  return { events: (isContinued ? rows.slice(1) : rows).map(readEvent), last, isAnew: !isContinued };
 }
 
-function eventOf({ event_json, event_zstd, event_utf8_bytes }: SqlRow): JsonRecord {
+function readEvent({ event_json, event_zstd, event_utf8_bytes }: SqlRow): JsonRecord {
   if (typeof event_json === "string") return parseRecord(event_json) ?? {};
   if (!(event_zstd instanceof Uint8Array)) return {};
   return parseRecord(unpacked(event_zstd, Number(event_utf8_bytes))) ?? {};
@@ -145,7 +145,7 @@ function liveBranch(events: readonly JsonRecord[]): JsonRecord[] {
 }
 
 /** Returns an event as a line of ours; none for what is no conversation. */
-function lineOf({ type, id, timestamp, message, summary }: JsonRecord, clean: Clean): JsonRecord[] {
+function toLines({ type, id, timestamp, message, summary }: JsonRecord, clean: Clean): JsonRecord[] {
   if (type === "compaction" || type === "branch_summary")
     return [{ id, role: "summary", timestamp, content: clean(stringOf(summary) ?? "") }];
   const { role, content, ...result } = recordOf(message);
@@ -153,10 +153,10 @@ function lineOf({ type, id, timestamp, message, summary }: JsonRecord, clean: Cl
   if (role === "user") return [{ id, role, timestamp, content: clean(textOf(content)) }];
   if (role === "toolResult")
     return [{ id, role: "assistant", timestamp, content: [resultBlock({ content, ...result }, clean)] }];
-  return role === "assistant" ? [{ id, role, timestamp, content: blocksOf(content, clean) }] : [];
+  return role === "assistant" ? [{ id, role, timestamp, content: cleanBlocks(content, clean) }] : [];
 }
 
-function blocksOf(content: unknown, clean: Clean): JsonRecord[] {
+function cleanBlocks(content: unknown, clean: Clean): JsonRecord[] {
   if (typeof content === "string") return [{ type: "text", text: clean(content) }];
   return arrayOf(content)
     .filter(isRecord)

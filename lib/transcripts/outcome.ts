@@ -27,7 +27,7 @@ const READ = { command: 4000, output: 4000 };
 const BROKEN_OFF = /^(?:Exit code \d+\n)?\[Request interrupted by user|(?:^|\n)Command aborted\s*$/;
 
 /** Returns the outcome of a call as its host marks it. */
-export function outcomeOf(result: Pick<Entry, "text" | "isError" | "state"> | undefined): Outcome {
+export function readOutcome(result: Pick<Entry, "text" | "isError" | "state"> | undefined): Outcome {
   if (!result) return "unknown";
   if (result.state === undefined && result.isError && BROKEN_OFF.test(result.text)) return "unknown";
   return result.state ?? (result.isError ? "failed" : "done");
@@ -37,7 +37,7 @@ export function outcomeOf(result: Pick<Entry, "text" | "isError" | "state"> | un
 export function judgeCommand({ target, input, outcome, result }: Call): Judgement {
   if (wasStopped({ outcome, result })) return { verdict: "stopped" };
   if (outcome === "unknown" || outcome === "running") return { verdict: "ran" };
-  const shape = shapeOf((input || target).slice(0, READ.command));
+  const shape = readShape((input || target).slice(0, READ.command));
   const said = shape.isTold ? lastWord(result) : undefined;
   const isSearch = shape.isSeeking && exitCode(result) === 1;
   if (outcome === "failed" && !isSearch)
@@ -68,7 +68,7 @@ export function commitLines(output: string): string[] {
 }
 
 /** Returns the subjects of the commits that a command made: as git printed them, or as given to a quiet one that passed. */
-export function commitsOf(call: Call): string[] {
+export function findCommits(call: Call): string[] {
   const { target, result } = call;
   if (!namesCommit(target)) return [];
   const printed = [...result.matchAll(COMMITTED)].flatMap(([, subject]) => subject ?? []);
@@ -103,7 +103,7 @@ interface Shape {
 }
 
 /** Returns what can be known of a command line from its exit code and its output. */
-function shapeOf(command: string): Shape {
+function readShape(command: string): Shape {
   const bare = command
     .replace(/<<-?\s*(['"]?)(\w+)\1[\s\S]*?(?:\n\s*\2\b|$)/g, " ")
     .replace(/"(?:[^"\\]|\\.)*"|'[^']*'/g, '""')
@@ -173,7 +173,7 @@ interface Tally {
 }
 
 /** Returns what a line counts that holds counts and nothing else. */
-function tallyOf(raw: string): Tally | undefined {
+function findTally(raw: string): Tally | undefined {
   if (raw.length > LINE_MAX || !/\d/.test(raw)) return undefined;
   const line = raw
     .replace(/^[#ℹ] (\w+) (\d+)$/, "$2 $1")
@@ -193,7 +193,7 @@ function tallyOf(raw: string): Tally | undefined {
 /** Returns how the tool itself says that it ended; undefined where it does not. */
 function lastWord(output: string): Judgement | undefined {
   const lines = outputLines(output.slice(-READ.output));
-  const tallies = lines.flatMap((line) => tallyOf(line) ?? []);
+  const tallies = lines.flatMap((line) => findTally(line) ?? []);
   // Some runners print one count a line: that of failures is one beside that of passes.
   const isRunner = tallies.some(({ hasRuns }) => hasRuns);
   const summaries = tallies.filter(

@@ -23,7 +23,7 @@ const OUTPUT_BYTES_MAX = 1024 * 1024;
 export function readOutput(transcript: string, folder: string, path: string): string | undefined {
   const name = win32.basename(path); // knows both slashes
   if (!name.endsWith(".txt")) return undefined;
-  for (const owner of [transcript, ownerOf(transcript)]) {
+  for (const owner of [transcript, findOwner(transcript)]) {
     if (owner === undefined) continue;
     const file = join(ownFolder(owner, folder), name);
     if (isOwn(file)) return readEnds(file);
@@ -34,7 +34,7 @@ export function readOutput(transcript: string, folder: string, path: string): st
 }
 
 /** Returns the transcript of the session that a subagent works for, by the folder that it is in. */
-function ownerOf(transcript: string): string | undefined {
+function findOwner(transcript: string): string | undefined {
   const [, parent] = /^(.*)[/\\]subagents[/\\]/.exec(transcript) ?? [];
   return parent === undefined ? undefined : `${parent}.jsonl`;
 }

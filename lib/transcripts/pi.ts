@@ -5,13 +5,13 @@ import {
   type Answer,
   answerText,
   assistantEntries,
-  callOf,
   type Format,
   isoTime,
   optionLabels,
   type RowEntry,
   sumTokens,
   textOf,
+  toCall,
   treeNode,
 } from "./format.ts";
 
@@ -75,7 +75,7 @@ function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {
       const id = `!${record.id ?? record.timestamp}`;
       const isError = (numberOf(exitCode) ?? 0) !== 0;
       const result: RowEntry = { kind: "result", text: stringOf(output) ?? "", callId: id, isError };
-      return [callOf({ id, name: "Bash", input: { command } }, results), ...(results ? [result] : [])];
+      return [toCall({ id, name: "Bash", input: { command } }, results), ...(results ? [result] : [])];
     }
     case "toolResult":
       return toolResultEntries(message, results);

@@ -1,7 +1,7 @@
 /** Qwen Code's sessions: Claude Code's envelope and tree around Gemini's messages of parts. */
 
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { callOf, type Format, isoTime, sumTokens, treeNode } from "./format.ts";
+import { type Format, isoTime, sumTokens, toCall, treeNode } from "./format.ts";
 import { callResult, partsText, typedText } from "./gemini.ts";
 
 export const format: Format = {
@@ -30,7 +30,7 @@ export const format: Format = {
         const calls = arrayOf(parts)
           .map((part) => recordOf(recordOf(part).functionCall))
           .filter(({ name }) => name !== undefined)
-          .map(({ id, name, args }) => callOf({ id, name, input: args }, results));
+          .map(({ id, name, args }) => toCall({ id, name, input: args }, results));
         return [{ kind: "assistant", text: partsText(parts), contextTokens }, ...calls];
       }
       case "tool_result":

@@ -46,7 +46,7 @@ const CLAUDE_RUN = new Set([
 ]);
 
 /** Returns how sessions of a host are restored; undefined for one that goes on with no session that is put there. */
-export function restorerOf(agent: string): Restorer | undefined {
+export function findRestorer(agent: string): Restorer | undefined {
   return RESTORERS[agent];
 }
 
@@ -61,7 +61,7 @@ const RESTORERS: Record<string, Restorer> = {
     row(record, target) {
       if (CLAUDE_RUN.has(String(record.type))) return undefined;
       const message = recordOf(record.message);
-      const content = contentOf(message.content);
+      const content = keepContent(message.content);
       const isSaid = record.type === "user" || record.type === "assistant";
       if (isSaid && (content === undefined || content.length === 0)) return undefined;
       return {
@@ -88,7 +88,7 @@ const RESTORERS: Record<string, Restorer> = {
       if (record.type === "session") return undefined;
       if (record.type !== "message") return record;
       const message = recordOf(record.message);
-      const content = contentOf(message.content);
+      const content = keepContent(message.content);
       const hasContent = message.role === "bashExecution" || (content !== undefined && content.length > 0);
       if (!hasContent) return undefined;
       return { ...record, message: content === undefined ? message : { ...message, content } };
@@ -110,7 +110,7 @@ const RESTORERS: Record<string, Restorer> = {
       if (record.type === "response_item" && (payload.type === "reasoning" || isEmptyItem(payload)))
         return undefined;
       const { content } = payload;
-      const shown = Array.isArray(content) ? { content: contentOf(content) } : {};
+      const shown = Array.isArray(content) ? { content: keepContent(content) } : {};
       const place = payload.cwd === undefined ? {} : { cwd: moved(payload.cwd, target) };
       const own = isMeta ? { id: target.id, timestamp: target.at, forked_from_id: target.origin.id } : {};
       return { ...record, payload: { ...payload, ...shown, ...place, ...own } };
@@ -123,14 +123,14 @@ function isEmptyItem(payload: JsonRecord): boolean {
 }
 
 /** Returns a message's content without thoughts, with a word in place of each image; undefined for none. */
-function contentOf(content: unknown): string | unknown[] | undefined {
+function keepContent(content: unknown): string | unknown[] | undefined {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return undefined;
   return content.map((block) => {
     if (!isRecord(block)) return block;
     if (block.type === "image") return IMAGE;
     if (block.type === "input_image") return { type: "input_text", text: IMAGE.text };
-    return Array.isArray(block.content) ? { ...block, content: contentOf(block.content) } : block;
+    return Array.isArray(block.content) ? { ...block, content: keepContent(block.content) } : block;
   });
 }
 

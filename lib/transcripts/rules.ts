@@ -1,14 +1,14 @@
 /** Applies the `redact` and `exclude` blocks of config.json, and what was forgotten, to every entry that is read. */
 
 import { sep } from "node:path";
-import { readIfExists, remove, replaceFile, statOf } from "../base/files.ts";
+import { readIfExists, remove, replaceFile, statPath } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { folderName, shortHash, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { type Redactor, redactor, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
-import { readRepositories, repositoriesState, topsOf } from "../store/repositories.ts";
+import { findTops, readRepositories, repositoriesState } from "../store/repositories.ts";
 import { lastLine, printedBy, replaceValues, type SecretMemory } from "./secret-rows.ts";
 import type { Entry, Session, ToolCall } from "./session.ts";
 
@@ -252,7 +252,7 @@ function movedTests(
   const known = readRepositories(repositories);
   const isGiven = (top: string) => given.some((isOfProject) => isOfProject(top));
   const out = [...known].flatMap(([top, there]) => (isGiven(top) ? there.slice(-1) : []));
-  const tops = out.flatMap((repository) => topsOf(repository, known)).filter((top) => !isGiven(top));
+  const tops = out.flatMap((repository) => findTops(repository, known)).filter((top) => !isGiven(top));
   return [...new Set(tops)].map((top) => (place) => place === top || place.startsWith(top + sep));
 }
 
@@ -316,7 +316,8 @@ export function forgottenEntries(file: string): string[] {
 
 /** Drops the rows that no entry of `exclude` keeps out any longer. */
 export async function dropForgottenRows(file: string, entries: readonly string[]): Promise<void> {
-  if (statOf(file)) await change(file, (present) => present.filter(({ entry }) => !entries.includes(entry)));
+  if (statPath(file))
+    await change(file, (present) => present.filter(({ entry }) => !entries.includes(entry)));
 }
 
 async function change(file: string, work: (present: Forgotten[]) => Forgotten[]): Promise<void> {
@@ -339,7 +340,7 @@ let forgottenRows: { file: string; state: string; rows: ReadonlySet<string> } | 
 
 /** Returns a text that changes with the file of forgotten rows; undefined where there is none. */
 function forgottenState(file: string | undefined): string | undefined {
-  const stat = file === undefined ? undefined : statOf(file);
+  const stat = file === undefined ? undefined : statPath(file);
   return stat && `${stat.size} ${stat.mtimeMs}`;
 }
 

@@ -9,7 +9,7 @@
 
 import { appendFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { ensureDirectory, readIfExists, statOf } from "../base/files.ts";
+import { ensureDirectory, readIfExists, statPath } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
@@ -159,7 +159,7 @@ let known: { file: string; state: string; rows: ReadonlyMap<string, readonly num
 
 /** Returns the noted rows of a session: the last line that names it counts. */
 function notedRows(file: string | undefined, session: string): readonly number[] {
-  const stat = file === undefined ? undefined : statOf(file);
+  const stat = file === undefined ? undefined : statPath(file);
   if (file === undefined || !stat) return [];
   const state = `${stat.size} ${stat.mtimeMs}`;
   if (known?.file !== file || known.state !== state) {

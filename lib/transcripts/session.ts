@@ -101,7 +101,7 @@ export interface Done extends Place {
 export type Row = Said | Done;
 
 /**
- * What a transcript line gives: nothing, or one entry or several; `rowsOf` makes rows of them, each call with its result.
+ * What a transcript line gives: nothing, or one entry or several; `toRows` makes rows of them, each call with its result.
  * `result` entries are produced only when asked for.
  */
 export interface Entry {

@@ -8,20 +8,20 @@
 import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { CALL_LINES_MAX, callCheck, rowsOf } from "./calls.ts";
+import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
 import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
-import { formatOf, headIn, readHead } from "./head.ts";
+import { findFormat, headIn, readHead } from "./head.ts";
 import { findHost } from "./hosts.ts";
 import {
   closeTranscript,
   NEWLINE,
   openTranscript,
   readAt,
+  readSize,
   recordsAfter,
   rowsBackward,
   rowsForward,
   STATES_WITHIN,
-  sizeOf,
   withFile,
 } from "./jsonl.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
@@ -65,13 +65,13 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   try {
     const head = options.head ?? headIn(file, descriptor);
     if (!head) return;
-    const format = formatOf(head.agent);
+    const format = findFormat(head.agent);
     const later = recordsAfter(descriptor);
-    const settings = { head, results: results !== false, later, outputAt: outputsOf(file, head) };
+    const settings = { head, results: results !== false, later, outputAt: findOutputs(file, head) };
     const { offset } = progress;
     const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
     const checked = callCheck(head, results, earlier);
-    const shown = entryFilter(rules, options.memory ?? memoryOf(file, { rules, head }));
+    const shown = entryFilter(rules, options.memory ?? secretsIn(file, { rules, head }));
     const written = offset > 0 && format.messageOf ? writtenBefore(file, { head, offset }) : undefined;
     for (const row of rowsForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
@@ -100,7 +100,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
 }
 
 /** Returns what reads the outputs that are kept beside a transcript; undefined for a host that keeps none. */
-function outputsOf(file: string, { agent }: Head): ((path: string) => string | undefined) | undefined {
+function findOutputs(file: string, { agent }: Head): ((path: string) => string | undefined) | undefined {
   const folder = findHost(agent)?.outputs;
   return folder === undefined ? undefined : (path) => readOutput(file, folder, path);
 }
@@ -113,7 +113,7 @@ interface MemoryOptions {
 }
 
 /** Returns what is known of a transcript's secrets. */
-export function memoryOf(file: string, { rules, head, isAnew }: MemoryOptions): SecretMemory {
+export function secretsIn(file: string, { rules, head, isAnew }: MemoryOptions): SecretMemory {
   const { clean, noted } = rules;
   return secretMemory(file, {
     clean,
@@ -126,12 +126,12 @@ export function memoryOf(file: string, { rules, head, isAnew }: MemoryOptions): 
 /** Reads the entries of the row at a byte offset; none where the host has deleted it. */
 function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick<MemoryOptions, "head">) {
   if (!head || !statUnpacked(file)) return [];
-  const format = formatOf(head.agent);
+  const format = findFormat(head.agent);
   return withFile(file, (descriptor): RawEntry[] => {
     const [row] = rowsForward(descriptor, format, offset);
     const place = { line: 0, nth: 0, offset, end: row?.end ?? offset };
     const later = recordsAfter(descriptor);
-    const settings = { head, results: true, later, outputAt: outputsOf(file, head) };
+    const settings = { head, results: true, later, outputAt: findOutputs(file, head) };
     return (row?.records ?? []).flatMap((record) => readRow(format, record, place, settings));
   });
 }
@@ -139,7 +139,7 @@ function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick
 /** Returns what redacts texts about a session: by the rules, and without what its rows announce as secrets. */
 export function sessionCleaner(file: string | undefined, rules: Rules): (text: string) => string {
   if (!file) return (text) => rules.clean(text);
-  const memory = memoryOf(file, { rules });
+  const memory = secretsIn(file, { rules });
   return (text) => memory.clean(text, { rows: [] });
 }
 
@@ -171,7 +171,7 @@ function stateKey({ id, kind, callId, text }: RawEntry): string {
 }
 
 function entriesBefore(file: string, { head, offset }: Before, lines: number): RawEntry[] {
-  const format = formatOf(head.agent);
+  const format = findFormat(head.agent);
   return withFile(file, (descriptor) => {
     const settings = { head, results: false, later: recordsAfter(descriptor) };
     return Iterator.from(rowsBackward(descriptor, format, offset))
@@ -192,13 +192,13 @@ export function* readBackward(
   { rules, head = readHead(file), results = false, before }: ReadBackwardOptions,
 ): Generator<{ entries: Entry[]; skipped: number }> {
   if (!head) return;
-  const format = formatOf(head.agent);
+  const format = findFormat(head.agent);
   const descriptor = openTranscript(file);
   try {
     let pending: RawEntry[] = [];
     let skipped = 0;
     const areOpen = openCalls();
-    const memory = memoryOf(file, { rules, head });
+    const memory = secretsIn(file, { rules, head });
     // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
     const take = () => {
       const check = callCheck(head, results);
@@ -207,9 +207,9 @@ export function* readBackward(
       const shown = entryFilter(rules, memory);
       return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
     };
-    const size = sizeOf(descriptor);
+    const size = readSize(descriptor);
     const later = recordsAfter(descriptor);
-    const settings = { head, results: results !== false, later, outputAt: outputsOf(file, head) };
+    const settings = { head, results: results !== false, later, outputAt: findOutputs(file, head) };
     for (const row of rowsBackward(descriptor, format, Math.min(before ?? size, size))) {
       const { records, damaged, terminated, offset, end } = row;
       if (damaged && terminated) skipped++;
@@ -320,7 +320,7 @@ export function readLastRows(
   const parts: Entry[][] = [];
   let [found, skipped, older] = [0, 0, 0];
   for (const part of readBackward(file, { rules, head, results: true })) {
-    const rows = rowsOf(part.entries);
+    const rows = toRows(part.entries);
     const wanted = rows.filter((row) => isWanted(row, filter)).length;
     skipped = part.skipped;
     found += wanted;
@@ -331,7 +331,7 @@ export function readLastRows(
   }
   const entries = parts.reverse().flat();
   numberLines(file, entries, known);
-  const rows = rowsOf(entries).filter((row) => isWanted(row, filter));
+  const rows = toRows(entries).filter((row) => isWanted(row, filter));
   return { rows: rows.slice(-count), skipped };
 }
 
@@ -352,12 +352,12 @@ export function readRowsAt(
   for (const { entries } of readBackward(file, { rules, results: true, before: end })) {
     parts.push(entries);
     const isBefore = (entry: Entry) => entry.offset < offset;
-    before += rowsOf(entries.filter(isBefore)).filter((row) => isWanted(row, filter)).length;
+    before += toRows(entries.filter(isBefore)).filter((row) => isWanted(row, filter)).length;
     if (before >= around && (entries[0]?.offset ?? end) < offset) break;
   }
   const entries = parts.reverse().flat();
   numberLines(file, entries, { line: from, offset });
-  const rows = rowsOf(entries).filter((row) => isWanted(row, filter));
+  const rows = toRows(entries).filter((row) => isWanted(row, filter));
   const first = rows.filter(({ line }) => line < from);
   const behind = rows.filter(({ line }) => line > to);
   const within = rows.filter(({ line }) => line >= from && line <= to);

@@ -5,7 +5,7 @@
 
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "./format.ts";
-import { formatOf, readHead } from "./head.ts";
+import { findFormat, readHead } from "./head.ts";
 import { rowsForward, withFile } from "./jsonl.ts";
 import type { Agent, Entry, LineSpan } from "./session.ts";
 import { type ReadOptions, readEntries } from "./transcript.ts";
@@ -24,7 +24,7 @@ interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
 export function readActiveBranch(file: string, { leafId, ...options }: BranchOptions): Entry[] {
   const head = readHead(file);
   if (!head) return [];
-  const tree = conversationTree(formatOf(head.agent));
+  const tree = conversationTree(findFormat(head.agent));
   const entries = [...readEntries(file, { ...options, head, onRecord: tree.add, unterminated: "accept" })];
   const isLive = tree.liveFrom(leafId);
   return entries.filter(({ id }) => id === undefined || isLive(id));
@@ -33,7 +33,7 @@ export function readActiveBranch(file: string, { leafId, ...options }: BranchOpt
 /** Returns the lines of a transcript that were taken back, in order, joined where they follow each other. Reads the whole file. */
 export function readRewound(file: string): LineSpan[] {
   const head = readHead(file);
-  const format = head && formatOf(head.agent);
+  const format = head && findFormat(head.agent);
   if (!format?.tree) return [];
   const tree = conversationTree(format);
   const rows: [line: number, id: string][] = [];
@@ -138,7 +138,7 @@ const RECENT_MAX = 2000;
  * its last, or may have done so: from one before what was seen.
  */
 export function branchWatch(agent: Agent): (record: JsonRecord) => boolean {
-  const { tree } = formatOf(agent);
+  const { tree } = findFormat(agent);
   const recent = new Set<string>();
   const promptParents = new Set<string>();
   let last: string | undefined;

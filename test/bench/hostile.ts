@@ -11,7 +11,7 @@ import { oneLine, redact } from "../../lib/redact/redact.ts";
 import { retrieve } from "../../lib/search/retrieval.ts";
 import { findReferences } from "../../lib/sessions/references.ts";
 import { openStore } from "../../lib/store/store.ts";
-import { rowsOf } from "../../lib/transcripts/calls.ts";
+import { toRows } from "../../lib/transcripts/calls.ts";
 import type { Entry } from "../../lib/transcripts/session.ts";
 import { conversation, observing } from "../support/conversation.ts";
 import { readEntries } from "../support/entries.ts";
@@ -39,10 +39,10 @@ export async function rows(): Promise<BenchRow[]> {
     redact: (text) => oneLine(redact(text), 80),
     read: (text) =>
       [...readEntries(write(join(home.root, "a.jsonl"), lineOf(text)))].map((entry) => entry.text),
-    chunk: (text) => chunkExchange(searchableRows(rowsOf(talk(text))), CHUNKS).map(fullTextColumns),
+    chunk: (text) => chunkExchange(searchableRows(toRows(talk(text))), CHUNKS).map(fullTextColumns),
     summarise: (text) => summarizeByRule(talk(text), { project: "shop", date: "2026-02-03" }),
     observe: (text) => observe(observing(talk(text))),
-    converse: (text) => conversationText(rowsOf(talk(text)), { maxBytes: 48_000 }),
+    converse: (text) => conversationText(toRows(talk(text)), { maxBytes: 48_000 }),
     refer: (text) => findReferences(`see @@a ${text}`),
     slug: (text) => sanitizeSlug(text),
     query: (text) => retrieve([store], [text], { filter: {}, limit: 5, now: new Date() }),

@@ -11,7 +11,7 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { columnsOf } from "../../lib/base/terminal.ts";
+import { countColumns } from "../../lib/base/terminal.ts";
 import { type TemporaryHome, temporaryHome } from "../support/home.ts";
 import { uuidFrom } from "../support/rows.ts";
 import { ROOT } from "../support/run.ts";
@@ -67,7 +67,7 @@ function rowsOf(line: string): Span[][] {
       codes = new Set([...codes].filter((each) => !isEnded(each)));
     } else if (code !== undefined) codes = new Set([...codes, code]);
     else {
-      if (column + columnsOf(part) > COLUMNS) {
+      if (column + countColumns(part) > COLUMNS) {
         rows.push([]);
         column = 0;
       }
@@ -75,10 +75,10 @@ function rowsOf(line: string): Span[][] {
       // Runs of words have places of their own: not every viewer keeps blanks that begin a text or follow each other.
       const goesOn =
         last?.codes === codes &&
-        (part === " " || (part[0] !== " " && last.column + columnsOf(last.text) === column));
+        (part === " " || (part[0] !== " " && last.column + countColumns(last.text) === column));
       if (goesOn) last.text += part;
       else if (part[0] !== " ") rows.at(-1)?.push({ text: part, codes, column });
-      column += columnsOf(part);
+      column += countColumns(part);
     }
   }
   return rows;

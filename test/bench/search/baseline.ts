@@ -6,8 +6,8 @@
 
 import { contentWords } from "../../../lib/language/words.ts";
 import { openScratch } from "../../../lib/store/sqlite.ts";
-import { rowsOf } from "../../../lib/transcripts/calls.ts";
-import { callText, insideOf } from "../../../lib/transcripts/log.ts";
+import { toRows } from "../../../lib/transcripts/calls.ts";
+import { callText, describeInside } from "../../../lib/transcripts/log.ts";
 import { ownRules } from "../../../lib/transcripts/rules.ts";
 import type { Session } from "../../../lib/transcripts/session.ts";
 import { readEntries } from "../../../lib/transcripts/transcript.ts";
@@ -62,14 +62,14 @@ export function baselineOver(sessions: readonly Session[]): Baseline {
 function searchedRows(file: string): { line: number; id: string | undefined; text: string }[] {
   const entries = [...readEntries(file, { rules: ownRules(), results: "ends", unterminated: "accept" })];
   const ids = new Map(entries.map(({ line, id }) => [line, id]));
-  return rowsOf(entries)
+  return toRows(entries)
     .filter(({ who }) => who !== "summary")
     .map((row) => {
       const { line } = row;
       const id = ids.get(line);
       if (row.who !== "tool")
         return { line, id, text: `${row.who === "user" ? "User" : "Assistant"}: ${row.text}` };
-      const { input, result } = insideOf(row);
+      const { input, result } = describeInside(row);
       const [called, more] = [callText(row), row.input === "" ? "" : input];
       const inside = more === "" || called.includes(more) ? "" : more;
       return { line, id, text: [`[${called}]`, inside, result].filter(Boolean).join("\n") };
