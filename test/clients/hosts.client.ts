@@ -15,6 +15,8 @@ import { type Answer, startChat, startGemini } from "./models.ts";
 const PROMPT = "Raise the zebra limit in limits.txt to 20";
 const ERROR = "grep: missing.txt: No such file or directory";
 const ANSWER = "The zebra limit is 20 now.";
+/** Lasts a moment: clients that give a command a terminal lose at times what it printed right before it ended. */
+const LOOK = "cat limits.txt; sleep 0.5";
 
 /** How each client is started, and what it calls its tools and their arguments. */
 const DRIVERS = {
@@ -109,7 +111,7 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
         shell("grep limit missing.txt"),
         { tool: called.read, input: { [names.file]: file } },
         { tool: called.edit, input: { [names.file]: file, ...edit } },
-        shell("cat limits.txt"),
+        shell(LOOK),
       ];
       return steps[results] ?? ANSWER;
     };
@@ -147,7 +149,7 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
         ["run", "grep limit missing.txt", true],
         ["read", file, false],
         ["edit", file, false],
-        ["run", "cat limits.txt", false],
+        ["run", LOOK, false],
         ["assistant", ANSWER],
       ]);
       expect(entries[1].tool.result).toBe(ERROR);
