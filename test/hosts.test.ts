@@ -666,6 +666,46 @@ test("rows that Gemini CLI took back are marked", async () => {
   expect(live.map(({ text }: { text: string }) => text)).toEqual(["Make it 30"]);
 });
 
+test("prompts that were undone in Kimi Code are marked with what followed them", async () => {
+  using home = temporaryHome();
+  const session = conversation("kimi", home.project);
+  const file = HOST_WRITERS.kimi?.(home, session) ?? "";
+  const time = Date.parse("2026-02-03T14:31:00.000Z");
+  const prompt = (id: string, text: string) => ({
+    ...{ type: "context.append_message", agentId: "main", time },
+    message: { role: "user", id, content: [{ type: "text", text }], origin: { kind: "user" } },
+  });
+  const part = { type: "text", text: "Ostriches it is." };
+  appendFileSync(
+    file,
+    jsonl(
+      prompt("msg_2", "Count the ostriches"),
+      { type: "context.append_loop_event", time, event: { type: "content.part", uuid: "part-2", part } },
+      prompt("msg_3", "And the emus"),
+      { type: "context.undo", agentId: "main", count: 1, time },
+      prompt("msg_4", "And the rheas"),
+      { type: "context.undo", agentId: "main", count: 2, time },
+      { type: "context.undo", agentId: "main", count: 99, time },
+      prompt("msg_5", "Count the zebras"),
+    ),
+  );
+  const { entries } = JSON.parse(await home.ok("session-reader", session.id, "--json"));
+  const marked = entries.map(({ text, rewound = false }: { text: string; rewound?: boolean }) => [
+    text,
+    rewound,
+  ]);
+  expect(marked.slice(-5)).toEqual([
+    ["Count the ostriches", true],
+    ["Ostriches it is.", true],
+    ["And the emus", true],
+    ["And the rheas", true],
+    ["Count the zebras", false],
+  ]);
+  expect(marked.slice(0, -5).some(([, rewound]: [string, boolean]) => rewound)).toBe(false);
+  await home.ok("embed");
+  expect(await home.ok("search", "emus")).toContain("(rewound) User: And the emus");
+});
+
 test("what a Gemini row repeats of one that was read before is not read again", async () => {
   using home = temporaryHome();
   const session = conversation("gemini", home.project);

@@ -40,8 +40,8 @@ export interface TreeNode {
   parentId: string | undefined;
   /** A typed prompt: two of them under one parent are an edit, and one of them was abandoned. */
   isPrompt: boolean;
-  /** The row from which on all before this one were taken back. */
-  takesBackFrom?: string | undefined;
+  /** What this row takes back: all from a row on, or from the last but so many prompts on. */
+  takesBackFrom?: string | number | undefined;
 }
 
 /** An entry as it is read, before what its neighbours say of it is known. */
@@ -106,7 +106,7 @@ interface Tree {
 export function treeNode(
   record: JsonRecord,
   isPrompt: boolean,
-  takesBackFrom?: string,
+  takesBackFrom?: TreeNode["takesBackFrom"],
 ): TreeNode | undefined {
   const id = rowId(record);
   const parentId =

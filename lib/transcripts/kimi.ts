@@ -5,7 +5,7 @@
 
 import { dirname, join, sep } from "node:path";
 import { readJson } from "../base/files.ts";
-import { arrayOf, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { idWithin } from "../base/text.ts";
 import { type Format, isoTime, type RowEntry, textOf, toCall } from "./format.ts";
 
@@ -33,7 +33,7 @@ export const format: Format = {
   entries(record, { results }) {
     switch (record.type) {
       case "context.append_message":
-        return [{ kind: "user", text: typedText(recordOf(record.message)) }];
+        return [typedEntry(recordOf(record.message))];
       case "context.append_loop_event":
         return eventEntries(recordOf(record.event), results);
       case "context.apply_compaction":
@@ -41,6 +41,18 @@ export const format: Format = {
       default:
         return [];
     }
+  },
+
+  tree: {
+    live: "but edited away",
+    node({ type, message, event, count }) {
+      const { id = recordOf(event).uuid, origin } = recordOf(message);
+      if (type === "context.undo")
+        return { id: "", parentId: undefined, isPrompt: false, takesBackFrom: numberOf(count) };
+      return typeof id === "string"
+        ? { id, parentId: undefined, isPrompt: type === "context.append_message" && isPerson(origin) }
+        : undefined;
+    },
   },
 
   *title(file) {
@@ -63,10 +75,14 @@ function readState(file: string): JsonRecord {
   return recordOf(readJson(stateFile(file)));
 }
 
-/** Returns what a person typed, or told the agent who started it; "" for what the client, a hook or a tool added. */
-function typedText({ content, origin }: JsonRecord): string {
-  const { kind, name } = recordOf(origin);
-  return kind === "user" || name === "subagent" ? textOf(content) : "";
+/** Returns what a person typed, or an agent told the one that it started; "" for what the client, a hook or a tool added. */
+function typedEntry({ id, content, origin }: JsonRecord): RowEntry {
+  const isTyped = isPerson(origin) || recordOf(origin).name === "subagent";
+  return { kind: "user", id: stringOf(id), text: isTyped ? textOf(content) : "" };
+}
+
+function isPerson(origin: unknown): boolean {
+  return recordOf(origin).kind === "user";
 }
 
 /** The line that the client appends to the output of a command that fails. */

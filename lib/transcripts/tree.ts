@@ -68,16 +68,20 @@ export function conversationTree({ tree }: Format) {
   const goTo = (id: string | undefined) => {
     if (id !== undefined && nodes.has(id)) leaf = id;
   };
+  const takeBackFrom = (from: string | number) => {
+    const ids = [...nodes.keys()];
+    const isPrompt = (id: string) => nodes.get(id)?.isPrompt === true && !takenBack.has(id);
+    const first = typeof from === "string" ? from : from > 0 ? ids.filter(isPrompt).at(-from) : undefined;
+    if (first === undefined || !nodes.has(first)) return;
+    for (const gone of ids.slice(ids.indexOf(first))) takenBack.add(gone);
+  };
   return {
     /** Takes a record, in file order; returns the id of one that is a row of the tree. */
     add(record: JsonRecord): string | undefined {
       const node = tree?.node(record);
       if (node) {
         const { id, takesBackFrom: from } = node;
-        if (from !== undefined && nodes.has(from)) {
-          const ids = [...nodes.keys()];
-          for (const gone of ids.slice(ids.indexOf(from))) takenBack.add(gone);
-        }
+        if (from !== undefined) takeBackFrom(from);
         if (from === undefined && !nodes.has(id)) nodes.set(id, node);
         leaf = id;
       }
