@@ -8,7 +8,7 @@
  *     } } })
  */
 
-import { lookForDigest, type Viewer } from "../lib/activity/look.ts";
+import type { Viewer } from "../lib/activity/look.ts";
 import { statPath } from "../lib/base/files.ts";
 import { recordOf } from "../lib/base/json.ts";
 import {
@@ -18,16 +18,9 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
-import { rulesFor } from "./beginning.ts";
 import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
-import {
-  answerFailure,
-  answerPrompt,
-  findModel,
-  type Injection,
-  injection,
-  readFailure,
-} from "./prompt-answer.ts";
+import { answerMoment, tellRules } from "./moments.ts";
+import { type Injection, readFailure } from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
@@ -61,17 +54,15 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
   return callback("UserPromptSubmit", given, async (input, env, places) => {
     const prompt = readPrompt(input);
     if (!prompt) return undefined;
-    const { paths, settings } = requireSettings(places, { env, transcript: prompt.session.file });
+    const { session, text } = prompt;
+    const { paths, settings } = requireSettings(places, { env, transcript: session.file });
     const activity = { ...settings.activity, ...options };
-    const look = lookForDigest({ paths, viewer: prompt.session, activity });
-    const model = findModel(env, prompt.session);
-    const { id } = prompt.session;
-    const rules =
-      begun.has(id) || !begins(prompt.session) ? undefined : await rulesFor(prompt.session, paths, settings);
-    const answer = await answerPrompt(prompt, look, { paths, settings: { ...settings, activity }, model });
-    const told = both(injection(rules, id, paths), answer);
+    const asked = { host: ABOUT.source, session, text, env, paths, settings: { ...settings, activity } };
+    const isBegun = begun.has(session.id) || !begins(session);
+    const rules = isBegun ? undefined : await tellRules(asked);
+    const told = both(rules, await answerMoment("prompt", asked));
     const delivered = () => {
-      begun.add(id);
+      begun.add(session.id);
       told.delivered();
     };
     return { ...told, delivered };
@@ -83,13 +74,12 @@ function begins({ file }: Viewer): boolean {
   return file === undefined || !statPath(file)?.size;
 }
 
-function both(first: Injection, second: Injection): Injection {
-  const texts = [first.text, second.text].filter((text) => text !== undefined);
+function both(...answers: readonly (Injection | undefined)[]): Injection {
+  const texts = answers.flatMap((answer) => answer?.text ?? []);
   return {
     text: texts.length > 0 ? texts.join("\n\n") : undefined,
     delivered() {
-      first.delivered();
-      second.delivered();
+      for (const answer of answers) answer?.delivered();
     },
   };
 }
@@ -97,9 +87,11 @@ function both(first: Injection, second: Injection): Injection {
 /** Returns the callback for `hooks.PostToolUseFailure` in the SDK's options. It never rejects. */
 export function postToolUseFailure({ env: given }: { env?: Environment } = {}): HookCallback {
   return callback("PostToolUseFailure", given, async (input, env, places) => {
-    const failed = readFailure(recordOf(input));
-    if (!failed) return undefined;
-    return await answerFailure(failed, requireSettings(places, { env, transcript: readSession(input).file }));
+    const failure = readFailure(recordOf(input));
+    if (!failure) return undefined;
+    const session = readSession(input);
+    const settled = requireSettings(places, { env, transcript: session.file });
+    return await answerMoment("failure", { host: ABOUT.source, session, env, failure, ...settled });
   });
 }
 

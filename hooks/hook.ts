@@ -18,6 +18,8 @@ import {
   type Settings,
   withFolders,
 } from "../lib/config/config.ts";
+import type { Agent } from "../lib/transcripts/session.ts";
+import type { Answer, Asked } from "./moments.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {
@@ -37,23 +39,25 @@ export interface Recorded extends Viewer {
   file: string;
 }
 
-type HookedHost = "claude" | "codex" | "pi" | "opencode";
-
 const STDIN = 0; // POSIX
 /** Prefix of prompts that the host writes itself. */
 const NOT_TYPED = "<task-notification>";
 
 /** Runs a hook's work on its input. No failure reaches the host. */
-export async function runHook(name: string, work: (call: HookCall) => void | Promise<void>): Promise<void> {
+export async function runHook(
+  name: string,
+  work: (call: HookCall) => void | Promise<void>,
+  host?: Agent,
+): Promise<void> {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return;
   const { env, ignored } = hookEnvironment();
   const paths = resolvePaths(env);
-  let source: HookedHost | undefined;
+  let source = host;
   try {
     const input = recordOf(JSON.parse(readFileSync(STDIN, "utf8")));
     // Codex runs hooks in sessions of its own making too, which tidy its memory and are written nowhere.
     if (input.transcript_path === null) return;
-    source = input.host === "opencode" ? "opencode" : findHost(stringOf(input.transcript_path));
+    source ??= stringOf(input.host) ?? hostByFile(stringOf(input.transcript_path));
     if (ignored.length > 0)
       await logFailure(paths, name, `ignored from this folder's .env: ${ignored.join(", ")}`, { source });
     await work({ paths, env, input });
@@ -108,26 +112,15 @@ export function requireSettings(
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }
 
-/** Returns whether a transcript is Codex's, which runs the same hooks as Claude Code. */
-export function isOfCodex(file: string | undefined): boolean {
-  return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file);
-}
-
-/** Returns the host of a transcript that a hook of Claude Code was given. */
-export function findHost(file: string | undefined): "claude" | "codex" {
-  return isOfCodex(file) ? "codex" : "claude";
-}
-
-/** Starts the work due after a turn of Claude Code or Codex. */
-export async function startAfterTurn({ env, input }: HookCall, flags: readonly string[] = []): Promise<void> {
-  const session = readRecorded(input);
-  await startBackground(session, findHost(session.file), { flags, env });
+/** Returns the host of a transcript that a hook was given: Codex runs the same hooks as Claude Code. */
+export function hostByFile(file: string | undefined): "claude" | "codex" {
+  return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file) ? "codex" : "claude";
 }
 
 /** Starts background.ts for a session of a host, in a process that outlives it. */
 export async function startBackground(
   { id, file, cwd }: Recorded,
-  source: HookedHost,
+  source: Agent,
   { flags, env }: { flags: readonly string[]; env: Environment },
 ): Promise<void> {
   const about = ["--session", id, "--file", file, "--source", source];
@@ -136,7 +129,7 @@ export async function startBackground(
 
 /** Starts the work that is due when a session begins: sharing, and catching up on older sessions. */
 export function startBeginning(
-  source: HookedHost,
+  source: Agent,
   { cwd, env }: { cwd: string; env: Environment },
 ): Promise<void> {
   return startDetachedIn(cwd, env, ["--begin", "--source", source]);
@@ -145,4 +138,26 @@ export function startBeginning(
 async function startDetachedIn(cwd: string, env: Environment, flags: readonly string[]): Promise<void> {
   const { startDetached } = await import("../lib/base/runtime.ts");
   startDetached("background", [...flags, "--cwd", cwd], { env, cwd });
+}
+
+/** Reads what a hook of Claude Code or Codex is about. */
+export function readAsked({ env, input, paths }: HookCall): Asked {
+  const session = readSession(input);
+  const host = hostByFile(session.file);
+  return { host, session, env, ...requireSettings(paths, { env, transcript: session.file }) };
+}
+
+/** Prints what is to be said in the form of Claude Code, with `atTop` in the answer itself too; nothing where nothing is. */
+export async function printAnswer(
+  answer: Answer | undefined,
+  hookEventName: string,
+  { atTop = false } = {},
+): Promise<void> {
+  if (!answer) return;
+  const { text, toPerson: systemMessage } = answer;
+  if (text === undefined && systemMessage === undefined) return void answer.delivered();
+  const { writeFully } = await import("../lib/base/output.ts");
+  const hookSpecificOutput = text && { hookEventName, additionalContext: text };
+  const said = { systemMessage, additionalContext: atTop ? text : undefined, hookSpecificOutput };
+  if (writeFully(`${JSON.stringify(said)}\n`)) answer.delivered();
 }

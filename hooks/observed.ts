@@ -1,31 +1,72 @@
-/** Gives back after a compaction what was observed of the session, and says how to look up more. */
+/** Observes a session before its compaction, and gives back what was observed after it, with how to look up more. */
 
+import { statSync } from "node:fs";
 import type { Viewer } from "../lib/activity/look.ts";
+import { changedAt } from "../lib/base/files.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { quoted } from "../lib/base/text.ts";
-import type { Paths, Settings } from "../lib/config/config.ts";
-import { ledgerFile, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
-import { observationsAfterCompaction } from "../lib/observe/render-observations.ts";
+import {
+  type Environment,
+  loadConfig,
+  type Paths,
+  type PathsWithRules,
+  type Settings,
+} from "../lib/config/config.ts";
+import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
+import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
+import type { Agent } from "../lib/transcripts/session.ts";
 import { sessionCleaner } from "../lib/transcripts/transcript.ts";
 
 /** Claude Code takes 10,000 and shows the model a file's name in place of more; a host's own summary comes with it. */
 const CONTEXT_MAX_CHARS = 8000;
+/** The maximum wait for the observer of the last turn, which may still be running. */
+const OBSERVER_WAIT_MS = 600;
+/** A larger transcript is not read before a compaction: what was observed after each turn must do. */
+const READ_MAX_BYTES = 64 * 1024 * 1024;
+
+type Kept = Pick<Viewer, "id" | "file">;
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
-export function describeObserved(
-  { id, file }: Pick<Viewer, "id" | "file">,
-  paths: Paths,
-  settings: Pick<Settings, "redact" | "exclude">,
-): string | undefined {
-  const run = (name: string) => [...ownCommand(name), id].map(quoted).join(" ");
+export function describeObserved(session: Kept, paths: Paths, settings: Settings): string | undefined {
+  const run = (name: string) => [...ownCommand(name), session.id].map(quoted).join(" ");
   const lookUp = [
     "The rows before the compaction are still in the transcript. To see the source of an observation:",
     `${run("observe-compact")} --recall <id in brackets>`,
     "To read on around a line of it:",
     `${run("session-reader")} --line <line> --around 10`,
   ].join("\n");
+  return observationsAfterCompaction(readLedger(session, paths, settings), {
+    maxChars: CONTEXT_MAX_CHARS,
+    lookUp,
+  });
+}
+
+/** Returns the line that observations follow a summary; undefined where there are none. */
+export function announceObserved(session: Kept, paths: Paths, settings: Settings): string | undefined {
+  return observationsToCome(readLedger(session, paths, settings));
+}
+
+function readLedger({ id, file }: Kept, paths: Paths, settings: Settings) {
   const { records } = readLedgerFile(ledgerFile(paths, id));
-  const ledger = redactLedger(records, sessionCleaner(file, readRules(settings)));
-  return observationsAfterCompaction(ledger, { maxChars: CONTEXT_MAX_CHARS, lookUp });
+  return redactLedger(records, sessionCleaner(file, readRules(settings)));
+}
+
+/**
+ * Observes by rule what was said since the last step, since the retained tail is about to be summarised too. Returns the
+ * settings; undefined where nothing is to be observed by itself.
+ */
+export async function observeRest(
+  { id, file, cwd, agent }: Viewer & { agent: Agent },
+  { paths, env }: { paths: PathsWithRules; env: Environment },
+): Promise<Settings | undefined> {
+  const { settings } = await loadConfig(env, cwd);
+  if (!observeSettings(paths, settings.observe).auto) return undefined;
+  const stat = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
+  if (file === undefined || !stat || stat.size > READ_MAX_BYTES) return settings;
+  const at = changedAt(stat);
+  const session = { id, file, agent, cwd, size: stat.size, updatedAt: at, modifiedAt: at };
+  const { observeSession } = await import("../lib/observe/observe-session.ts");
+  await observeSession(session, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
+  return settings;
 }

@@ -17,7 +17,8 @@ interface Settled {
   settings: Settings;
 }
 
-interface Sources extends Settled {
+/** What an answer to a prompt is made from. */
+export interface Sources extends Settled {
   /** Provides the model for `@@name: question`; called only for a question. */
   model: () => Promise<CompleteJson | undefined>;
   /** Whether the host has the tool `query_session`. @default {false} */

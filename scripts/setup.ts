@@ -35,6 +35,8 @@ import { isCompactionDue } from "../lib/observe/render-observations.ts";
 import { readIndexSize } from "../lib/search/corpus.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaFolders } from "../lib/sessions/meta.ts";
+import { filesToWrite, type HostFile, hostFiles } from "../lib/setup/host-files.ts";
+import { hooksToRemove, hooksToWrite, writeHooks } from "../lib/setup/host-hooks.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
 import { isAsWritten, isInState, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
 import { withExistingStore } from "../lib/store/store.ts";
@@ -44,8 +46,8 @@ import type { Agent, Session } from "../lib/transcripts/session.ts";
 const USAGE = `\
 Usage: session-memory setup [options]
 
-Finds the agents of this machine, installs session-memory into them with their own commands, or its skill pages where they
-have none, then indexes and names the sessions there are. Shows what it does before it does it.
+Finds the agents of this machine, installs session-memory into them with their own commands, or writes its hooks and skill
+pages where they have none, then indexes and names the sessions there are. Shows what it does before it does it.
 
 Options:
       --yes              Run the commands without asking; without it and a terminal, nothing is installed
@@ -153,6 +155,8 @@ const SCRIPT = {
 interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd"> {
   say: (...lines: string[]) => void;
   report: Report;
+  /** The hosts whose program is here. */
+  found: readonly Host[];
 }
 
 async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
@@ -186,11 +190,12 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
     commands,
     ...{ pages: [], statusLine: null, sessions: null, questions: [], removed: [], keptFiles: [] },
   };
-  const work = { config, values, cwd, say, report };
   const found = hosts.filter(({ file }) => file !== undefined);
+  const work = { config, values, cwd, say, report, found };
   const pages = found.flatMap((host) => filesToWrite(host, config.paths));
   const line = found.some(({ agent }) => agent === "claude") && statusLineToWrite(config);
-  const isAgain = existsSync(config.paths.database) && commands.length + pages.length === 0 && !line;
+  const changes = commands.length + pages.length + hookSteps(work).length;
+  const isAgain = existsSync(config.paths.database) && changes === 0 && !line;
   if (!remove && !json && isAgain && found.length > 0) return goOn(work, found);
   say(...known.map((host) => describeHost(host, sessions)));
   await (remove ? takeOut(work) : putIn(work, pages, line || undefined));
@@ -213,47 +218,6 @@ function describeHost(
   return `${name}: ${file ?? `no ${program} on PATH`}${since ?? ""}`;
 }
 
-/** A file that a host reads in a folder of its own: a skill page, or the plugin. */
-interface HostFile {
-  /** What people call the host. */
-  host: string;
-  file: string;
-  text: string;
-}
-
-/** Returns the files that a host's folders lack, or have as we wrote them before; none that somebody changed. */
-function filesToWrite(host: Host, paths: Paths): HostFile[] {
-  return [...skillPages(host, paths), ...findPlugin(host, paths)].filter(({ file, text }) => {
-    const isOurs = !existsSync(file) || isAsWritten(paths, file);
-    return isOurs && readText(file) !== text;
-  });
-}
-
-function skillPages({ name, skills }: Host, paths: Paths): HostFile[] {
-  if (skills === undefined) return [];
-  return namesIn(join(ROOT, "skills")).map((skill) => ({
-    host: name,
-    file: join(paths.expand(skills), skill, "SKILL.md"),
-    text: pageFor(readText(join(ROOT, "skills", skill, "SKILL.md"))),
-  }));
-}
-
-/** Returns the line by which a host finds our plugin: what it does comes with the package, and goes with it. */
-function findPlugin({ name, agent, plugin }: Host, paths: Paths): HostFile[] {
-  if (plugin === undefined) return [];
-  const place = join(ROOT, "hooks", agent, "session-memory.js");
-  const text = `export { SessionMemory } from ${JSON.stringify(place)};\n`;
-  return [{ host: name, file: paths.expand(plugin), text }];
-}
-
-/** Returns a page that names our folder: these hosts know no variable for it, and no approval by a page. */
-function pageFor(page: string): string {
-  return page
-    .replace(/^allowed-tools:.*\n/m, "")
-    .replace(/^`ROOT` is [\s\S]*?\n\n/m, "")
-    .replace(/\bROOT\//g, `${quoted(ROOT)}/`);
-}
-
 /** A thing to do for a host: a command of its own, or files that it reads. */
 interface Step {
   host: string;
@@ -268,17 +232,29 @@ function stepsToInstall(work: Work, pages: readonly HostFile[], statusLine: stri
   const commands = report.commands.map((command): Step => {
     return { host: command.host, line: shown(command), run: () => runCommand(work, command) };
   });
-  const folders = Map.groupBy(pages, ({ host, file }) => `${host} ${dirname(dirname(file))}`);
+  const folders = Map.groupBy(pages, ({ host, file }) =>
+    basename(file) === "SKILL.md" ? `${host} ${dirname(dirname(file))}` : file,
+  );
   const files = [...folders.values()].map((own): Step => {
     const [{ host, file }] = own as [HostFile];
-    const isPlugin = own.length === 1 && basename(file) !== "SKILL.md";
-    const what = isPlugin
+    const isPage = basename(file) === "SKILL.md";
+    const what = !isPage
       ? quoted(file)
       : `${counted(own.length, "skill page")} in ${quoted(dirname(dirname(file)))}`;
     return { host, line: `write ${what}   # ${host}`, run: () => writePages(config.paths, own) };
   });
   const line = statusLine === undefined ? [] : [statusLineStep(config.paths, statusLine)];
-  return [...commands, ...files, ...line];
+  return [...commands, ...files, ...hookSteps(work), ...line];
+}
+
+/** Returns what is to be written into the settings of hosts that have no command to install us. */
+function hookSteps({ config: { paths }, found }: Work): Step[] {
+  return found.flatMap((host) => {
+    const file = hooksToWrite(host, paths);
+    if (file?.next === undefined) return [];
+    const line = `add hooks to ${quoted(file.path)}   # ${host.name}`;
+    return [{ host: host.name, line, run: () => writeHooks(file) }];
+  });
 }
 
 function writePages(paths: PathsWithRules, pages: readonly HostFile[]): void {
@@ -310,6 +286,7 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
       steps.map(({ line }) => line),
     ),
   );
+  say(...unreadableSettings(work));
   const kept = archiveLine(config.paths, config.settings);
   say(...receivers(config, commands), ...(kept === undefined ? [] : [kept]));
   const chosen = await chosenHosts(work, steps);
@@ -334,6 +311,14 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
   const left = [...new Set(steps.map(({ host }) => host))].filter((host) => !chosen.includes(host));
   if (left.length > 0 && chosen.length === 0)
     note("installed into no agent: session-memory setup --yes does what is listed above");
+}
+
+/** Names settings that hooks cannot be written into. */
+function unreadableSettings({ config: { paths }, found }: Work): string[] {
+  return found.flatMap((host) => {
+    const file = hooksToWrite(host, paths);
+    return file?.isUnreadable ? [`${file.path}: not plain JSON, so no hooks for ${host.name}`] : [];
+  });
 }
 
 /** Says in Claude Code's settings what its status line shows. */
@@ -375,10 +360,20 @@ async function takeOut(work: Work): Promise<void> {
   const block = isAskedHost(recordOf(readJson(paths.config)).llm) ? [`"llm" in ${paths.config}`] : [];
   const settings = claudeSettings(paths);
   const line = readStatusLine(settings)?.isOurs ? [`"statusLine" in ${settings}`] : [];
-  const isNothing = commands.length + removed.length + block.length + line.length === 0;
+  const hooks = HOSTS.flatMap((host) => hooksToRemove(host, paths) ?? []).filter(
+    ({ next }) => next !== undefined,
+  );
+  const isNothing = commands.length + removed.length + block.length + line.length + hooks.length === 0;
   if (isNothing) say("nothing to remove: no agent found here has session-memory");
   say(...formatList("To run:", commands.map(shown)));
-  say(...formatList("To remove:", [...byFolder(removed), ...block, ...line]));
+  say(
+    ...formatList("To remove:", [
+      ...byFolder(removed),
+      ...block,
+      ...line,
+      ...hooks.map(({ path }) => `hooks in ${path}`),
+    ]),
+  );
   say(...whatStays(paths, { changed, exported }));
   if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
@@ -388,6 +383,7 @@ async function takeOut(work: Work): Promise<void> {
   for (const file of own) removeOwnFolder(file);
   if (block.length > 0) await setAskedHost(paths.config, false);
   if (line.length > 0) setStatusLine(settings, undefined);
+  for (const file of hooks) writeHooks(file);
   Object.assign(report, { removed, keptFiles: [...changed, ...exported] });
 }
 
@@ -426,13 +422,11 @@ interface Written {
 
 function writtenElsewhere(paths: PathsWithRules): Written {
   const metas = metaFolders(paths).map((folder) => resolveRealPath(folder) ?? folder);
-  const plugins = new Set(
-    HOSTS.flatMap(({ plugin }) => (plugin === undefined ? [] : [paths.expand(plugin)])),
-  );
+  const files = new Set(HOSTS.flatMap((host) => hostFiles(host, paths)).map(({ file }) => file));
   const written: Written = { own: [], changed: [], exported: [] };
   for (const { path, sessionId } of writtenFiles(paths)) {
     if (!existsSync(path) || isInState(path, paths)) continue;
-    const isPage = sessionId === "" && (basename(path) === "SKILL.md" || plugins.has(path));
+    const isPage = sessionId === "" && (basename(path) === "SKILL.md" || files.has(path));
     const isInstalled = isPage || metas.includes(dirname(path));
     const kind = isAsWritten(paths, path) ? "own" : "changed";
     written[isInstalled ? kind : "exported"].push(path);

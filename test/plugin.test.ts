@@ -101,11 +101,19 @@ test("no hook, in the package or written by setup, is an interpreter that waits 
   expect(files.filter((file) => file.includes("/.qwen/skills/"))).not.toEqual([]); // setup wrote
   const hooks = files.flatMap((path) => hooksOf(path).map((hook) => ({ file: relative(ROOT, path), hook })));
   const found = new Set(hooks.map(({ file }) => file));
-  const statusLine = relative(ROOT, join(home.home, ".claude", "settings.json"));
-  expect(found).toEqual(new Set(["hooks/hooks.json", "hooks/codex/hooks.json", statusLine]));
+  const written = [
+    ".claude/settings.json",
+    ".qwen/settings.json",
+    ".gemini/settings.json",
+    ".copilot/hooks/session-memory.json",
+  ].map((file) => relative(ROOT, join(home.home, file)));
+  expect(found).toEqual(new Set(["hooks/hooks.json", "hooks/codex/hooks.json", ...written]));
+  const own = /^\/bin\/sh "[^"]+\/bin\/session-memory" [a-z-]+$/;
+  const guarded =
+    /^exec 3<&0; \/bin\/sh "[^"]+\/bin\/session-memory" event [a-z]+ <&3 & trap "kill \$!" TERM; wait \$! \|\| :$/;
   const refused = hooks.filter(
-    ({ hook }) =>
-      "args" in hook || !/^\/bin\/sh "[^"]+\/bin\/session-memory" [a-z-]+$/.test(`${hook.command}`),
+    ({ hook: { command, ...hook } }) =>
+      "args" in hook || ![own, guarded].some((form) => form.test(`${command}`)),
   );
   expect(refused).toEqual([]);
 });

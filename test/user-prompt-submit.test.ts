@@ -258,6 +258,7 @@ test("the hook loads no more than it takes to look", () => {
   expect(loadedFrom(HOOK)).toEqual([
     HOOK,
     "hooks/hook.ts",
+    "hooks/moments.ts",
     "lib/activity/look.ts",
     "lib/base/errors.ts",
     "lib/base/files.ts",

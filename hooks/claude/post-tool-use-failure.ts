@@ -3,18 +3,14 @@
  * sessions. Always exits 0.
  */
 
-import { readSession, requireSettings, runHook } from "../hook.ts";
-import { answerFailure, readFailure } from "../prompt-answer.ts";
+import { stringOf } from "../../lib/base/json.ts";
+import { printAnswer, readAsked, runHook } from "../hook.ts";
+import { answerMoment } from "../moments.ts";
+import { readFailure } from "../prompt-answer.ts";
 
-await runHook("post-tool-use-failure", async ({ env, input, paths: places }) => {
-  const failed = readFailure(input);
-  if (!failed) return;
-  const { text, delivered } = await answerFailure(
-    failed,
-    requireSettings(places, { env, transcript: readSession(input).file }),
-  );
-  if (text === undefined) return;
-  const { writeFully } = await import("../../lib/base/output.ts");
-  const hookSpecificOutput = { hookEventName: input.hook_event_name, additionalContext: text };
-  if (writeFully(`${JSON.stringify({ hookSpecificOutput })}\n`)) delivered();
+await runHook("post-tool-use-failure", async (call) => {
+  const failure = readFailure(call.input);
+  if (!failure) return;
+  const answer = await answerMoment("failure", { ...readAsked(call), failure });
+  await printAnswer(answer, stringOf(call.input.hook_event_name) ?? "PostToolUseFailure");
 });

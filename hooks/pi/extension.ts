@@ -5,16 +5,14 @@
  * Loaded by index.ts.
  */
 
-import { lookForDigest } from "../../lib/activity/look.ts";
 import { describeError } from "../../lib/base/errors.ts";
 import { recordOf } from "../../lib/base/json.ts";
 import { findRuntime, withOwnRuntime } from "../../lib/base/runtime.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import type { Session } from "../../lib/transcripts/session.ts";
-import { rulesFor } from "../beginning.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
-import { answerFailure, injection, referencesIn, tellActivity } from "../prompt-answer.ts";
+import { type Asked, answerMoment, tellActivity, tellReferences, tellRules } from "../moments.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { namingModel, namingModelName, promptModel } from "./models.ts";
@@ -41,13 +39,10 @@ export async function register(pi: PiApi): Promise<void> {
 /** Registers the messages. pi stores each as an entry of its own and sends it after the user's words. */
 export function registerPrompt(state: PiState): void {
   const { config } = state;
-  const { settings } = config;
   let deliver = () => {};
   registerRules(state);
   on(state, "before_agent_start", async (_, context) => {
-    const paths = pathsFor(config, context);
-    const look = lookForDigest({ paths, viewer: sessionIn(context), activity: settings.activity });
-    const { text, delivered } = await tellActivity(look, { paths, settings });
+    const { text, delivered } = await tellActivity(askedIn(config, context));
     deliver = delivered;
     return message("session-update", text);
   });
@@ -57,11 +52,10 @@ export function registerPrompt(state: PiState): void {
     deliver = () => {};
   });
   on(state, "before_agent_start", async ({ prompt = "" }, context) => {
-    const paths = pathsFor(config, context);
     const model = async () => promptModel(config, context);
-    const mention = { text: prompt, session: sessionIn(context) };
     const hasTool = namingModel(config, context) !== undefined;
-    const { text, delivered } = await referencesIn(mention, { paths, settings, model, hasTool });
+    const asked = { ...askedIn(config, context), text: prompt, model, hasTool };
+    const { text, delivered } = await tellReferences(asked);
     delivered();
     return message("session-reference", text);
   });
@@ -82,9 +76,8 @@ function registerRules(state: PiState): void {
     asked = time;
     const kept = branch.findIndex(({ id }) => id === compaction?.firstKeptEntryId);
     if (branch.slice(Math.max(0, kept)).some(({ customType }) => customType === RULES)) return undefined;
-    const paths = pathsFor(config, context);
-    const text = await rulesFor(session, paths, config.settings);
-    injection(text, session.id, paths).delivered();
+    const { text, delivered } = await tellRules(askedIn(config, context));
+    delivered();
     return message(RULES, text);
   });
 }
@@ -97,18 +90,23 @@ function registerFailures(state: PiState): void {
     if (toolName !== "bash" || isError !== true || typeof command !== "string") return;
     const { id, cwd } = sessionIn(context);
     const output = content.map(({ text = "" }) => text).join("\n");
-    const { text, delivered } = await answerFailure(
-      { sessionId: id, viewer: id, cwd, command, output },
-      { paths: pathsFor(config, context), settings: config.settings },
-    );
+    const failure = { sessionId: id, viewer: id, cwd, command, output };
+    const answer = await answerMoment("failure", { ...askedIn(config, context), failure });
+    const { text, delivered } = answer ?? {};
     if (text === undefined || !state.pi.sendMessage) return;
     state.pi.sendMessage({ customType: "seen-before", content: text, display: true }, { deliverAs: "steer" });
-    delivered();
+    delivered?.();
   });
 }
 
 function sessionIn({ sessionManager, cwd }: PiContext) {
   return { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
+}
+
+/** Returns what is told of any moment of the present session. */
+function askedIn(config: Config, context: PiContext): Asked {
+  const { env, settings } = config;
+  return { host: "pi", session: sessionIn(context), env, paths: pathsFor(config, context), settings };
 }
 
 function message(customType: string, content: string | undefined) {

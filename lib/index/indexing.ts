@@ -66,7 +66,7 @@ const TRANSACTION_MS = 200;
 /** A file with more unread bytes than this is not started under a deadline. */
 const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 
-interface IndexingRun extends PassOptions {
+interface Run extends PassOptions {
   options: IndexOptions;
   /** SQLite's `data_version`, which changes when another process has written. */
   version: number;
@@ -110,11 +110,7 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
 }
 
 /** Notes which repositories are where sessions ran, and where what is excluded lies: folders are moved. */
-async function noteProjects({
-  options: { store, paths, settings },
-  report,
-  rules,
-}: IndexingRun): Promise<void> {
+async function noteProjects({ options: { store, paths, settings }, report, rules }: Run): Promise<void> {
   const file = repositoriesFile(paths.home);
   const isNew = report.sessions > 0 || repositoriesState(file) === undefined;
   if (!isNew || paths.transcripts.length > 0) return;
@@ -136,10 +132,10 @@ async function noteProjects({
   await noteRepositories(file, there);
 }
 
-function startRun(options: IndexOptions): IndexingRun {
+function startRun(options: IndexOptions): Run {
   const { store, settings, deadlineMs, signal } = options;
   const end = performance.now() + (deadlineMs ?? 0);
-  const run: IndexingRun = {
+  const run: Run = {
     options,
     version: -1,
     isOutdated: false,
@@ -158,7 +154,7 @@ function startRun(options: IndexOptions): IndexingRun {
 }
 
 /** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
-function resetProgress({ options: { store, sessions } }: IndexingRun): void {
+function resetProgress({ options: { store, sessions } }: Run): void {
   store.db.transaction(() => {
     const ids = sessions.map((session) => readStored(store, session).id);
     releaseRows(store, ids);
@@ -167,7 +163,7 @@ function resetProgress({ options: { store, sessions } }: IndexingRun): void {
 }
 
 /** After a write by another process, reads again what is excluded: `forget` may have excluded something meanwhile. */
-function recheck(run: IndexingRun): void {
+function recheck(run: Run): void {
   const { store, settings, paths } = run.options;
   const version = Number(store.db.prepare("PRAGMA data_version").get()?.data_version);
   if (version === run.version) return;
@@ -181,7 +177,7 @@ function recheck(run: IndexingRun): void {
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
-function* indexFiles(run: IndexingRun): Generator<"part" | "file"> {
+function* indexFiles(run: Run): Generator<"part" | "file"> {
   const { sessions } = run.options;
   for (const [position, session] of sessions.entries()) {
     if (run.isOver()) {
@@ -198,7 +194,7 @@ function* indexFiles(run: IndexingRun): Generator<"part" | "file"> {
   }
 }
 
-function* indexFile(run: IndexingRun, session: Session): Generator<void> {
+function* indexFile(run: Run, session: Session): Generator<void> {
   const { store, deadlineMs } = run.options;
   const { id, known } = readStored(store, session);
   if (known && isReadToEnd(known, session)) return;
@@ -216,7 +212,7 @@ function* indexFile(run: IndexingRun, session: Session): Generator<void> {
   yield* runPass({ session, known: state, head, facts: shownFacts(run, facts) }, run);
 }
 
-function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined): SessionFacts {
+function sessionFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
   return {
     name: session.name ?? hostTitle(session),
@@ -227,14 +223,14 @@ function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined
   };
 }
 
-function shownFacts({ rules: { clean, hasText } }: IndexingRun, facts: SessionFacts): SessionFacts {
+function shownFacts({ rules: { clean, hasText } }: Run, facts: SessionFacts): SessionFacts {
   const shown = (text: string | undefined) => (text === undefined || hasText(text) ? undefined : clean(text));
   const { name, cwd, project } = facts;
   return { ...facts, name: shown(name), cwd: shown(cwd), project: shown(project) };
 }
 
 /** Notes a file that cannot be read, so that the others still are; every run tries it again. */
-function noteFailure(run: IndexingRun, session: Session, error: NodeJS.ErrnoException): void {
+function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
   const { id, known: before } = readStored(store, session);
   const known = before ?? newIndexedSession(store, id, session);

@@ -140,7 +140,7 @@ function tryWhole(wanted: string, context: ResolveContext): Resolved | undefined
 }
 
 /** A session that a reference may mean. */
-interface KnownSession extends Referable {
+interface Known extends Referable {
   session: SessionKey;
   /** Its transcript and the copies of it, of which another may be newer; none where only a meta file is left. */
   files: TranscriptFile[];
@@ -208,8 +208,8 @@ function identified(found: readonly TranscriptFile[], subagents: boolean): Trans
 }
 
 /** Returns the sessions of files, each with all of its copies and the names that Volute gives it. */
-function byId(files: readonly TranscriptFile[]): Map<string, KnownSession> {
-  const known = new Map<string, KnownSession>();
+function byId(files: readonly TranscriptFile[]): Map<string, Known> {
+  const known = new Map<string, Known>();
   for (const file of files) {
     const { agent = "", id = "", name } = file;
     const key = recordKey({ agent, id });
@@ -221,11 +221,11 @@ function byId(files: readonly TranscriptFile[]): Map<string, KnownSession> {
   return known;
 }
 
-function newKnown(session: SessionKey): KnownSession {
+function newKnown(session: SessionKey): Known {
   return { session, ids: [session.id], files: [], names: [] };
 }
 
-function withBeginning(wanted: string, known: readonly KnownSession[]): KnownSession[] {
+function withBeginning(wanted: string, known: readonly Known[]): Known[] {
   const same = known.filter(({ session }) => session.id === wanted);
   return same.length > 0 ? same : findBegun(wanted, known);
 }
@@ -242,10 +242,7 @@ function oneHeld(wanted: string, { held, paths }: ResolveContext): (Resolved & {
 }
 
 /** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
-function withNames(
-  there: ReadonlyMap<string, KnownSession>,
-  named: ReturnType<typeof namedSessions>,
-): KnownSession[] {
+function withNames(there: ReadonlyMap<string, Known>, named: ReturnType<typeof namedSessions>): Known[] {
   return named.map(({ session, names }) => {
     const known = there.get(recordKey(session)) ?? newKnown(session);
     return { ...known, names: [...known.names, ...names] };
@@ -253,7 +250,7 @@ function withNames(
 }
 
 /** Returns the most similar first, not the newest. */
-function nearestTo(wanted: string, all: readonly KnownSession[], paths: PathsWithRules): Session[] {
+function nearestTo(wanted: string, all: readonly Known[], paths: PathsWithRules): Session[] {
   const named = all.map((known) =>
     known.names.length > 0 ? known : { ...known, names: [known.session.id] },
   );
@@ -261,7 +258,7 @@ function nearestTo(wanted: string, all: readonly KnownSession[], paths: PathsWit
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => gate.visible(readKnown([known], paths)));
 }
 
-function readKnown(known: readonly KnownSession[], paths: PathsWithRules): Session[] {
+function readKnown(known: readonly Known[], paths: PathsWithRules): Session[] {
   const sessions = known.flatMap(({ session, files }) => {
     if (files.length > 0) return files.flatMap((file) => identifySession(file) ?? []);
     const { meta } = readMeta(metaFile(paths, session));

@@ -10,7 +10,7 @@ import { type Format, isoTime, type RowEntry, toCall, treeNode } from "./format.
 import { cutToHunks } from "./tool-call.ts";
 
 /** The line that the client appends to a command's output. */
-const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code -?\d+>\s*$/;
+const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$/;
 /** What a hook said of a result, which the client appends to it. */
 const GUIDANCE =
   /\n*Tool "[^"\n]+" (?:succeeded|failed)\. Additional guidance from postToolUse(?:Failure)? hooks:\n[\s\S]*$/;
@@ -51,6 +51,12 @@ export const format: Format = {
       default:
         return [];
     }
+  },
+
+  failedOutput({ tool_result }) {
+    const text = stringOf(recordOf(tool_result).text_result_for_llm) ?? "";
+    const [end, code = "0"] = SHELL_END.exec(text) ?? [];
+    return end === undefined || code === "0" ? undefined : text.slice(0, -end.length);
   },
 
   tree: {

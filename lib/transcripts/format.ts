@@ -5,7 +5,7 @@ import { headed } from "../base/text.ts";
 import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
-type RowPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
+type Place = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
 /** What the first rows of a transcript say of the whole. */
 export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "parentId">, PartlyKnown<"id"> {
@@ -55,7 +55,7 @@ export interface RawEntry extends Entry {
 }
 
 /** An entry as a format reads it from a record: `readRow` adds the place, and the record's id and time. */
-export type RowEntry = Omit<RawEntry, keyof RowPlace>;
+export type RowEntry = Omit<RawEntry, keyof Place>;
 
 export interface Format {
   agent: Agent;
@@ -83,6 +83,10 @@ export interface Format {
   parentOf?(file: string): string | undefined;
   /** The transcript of the session that this one came from, where its head does not name it. */
   origin?(session: Pick<Session, "id" | "file" | "parentId">, readHead: ReadHead): string | undefined;
+  /** A prompt as it was typed, without what hooks said, which its host puts into the prompts that it gives them. */
+  typedPrompt?(prompt: string): string;
+  /** The output of a command that failed, by what the host tells a hook of it. @default its `error` */
+  failedOutput?(event: JsonRecord): string | undefined;
   /** The data that an extension keeps in a record under its own type. */
   kept?(record: JsonRecord, type: string): unknown;
   /** How rows hang together, where a conversation can go on from one that is not its last. */
@@ -119,12 +123,7 @@ function rowId(record: JsonRecord): string | undefined {
 }
 
 /** Returns a record's entries. One nested too deeply for the stack gives none and affects no other record. */
-export function readRow(
-  format: Format,
-  record: JsonRecord,
-  place: RowPlace,
-  options: EntryOptions,
-): RawEntry[] {
+export function readRow(format: Format, record: JsonRecord, place: Place, options: EntryOptions): RawEntry[] {
   try {
     const read: RawEntry[] = [];
     const { line, offset, end } = place;

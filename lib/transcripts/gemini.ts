@@ -44,6 +44,13 @@ export const format: Format = {
     return record.type === "gemini" ? stringOf(record.id) : undefined;
   },
 
+  typedPrompt: withoutHookText,
+
+  failedOutput({ tool_response }) {
+    const { text, exitCode } = shellOutput(withoutOwnWords(partsText(recordOf(tool_response).llmContent)));
+    return exitCode === 0 ? undefined : text;
+  },
+
   tree: {
     live: "but edited away",
     node(record) {
@@ -122,7 +129,7 @@ const SHELL_FIELD =
   /^(Command|Directory|Output|Error|Exit Code|Signal|Background PIDs|Process Group PGID): /m;
 
 /** Separates what a command printed from the fields that the client writes around it. */
-function shellOutput(whole: string): { text: string; exitCode: number } {
+export function shellOutput(whole: string): { text: string; exitCode: number } {
   const bare = whole.replace(/^<untrusted_context>\n|\n<\/untrusted_context>$/g, "");
   if (!/^(?:Command|Output): /.test(bare)) return { text: bare, exitCode: 0 };
   const [, ...fields] = bare.split(SHELL_FIELD);

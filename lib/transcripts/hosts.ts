@@ -12,6 +12,12 @@ import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { HostStore } from "./database.ts";
 import type { Format } from "./format.ts";
 
+/**
+ * A moment of a session at which a host calls us: it starts or is gone on with, a prompt comes, a command failed, a compaction
+ * begins (what is said then goes to who writes its summary) or is over, a turn or the session is over.
+ */
+export type Moment = "start" | "resume" | "prompt" | "failure" | "summary" | "compaction" | "turn" | "end";
+
 export interface Host {
   /** Its name in `--agent` and in the index. */
   agent: string;
@@ -22,7 +28,7 @@ export interface Host {
   /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
   home: string;
   /** Its transcripts, and those of subagents. @default the copies that are made of its stores */
-  transcripts?: readonly (TranscriptPattern | string)[];
+  transcripts?: readonly (Place | string)[];
   /** File names that no other host gives, the session's id in the first group. */
   names?: RegExp;
   /** Whether the id is in the file's name alone. @default {false}, its rows have it */
@@ -43,8 +49,10 @@ export interface Host {
   volute?: { folder: string } | "names";
   /** The folder below `home` that the meta files of its sessions are in. @default ours */
   metas?: string;
-  /** The file below `home` that names us where our hooks are installed, and what else they may wait for. */
-  hooks?: { installedIn: string; remedy: string };
+  /** The moments at which it hears us, or we work. @default those of the hooks that set-up writes */
+  moments?: readonly Moment[];
+  /** How it calls us by hooks. */
+  hooks?: Hooks;
   /** Whether the model of a session observes it, without any setting. @default {false} */
   observesItself?: true;
   /** The names of folders in its home that are other programs'. */
@@ -72,6 +80,35 @@ export interface Host {
   load: () => Promise<{ format: Format }>;
 }
 
+interface Hooks {
+  /** The file below `home` that names us where they are installed, and what else they may wait for. */
+  installedIn: string;
+  remedy: string;
+  /** Whether it shows a person what a hook says to them. @default {false} */
+  showsPerson?: true;
+  /** What set-up writes into that file, for a host without a command that installs us. */
+  written?: WrittenHooks;
+}
+
+/** Hooks in a host's settings, in the form of Claude Code's. */
+export interface WrittenHooks {
+  /** Its events by their names. */
+  events: Readonly<Record<string, HookEvent>>;
+  /** What its time limits count a second as. */
+  second: 1 | 1000;
+  /** What stands around `hooks` in a file that is ours alone. @default the host's own settings do */
+  ownFile?: Readonly<Record<string, unknown>>;
+  /** Whether what is said to the model stands in the answer itself too. @default {false} */
+  saysAtTop?: true;
+}
+
+interface HookEvent {
+  /** The calls of tools that it is for. @default all */
+  matcher?: string;
+  /** The moment that it is, by the source that it names where it is several. */
+  moment: Moment | Readonly<Record<string, Moment>>;
+}
+
 /** Files below a host's `home` that its sessions are copied from. */
 interface Stored {
   files: string;
@@ -84,7 +121,7 @@ interface Stored {
  * of the host's `names`, `<day>` three folders or, for a caller in a hurry, those of the last month; `*` is any name, `**` any
  * number of folders.
  */
-export interface TranscriptPattern {
+export interface Place {
   path: string;
   /** The folder that it is below, if that is not the host's home; undefined where the user has none. */
   under?: (paths: Paths) => string | undefined;
@@ -144,7 +181,12 @@ export const HOSTS: readonly Host[] = [
     outputs: "tool-results",
     prompts: { files: "history.jsonl", load: () => import("./claude-prompts.ts") },
     retention: { settings: "settings.json", key: "cleanupPeriodDays", days: 30 },
-    hooks: { installedIn: "plugins/installed_plugins.json", remedy: "check that it is enabled" },
+    moments: ["start", "prompt", "failure", "summary", "compaction", "turn", "end"],
+    hooks: {
+      installedIn: "plugins/installed_plugins.json",
+      remedy: "check that it is enabled",
+      showsPerson: true,
+    },
     resume: "claude --resume <id>",
     load: () => import("./claude.ts"),
   },
@@ -171,6 +213,7 @@ export const HOSTS: readonly Host[] = [
         .replace(/[/\\:]/g, "-")}`,
     volute: { folder: "pi-sessions" },
     metas: "sessions-meta",
+    moments: ["start", "prompt", "failure", "compaction", "turn", "end"],
     hooks: { installedIn: "settings.json", remedy: "check that it is enabled" },
     observesItself: true,
     resume: "pi --session <file>",
@@ -188,6 +231,7 @@ export const HOSTS: readonly Host[] = [
     names: /^rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl$/,
     isNamedById: true,
     compresses: true,
+    moments: ["start", "prompt", "failure", "compaction", "turn"],
     hooks: { installedIn: "config.toml", remedy: "trust the hooks of session-memory with /hooks" },
     resume: "codex resume <id>",
     load: () => import("./codex.ts"),
@@ -198,6 +242,22 @@ export const HOSTS: readonly Host[] = [
     program: "copilot",
     home: "($COPILOT_HOME|~/.copilot)",
     transcripts: ["session-state/<id>/events.jsonl"],
+    hooks: {
+      installedIn: "hooks/session-memory.json",
+      remedy: "check that its hooks are on",
+      written: {
+        second: 1,
+        ownFile: { version: 1 },
+        saysAtTop: true,
+        events: {
+          // what was said at the start is replaced when a session is resumed
+          SessionStart: { moment: { new: "start", startup: "start", resume: "resume" } },
+          UserPromptSubmit: { moment: "prompt" },
+          PostToolUse: { matcher: "bash|Bash|powershell", moment: "failure" },
+          Stop: { moment: "turn" },
+        },
+      },
+    },
     resume: "copilot --resume <id>",
     skills: "($COPILOT_HOME|~/.copilot)/skills",
     load: () => import("./copilot.ts"),
@@ -208,6 +268,23 @@ export const HOSTS: readonly Host[] = [
     program: "qwen",
     home: "($QWEN_HOME|~/.qwen)",
     transcripts: ["projects/<cwd>/chats/<id>.jsonl", "projects/<cwd>/subagents/<parent>/<id>.jsonl"],
+    hooks: {
+      installedIn: "settings.json",
+      remedy: "check that its hooks are on",
+      written: {
+        second: 1000,
+        events: {
+          SessionStart: {
+            // it keeps of the start's text what the last one said
+            moment: { startup: "start", clear: "start", resume: "resume", compact: "compaction" },
+          },
+          UserPromptSubmit: { moment: "prompt" },
+          PostToolUseFailure: { matcher: "run_shell_command", moment: "failure" },
+          PreCompact: { moment: "summary" },
+          Stop: { moment: "turn" },
+        },
+      },
+    },
     resume: "qwen --resume <id>",
     skills: "($QWEN_HOME|~/.qwen)/skills",
     load: () => import("./qwen.ts"),
@@ -219,6 +296,20 @@ export const HOSTS: readonly Host[] = [
     home: "($GEMINI_CLI_HOME|~)/.gemini",
     transcripts: ["tmp/*/chats/session-*.jsonl", "tmp/*/chats/<parent>/<id>.jsonl"],
     guests: /^antigravity/,
+    hooks: {
+      installedIn: "settings.json",
+      remedy: "check that its hooks are on",
+      written: {
+        second: 1000,
+        events: {
+          // a session that is resumed has lost what hooks said
+          SessionStart: { moment: { startup: "start", clear: "start", resume: "resume" } },
+          BeforeAgent: { moment: "prompt" },
+          AfterTool: { matcher: "run_shell_command", moment: "failure" },
+          AfterAgent: { moment: "turn" },
+        },
+      },
+    },
     resume: "gemini --resume <id>",
     resumeNote: "Gemini CLI 0.61 deletes a resumed session at its next start: copy its transcript first",
     severalFiles: {
@@ -237,6 +328,7 @@ export const HOSTS: readonly Host[] = [
     home: "($XDG_DATA_HOME|~/.local/share)/opencode",
     store: { files: "opencode.db", load: () => import("./opencode.ts") },
     resume: "opencode --session <id>",
+    moments: ["start", "prompt", "failure", "compaction", "turn"],
     skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
     plugin: "($XDG_CONFIG_HOME|~/.config)/opencode/plugin/session-memory.js",
     load: () => copied("opencode"),
@@ -325,6 +417,18 @@ export const HOSTS: readonly Host[] = [
 /** Returns a host by its name in `--agent`; undefined for `plain`, which is none. */
 export function findHost(agent: string | undefined): Host | undefined {
   return HOSTS.find((host) => host.agent === agent);
+}
+
+/** Returns the moments of a session at which a host hears us, or we work. */
+export function listMoments({ moments, hooks }: Host): readonly Moment[] {
+  const events = Object.values(hooks?.written?.events ?? {});
+  return (
+    moments ?? [
+      ...new Set(
+        events.flatMap(({ moment }) => (typeof moment === "string" ? moment : Object.values(moment))),
+      ),
+    ]
+  );
 }
 
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */

@@ -2,7 +2,7 @@
 
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { type Format, isoTime, sumTokens, toCall, treeNode } from "./format.ts";
-import { callResult, partsText, typedText } from "./gemini.ts";
+import { callResult, partsText, shellOutput, typedText } from "./gemini.ts";
 
 export const format: Format = {
   agent: "qwen",
@@ -44,6 +44,8 @@ export const format: Format = {
         return [];
     }
   },
+
+  failedOutput: ({ error }) => shellOutput(stringOf(error) ?? "").text,
 
   tree: {
     live: "but edited away",

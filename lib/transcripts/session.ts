@@ -56,7 +56,7 @@ export interface ToolCall {
 }
 
 /** Where a row stands in its transcript. */
-interface RowPlace {
+interface Place {
   line: number;
   /** Position among what its line gives: text and tool calls of one message may share a line. */
   nth: number;
@@ -66,7 +66,7 @@ interface RowPlace {
 }
 
 /** Something that was said. */
-export interface Said extends RowPlace {
+export interface Said extends Place {
   who: "user" | "assistant" | "summary";
   text: string;
   /** Whether it is the user's answer to a tool that asked, while the work goes on. */
@@ -79,7 +79,7 @@ export type CallKind = "command" | "edit" | "write" | "read" | "search" | "fetch
 export type Outcome = "done" | "failed" | "rejected" | "running" | "unknown";
 
 /** A tool call with what came of it. */
-export interface Done extends RowPlace {
+export interface Done extends Place {
   who: "tool";
   /** Name of the tool. */
   tool: string;

@@ -9,6 +9,7 @@ import { HOSTS } from "../../lib/transcripts/hosts.ts";
 import { write } from "../support/home.ts";
 import { runCommand } from "../support/run.ts";
 import { clientHome, succeeded } from "./client.ts";
+import { DRIVERS, writeClientSettings } from "./drivers.ts";
 import { CLIENTS, installed, nameOf, runtimesOf } from "./install.ts";
 import { type Answer, startChat, startGemini } from "./models.ts";
 
@@ -17,74 +18,6 @@ const ERROR = "grep: missing.txt: No such file or directory";
 const ANSWER = "The zebra limit is 20 now.";
 /** Lasts a moment: clients that give a command a terminal lose at times what it printed right before it ended. */
 const LOOK = "cat limits.txt; sleep 0.5";
-
-/** How each client is started, and what it calls its tools and their arguments. */
-const DRIVERS = {
-  copilot: {
-    args: ["-p", PROMPT, "--allow-all-tools"],
-    env: (url: string) => ({
-      COPILOT_OFFLINE: "true",
-      COPILOT_PROVIDER_BASE_URL: `${url}/v1`,
-      COPILOT_MODEL: "made-up",
-    }),
-    tools: { shell: "bash", read: "view", edit: "edit" },
-    names: { file: "path", from: "old_str", to: "new_str" },
-  },
-  qwen: {
-    args: ["-p", PROMPT, "--yolo", "--auth-type", "openai"],
-    env: (url: string) => ({
-      OPENAI_BASE_URL: `${url}/v1`,
-      OPENAI_API_KEY: "made-up",
-      OPENAI_MODEL: "made-up",
-    }),
-    tools: { shell: "run_shell_command", read: "read_file", edit: "edit" },
-    names: { file: "file_path", from: "old_string", to: "new_string" },
-  },
-  gemini: {
-    args: ["-p", PROMPT, "--yolo", "--skip-trust", "-m", "gemini-2.5-flash"],
-    env: (url: string) => ({ GEMINI_API_KEY: "made-up", GOOGLE_GEMINI_BASE_URL: url }),
-    tools: { shell: "run_shell_command", read: "read_file", edit: "replace" },
-    names: { file: "file_path", from: "old_string", to: "new_string" },
-  },
-  opencode: {
-    args: ["run", PROMPT, "-m", "fake/made-up"],
-    env: (url: string) => ({
-      OPENCODE_CONFIG_CONTENT: opencodeConfig(url),
-    }),
-    tools: { shell: "bash", read: "read", edit: "edit" },
-    names: { file: "filePath", from: "oldString", to: "newString" },
-  },
-  kimi: {
-    args: ["-p", PROMPT],
-    env: () => ({}),
-    tools: { shell: "Bash", read: "Read", edit: "Edit" },
-    names: { file: "path", from: "old_string", to: "new_string" },
-  },
-} as const;
-
-function opencodeConfig(url: string): string {
-  return JSON.stringify({
-    permission: "allow",
-    provider: {
-      fake: {
-        npm: "@ai-sdk/openai-compatible",
-        options: { baseURL: `${url}/v1`, apiKey: "made-up" },
-        models: { "made-up": { name: "made-up" } },
-      },
-    },
-  });
-}
-
-const kimiConfig = (url: string) => `default_model = "made-up"
-[models.made-up]
-provider = "fake"
-model = "made-up"
-max_context_size = 100000
-[providers.fake]
-type = "openai"
-base_url = "${url}"
-api_key = "made-up"
-`;
 
 for (const [agent, driver] of Object.entries(DRIVERS)) {
   const client = CLIENTS[agent as keyof typeof DRIVERS];
@@ -126,10 +59,8 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
     };
 
     beforeAll(async () => {
-      const settings = { security: { auth: { selectedType: "gemini-api-key" } } };
-      write(join(home.home, ".gemini", "settings.json"), JSON.stringify(settings));
-      write(join(home.home, ".kimi-code", "config.toml"), kimiConfig(model.url));
-      await run(...driver.args);
+      writeClientSettings(home, model.url);
+      await run(...driver.prompt(PROMPT), ...driver.flags);
     });
 
     afterAll(() => {
@@ -172,13 +103,7 @@ for (const [agent, driver] of Object.entries(DRIVERS)) {
 
     test("it goes on with the session by the command that is named", async () => {
       const resume = (await ours("session-reader", "last", "--resume")).trim().split(" ").slice(1);
-      const prompt = ["opencode", "kilo"].includes(agent)
-        ? ["run", "And now?", "-m", "fake/made-up"]
-        : ["-p", "And now?"];
-      const flags = driver.args.filter(
-        (arg, i) => arg.startsWith("--") || driver.args[i - 1] === "--auth-type",
-      );
-      await run(...prompt, ...resume, ...flags);
+      await run(...driver.prompt("And now?"), ...resume, ...driver.flags);
       const { sessions } = JSON.parse(await ours("session-reader", "--list", "--json"));
       expect(sessions).toHaveLength(1);
       expect(await ours("session-reader", "last", "--lines", "2", "--no-tools")).toContain("User: And now?");

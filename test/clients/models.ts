@@ -27,7 +27,8 @@ interface Said {
   text: string;
   /** In place of the text. */
   call: { name: string; input: object } | undefined;
-  tokens: number;
+  /** @default what a short conversation would take */
+  tokens: number | undefined;
 }
 
 interface Api {
@@ -47,7 +48,10 @@ interface Body {
   stream?: boolean;
   messages?: Message[];
   input?: Message[];
-  contents?: { role: string; parts?: (Block & { functionResponse?: object })[] }[];
+  contents?: {
+    role: string;
+    parts?: (Block & { functionResponse?: { response?: { output?: string } } })[];
+  }[];
   tools?: { name?: string; function?: { name: string }; functionDeclarations?: { name: string }[] }[];
 }
 
@@ -83,7 +87,7 @@ function startModel(api: Api, answer: Answer): Model {
         text = "Understood.",
         tool,
         input = {},
-        tokens = 1000,
+        tokens,
       } = typeof reply === "string" ? { text: reply } : reply;
       const call = tool === undefined ? undefined : { name: tool, input };
       return api.respond({ text, call, tokens }, { body, path, id });
@@ -123,7 +127,7 @@ export function startAnthropic(answer: Answer = () => undefined): Model {
           results: blocks.filter(({ type }) => type === "tool_result").length,
         };
       },
-      respond({ text, call, tokens }, { body, id }) {
+      respond({ text, call, tokens = 1000 }, { body, id }) {
         const block = call ? { type: "tool_use", id: `toolu_${id}`, ...call } : { type: "text", text };
         const usage = { input_tokens: tokens, output_tokens: 10 };
         const stop = { stop_reason: call ? "tool_use" : "end_turn", stop_sequence: null };
@@ -163,8 +167,8 @@ export function startChat(answer: Answer = () => undefined): Model {
           results: messages.filter(({ role }) => role === "tool").length,
         };
       },
-      respond({ text, call }, { body, id }) {
-        const tokens = Math.ceil(JSON.stringify(body).length / 4);
+      respond({ text, call, tokens: claimed }, { body, id }) {
+        const tokens = claimed ?? Math.ceil(JSON.stringify(body).length / 4);
         const chunk = (choices: object[], extra: object = {}) =>
           `data: ${JSON.stringify({ id, object: "chat.completion.chunk", created: 0, model: body.model, choices, ...extra })}\n\n`;
         const delta = (part: object, finish_reason: string | null = null) =>
@@ -199,7 +203,7 @@ export function startResponses(answer: Answer = () => undefined): Model {
           results: input.filter(({ type }) => type === "function_call_output").length,
         };
       },
-      respond({ text, call, tokens }, { id }) {
+      respond({ text, call, tokens = 1000 }, { id }) {
         const item = call
           ? {
               type: "function_call",
@@ -258,7 +262,12 @@ export function startGemini(answer: Answer): Model {
       read({ contents = [], tools = [] }) {
         const parts = contents.flatMap(({ parts = [] }) => parts);
         return {
-          messages: contents.map(({ role, parts = [] }) => ({ role, text: textIn(parts) })),
+          messages: contents.map(({ role, parts = [] }) => ({
+            role,
+            text: textIn(
+              parts.map((part) => ({ text: part.functionResponse?.response?.output ?? part.text ?? "" })),
+            ),
+          })),
           tools: tools.flatMap(({ functionDeclarations = [] }) =>
             functionDeclarations.map(({ name }) => name),
           ),

@@ -1,0 +1,58 @@
+/**
+ * An event of a host that set-up wrote our hooks into the settings of: `session-memory event <agent>`, the event on stdin in the
+ * host's form, which is Claude Code's but for what the table of hosts says. Always exits 0.
+ */
+
+import { type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
+import { findHost, type Host, type Moment } from "../lib/transcripts/hosts.ts";
+import { type HookCall, printAnswer, readSession, requireSettings, runHook } from "./hook.ts";
+import { type Asked, answerMoment } from "./moments.ts";
+
+async function answerEvent({ env, input, paths }: HookCall, host: Host | undefined): Promise<void> {
+  const written = host?.hooks?.written;
+  if (!host || !written) throw new Error("Cannot answer: expected a host that has such hooks");
+  const event = stringOf(input.hook_event_name) ?? "";
+  const moment = findMoment(written.events[event]?.moment, input.source);
+  if (!moment) return;
+  const session = readSession(input);
+  const asked = {
+    ...{ host: host.agent, session, env },
+    ...requireSettings(paths, { env, transcript: session.file }),
+  };
+  const about = await READ[moment]?.(input, asked, host);
+  if (moment in READ && !about) return;
+  const answer = await answerMoment(moment, { ...asked, ...about });
+  await printAnswer(answer, event, { atTop: written.saysAtTop });
+}
+
+function findMoment(moment: Moment | Readonly<Record<string, Moment>> | undefined, source: unknown) {
+  return typeof moment === "object" ? moment[stringOf(source) ?? ""] : moment;
+}
+
+type Read = (input: JsonRecord, asked: Asked, host: Host) => Promise<Partial<Asked> | undefined>;
+
+/** Reads what a moment is about; undefined where it is none for us. */
+const READ: Partial<Record<Moment, Read>> = {
+  async prompt({ prompt, agent_id }, _, { load }) {
+    const text = stringOf(prompt) ?? "";
+    // some tell of an empty one after each answer of a tool, or of a subagent's task
+    if (text.trim() === "" || agent_id !== undefined) return undefined;
+    if (!text.includes("@@")) return { text };
+    const { format } = await load();
+    return { text: format.typedPrompt?.(text) ?? text };
+  },
+
+  async failure(input, { session: { id, cwd } }, { load }) {
+    const command = stringOf(recordOf(input.tool_input).command);
+    if (command === undefined || input.is_interrupt === true) return undefined;
+    const { format } = await load();
+    const output = format.failedOutput ? format.failedOutput(input) : stringOf(input.error);
+    if (output === undefined) return undefined;
+    // a subagent does not see what was added to its session
+    const viewer = stringOf(input.agent_id) ?? id;
+    return { failure: { sessionId: id, viewer, cwd, command, output } };
+  },
+};
+
+const host = findHost(process.argv[2]);
+await runHook("event", (call) => answerEvent(call, host), host?.agent);

@@ -1,0 +1,170 @@
+/**
+ * What is said and what is done at each moment of a session, in every host: the hooks, plugins and callbacks that hosts call
+ * ask here, and only put what they are given into their host's form.
+ *
+ * Loaded by every prompt hook: what a moment needs beyond a first look is imported by it.
+ */
+
+import { isDue, lookForDigest, type Viewer } from "../lib/activity/look.ts";
+import type { Failure } from "../lib/activity/seen.ts";
+import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
+import { findHost, listMoments, type Moment } from "../lib/transcripts/hosts.ts";
+import type { Agent } from "../lib/transcripts/session.ts";
+import { startBackground, startBeginning } from "./hook.ts";
+import type { Injection, Sources } from "./prompt-answer.ts";
+
+/** A moment of a session, and what it is about. */
+export interface Asked {
+  host: Agent;
+  session: Viewer;
+  env: Environment;
+  paths: PathsWithRules;
+  settings: Settings;
+  /** The prompt. */
+  text?: string;
+  /** Provides the model for `@@name: question`. @default the one that config.json names */
+  model?: Sources["model"];
+  /** Whether the host has the tool `query_session`. @default {false} */
+  hasTool?: boolean;
+  /** The command that failed. */
+  failure?: Failure;
+  /** Whether the session is told of others with the same prompt. @default {false} */
+  isTold?: boolean;
+  /** Whether a person has just started the host. @default {false} */
+  isStarted?: boolean;
+  /** Whether the user cleared the session that ends. @default {false} */
+  isCleared?: boolean;
+}
+
+/** What is said at a moment: to the model, with a callback for when it was, and to the person. */
+export interface Answer extends Injection {
+  toPerson?: string | undefined;
+}
+
+const ANSWERS: Record<Moment, (asked: Asked) => Promise<Answer | undefined>> = {
+  start: atStart,
+  resume: atResume,
+  prompt: atPrompt,
+  failure: atFailure,
+  summary: atSummary,
+  compaction: atCompaction,
+  turn: (asked) => atEnd(asked, []),
+  end: (asked) => atEnd(asked, ["--end", ...(asked.isCleared ? ["--save"] : [])]),
+};
+
+/** Does what is due at a moment, and returns what is to be said. */
+export function answerMoment(moment: Moment, asked: Asked): Promise<Answer | undefined> {
+  return ANSWERS[moment](asked);
+}
+
+/** Returns the line on the project's last session and the standing rules; what older sessions need is done in the background. */
+async function atStart(asked: Asked): Promise<Answer> {
+  const { host, session, env, paths, settings, isTold } = asked;
+  await startBeginning(host, { cwd: session.cwd, env });
+  const { makeBeginning } = await import("./beginning.ts");
+  const beginning = await toModel(asked, await makeBeginning(session, paths, settings, isTold));
+  return withPerson(asked, beginning);
+}
+
+/** Returns the standing rules to a session that goes on, in a host that dropped what it was told at its start. */
+async function atResume(asked: Asked): Promise<Answer> {
+  const { host, session, env } = asked;
+  await startBeginning(host, { cwd: session.cwd, env });
+  return withPerson(asked, hears(asked, "resume") ? await tellRules(asked) : undefined);
+}
+
+/** Returns the standing rules alone. */
+export async function tellRules(asked: Pick<Asked, "session" | "paths" | "settings">): Promise<Injection> {
+  const { rulesFor } = await import("./beginning.ts");
+  return toModel(asked, await rulesFor(asked.session, asked.paths, asked.settings));
+}
+
+/** Returns what other sessions did, and what the prompt's references mean. Silent, it loads little more than the look. */
+async function atPrompt(asked: Asked): Promise<Injection | undefined> {
+  const look = lookAround(asked);
+  const { text = "" } = asked;
+  if (!look?.mayHaveShared && !look?.changed.length && !text.includes("@@")) {
+    if (look && isDue(look)) (await import("../lib/activity/cursors.ts")).saveCursors(look);
+    return undefined;
+  }
+  const { answerPrompt } = await import("./prompt-answer.ts");
+  return answerPrompt({ session: asked.session, text }, look, await sources(asked));
+}
+
+/** Returns what other sessions did, for a host that keeps that by itself. */
+export async function tellActivity(asked: Asked): Promise<Injection> {
+  const answers = await import("./prompt-answer.ts");
+  return answers.tellActivity(lookAround(asked), asked);
+}
+
+/** Returns what is known of the sessions that the prompt mentions, for a host that keeps that by itself. */
+export async function tellReferences(asked: Asked): Promise<Injection> {
+  const { referencesIn } = await import("./prompt-answer.ts");
+  return referencesIn({ session: asked.session, text: asked.text ?? "" }, await sources(asked));
+}
+
+function lookAround({ paths, session, settings }: Asked) {
+  return lookForDigest({ paths, viewer: session, activity: settings.activity });
+}
+
+async function sources({ paths, settings, env, session, model, hasTool = false }: Asked): Promise<Sources> {
+  const { findModel } = await import("./prompt-answer.ts");
+  return { paths, settings, model: model ?? findModel(env, session), hasTool };
+}
+
+/** Returns how earlier sessions ended the error of a command that failed. */
+async function atFailure({ failure, paths, settings }: Asked): Promise<Injection | undefined> {
+  if (!failure) return undefined;
+  const { answerFailure } = await import("./prompt-answer.ts");
+  return answerFailure(failure, { paths, settings });
+}
+
+/** Observes what was said last, and returns the line that the observations follow, where who writes the summary hears it. */
+async function atSummary(asked: Asked): Promise<Injection | undefined> {
+  const { host, session, env, paths } = asked;
+  const { observeRest, announceObserved } = await import("./observed.ts");
+  const settings = await observeRest({ ...session, agent: host }, { paths, env });
+  return settings && hears(asked, "summary")
+    ? toModel(asked, announceObserved(session, paths, settings))
+    : undefined;
+}
+
+/** Returns what was observed of the session that was compacted, and the standing rules again. */
+async function atCompaction(asked: Asked): Promise<Answer> {
+  const { makeCompacted } = await import("./beginning.ts");
+  const { session, paths, settings } = asked;
+  return withPerson(asked, await toModel(asked, await makeCompacted(session, paths, settings)));
+}
+
+/** Starts the work that is due after a turn or a session, where the session has a transcript. */
+async function atEnd({ host, session, env }: Asked, flags: readonly string[]): Promise<undefined> {
+  const { file } = session;
+  if (file !== undefined) await startBackground({ ...session, file }, host, { flags, env });
+}
+
+function hears({ host }: Asked, moment: Moment): boolean {
+  const known = findHost(host);
+  return known !== undefined && listMoments(known).includes(moment);
+}
+
+async function toModel(
+  { session, paths }: Pick<Asked, "session" | "paths">,
+  text: string | undefined,
+): Promise<Injection> {
+  const { injection } = await import("./prompt-answer.ts");
+  return injection(text, session.id, paths);
+}
+
+/** Adds what a person is to know. */
+async function withPerson(asked: Asked, answer: Injection | undefined): Promise<Answer> {
+  const { tellPerson } = await import("./person.ts");
+  const word = await tellPerson(asked);
+  return {
+    text: answer?.text,
+    toPerson: word?.text,
+    delivered() {
+      answer?.delivered();
+      word?.shown();
+    },
+  };
+}

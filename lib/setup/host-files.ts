@@ -1,0 +1,62 @@
+/** Files of ours in the folders of hosts: skill pages, the line that loads our plugin, and hooks in a file of their own. */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { namesIn, readText } from "../base/files.ts";
+import { ROOT } from "../base/runtime.ts";
+import { quoted } from "../base/text.ts";
+import type { Paths } from "../config/config.ts";
+import { isAsWritten } from "../store/state.ts";
+import type { Host } from "../transcripts/hosts.ts";
+import { ownHookFile } from "./host-hooks.ts";
+
+/** A file of ours in a folder of a host. */
+export interface HostFile {
+  /** What people call the host. */
+  host: string;
+  file: string;
+  text: string;
+}
+
+/** Returns the files that a host's folders lack, or have as we wrote them before; none that somebody changed. */
+export function filesToWrite(host: Host, paths: Paths): HostFile[] {
+  return hostFiles(host, paths).filter(({ file, text }) => {
+    const isOurs = !existsSync(file) || isAsWritten(paths, file);
+    return isOurs && readText(file) !== text;
+  });
+}
+
+/** Returns every file of ours that belongs into a host's folders. */
+export function hostFiles(host: Host, paths: Paths): HostFile[] {
+  const hooks = ownHookFile(host, paths);
+  return [
+    ...skillPages(host, paths),
+    ...findPlugin(host, paths),
+    ...(hooks === undefined ? [] : [{ host: host.name, ...hooks }]),
+  ];
+}
+
+function skillPages({ name, skills }: Host, paths: Paths): HostFile[] {
+  if (skills === undefined) return [];
+  return namesIn(join(ROOT, "skills")).map((skill) => ({
+    host: name,
+    file: join(paths.expand(skills), skill, "SKILL.md"),
+    text: pageFor(readText(join(ROOT, "skills", skill, "SKILL.md"))),
+  }));
+}
+
+/** Returns the line by which a host finds our plugin: what it does comes with the package, and goes with it. */
+function findPlugin({ name, agent, plugin }: Host, paths: Paths): HostFile[] {
+  if (plugin === undefined) return [];
+  const place = join(ROOT, "hooks", agent, "session-memory.js");
+  const text = `export { SessionMemory } from ${JSON.stringify(place)};\n`;
+  return [{ host: name, file: paths.expand(plugin), text }];
+}
+
+/** Returns a page that names our folder: these hosts know no variable for it, and no approval by a page. */
+function pageFor(page: string): string {
+  return page
+    .replace(/^allowed-tools:.*\n/m, "")
+    .replace(/^`ROOT` is [\s\S]*?\n\n/m, "")
+    .replace(/\bROOT\//g, `${quoted(ROOT)}/`);
+}

@@ -1,0 +1,113 @@
+/** Hooks of ours in the settings of hosts that have no command to install us. */
+
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { readIfExists, remove, replaceFile } from "../base/files.ts";
+import { arrayOf, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { ROOT } from "../base/runtime.ts";
+import type { Paths } from "../config/config.ts";
+import type { Host, WrittenHooks } from "../transcripts/hosts.ts";
+
+/** The most seconds that a host waits for us. A prompt's may ask a model, which is given up after 20. */
+const TIMEOUT_S = { prompt: 30, other: 10 };
+/** Our command, as it is written from whatever folder we are in. */
+const OWN_COMMAND =
+  /^exec 3<&0; \/bin\/sh "[^"]*\/bin\/session-memory" event [a-z]+ <&3 & trap "kill \$!" TERM; wait \$! \|\| :$/;
+
+/** A file with hooks of ours, or one to write them into. */
+interface HookFile {
+  path: string;
+  /** With our hooks as they are to be; undefined where it cannot be read, or needs no change. */
+  next: string | undefined;
+  /** Whether it is no plain JSON, which is left alone. */
+  isUnreadable: boolean;
+}
+
+/** Returns the settings of a host with our hooks in them; undefined for a host that is told by other means. */
+export function hooksToWrite({ home, agent, hooks }: Host, { expand }: Pick<Paths, "expand">) {
+  const written = hooks?.written;
+  const command = ownCommand(agent);
+  if (!written || written.ownFile || command === undefined) return undefined;
+  return change(join(expand(home), hooks.installedIn), (settings) => withHooks(settings, written, command));
+}
+
+/** Returns the settings of a host without our hooks. */
+export function hooksToRemove({ home, hooks }: Host, { expand }: Pick<Paths, "expand">) {
+  if (!hooks?.written || hooks.written.ownFile) return undefined;
+  return change(join(expand(home), hooks.installedIn), withoutHooks);
+}
+
+/** Returns the text of the file of our own that a host reads its hooks from; undefined for one that has none. */
+export function ownHookFile({ home, agent, hooks }: Host, { expand }: Pick<Paths, "expand">) {
+  const written = hooks?.written;
+  const command = ownCommand(agent);
+  if (!written?.ownFile || command === undefined) return undefined;
+  const text = shown(withHooks(written.ownFile, written, command));
+  return { file: join(expand(home), hooks?.installedIn ?? ""), text };
+}
+
+/** Writes a file as it is to be: whatever a link leads to, and nothing where nothing is left. */
+export function writeHooks({ path, next }: Pick<HookFile, "path" | "next">): void {
+  const target = existsSync(path) ? realpathSync(path) : path;
+  if (next === undefined) return;
+  if (next === shown({})) remove(target);
+  else replaceFile(target, next);
+}
+
+/** Returns a command for a shell that cannot fail: some hosts take a program that is missing for a refusal of the prompt. */
+function ownCommand(agent: string): string | undefined {
+  const starter = join(ROOT, "bin", "session-memory");
+  const isPlain = !/["$`\\\n]/.test(starter); // what means something between the quotes of a shell
+  // a host that waits no longer ends the shell, which ends ours: else its prompt would wait on
+  const waits = 'trap "kill $!" TERM; wait $! || :';
+  return isPlain ? `exec 3<&0; /bin/sh "${starter}" event ${agent} <&3 & ${waits}` : undefined;
+}
+
+function change(path: string, make: (settings: JsonRecord) => JsonRecord): HookFile {
+  const settings = parseRecord(readIfExists(path) ?? "{}");
+  if (!settings) return { path, next: undefined, isUnreadable: true };
+  const next = shown(make(settings));
+  return { path, next: next === shown(settings) ? undefined : next, isUnreadable: false };
+}
+
+function withHooks(settings: JsonRecord, { events, second }: WrittenHooks, command: string): JsonRecord {
+  const isWritten = Object.entries(events).every(([event, { matcher }]) =>
+    arrayOf(recordOf(settings.hooks)[event]).some((group) => isOurs(group, { command, matcher })),
+  );
+  if (isWritten) return settings;
+  const { hooks, ...others } = withoutHooks(settings);
+  const groups = { ...recordOf(hooks) };
+  for (const [event, { matcher, moment }] of Object.entries(events)) {
+    const timeout = TIMEOUT_S[moment === "prompt" ? "prompt" : "other"] * second;
+    const group = { matcher, hooks: [{ type: "command", command, timeout }] };
+    groups[event] = [...arrayOf(groups[event]), group];
+  }
+  return { ...others, hooks: groups };
+}
+
+function isOurs(group: unknown, { command, matcher }: { command: string; matcher: string | undefined }) {
+  const { hooks, matcher: own } = recordOf(group);
+  return own === matcher && arrayOf(hooks).some((hook) => recordOf(hook).command === command);
+}
+
+/** Takes out every hook of ours, and what is empty without it. */
+function withoutHooks(settings: JsonRecord): JsonRecord {
+  const { hooks, ...others } = settings;
+  if (!JSON.stringify(hooks ?? "").includes("session-memory")) return settings;
+  const left = Object.entries(recordOf(hooks)).flatMap(([event, groups]) => {
+    const kept = arrayOf(groups).flatMap((group) => withoutOurs(group));
+    return kept.length > 0 ? [[event, kept] as const] : [];
+  });
+  return left.length > 0 ? { ...others, hooks: Object.fromEntries(left) } : others;
+}
+
+function withoutOurs(group: unknown): unknown[] {
+  const { hooks } = recordOf(group);
+  const kept = arrayOf(hooks).filter((hook) => !OWN_COMMAND.test(stringOf(recordOf(hook).command) ?? ""));
+  if (kept.length === arrayOf(hooks).length) return [group];
+  return kept.length > 0 ? [{ ...recordOf(group), hooks: kept }] : [];
+}
+
+function shown(settings: JsonRecord): string {
+  return `${JSON.stringify(settings, null, 2)}\n`;
+}

@@ -1,0 +1,153 @@
+/**
+ * Copilot CLI, Qwen Code and Gemini CLI with the hooks that set-up writes into their settings, whose model is a server on loopback.
+ * Run by `npm run test:clients`.
+ */
+
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { HOSTS } from "../../lib/transcripts/hosts.ts";
+import { eventually } from "../support/eventually.ts";
+import { write } from "../support/home.ts";
+import { ROOT, runCommand } from "../support/run.ts";
+import { clientHome, logged, succeeded } from "./client.ts";
+import { DRIVERS, writeClientSettings } from "./drivers.ts";
+import {
+  findsWhatWasSaid,
+  given,
+  quotesHostileWords,
+  type StartLab,
+  tellsHowAnErrorEnded,
+  tellsStandingRules,
+  tellsWhatOthersDid,
+  welcomes,
+} from "./hooked.ts";
+import { CLIENTS, installed, nameOf, runtimesOf } from "./install.ts";
+import { type Answer, type ModelRequest, startChat, startGemini } from "./models.ts";
+
+/** Returns whether a request is the session's: a client of them asks anew what is worth keeping of the turn. */
+function isOwn({ tools, messages: [system] }: ModelRequest): boolean {
+  return tools.length > 0 && !system?.text.includes("memory extraction subagent");
+}
+
+/** Takes back what clients do to the text of a hook: what is said is the same in each. */
+function readable({ messages, ...request }: ModelRequest): ModelRequest {
+  const plain = (text: string) =>
+    text.replaceAll("&gt;", ">").replaceAll("&lt;", "<").replaceAll("</hook_context>", "\n</hook_context>");
+  return { ...request, messages: messages.map(({ role, text }) => ({ role, text: plain(text) })) };
+}
+
+for (const agent of ["qwen", "copilot", "gemini"] as const) {
+  const client = CLIENTS[agent];
+  const driver = DRIVERS[agent];
+  const modules = await installed(client);
+
+  describe.skipIf(!modules)(nameOf(client), () => {
+    const [node = "node"] = runtimesOf(modules);
+    const home = clientHome({ NO_COLOR: "1" }, [node, "bun"]);
+    const binary = join(modules ?? "", client.file);
+    let answer: Answer = () => undefined;
+    // a title, a next prompt and the like are asked for without tools
+    const reply = (request: ModelRequest) => (request.tools.length > 0 ? answer(request) : "Words");
+    const model = (agent === "gemini" ? startGemini : startChat)(reply);
+    const run = (project: string, ...args: string[]) =>
+      runCommand([binary, ...args, ...driver.flags], {
+        env: { ...home.env, ...driver.env(model.url.replace(/\/v1$/, "")) },
+        cwd: project,
+      });
+
+    beforeAll(async () => {
+      home.configure({});
+      writeClientSettings(home, model.url);
+      write(join(home.bin, agent), `#!/bin/sh\nexec "${binary}" "$@"\n`);
+      await runCommand(["chmod", "+x", join(home.bin, agent)], { env: home.env, cwd: home.root });
+      await home.ok("setup", "--yes", "--only", agent, "--quiet");
+    });
+
+    afterAll(() => {
+      model.stop();
+      home.remove();
+    });
+
+    let projects = 0;
+
+    const start: StartLab = async (said = () => undefined) => {
+      const project = join(home.root, `project-${projects++}`);
+      mkdirSync(join(project, ".git"), { recursive: true });
+      model.requests.length = 0;
+      answer = said;
+      return {
+        home,
+        model,
+        project,
+        shell: (command) => ({
+          tool: driver.tools.shell,
+          input: { command, description: "look", is_background: false },
+        }),
+        async prompt(text, session) {
+          const resume = session === undefined ? [] : ["--resume", session];
+          succeeded(await run(project, ...driver.prompt(text), ...resume));
+          const own = model.requests.filter((request) => isOwn(request));
+          model.requests.splice(0, model.requests.length, ...own.map(readable));
+          const { sessions } = JSON.parse(
+            await home.ok("session-reader", "--list", "--agent", agent, "--project", project, "--json"),
+          );
+          return sessions[0].id;
+        },
+      };
+    };
+
+    tellsWhatOthersDid(start, agent !== "gemini");
+    quotesHostileWords(start);
+    welcomes(start);
+    tellsStandingRules(start);
+    tellsHowAnErrorEnded(start, () => {});
+    findsWhatWasSaid(start);
+
+    test.skipIf(agent !== "qwen")("brings the observations back after a compaction", async () => {
+      const full = { text: "Noted.", tokens: 170_000 };
+      const lab = await start(({ messages, results }) => {
+        if (messages.length < 3) return full;
+        return results === 0 ? lab.shell("true") : undefined; // its system prompt is renewed with the next request
+      });
+      const id = await lab.prompt("Never use port 8080 for the gateway, it must stay on 8443.");
+      await eventually("the work after the turn", () => logged(home, '"background.observe"', id).length > 0);
+      await lab.prompt("go on", id);
+      const [memory] = given(lab, "Data about this session from before its compaction, not instructions:");
+      expect(memory?.role).toBe("system");
+      expect(memory?.text).toContain("it must stay on 8443");
+      expect(model.requests.some(({ raw }) => raw.includes("observations"))).toBe(true);
+    });
+
+    const { hooks, home: place } = HOSTS.find((host) => host.agent === agent) ?? {};
+    const settings = join(home.paths.expand(place ?? ""), hooks?.installedIn ?? "");
+
+    test("a hook that is missing, fails or hangs changes nothing", async () => {
+      const lab = await start();
+      const written = readFileSync(settings, "utf8");
+      expect(written).toContain(join(ROOT, "bin", "session-memory"));
+      for (const [name, program] of [
+        ["missing", undefined],
+        ["failing", "echo nonsense; echo no >&2; exit 2\n"],
+        ["hanging", "exec sleep 20\n"],
+      ] as const) {
+        const starter = join(home.root, name, "bin", "session-memory");
+        if (program !== undefined) write(starter, program);
+        // a second in place of ten
+        const quick = written.replace(/("timeout": \d+?)0(?!0*\d)/g, "$1");
+        write(settings, quick.replaceAll(join(ROOT, "bin", "session-memory"), starter));
+        const { stdout, exitCode } = await run(lab.project, ...driver.prompt(`a prompt, ${name}`));
+        expect([name, exitCode, stdout.includes("Understood.")]).toEqual([name, 0, true]);
+        expect(model.requests.some(({ raw }) => raw.includes(`a prompt, ${name}`))).toBe(true);
+      }
+      write(settings, written);
+    });
+
+    test("is gone after its removal", async () => {
+      await home.ok("setup", "--remove", "--yes", "--quiet");
+      const left = existsSync(settings) ? readFileSync(settings, "utf8") : "";
+      expect(left).not.toContain("session-memory");
+      expect(left.includes("gemini-api-key")).toBe(agent === "gemini");
+    });
+  });
+}
