@@ -201,6 +201,21 @@ test("readUpdates() leaves subagents out, and other projects unless asked for al
   expect(told(home, { scope: "all" })).toBe(lines(`- ${away.slice(0, 8)} (1m ago, 1 message): "far"`));
 });
 
+test("readUpdates() counts a program's run and a session that said nothing but a command, unless a file was edited", () => {
+  const byProgram = (id: string, rows: Row[]) =>
+    writeClaude(home, { id: uuidFrom(id), rows: rows.map((row) => ({ ...row, entrypoint: "sdk-cli" })) });
+  const { project: cwd } = home;
+  byProgram("asked", [claudeUser({ text: "classify it", at: secondsAgo(60), cwd })]);
+  writeClaude(home, {
+    id: uuidFrom("command"),
+    rows: [claudeUser({ text: "/status", at: secondsAgo(40), cwd })],
+  });
+  byProgram("edits", turn(home, 20));
+  expect(told(home)).toBe(
+    lines(`- ${uuidFrom("edits").slice(0, 8)} (20s ago, 2 messages): ${TURN}`, "- +2 more sessions"),
+  );
+});
+
 test("readUpdates() cuts quoted texts at 100 code points", () => {
   writeClaude(home, {
     id: OTHER,

@@ -52,6 +52,16 @@ test("renderDigest() counts one thing and several in the right words, and leaves
   ]);
 });
 
+test("renderDigest() counts minor sessions where others are listed, and lists them where there are no others", () => {
+  const run = { ...activity("run", { firstUser: "classify this" }), isMinor: true };
+  const talk = activity("talk", { firstUser: "how do I deploy this?" });
+  const lines = (...all: Parameters<typeof renderDigest>[0]) =>
+    renderDigest(all, { maxChars: 500 })?.split("\n").slice(1);
+  const listed = '- talk (3m ago, 2 messages): "how do I deploy this?"';
+  expect(lines(run, talk, { ...run, id: "2" })).toEqual([listed, "- +2 more sessions"]);
+  expect(lines(run)).toEqual(['- run (3m ago, 2 messages): "classify this"']);
+});
+
 const THREE = ["one", "two", "three"].map((name) =>
   activity(name, { firstUser: `question of ${name}`, lastAssistant: `answer to ${name}` }),
 );

@@ -28,6 +28,8 @@ export interface SessionActivity {
   advance: Advance | undefined;
   /** Lines that could not be read. */
   skipped: number;
+  /** Whether a program started it for one answer, where its host says so. */
+  isHeadless?: boolean | undefined;
 }
 
 interface ReadingOptions {
@@ -193,7 +195,7 @@ function read(
   // a last line without its end is looked at again when something was added to it
   const rest = isCut?.() || stat.size === progress.offset ? {} : { passed: stat.size };
   const advance = isSame ? { session, mark: { ...next, ...rest } } : undefined;
-  return { session, did, advance, skipped: progress.skipped };
+  return { session, did, advance, skipped: progress.skipped, isHeadless: head.isHeadless };
 }
 
 /** A turn or two, which take milliseconds to read. */

@@ -19,6 +19,12 @@ export interface Activity extends SessionKey {
   ran: number;
 }
 
+/** A session in the digest's lines. */
+export interface ListedActivity extends Activity {
+  /** Whether it is only counted where others are listed. @default {false} */
+  isMinor?: boolean;
+}
+
 /** A file that both another session and the viewer edited. */
 export interface Overlap {
   /** The other session's. */
@@ -49,23 +55,25 @@ export function isNews({ messages, edited, ran }: Tally): boolean {
  * @returns null when there is no news, or no space even to say that there is.
  */
 export function renderDigest(
-  activities: readonly Activity[],
+  activities: readonly ListedActivity[],
   { overlaps = [], maxChars }: { overlaps?: readonly Overlap[]; maxChars: number },
 ): string | null {
   if (activities.length === 0) return null;
   const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
-  const groups = groupAlike(activities);
+  const major = activities.filter(({ isMinor = false }) => !isMinor);
+  const onlyCounted = major.length > 0 ? activities.filter(({ isMinor = false }) => isMinor) : [];
+  const groups = groupAlike(major.length > 0 ? major : activities);
   const count = groups.length;
   // The most sessions that there can be room for.
   const most = Math.min(count, Math.floor(maxChars / LINE_MIN_CHARS));
   const quoted = groups.slice(0, most).map((group) => groupLine(group, true));
   const bare = groups.slice(0, most).map((group) => groupLine(group, false));
   for (let quotes = most; quotes >= 0 && most === count; quotes--) {
-    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, []);
+    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, onlyCounted);
     if (countCodePoints(text) <= maxChars) return text;
   }
   for (let shown = Math.min(most, count - 1); shown >= 0; shown--) {
-    const text = compose(bare.slice(0, shown), warnings, groups.slice(shown).flat());
+    const text = compose(bare.slice(0, shown), warnings, [...groups.slice(shown).flat(), ...onlyCounted]);
     if (countCodePoints(text) <= maxChars) return text;
   }
   const least = compose([], [], activities);

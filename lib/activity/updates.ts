@@ -65,6 +65,7 @@ export interface Updates {
 interface News {
   activity: Activity;
   isNamed: boolean;
+  isMinor: boolean;
   /** Absolute paths. */
   edited: string[];
   latest: string;
@@ -82,6 +83,7 @@ export interface SharedNews extends Omit<Activity, "name" | "ageSeconds"> {
 
 const TEXT_MAX = 100; // promised: at most 100 of a quoted text
 const NAME_MAX = 60; // a title at full length pushes what was done off the line
+const COMMAND_AND_ANSWER = 2;
 const PATH_MAX = 120; // longer ones are cut in the middle
 
 export interface UpdateOptions {
@@ -182,7 +184,7 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     ? findOverlaps(news, { view, since, show, rules })
     : [];
   const text = renderDigest(
-    news.map(({ activity }) => activity),
+    news.map(({ activity, isMinor }) => ({ ...activity, isMinor })),
     { overlaps, maxChars },
   );
   const isWhole = text !== null || news.length === 0;
@@ -213,7 +215,7 @@ function markSeen(view: View, activities: readonly SessionActivity[], shared: re
 }
 
 function toNews(
-  { session, did, advance }: SessionActivity,
+  { session, did, advance, isHeadless = false }: SessionActivity,
   { now, show, rules }: { now: number; show: Show; rules: Rules },
 ): News {
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
@@ -236,7 +238,14 @@ function toNews(
     read: [...new Set([...did.read].map(shown))],
     ran: did.ran,
   };
-  return { activity, isNamed: called !== undefined, edited, latest, advance };
+  const isMinor = edited.length === 0 && (isHeadless || (did.ran === 0 && saysNothing(activity)));
+  return { activity, isNamed: called !== undefined, isMinor, edited, latest, advance };
+}
+
+/** Returns whether nothing was said in a session but a slash command, which the host may have answered. */
+function saysNothing({ firstUser, lastAssistant, messages }: Activity): boolean {
+  if (firstUser === null) return lastAssistant === null;
+  return /^\/[\w:.-]+(?:\s|$)/.test(firstUser) && messages <= COMMAND_AND_ANSWER;
 }
 
 /** Reads the news of those who share, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
@@ -269,6 +278,7 @@ function fromShared(
   return {
     activity,
     isNamed: name !== null,
+    isMinor: false,
     edited: edited.map((path) => resolve(top, path)),
     latest,
     advance: { session: { id, file: "" }, mark: { offset: messages, fingerprint: "shared" } },
