@@ -13,7 +13,7 @@ export async function makeBeginning(
   isTold = false,
 ): Promise<string | undefined> {
   const welcomes = settings.activity.welcome && !isTold;
-  const line = welcomes ? await welcomeFor(session, paths) : undefined;
+  const line = welcomes ? await welcomeFor(session, paths, settings) : undefined;
   return joined([line, await rulesFor(session, paths, settings)]);
 }
 
@@ -27,9 +27,14 @@ export async function makeCompacted(
   return joined([describeObserved(session, paths, settings), await rulesFor(session, paths, settings)]);
 }
 
-async function welcomeFor(session: Viewer, paths: PathsWithRules): Promise<string | undefined> {
+async function welcomeFor(
+  session: Viewer,
+  paths: PathsWithRules,
+  { activity: { digest, maxChars } }: Settings,
+): Promise<string | undefined> {
   const { welcomeLine } = await import("../lib/naming/welcome.ts");
-  return welcomeLine(paths, { ...session, last: await sharedLast(session.cwd, paths) });
+  const hasDigest = digest && maxChars > 0;
+  return welcomeLine(paths, { ...session, last: await sharedLast(session.cwd, paths), hasDigest });
 }
 
 /** Returns the session of the project that others went on with last. SQLite is loaded only where anybody shares. */

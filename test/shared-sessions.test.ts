@@ -269,7 +269,10 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     await carol.share("--pull");
     delete carol.env.SESSION_MEMORY_HUB_URL;
     const session = { session_id: uuid(40), transcript_path: "/none.jsonl", cwd: carol.project };
-    const { stdout } = await carol.hook("session-start", { ...session, source: "startup" });
+    const start = () => carol.hook("session-start", { ...session, source: "startup" });
+    expect((await start()).stdout).not.toContain("the last session in this project"); // the digest will name it
+    carol.configure({ activity: { digest: false } });
+    const { stdout } = await start();
     const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
     expect(additionalContext).toMatch(
       /the last session in this project was ".+" \(\S+ ago\).* Read on: sh \S+ session-reader 'alice@desk:00000000' --outline$/,

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, unlinkSync, utimesSync } from "node:fs";
+import { join } from "node:path";
 import { metaFile, type SessionMeta } from "../lib/sessions/meta.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
@@ -74,6 +75,16 @@ function lineIn({ stdout }: { stdout: string }): string {
   return hookSpecificOutput.additionalContext;
 }
 
+test("leaves the last session to the digest where that will name it", async () => {
+  session(home, { id: uuidFrom("earlier"), age: DAY });
+  session(home, { age: 1_200_000 });
+  const prompt = { session_id: ME, transcript_path: join(home.root, "none.jsonl"), cwd: home.project };
+  expect(await start(home)).toEqual(SILENCE);
+  expect(await home.prompt("go on", prompt)).toContain('"Fix flaky login test" (20m ago');
+  home.configure({ activity: { maxChars: 0 } });
+  expect((await start(home)).stdout).toContain('\\"Fix flaky login test\\" (20m ago)');
+});
+
 test("takes no session for newer than the moment it is read: not the last, not in lists, not in the digest", async () => {
   const future = uuidFrom("future");
   const cwd = home.project;
@@ -89,6 +100,7 @@ test("takes no session for newer than the moment it is read: not the last, not i
   const last = session(home, { age: -1000, name: "The real last one" });
   write(last, talk(LAST, { cwd, at: new Date(Date.now() + 50).toISOString() }));
   await Bun.sleep(60);
+  home.configure({ activity: { digest: false } });
   const welcomed = JSON.parse((await start(home)).stdout).hookSpecificOutput.additionalContext;
   expect(welcomed).toContain('the last session in this project was "The real last one" (0s ago)');
   const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));

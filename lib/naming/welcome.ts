@@ -2,6 +2,7 @@
  * Writes one line on a project's last session, for a session that begins: from its meta file, else from its own words.
  */
 
+import { FIRST_LOOK_MS } from "../activity/look.ts";
 import { changedAt, changedMs, statPath } from "../base/files.ts";
 import { ownCommand } from "../base/runtime.ts";
 import { FOREIGN_LABEL, quote, quoted, shortId } from "../base/text.ts";
@@ -47,20 +48,37 @@ interface SharedLast {
   updatedAt: string;
 }
 
-/** Returns the line for a session that begins; undefined when no other one of the project went on within two weeks. */
+interface WelcomeOptions {
+  /** The session that begins. */
+  id: string;
+  cwd: string;
+  last?: SharedLast | undefined;
+  /** Whether the first prompt brings the digest, which names the sessions of the last hour. */
+  hasDigest: boolean;
+}
+
+/**
+ * Returns the line for a session that begins; undefined when no other one of the project went on within two weeks, or when the
+ * digest will name the last one.
+ */
 export async function welcomeLine(
   paths: PathsWithRules,
-  { id, cwd, last }: { id: string; cwd: string; last?: SharedLast | undefined },
+  { id, cwd, last, hasDigest }: WelcomeOptions,
 ): Promise<string | undefined> {
   const oldest = Date.now() - AGE_MAX_MS;
+  const isDigested = (at: number) => hasDigest && at > Date.now() - FIRST_LOOK_MS;
   const shared = last && fromShared(last);
   for (const { found, at } of newestFiles(paths, cwd)) {
     if (Date.parse(at) < Math.max(oldest, shared?.at ?? 0)) break;
     if (found.id === id || found.ephemeral) continue;
     const about = await describe(found, { paths, cwd });
-    if (about && about.id !== id) return formatLine({ ...about, at: Date.parse(at) }, readRules(paths.rules));
+    if (!about || about.id === id) continue;
+    return isDigested(Date.parse(at))
+      ? undefined
+      : formatLine({ ...about, at: Date.parse(at) }, readRules(paths.rules));
   }
-  return shared && shared.at >= oldest ? formatLine(shared, readRules(paths.rules)) : undefined;
+  if (!shared || shared.at < oldest || isDigested(shared.at)) return undefined;
+  return formatLine(shared, readRules(paths.rules));
 }
 
 /** Describes what others went on with last. */
