@@ -9,7 +9,7 @@
 
 import { spawn } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { replaceFile } from "../lib/base/files.ts";
@@ -99,9 +99,15 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
   const { session, rows } = reported;
   if (rows.length === 0) note("nothing was said yet");
   const file = choosePlace(run, pageName(session.id));
-  writeSession(reported, file, options);
+  writeSession({ ...reported, overview: findOverview(dirname(file), options.paths) }, file, options);
   if (run.values.open) await openInBrowser(file, found.lines?.from);
   run.show({ pages: [{ session: sessionJson(session, options.rules), file }], overview: null }, [file]);
+}
+
+/** Returns the name of our overview in a folder. */
+function findOverview(folder: string, paths: PathsWithRules): string | undefined {
+  const file = join(folder, OVERVIEW);
+  return existsSync(file) && (isInState(file, paths) || isAsWritten(paths, file)) ? OVERVIEW : undefined;
 }
 
 /** Returns the file that --out names, or one of this name in the folder that it names. */
@@ -128,7 +134,7 @@ async function reportMany(run: ReportRun, options: ReportOptions): Promise<void>
   const linked: LinkedPage[] = [];
   const pages = sessions.map((session, i) => {
     const file = join(folder, pageName(session.id));
-    linked.push(writeSession(readReported({ session }, options), file, options));
+    linked.push(writeSession({ ...readReported({ session }, options), overview: OVERVIEW }, file, options));
     progress.update(i + 1, sessions.length);
     return { session: sessionJson(session, options.rules), file };
   });

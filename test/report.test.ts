@@ -142,9 +142,32 @@ test("an overview links the sessions of a project, by --since, and no others", a
       [`${OTHER}.html`, "also here"],
     ].sort(),
   );
+  const page = (name: string) => readFileSync(join(folder, name), "utf8");
+  const back = '<nav><a href="index.html">All sessions</a></nav>';
+  expect(page(`${OTHER}.html`)).toContain(back);
+  await ok(ID, "--out", join(folder, "one.html"));
+  expect(page("one.html")).toContain(back);
+  await ok(ID, "--out", join(home.root, "alone.html"));
+  expect(readFileSync(join(home.root, "alone.html"), "utf8")).not.toContain("<nav>");
   const none = await home.run("report", "--all", "--since", "1h", "--json");
   expect(none.stderr).toBe("no sessions found\n");
   expect(JSON.parse(none.stdout)).toEqual({ pages: [], overview: null });
+});
+
+test("an overview of several projects begins with them and their counts, and names a session by its first words", async () => {
+  layDeploy({ id: OTHER, title: "also here" });
+  const cwd = join(home.root, "bakery");
+  const unnamed = { sessionId: uuidFrom("unnamed"), cwd, at: "2026-02-02T14:30:00.000Z" };
+  const said = `Bake <b>rye</b> bread${" slowly".repeat(20)}`;
+  writeClaude(home, { id: unnamed.sessionId, cwd, rows: chain([claudeUser({ ...unnamed, text: said })]) });
+  const html = readFileSync(await ok("--all"), "utf8");
+  const [, projects] = /<summary><h2>Projects<\/h2><\/summary>\n<ul>\n([\s\S]*?)<\/ul>/.exec(html) ?? [];
+  expect(projects?.trim().split("\n")).toEqual([
+    `<li><a href="#P1">${home.project}</a> 2 sessions</li>`,
+    `<li><a href="#P2">${cwd}</a> 1 session</li>`,
+  ]);
+  expect(html).toContain(`<h2 id="P2">${cwd}</h2>`);
+  expect(html).toMatch(/<a href="[\w-]+\.html">Bake ‹b&gt;rye‹\/b&gt; bread(?: slowly)+ s…<\/a>/);
 });
 
 test.skipIf(!hasChromium())(

@@ -30,6 +30,8 @@ export interface ReportedSession {
   isRewound: (row: Row) => boolean;
   /** Whether older rows exist that are not among these. */
   isCut: boolean;
+  /** The address of the overview beside its page. @default there is none */
+  overview?: string | undefined;
 }
 
 export interface PageStyle {
@@ -51,6 +53,7 @@ interface PageFacts extends Pick<Tally, "messages" | "calls" | "edited"> {
 }
 
 const TITLE_CHARS = 160; // as a tool call in the reader
+const NAME_FROM_WORDS_CHARS = 80; // of a session that nobody named: its first words, as in lists
 const NAME_CHARS = 4096; // no path is longer
 /** The most of the contents: a long session's oldest messages are counted, as in `session-reader --outline`. */
 const CONTENTS_CHARS = 40_000;
@@ -63,7 +66,12 @@ export function sessionFacts(
 ): PageFacts {
   const shown = shownBy(rules);
   const { messages, calls, edited } = tally(rows);
-  const title = oneLine(shown(session.name) || shown(meta?.name) || shown(session.id), TITLE_CHARS);
+  const words = rows.find((row) => row.who === "user" && row.text.trim() !== "");
+  const begins = words?.who === "user" ? words.text : "";
+  const title = oneLine(
+    shown(session.name) || shown(meta?.name) || oneLine(begins, NAME_FROM_WORDS_CHARS) || shown(session.id),
+    TITLE_CHARS,
+  );
   const description = shown(meta?.description);
   return {
     title,
@@ -111,7 +119,7 @@ export function sessionPage(reported: ReportedSession, facts: PageFacts, style: 
 }
 
 function headerHtml(
-  { session, meta }: ReportedSession,
+  { session, meta, overview }: ReportedSession,
   { facts, style }: { facts: PageFacts; style: PageStyle },
 ): Html {
   const shown = shownBy(style.rules);
@@ -132,6 +140,7 @@ function headerHtml(
   ];
   const summary = shown(meta?.summary);
   return [
+    overview && `<nav><a href="${escapeHtml(overview)}">All sessions</a></nav>`,
     `<h1>${escapeHtml(facts.title)}</h1>`,
     facts.description && `<p dir="auto">${escapeHtml(facts.description)}</p>`,
     `<dl>\n${rows
@@ -305,17 +314,26 @@ export function overviewPage(
 ): Html {
   const newest = pages.toSorted((a, b) => (a.facts.to < b.facts.to ? 1 : -1));
   const projects = Map.groupBy(newest, ({ facts }) => facts.project);
-  const sections = [...projects].map(
-    ([project, own]) =>
-      `<h2>${escapeHtml(project || "no project")}</h2>\n<ul class="sessions">\n${own
+  const named = [...projects].map(([project, own], i) => ({
+    name: escapeHtml(project || "no project"),
+    anchor: `P${i + 1}`,
+    own,
+  }));
+  const contents = named.map(
+    ({ name, anchor, own }) => `<li><a href="#${anchor}">${name}</a> ${counted(own.length, "session")}</li>`,
+  );
+  const sections = named.map(
+    ({ name, anchor, own }) =>
+      `<h2 id="${anchor}">${name}</h2>\n<ul class="sessions">\n${own
         .map((page) => itemHtml(page, timezone))
         .join("\n")}\n</ul>`,
   );
   const title = counted(pages.length, "session");
+  const list = named.length > 1 ? [listHtml("Projects", contents)] : [];
   return htmlPage({
     title,
     session: "",
-    body: `<header>\n<h1>${title}</h1>\n</header>\n<main>\n${sections.join("\n")}\n</main>`,
+    body: `<header>\n<h1>${title}</h1>\n</header>\n<main>\n${[...list, ...sections].join("\n")}\n</main>`,
   });
 }
 
