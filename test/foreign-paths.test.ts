@@ -70,6 +70,7 @@ test("a prompt's digest and a session's beginning show the project's own session
   const digest = await home.prompt("hello");
   expect(digest.match(/\(\d+m ago/g)).toEqual(["(30m ago"]);
   const begun = { session_id: ME, transcript_path: join(home.root, "me.jsonl"), source: "startup" };
+  home.configure({ activity: { digest: false } }); // which leaves them to the line on the last session
   const welcome = await home.hook("session-start", { ...begun, cwd: home.project });
   expect(welcome.stdout).toContain(` session-reader ${OWN.slice(0, 8)} --outline`);
   const cwd = emptyFolder();

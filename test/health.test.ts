@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { SessionMemoryError } from "../lib/base/errors.ts";
 import type { Config } from "../lib/config/config.ts";
 import { checkHealth, type Health, type HealthOptions } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -216,6 +217,33 @@ describe("checkHealth()", () => {
       ["stop", "2026-02-27", 0],
     ]);
     expect(findingsOf(health)).toContain("warning: user-prompt-submit failed once within a day: it broke");
+  });
+
+  test("says nothing of a failure that is mended: config.json can be used again, or as many runs went well since", () => {
+    using home = temporaryHome();
+    const broken = `Cannot use "${home.paths.config}": unknown key "lmm"`;
+    log(home, "2026-03-01T09:00:00.000Z", "hook.user-prompt-submit", { ok: false, error: broken });
+    log(home, "2026-03-01T09:01:00.000Z", "background.share", { ok: false, error: "no answer" });
+    const found = () => findingsOf(check(home)).filter((finding) => finding.includes("failed"));
+    expect(found()).toEqual(["warning: background.share failed once within a day: no answer"]);
+    log(home, "2026-03-01T10:00:00.000Z", "background.share");
+    expect(found()).toEqual([]);
+    const configError = new SessionMemoryError("CONFIG_INVALID", broken, { hint: "" });
+    expect(findingsOf(check(home, { configError }))).toContain(
+      `warning: user-prompt-submit failed once within a day: ${broken}`,
+    );
+  });
+
+  test("a restored backup, whose files have other times, is not behind", async () => {
+    using home = temporaryHome();
+    ranHooks(home);
+    const file = writeClaude(home, { id: ONE, rows: [turn("a", "b")] });
+    age(file, 1);
+    await indexed(home);
+    age(file, 27);
+    expect(findingsOf(check(home))).toEqual([
+      "info: Claude Code deletes 1 transcript within 7 days (cleanupPeriodDays 30), 0 of them not indexed",
+    ]);
   });
 
   /** What is said of hooks that do not run, with these programs on PATH. */

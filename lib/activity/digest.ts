@@ -20,7 +20,7 @@ export interface Activity extends SessionKey {
 }
 
 /** A session in the digest's lines. */
-export interface ListedActivity extends Activity {
+interface ListedActivity extends Activity {
   /** Whether it is only counted where others are listed. @default {false} */
   isMinor?: boolean;
 }

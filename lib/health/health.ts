@@ -58,7 +58,7 @@ export interface Health {
     spendToday: number;
     seenBefore24h: number;
   };
-  hooks: HookRuns[];
+  hooks: Omit<HookRuns, "goodSince">[];
   /** How many standing rules there are, and by what they are heard. */
   rules: string;
   /** Receivers of what leaves the machine. */
@@ -76,7 +76,8 @@ export function checkHealth(options: HealthOptions): Health {
   if (options.configError) addError(add, options.configError);
   const index = checkIndex({ paths, settings, sessions, now }, add);
   const log = readHookLog(paths.log, sessions, now);
-  checkHooks({ log, sessions, paths, env: config.env, cwd: options.cwd, now }, add);
+  const isConfigFine = options.configError === undefined;
+  checkHooks({ log, sessions, paths, env: config.env, cwd: options.cwd, now, isConfigFine }, add);
   const runtime = findRuntime({ env: config.env, cwd: options.cwd });
   checkRuntime(runtime, add);
   checkStateFolder(paths.home, add);
@@ -102,7 +103,7 @@ export function checkHealth(options: HealthOptions): Health {
       spendToday: spend.usd,
       seenBefore24h: withExistingState(paths, (state) => countSeen(state, now)) ?? 0,
     },
-    hooks: log.runs,
+    hooks: log.runs.map(({ goodSince: _, ...run }) => run),
     rules: describeStanding(config),
     sends: describeReceivers({ ...config, cwd: options.cwd }),
     runtime: runtime
@@ -316,16 +317,21 @@ interface HookCheck {
   log: HookLog;
   /** Newest first. */
   sessions: readonly Session[];
-  paths: Pick<Paths, "expand" | "transcripts">;
+  paths: Pick<Paths, "expand" | "transcripts" | "config">;
   env: Environment;
   cwd: string;
   now: Date;
+  /** Whether config.json can be used: what it broke is mended then. */
+  isConfigFine: boolean;
 }
 
 /** Finds hooks that fail, and hosts in whose sessions no hook runs. */
 function checkHooks(check: HookCheck, add: Add): void {
-  for (const { event, failures24h, lastError } of check.log.runs) {
-    if (failures24h === 0) continue;
+  for (const { event, failures24h, lastError, goodSince } of check.log.runs) {
+    const isMended =
+      goodSince >= failures24h ||
+      (check.isConfigFine && lastError?.includes(`Cannot use "${redact(check.paths.config)}"`));
+    if (failures24h === 0 || isMended) continue;
     const times = failures24h === 1 ? "once" : `${failures24h} times`;
     const what = `${event} failed ${times} within a day: ${lastError}`;
     add("warning", what, "see log.ndjson in the state folder");
@@ -382,6 +388,8 @@ interface HookRuns {
   failures24h: number;
   /** The last failure of these 24 hours. */
   lastError: string | undefined;
+  /** Runs after it that went well. */
+  goodSince: number;
 }
 
 interface HookLog {
@@ -430,12 +438,19 @@ function addRun(
   now: Date,
 ): void {
   const name = event.replace(/^hook\./, "");
-  const known = runs.get(name) ?? { event: name, lastRun: at, failures24h: 0, lastError: undefined };
+  const known = runs.get(name) ?? {
+    event: name,
+    lastRun: at,
+    failures24h: 0,
+    lastError: undefined,
+    goodSince: 0,
+  };
   if (at > known.lastRun) known.lastRun = at;
   if (row.ok === false && now.getTime() - Date.parse(at) < DAY_MS) {
     known.failures24h++;
     const error = stringOf(row.error) ?? stringOf(row.problem) ?? "unknown";
     known.lastError = truncate(redact(error), ERROR_CHARS);
-  }
+    known.goodSince = 0;
+  } else if (row.ok !== false) known.goodSince++;
   runs.set(name, known);
 }

@@ -8,7 +8,7 @@ import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { countFailed, vectorSource } from "../index/chunk-vectors.ts";
-import { type Behind, isReadToEnd, measureBehind } from "../index/freshness.ts";
+import { type Behind, isIndexed, measureBehind } from "../index/freshness.ts";
 import { SESSION_CHUNKS_MAX } from "../index/index-pass.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
 import { countRedactions, redact } from "../redact/redact.ts";
@@ -159,7 +159,7 @@ function checkRetention(
   if (doomed.length === 0) return;
   const unsafe = doomed.filter((session) => {
     const state = known.get(session.id);
-    return !state || !isReadToEnd(state, session);
+    return !state || !isIndexed(state, session);
   }).length;
   const what = `${name} deletes ${counted(doomed.length, "transcript")} within ${RETENTION_DAYS} days (${key} ${days}), ${unsafe} of them not indexed`;
   const raise = `raise ${key} in ${settings} to keep the files`;

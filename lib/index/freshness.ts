@@ -139,6 +139,12 @@ export function isReadToEnd(known: IndexedSession, session: Session): boolean {
   );
 }
 
+/** Returns whether all of a session is indexed as far as its file's length tells: one that was restored has another time. */
+export function isIndexed(known: IndexedSession, session: Session): boolean {
+  const isAsLong = known.size === session.size && known.file === session.file && !known.sourceGone;
+  return isAsLong || isReadToEnd(known, session);
+}
+
 /** Measures what is missing from the index for these sessions. */
 export function measureBehind(
   sessions: readonly Session[],
@@ -147,7 +153,7 @@ export function measureBehind(
   const behind: Behind = { sessions: 0, bytes: 0 };
   for (const session of sessions) {
     const state = known.get(session.id);
-    if (state && (isReadToEnd(state, session) || state.status === "failed")) continue;
+    if (state && (isIndexed(state, session) || state.status === "failed")) continue;
     behind.sessions++;
     behind.bytes += unreadBytes(session, state);
   }

@@ -123,6 +123,7 @@ export function tellsHowAnErrorEnded(start: StartLab, more: (lab: Lab, told: str
 export function welcomes(start: StartLab): void {
   test("welcomes a new session with a line on the project's last one", async () => {
     const lab = await start();
+    lab.home.configure({ activity: { digest: false } }); // which names what was done just now
     await lab.prompt("Why does the gateway listen on 8443?");
     await lab.prompt("hello");
     expect(given(lab, "the last session in this project was")[0]?.text).toMatch(
