@@ -29,17 +29,17 @@ import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from 
 import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
 import { isAskedHost, readStatusLine, setAskedHost, setStatusLine } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
+import { countKnown } from "../lib/index/known-sessions.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { observeSettings } from "../lib/observe/ledger.ts";
 import { isCompactionDue } from "../lib/observe/render-observations.ts";
-import { readIndexSize } from "../lib/search/corpus.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaFolders } from "../lib/sessions/meta.ts";
 import { filesToWrite, type HostFile, hostFiles } from "../lib/setup/host-files.ts";
 import { hooksToRemove, hooksToWrite, writeHooks } from "../lib/setup/host-hooks.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
 import { isAsWritten, isInState, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
-import { withExistingStore } from "../lib/store/store.ts";
+
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import type { Agent, Session } from "../lib/transcripts/session.ts";
 
@@ -292,14 +292,15 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
   const chosen = await chosenHosts(work, steps);
   for (const { host, run } of steps) if (chosen.includes(host)) run();
   if (commands.some(({ host, ok }) => host === "Codex" && ok)) say(CODEX);
+  indexAndName(work);
+  say("", `${counted(report.sessions ?? 0, "session")} can be searched now`);
+  await answerOwnQuestion(work);
+  // asked last: the names of a first run are made by rule, and the rest in the background
   const canAsk = hosts.some(({ name, program }) => name === "Claude Code" && program !== null);
   if (canAsk && !config.settings.llm && process.stdin.isTTY) {
     say(...OFFER);
     if (await confirm("Let Claude Code be asked?")) await setAskedHost(config.paths.config, true);
   }
-  indexAndName(work);
-  say("", `${counted(report.sessions ?? 0, "session")} can be searched now`);
-  await answerOwnQuestion(work);
   const failed = new Set(commands.filter(({ ok }) => ok === false).map(({ host }) => host));
   const wired = chosen.filter((host) => !failed.has(host));
   const installed = installedProgram(config.env);
@@ -520,7 +521,7 @@ function runCommand({ config, values, say }: Work, step: Report["commands"][numb
 function indexAndName(work: Work): void {
   for (const name of ["embed", "index-meta"])
     if (startOwn(work, [name], "ignore") !== 0) process.exitCode = 1;
-  work.report.sessions = countIndexed(work.config.paths);
+  work.report.sessions = countKnown(work.config.paths, "").count;
 }
 
 /** Answers a question of the user's own, and shows how to ask it. */
@@ -543,11 +544,6 @@ function startOwn(
   const [shell = "", ...command] = ownCommand(name);
   const flags = [...sessions.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
   return spawnSync(shell, [...command, ...words, ...flags], { stdio: ["ignore", stdout, "inherit"] }).status;
-}
-
-/** Returns how many sessions a search looks through. */
-function countIndexed({ database }: PathsWithRules): number {
-  return withExistingStore(database, (store) => readIndexSize(store).sessions) ?? 0;
 }
 
 /** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */

@@ -69,8 +69,10 @@ test("setup --yes runs the hosts' commands, indexes and names, and answers a que
   ]);
   expect(exitCode).toBe(0);
   expect(stdout).toContain("Codex: no codex on PATH, 2 sessions since 2025-12-14\n");
-  const indexed = JSON.parse(await home.ok("search", "posting", "--json")).index.sessions;
-  expect(stdout).toContain(`\n${indexed} sessions can be searched now\n`);
+  const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+  const counts = [...stdout.matchAll(/, (\d+) sessions? since/g)].map(([, count]) => Number(count));
+  expect(counts.reduce((sum, count) => sum + count)).toBe(sessions.length);
+  expect(stdout).toContain(`\n${sessions.length} sessions can be searched now\n`);
   const [, answer] = stdout.split(/^Questions of your own history:$/m);
   expect(answer).toMatch(
     /^(?:\n {2}sh \S+\/session-memory search '.+\?'){1,3}\n\nThe first one's answer:\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\n\nInstalled from \S+ in Claude Code\nTo undo: \S+/,
@@ -223,7 +225,7 @@ test("setup says one line where nothing is left to do, and installs into Codex a
       cpSync(join(ROOT, name), join(copyOfCodex(), name), { recursive: true });
   await setup("--yes");
   const again = await setup("--yes");
-  const sessions = JSON.parse(await home.ok("search", "posting", "--json")).index.sessions;
+  const sessions = JSON.parse(await home.ok("session-reader", "--list", "--json")).sessions.length;
   expect(again).toMatchObject({
     stdout: `nothing to do: session-memory is in Claude Code, pi, Codex, Qwen Code; ${sessions} sessions can be searched\n`,
     exitCode: 0,

@@ -15,12 +15,16 @@ const QUESTIONS = 3;
 const SESSIONS_MAX = 50;
 const BYTES_MAX = 32 * 1024 * 1024;
 /** At most this many searches are made to find questions that have an answer. */
-const TRIES = 12;
+const TRIES = 24;
 /** A question that a stranger to the session understands: it asks for a fact, and points at nothing on a screen. */
 const ASKS =
   /^(?:(?:so|and|but|ok(?:ay)?),? )?(?:why|how|where|when|which|what|who|does|did|do|is|are|was|would|should)\b.*[?？]$/i;
 const POINTS = /\b(?:this|that|these|those|it|they|them|here|there|you|now)\b/i;
 const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
+/** A shorter answer says little to who does not remember the question. */
+const ANSWER_CHARS = 20;
+/** Says what comes next, not what came of it. */
+const ANNOUNCES = /^[^\p{L}]*(?:let me|i'll|i will|now (?:let me|i)|next,? i)\b/iu;
 
 /** Returns at most three questions, from the newest sessions of the current directory's project, then from all others. */
 export async function suggestQuestions(
@@ -41,11 +45,15 @@ export async function suggestQuestions(
     if (questions.size === QUESTIONS || ++tries > TRIES) break;
     const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
     const [best] = results;
-    // What was asked alone is no answer.
-    const isAnswered = best?.lines.some(({ who }) => who !== "user");
-    if (isAnswered && best?.strength === "strong" && best.session_id === session.id) questions.add(query);
+    const isOwn = best?.strength === "strong" && best.session_id === session.id;
+    if (isOwn && isAnswer(best.lines.find(({ who }) => who !== "user"))) questions.add(query);
   }
   return [...questions];
+}
+
+/** Returns whether the first row after what was asked says something in sentences: an output is no answer. */
+function isAnswer(row: { who: string; text: string } | undefined): boolean {
+  return row?.who === "assistant" && row.text.length >= ANSWER_CHARS && !ANNOUNCES.test(row.text);
 }
 
 /** Returns what the user asked in a session last, else what one may ask about it by its name. */
