@@ -46,7 +46,7 @@ const FLAGS = {
   ...{ "index-only": OFF, save: OFF, begin: OFF, end: OFF },
 };
 
-type Asked = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>["values"];
+type BackgroundFlags = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>["values"];
 
 async function main(): Promise<void> {
   process.chdir(ROOT); // a project's folder can be removed while this runs
@@ -67,7 +67,7 @@ async function main(): Promise<void> {
 type Perform = (name: string, run: () => Promise<unknown>) => Promise<void>;
 
 /** Returns what runs a job and logs its outcome. It never throws. */
-function performer({ session, source }: Asked, { paths }: Config): Perform {
+function performer({ session, source }: BackgroundFlags, { paths }: Config): Perform {
   return async (name, run) => {
     const started = performance.now();
     const readBefore = reads.bytes;
@@ -82,7 +82,7 @@ function performer({ session, source }: Asked, { paths }: Config): Perform {
   };
 }
 
-async function followTurn(asked: Asked, config: Config, perform: Perform): Promise<void> {
+async function followTurn(asked: BackgroundFlags, config: Config, perform: Perform): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
   // a host that keeps its sessions in a store has written no file: the copy of the session is brought up to date first
   if (HOSTS.some(({ agent, store }) => agent === asked.source && store !== undefined))
@@ -141,7 +141,7 @@ async function observe(session: Session, config: Config, hasEnded = false): Prom
 const ENDED_MS = 10 * 60_000;
 
 /** Observes the rest of the project's last session of a host, where its own end did not. */
-async function observeLast({ source, cwd }: Asked, config: Config): Promise<void> {
+async function observeLast({ source, cwd }: BackgroundFlags, config: Config): Promise<void> {
   if (cwd === "" || !config.settings.llm) return;
   const host = HOSTS.find(({ agent }) => agent === source);
   const sessions = host ? listSessions(config.paths, { agent: host.agent, project: cwd }) : [];
@@ -163,7 +163,7 @@ async function makeMeta(session: Session, config: Config): Promise<void> {
   if (error !== undefined) throw new Error(error);
 }
 
-async function save({ cwd }: Asked, session: Session, config: Config): Promise<void> {
+async function save({ cwd }: BackgroundFlags, session: Session, config: Config): Promise<void> {
   const { noteOptions, saveSession } = await import("../scripts/save-session.ts");
   const place = { workspaceDir: cwd, directory: notesFolder(cwd, config) };
   try {

@@ -78,10 +78,10 @@ const FLAGS = {
   pattern: { type: "string", multiple: true },
 } as const;
 
-type Asked = Run<typeof FLAGS>;
+type ForgetRun = Run<typeof FLAGS>;
 type Exclude = Settings["exclude"];
 
-async function main({ config: given, ...rest }: Asked): Promise<void> {
+async function main({ config: given, ...rest }: ForgetRun): Promise<void> {
   const config = { ...given, paths: seeingExcluded(given.paths) };
   const asked = { ...rest, config, asking: { ...rest.asking, paths: config.paths } };
   const { values, words } = asked;
@@ -93,7 +93,7 @@ async function main({ config: given, ...rest }: Asked): Promise<void> {
   else await forgetSessions(asked);
 }
 
-function refuseContradictions(values: Asked["values"], words: readonly string[]): void {
+function refuseContradictions(values: ForgetRun["values"], words: readonly string[]): void {
   const isRange = values.project !== undefined || values.before !== undefined;
   const { pattern, undo } = values;
   const named = [words.length > 0, isRange, pattern !== undefined, undo !== undefined, values.archive];
@@ -120,7 +120,7 @@ function assertUsefulPattern(pattern: string): void {
   throw usageError(`Cannot use --pattern "${pattern}": ${problem}`, "try --pattern 'Project Falcon'");
 }
 
-async function forgetSessions(asked: Asked): Promise<void> {
+async function forgetSessions(asked: ForgetRun): Promise<void> {
   const { words, values, config, asking } = asked;
   const { paths } = config;
   const shared = values.before === undefined ? heldShared(paths) : [];
@@ -142,7 +142,7 @@ async function forgetSessions(asked: Asked): Promise<void> {
 }
 
 /** Expands `~`; a plain name stays a name. */
-function projectPath(project: string, { config: { env }, cwd }: Asked): string {
+function projectPath(project: string, { config: { env }, cwd }: ForgetRun): string {
   return project.startsWith("~") ? expandPath(project, env, cwd) : project;
 }
 
@@ -153,7 +153,7 @@ function projectPath(project: string, { config: { env }, cwd }: Asked): string {
 function excludedByName(
   targets: readonly Target[],
   project: string | undefined,
-  { values: { before }, config: { paths } }: Asked,
+  { values: { before }, config: { paths } }: ForgetRun,
 ): string[] {
   if (project !== undefined && before === undefined) {
     const fits = fitting(project, paths.rules);
@@ -167,7 +167,7 @@ function excludedByName(
   return back.map(({ id }) => id);
 }
 
-async function forgetPatterns(patterns: readonly string[], asked: Asked): Promise<void> {
+async function forgetPatterns(patterns: readonly string[], asked: ForgetRun): Promise<void> {
   const exclude = { sessions: [], projects: [], patterns: [...patterns] };
   const { hasText } = readRules({ ...asked.config.settings, exclude });
   const options = forgetOptions(asked, exclude);
@@ -175,7 +175,7 @@ async function forgetPatterns(patterns: readonly string[], asked: Asked): Promis
 }
 
 function forgetOptions(
-  { config: { paths }, cwd, values }: Asked,
+  { config: { paths }, cwd, values }: ForgetRun,
   exclude: Exclude,
 ): Omit<ForgetOptions, "dryRun"> {
   return { paths, cwd, exclude: values["no-exclude"] ? undefined : exclude };
@@ -185,7 +185,7 @@ function forgetOptions(
 async function confirmed(
   forget: (dryRun: boolean) => Promise<Forgotten>,
   targets: readonly Target[],
-  { values, show }: Asked,
+  { values, show }: ForgetRun,
 ): Promise<void> {
   const isNothingIdle = values.before !== undefined && targets.length === 0;
   const dryRun = values["dry-run"] || isNothingIdle;
@@ -214,7 +214,7 @@ async function confirmed(
 }
 
 /** Removes the whole archive. */
-async function forgetArchive({ config: { paths }, values, show }: Asked): Promise<void> {
+async function forgetArchive({ config: { paths }, values, show }: ForgetRun): Promise<void> {
   const { copies, alone, bytes } = describeArchive(paths);
   const size = `${(bytes / BYTES_PER_MB).toFixed(1)} MB`;
   const what = `the archive: ${counted(copies, "copy", "copies")}, ${size}, ${alone} of a session that lives only there`;
@@ -236,7 +236,7 @@ function notConfirmed(): SessionMemoryError {
 }
 
 /** Removes entries from `exclude`. */
-async function undo(what: string, asked: Asked): Promise<void> {
+async function undo(what: string, asked: ForgetRun): Promise<void> {
   const { config, cwd, values, show } = asked;
   const project = projectEntry(projectPath(what, asked), cwd);
   const dryRun = values["dry-run"];
@@ -257,7 +257,7 @@ const NAME_MAX = 60;
 function forgottenLines(
   { removed, excluded, forks, keptFiles, setAside }: Forgotten,
   targets: readonly Target[],
-  { "dry-run": dryRun, pattern }: Asked["values"],
+  { "dry-run": dryRun, pattern }: ForgetRun["values"],
 ): string[] {
   const called = targets.map(({ id, agent, name }) => {
     const title = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;

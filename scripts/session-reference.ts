@@ -156,7 +156,7 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
   }
 }
 
-interface Found {
+interface ReferencedSession {
   session: Session;
   /** Undefined for a session of this machine. */
   shared?: FoundShared;
@@ -168,7 +168,7 @@ interface Found {
 async function resolve(
   name: string,
   options: ReferenceOptions & Pick<ResolveContext, "remark" | "exact">,
-): Promise<Found> {
+): Promise<ReferencedSession> {
   const context = { ...options, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
   const { metaOfShared, readShared, sharedHeld } = await import("../lib/share/shared-sessions.ts");
@@ -188,7 +188,7 @@ function unknown({ written, name }: Reference, all: Candidate[], clean: (text: s
 
 /** Returns the lines about a session and, where asked for, its ancestors; of one that somebody else shares only its own. */
 async function describeLines(
-  { session, shared, meta }: Found,
+  { session, shared, meta }: ReferencedSession,
   { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {

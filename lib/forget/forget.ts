@@ -48,7 +48,7 @@ import { findRestorer } from "../transcripts/restored.ts";
 import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
 import type { Entry, PartlyKnown, Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
-import { type Counts, countAll, type ForgetScope, type Found, inIndexes, removeAll } from "./stores.ts";
+import { type Counts, countAll, type ForgetScope, inIndexes, type Matches, removeAll } from "./stores.ts";
 
 type Exclude = Settings["exclude"];
 
@@ -112,7 +112,7 @@ export function targetsWhere(
   // Its top means the repository, wherever its sessions ran, a folder inside one only itself.
   const isTop = isDirectory && projectKey(project) === project;
   const names = isTop ? namesOfDirectory(project, projectLookup(options.paths)) : [];
-  const isWanted = ({ target: { id }, here, updatedAt, project: known, names: own }: Known) =>
+  const isWanted = ({ target: { id }, here, updatedAt, project: known, names: own }: Forgettable) =>
     (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
     (project === undefined ||
       (origin !== undefined && known === origin) ||
@@ -125,7 +125,7 @@ export function targetsWhere(
   );
 }
 
-interface Known {
+interface Forgettable {
   target: Target;
   /** Its directory, where that is one of this machine. */
   here: string | undefined;
@@ -136,7 +136,7 @@ interface Known {
 }
 
 /** Returns every session that a host or an index knows. */
-function allKnown({ paths, cwd, held }: TargetOptions): Known[] {
+function allKnown({ paths, cwd, held }: TargetOptions): Forgettable[] {
   const listed = listSessions(paths, { subagents: true, cwd, dated: true });
   const there = new Set(listed.map(({ id }) => id));
   const lookup = projectLookup(paths);
@@ -190,7 +190,7 @@ export interface ForgetOptions {
 }
 
 /** The result, or in a dry run what it would be. */
-export interface Forgotten extends Omit<Found, "counts"> {
+export interface Forgotten extends Omit<Matches, "counts"> {
   removed: Counts;
   /** Exclusions that were added to config.json. */
   excluded: Exclude;

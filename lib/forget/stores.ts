@@ -75,7 +75,7 @@ const NO_COUNTS: Counts = {
   ...{ metaFiles: 0, notes: [], reports: [] },
 };
 
-export interface Found {
+export interface Matches {
   counts: Counts;
   /** Matching files outside the state folder that stay because they do not have the bytes we wrote. */
   keptFiles: string[];
@@ -86,7 +86,7 @@ export interface Found {
 }
 
 /** What one store holds: only the parts that it can hold. */
-type Holding = Partial<Omit<Found, "counts">> & { counts?: Partial<Counts> };
+type Holding = Partial<Omit<Matches, "counts">> & { counts?: Partial<Counts> };
 
 interface ForgettableStore {
   name: string;
@@ -189,8 +189,8 @@ const STORES: readonly ForgettableStore[] = [
 ];
 
 /** Counts in all stores. */
-export async function countAll(forgetting: Forgetting, scope: ForgetScope): Promise<Found> {
-  const found: Found = { counts: { ...NO_COUNTS }, keptFiles: [], setAside: [], forks: [] };
+export async function countAll(forgetting: Forgetting, scope: ForgetScope): Promise<Matches> {
+  const found: Matches = { counts: { ...NO_COUNTS }, keptFiles: [], setAside: [], forks: [] };
   for (const each of STORES) {
     const { counts = {}, keptFiles = [], setAside = [], forks = [] } = await each.count(forgetting, scope);
     found.counts = added(found.counts, counts);

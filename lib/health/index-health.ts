@@ -40,7 +40,7 @@ interface IndexCheck {
 }
 
 /** The sessions in the index, by id. */
-type Known = Map<string, IndexedSession>;
+type SessionsById = Map<string, IndexedSession>;
 
 /** A user who runs `health` once a week learns of it in time. */
 const RETENTION_DAYS = 7;
@@ -54,7 +54,7 @@ export function checkIndex(
   { paths, settings, sessions, now }: IndexCheck,
   add: Add,
 ): { metrics: IndexMetrics; behind: Behind } {
-  const known: Known = new Map();
+  const known: SessionsById = new Map();
   let metrics = NO_METRICS;
   if (hasContent(paths.database)) {
     let store: Store | undefined;
@@ -146,7 +146,7 @@ function checkSources(states: readonly IndexedSession[], add: Add): void {
 /** Names the transcripts that a host will delete within a week. */
 function checkRetention(
   host: Host,
-  { sessions, known, paths, now, add }: Omit<IndexCheck, "settings"> & { known: Known; add: Add },
+  { sessions, known, paths, now, add }: Omit<IndexCheck, "settings"> & { known: SessionsById; add: Add },
 ): void {
   const retention = readRetention(host, paths);
   if (!retention) return;

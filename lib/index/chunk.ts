@@ -52,7 +52,7 @@ export interface Chunk {
 }
 
 /** A message, or a piece of one, with the tool calls that followed it. */
-interface Message {
+interface PieceOfMessage {
   row: Said;
   tokens: number;
   tools: string;
@@ -84,10 +84,10 @@ export function chunkExchange(rows: readonly Row[], context: ChunkContext): Chun
 }
 
 /** Returns the exchange's messages, with each tool call beside the text it followed. */
-function readMessages(rows: readonly Row[]): Message[] {
-  const messages: Message[] = [];
+function readMessages(rows: readonly Row[]): PieceOfMessage[] {
+  const messages: PieceOfMessage[] = [];
   let waiting: string[] = [];
-  const attachTools = (to: Message | undefined) => {
+  const attachTools = (to: PieceOfMessage | undefined) => {
     if (to === undefined || waiting.length === 0) return;
     const lines = waiting.map((call) => truncate(call.replaceAll("\n", " "), TOOL_CHARACTERS));
     to.tools = [to.tools, ...lines].filter((line) => line !== "").join("\n");
@@ -114,9 +114,9 @@ function keepEnds(text: string): string {
 }
 
 /** Groups messages by the wanted size; a message that is too long alone becomes several groups. */
-function gather(messages: readonly Message[]): Message[][] {
-  const groups: Message[][] = [];
-  let group: Message[] = [];
+function gather(messages: readonly PieceOfMessage[]): PieceOfMessage[][] {
+  const groups: PieceOfMessage[][] = [];
+  let group: PieceOfMessage[] = [];
   let tokens = 0;
   const close = () => {
     if (group.length > 0) groups.push(group);
@@ -138,7 +138,7 @@ function gather(messages: readonly Message[]): Message[][] {
 }
 
 /** Cuts a message into overlapping pieces, each with its role; the tool calls stay with the last. */
-function cutMessage({ row, tools }: Message): Message[] {
+function cutMessage({ row, tools }: PieceOfMessage): PieceOfMessage[] {
   return cutRow(row).map((piece, i, { length }) => {
     const tokens = estimateTokens(piece.text) + LABEL_TOKENS;
     return { row: piece, tokens, tools: i === length - 1 ? tools : "" };
@@ -146,7 +146,7 @@ function cutMessage({ row, tools }: Message): Message[] {
 }
 
 function makeChunk(
-  group: readonly Message[],
+  group: readonly PieceOfMessage[],
   {
     context,
     about,

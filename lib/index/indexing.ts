@@ -66,7 +66,7 @@ const TRANSACTION_MS = 200;
 /** A file with more unread bytes than this is not started under a deadline. */
 const DEADLINE_BYTES_MAX = 64 * 1024 * 1024;
 
-interface Run extends PassOptions {
+interface IndexingRun extends PassOptions {
   options: IndexOptions;
   /** SQLite's `data_version`, which changes when another process has written. */
   version: number;
@@ -110,7 +110,11 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
 }
 
 /** Notes which repositories are where sessions ran, and where what is excluded lies: folders are moved. */
-async function noteProjects({ options: { store, paths, settings }, report, rules }: Run): Promise<void> {
+async function noteProjects({
+  options: { store, paths, settings },
+  report,
+  rules,
+}: IndexingRun): Promise<void> {
   const file = repositoriesFile(paths.home);
   const isNew = report.sessions > 0 || repositoriesState(file) === undefined;
   if (!isNew || paths.transcripts.length > 0) return;
@@ -132,10 +136,10 @@ async function noteProjects({ options: { store, paths, settings }, report, rules
   await noteRepositories(file, there);
 }
 
-function startRun(options: IndexOptions): Run {
+function startRun(options: IndexOptions): IndexingRun {
   const { store, settings, deadlineMs, signal } = options;
   const end = performance.now() + (deadlineMs ?? 0);
-  const run: Run = {
+  const run: IndexingRun = {
     options,
     version: -1,
     isOutdated: false,
@@ -154,7 +158,7 @@ function startRun(options: IndexOptions): Run {
 }
 
 /** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
-function resetProgress({ options: { store, sessions } }: Run): void {
+function resetProgress({ options: { store, sessions } }: IndexingRun): void {
   store.db.transaction(() => {
     const ids = sessions.map((session) => readStored(store, session).id);
     releaseRows(store, ids);
@@ -163,7 +167,7 @@ function resetProgress({ options: { store, sessions } }: Run): void {
 }
 
 /** After a write by another process, reads again what is excluded: `forget` may have excluded something meanwhile. */
-function recheck(run: Run): void {
+function recheck(run: IndexingRun): void {
   const { store, settings, paths } = run.options;
   const version = Number(store.db.prepare("PRAGMA data_version").get()?.data_version);
   if (version === run.version) return;
@@ -177,7 +181,7 @@ function recheck(run: Run): void {
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
-function* indexFiles(run: Run): Generator<"part" | "file"> {
+function* indexFiles(run: IndexingRun): Generator<"part" | "file"> {
   const { sessions } = run.options;
   for (const [position, session] of sessions.entries()) {
     if (run.isOver()) {
@@ -194,7 +198,7 @@ function* indexFiles(run: Run): Generator<"part" | "file"> {
   }
 }
 
-function* indexFile(run: Run, session: Session): Generator<void> {
+function* indexFile(run: IndexingRun, session: Session): Generator<void> {
   const { store, deadlineMs } = run.options;
   const { id, known } = readStored(store, session);
   if (known && isReadToEnd(known, session)) return;
@@ -212,7 +216,7 @@ function* indexFile(run: Run, session: Session): Generator<void> {
   yield* runPass({ session, known: state, head, facts: shownFacts(run, facts) }, run);
 }
 
-function sessionFacts(run: Run, session: Session, head: Head | undefined): SessionFacts {
+function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined): SessionFacts {
   const cwd = head?.cwd ?? session.cwd;
   return {
     name: session.name ?? hostTitle(session),
@@ -223,14 +227,14 @@ function sessionFacts(run: Run, session: Session, head: Head | undefined): Sessi
   };
 }
 
-function shownFacts({ rules: { clean, hasText } }: Run, facts: SessionFacts): SessionFacts {
+function shownFacts({ rules: { clean, hasText } }: IndexingRun, facts: SessionFacts): SessionFacts {
   const shown = (text: string | undefined) => (text === undefined || hasText(text) ? undefined : clean(text));
   const { name, cwd, project } = facts;
   return { ...facts, name: shown(name), cwd: shown(cwd), project: shown(project) };
 }
 
 /** Notes a file that cannot be read, so that the others still are; every run tries it again. */
-function noteFailure(run: Run, session: Session, error: NodeJS.ErrnoException): void {
+function noteFailure(run: IndexingRun, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
   const { id, known: before } = readStored(store, session);
   const known = before ?? newIndexedSession(store, id, session);

@@ -43,14 +43,14 @@ interface Meaning {
 }
 
 /** A keyword's form or a phrase, and what it says. */
-interface Known {
+interface KnownForm {
   text: string;
   topic?: string;
   act?: Act;
 }
 
 /** What is known, by the number of its first word. */
-let known: Map<number, Known[]> | undefined;
+let known: Map<number, KnownForm[]> | undefined;
 
 /** Returns the topics of a text, without a lone mention beside a strong one, and its acts. */
 export function readMeaning(text: string): Meaning {
@@ -70,9 +70,9 @@ export function readMeaning(text: string): Meaning {
 }
 
 /** Returns the keywords and phrases in a text in lower case, in order. No word is copied to be looked up. */
-function knownIn(text: string): Known[] {
+function knownIn(text: string): KnownForm[] {
   known ??= readKnown();
-  const found: Known[] = [];
+  const found: KnownForm[] = [];
   let start = -1;
   let number = 0;
   for (let at = 0; at <= text.length; at++) {
@@ -91,7 +91,12 @@ function knownIn(text: string): Known[] {
 }
 
 /** Adds those of the candidates that stand in a text at a place as whole words. */
-function addKnown(found: Known[], candidates: Known[] | undefined, text: string, start: number): void {
+function addKnown(
+  found: KnownForm[],
+  candidates: KnownForm[] | undefined,
+  text: string,
+  start: number,
+): void {
   for (const candidate of candidates ?? []) {
     const end = start + candidate.text.length;
     if (!text.startsWith(candidate.text, start)) continue;
@@ -101,10 +106,10 @@ function addKnown(found: Known[], candidates: Known[] | undefined, text: string,
 }
 
 /** Returns the keywords with their plurals and verb forms, and the phrases of acts, by the number of the first word. */
-function readKnown(): Map<number, Known[]> {
-  const forms = [...topicsByForm()].map(([text, topic]): Known => ({ text, topic }));
+function readKnown(): Map<number, KnownForm[]> {
+  const forms = [...topicsByForm()].map(([text, topic]): KnownForm => ({ text, topic }));
   const acts = (["decides", "leavesWork"] as const).flatMap((act) =>
-    listPhrases(act).map((text): Known => ({ text, act })),
+    listPhrases(act).map((text): KnownForm => ({ text, act })),
   );
   return Map.groupBy([...forms, ...acts], ({ text }) => numberOfFirst(text));
 }

@@ -11,7 +11,6 @@ import {
   ABOUT_FIELD,
   asksForValue,
   contentStart,
-  type Found,
   isFieldName,
   isHex,
   isJoined,
@@ -22,6 +21,7 @@ import {
   lineStart,
   longestPart,
   lookAt,
+  type ReportSecret,
   SENTENCE,
 } from "./looks.ts";
 
@@ -98,7 +98,7 @@ const BEFORE_NAME: Record<string, RegExp> = {
 };
 
 /** Reports the value that a name announces, and returns where it ends. */
-function findNamed(text: string, name: Name, found: Found): number {
+function findNamed(text: string, name: Name, found: ReportSecret): number {
   const before = text.slice(Math.max(0, name.start - 120), name.start);
   // a model's signature under its thinking is no secret, one in an address opens it
   if (/sig(?:nature)?$/i.test(name.text) && !/[?&;]$/.test(before)) return name.end;
@@ -478,7 +478,7 @@ const OF_SECRET = new RegExp(`(?:${NAME_ENDS}|${FOREIGN_NAMES.source})$`, "i");
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
 
 /** Reports what is given at this place, and returns where it ends. */
-function findPlaced(text: string, at: number, found: Found): number {
+function findPlaced(text: string, at: number, found: ReportSecret): number {
   for (const { places, any } of PLACES) {
     any.lastIndex = at;
     if (!any.test(text)) continue;
@@ -501,7 +501,7 @@ const BEYOND_ASCII = /[^\0-\x7f]/;
 const IN_ROW_MAX = 8;
 
 /** Reports the secrets that words announce. */
-export function findAnnounced(text: string, words: readonly number[], found: Found): void {
+export function findAnnounced(text: string, words: readonly number[], found: ReportSecret): void {
   let from = 0;
   let inRow = 0;
   let isHeading = false;
@@ -522,7 +522,7 @@ export function findAnnounced(text: string, words: readonly number[], found: Fou
 }
 
 /** Reports the secrets that names beyond ASCII announce. */
-export function findForeign(text: string, found: Found): void {
+export function findForeign(text: string, found: ReportSecret): void {
   for (const { index, 0: name } of text.matchAll(FOREIGN_NAMES)) findValue(text, index, name, found);
 }
 
@@ -540,7 +540,7 @@ const ENDS_CELL = /^["`* ]{0,3}[,;|\n)]/;
 const HEADING = new RegExp(`(?:^|[\\s_*"\`-])(?:${ENDINGS[0]?.[1]})[\\s*"\`]*$`, "i");
 
 /** Reports what stands in a column of passwords. */
-function findInColumns(text: string, found: Found): void {
+function findInColumns(text: string, found: ReportSecret): void {
   for (const [separator, table] of TABLES) {
     for (const { indices, 1: heading = "", 2: rows = "" } of text.matchAll(table)) {
       const columns = heading.split(separator).flatMap((cell, i) => (HEADING.test(cell) ? [i] : []));
@@ -565,7 +565,7 @@ function findInColumns(text: string, found: Found): void {
   }
 }
 
-function findValue(text: string, at: number, word: string, found: Found): number {
+function findValue(text: string, at: number, word: string, found: ReportSecret): number {
   const end = findPlaced(text, at, found);
   const name = end > at ? undefined : nameEndingAt(text, at, word);
   if (!name) return end;

@@ -5,7 +5,7 @@
  * a bound or without a tail, so the time is linear.
  */
 
-import { type Found, isName } from "./looks.ts";
+import { isName, type ReportSecret } from "./looks.ts";
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `
@@ -98,7 +98,7 @@ export function listPrefixes(): string[] {
 }
 
 /** Reports the secret whose prefix begins a word here, and returns where it ends. */
-export function findFormat(text: string, at: number, found: Found): number {
+export function findFormat(text: string, at: number, found: ReportSecret): number {
   for (const format of FORMATS.get(text.slice(at, at + 2)) ?? []) {
     const end = matchFormat(text, at, format);
     if (end === undefined) continue;
@@ -112,7 +112,7 @@ export function findFormat(text: string, at: number, found: Found): number {
 export function findMiddles(
   text: string,
   { start, end }: { start: number; end: number },
-  found: Found,
+  found: ReportSecret,
 ): void {
   const run = text.slice(start, Math.min(end, start + 20_000));
   for (const [kind, middle, shape] of MIDDLE) {
@@ -142,7 +142,7 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
 const CARD = /(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-]|-)/g;
 
 /** Reports numbers of payment cards written in groups. */
-export function findCards(text: string, found: Found): void {
+export function findCards(text: string, found: ReportSecret): void {
   if (text.search(CARD) === -1) return; // cheaper than a walk over no matches
   for (const { index, 0: match } of text.matchAll(CARD)) {
     if (isLuhn(match.replace(/\D/g, ""))) found(index, index + match.length, "card");

@@ -33,7 +33,7 @@ const HASH_MIN = 24;
 const RANDOM_MIN = 16;
 
 /** Reports a secret by its place and kind. */
-export type Found = (start: number, end: number, kind: string) => void;
+export type ReportSecret = (start: number, end: number, kind: string) => void;
 
 export const isUuid = (text: string): boolean => UUID.test(text);
 export const isHex = (text: string): boolean => HEX.test(text);

@@ -5,7 +5,7 @@
 
 import { findAnnounced, findForeign } from "./announced.ts";
 import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
-import { decode, type Found, isBodyLine, isRandom, looksRandom } from "./looks.ts";
+import { decode, isBodyLine, isRandom, looksRandom, type ReportSecret } from "./looks.ts";
 
 interface Span {
   start: number;
@@ -85,7 +85,7 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): 
 }
 
 /** Reports what looks random in a run, and base64 of a text that holds a secret. */
-function findRandom(text: string, run: CharacterRun, found: Found): void {
+function findRandom(text: string, run: CharacterRun, found: ReportSecret): void {
   for (const { index, 0: token } of text.slice(run.start, run.end).matchAll(TOKEN)) {
     const start = run.start + index;
     const place = { start, end: start + token.length };
@@ -111,7 +111,7 @@ const BODY =
 const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
-function findKeyBlocks(text: string, found: Found): { start: number; end: number }[] {
+function findKeyBlocks(text: string, found: ReportSecret): { start: number; end: number }[] {
   const open: { start: number; end: number }[] = [];
   let end = -2;
   if (text.includes("-----BEGIN ")) {
@@ -154,7 +154,7 @@ function endOfBody(text: string, from: number): number {
 const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
 
 /** Reports keys written as 64 bytes. */
-function findKeyArrays(text: string, found: Found): void {
+function findKeyArrays(text: string, found: ReportSecret): void {
   if (text.search(ARRAY) === -1) return;
   for (const { index, 0: whole, 1: bytes = "" } of text.matchAll(ARRAY)) {
     if (bytes.split(",").every((byte) => Number(byte) < 256))
@@ -252,7 +252,7 @@ const UNNAMED =
   /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'`:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'`@/[\]]{3,100})@/dg;
 
 /** Reports users and passwords in addresses. */
-function findInAddresses(text: string, found: Found): void {
+function findInAddresses(text: string, found: ReportSecret): void {
   if (/:(?:543|\*:|6432:|thin:)|@(?:tcp|unix)\(/.test(text)) {
     for (const { indices } of text.matchAll(UNNAMED)) {
       const [start, end] = indices?.slice(1).find(Boolean) ?? [0, 0];

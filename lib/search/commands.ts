@@ -113,7 +113,7 @@ const COMMAND_CHARS = 200;
 const RESULT_CHARS = 160;
 
 /** One run of a command. */
-interface Run extends SessionDeed {
+interface CommandRun extends SessionDeed {
   command: string;
 }
 
@@ -121,18 +121,20 @@ interface Run extends SessionDeed {
 export function commandHistory(store: Store, words: string, scope: FindScope): Hit[] {
   const phrase = toPhrase(words);
   if (phrase === undefined) return [];
-  const runs = matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(({ deed, session }): Run[] => {
-    if (deed.kind !== "command") return [];
-    const commands = new Set(commandsIn(deed.input || deed.target).filter((each) => hasWords(each, words)));
-    return [...commands].map((command) => ({ command, deed, session }));
-  });
+  const runs = matchDeeds(store, `{target input} : ${phrase}`, scope).flatMap(
+    ({ deed, session }): CommandRun[] => {
+      if (deed.kind !== "command") return [];
+      const commands = new Set(commandsIn(deed.input || deed.target).filter((each) => hasWords(each, words)));
+      return [...commands].map((command) => ({ command, deed, session }));
+    },
+  );
   // the newest run is the first of its group, and groups as frequent keep that order
   return [...Map.groupBy(runs, ({ command }) => command).values()]
     .sort((a, b) => b.length - a.length)
-    .map((group) => makeCommandHit(group as [Run, ...Run[]], scope));
+    .map((group) => makeCommandHit(group as [CommandRun, ...CommandRun[]], scope));
 }
 
-function makeCommandHit([last, ...earlier]: [Run, ...Run[]], { clean }: FindScope): Hit {
+function makeCommandHit([last, ...earlier]: [CommandRun, ...CommandRun[]], { clean }: FindScope): Hit {
   const { command, deed, session } = last;
   const { line, resultLine, at, outcome, result } = deed;
   const said = clean(result).replace(/\s+/g, " ").trim();

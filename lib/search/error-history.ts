@@ -40,7 +40,7 @@ const SAID_LINES = 30;
 const SEARCHED_MAX = 2000;
 const PATH = /(?:[a-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]*/gi;
 
-interface Occurrence extends SessionDeed {
+interface ErrorRun extends SessionDeed {
   /** The line of its output that holds the error. */
   line: string;
 }
@@ -60,7 +60,7 @@ export function errorHistory(store: Store, error: string, scope: FindScope): Hit
 }
 
 /** Returns the deeds whose output has a line; or one like it, of so many deeds. */
-function findOccurrences(store: Store, line: string, scope: FindScope, alike?: number): Occurrence[] {
+function findOccurrences(store: Store, line: string, scope: FindScope, alike?: number): ErrorRun[] {
   const words = likeWords(line).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
   const match = `result : (${words.map((word) => `"${word}"`).join(alike ? " OR " : " AND ")})`;
@@ -78,7 +78,7 @@ function mayFail({ kind, outcome, target, input }: Stored<Done>): boolean {
 }
 
 /** Returns the messages that quote an error no output has, as deeds of their own. */
-function said(store: Store, lines: readonly string[], scope: FindScope): Occurrence[] {
+function said(store: Store, lines: readonly string[], scope: FindScope): ErrorRun[] {
   const words = likeWords(lines[0] ?? "").slice(0, WORDS_MAX);
   if (words.length === 0) return [];
   const match = `(${words.map((word) => `"${word}"`).join(" AND ")})`;
@@ -144,7 +144,7 @@ function lineLike(text: string, error: string): string | undefined {
 /** Makes one hit for each session and command. */
 function makeErrorHits(
   store: Store,
-  occurrences: readonly Occurrence[],
+  occurrences: readonly ErrorRun[],
   { scope, error }: { scope: FindScope; error: string },
 ): Hit[] {
   const rarity = rarityIn(occurrences, error);
@@ -162,9 +162,9 @@ function makeErrorHits(
 }
 
 /** Returns how rare the words of an error are that an occurrence holds, in steps that a common word does not make. */
-function rarityIn(occurrences: readonly Occurrence[], error: string): (one: Occurrence) => number {
+function rarityIn(occurrences: readonly ErrorRun[], error: string): (one: ErrorRun) => number {
   const words = errorWords(error.toLowerCase());
-  const textOfOne = ({ deed, line }: Occurrence) => `${line}\n${deed.result}`.toLowerCase();
+  const textOfOne = ({ deed, line }: ErrorRun) => `${line}\n${deed.result}`.toLowerCase();
   const texts = occurrences.map(textOfOne);
   const weights = words.map((word) => {
     const held = texts.filter((text) => text.includes(word)).length;
@@ -184,10 +184,10 @@ function doneKey({ kind, tool, target, input, id }: Stored<Done>): string {
 
 function makeErrorHit(
   store: Store,
-  own: readonly Occurrence[],
+  own: readonly ErrorRun[],
   { scope: { clean }, error }: { scope: FindScope; error: string },
 ): { hit: Hit; hasEnd: boolean } {
-  const last = own.at(-1) as Occurrence;
+  const last = own.at(-1) as ErrorRun;
   const { session } = last;
   const later = readDone(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
   const end = findEnd(last, later);
@@ -227,7 +227,7 @@ function fixedAfter(steps: number): string {
 }
 
 /** Returns how a failure ended, as far as its output tells. */
-function findEnd(last: Occurrence, later: readonly Stored<Done>[]): Ending | undefined {
+function findEnd(last: ErrorRun, later: readonly Stored<Done>[]): Ending | undefined {
   if (last.deed.id < 0) return undefined;
   return findEnding(last.deed, later, {
     error: last.line,
@@ -235,7 +235,7 @@ function findEnd(last: Occurrence, later: readonly Stored<Done>[]): Ending | und
   });
 }
 
-function errorRow({ deed, line }: Occurrence, style: RowStyle): ShownRow {
+function errorRow({ deed, line }: ErrorRun, style: RowStyle): ShownRow {
   const text = line.trim().slice(0, LINE_CHARS);
   if (deed.id >= 0) return deedRow(deed, { ...style, text });
   return { line: deed.line, who: deed.target === "user" ? "user" : "assistant", text: style.clean(text) };

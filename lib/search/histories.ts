@@ -97,14 +97,14 @@ function leftOut(hits: number, rows: number): string {
 }
 
 /** The deeds to look for. */
-interface Asked {
+interface HistoryQuery {
   file?: string | undefined;
   error?: string | undefined;
   command?: string | undefined;
 }
 
 /** Finds what was done: of the first thing asked for, in the sessions that have the others too. */
-export function findHistory(store: Store, { file, error, command }: Asked, scope: FindScope): Hit[] {
+export function findHistory(store: Store, { file, error, command }: HistoryQuery, scope: FindScope): Hit[] {
   const searches = [
     ...(error === undefined ? [] : [(within: FindScope) => errorHistory(store, error, within)]),
     ...(file === undefined ? [] : [(within: FindScope) => fileHistory(store, file, within)]),

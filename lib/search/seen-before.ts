@@ -25,7 +25,7 @@ import {
   rankSteps,
 } from "./endings.ts";
 import type { Clean } from "./rows.ts";
-import { hostsToTell, isPipedToShell, type Known, type Origin } from "./telling.ts";
+import { hostsToTell, isPipedToShell, type KnownWords, type Origin } from "./telling.ts";
 
 /** A command that failed just now. */
 export interface FailedCommand {
@@ -57,13 +57,13 @@ export interface Seen {
 }
 
 /** What is asked: the failure with its error lines by their keys. */
-interface Asked extends FailedCommand, SeenOptions {
+interface FailureQuery extends FailedCommand, SeenOptions {
   lines: ReadonlyMap<number, string>;
-  known: Known;
+  known: KnownWords;
 }
 
 /** A run that printed an error's line. */
-interface Occurrence {
+interface FailedRun {
   /** The keys of its error lines, in order. */
   keys: number[];
   deed: Stored<Done>;
@@ -74,7 +74,7 @@ interface Occurrence {
 
 /** The end of an error in one session: by what was done, by another command, or by itself. */
 interface End extends Ending {
-  failed: Occurrence;
+  failed: FailedRun;
   /** What may have helped, best first. */
   likely: Stored<Done>[];
   /** Whether all that speaks for it is that nothing else was done. */
@@ -152,7 +152,7 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
 }
 
 /** Reads the earlier runs that printed one of the lines, the newest first. */
-function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: Asked): Occurrence[] {
+function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: FailureQuery): FailedRun[] {
   const until = now.toISOString();
   const rows = store.db
     .prepare(
@@ -200,23 +200,23 @@ function noiseIn({ db }: Store, until: string): (key: number) => boolean {
 /** An end, and which runs count beside it: one's own, and those of owners who agree. */
 interface Agreed {
   end: ToldEnd;
-  isTrusted: (run: Occurrence) => boolean;
+  isTrusted: (run: FailedRun) => boolean;
 }
 
 /** Returns the end that most sessions came to, else the latest; undefined where the line is any failure's. */
 function agreedEnd(
   error: { key: number; line: string },
-  runs: readonly Occurrence[],
-  asked: Asked,
+  runs: readonly FailedRun[],
+  asked: FailureQuery,
 ): Agreed | undefined {
-  const programs = ({ deed }: Occurrence) => programsThat(error.line, commandOrTarget(deed), deed.result);
+  const programs = ({ deed }: FailedRun) => programsThat(error.line, commandOrTarget(deed), deed.result);
   const mine = programsThat(error.line, asked.command, asked.output);
   const alike = runs.filter((run) => programs(run).some((each) => mine.includes(each)));
   const ofOwners = [...Map.groupBy(alike, ({ origin }) => origin.owner).values()];
   const all = ofOwners.flatMap((ofOne) => findEnds(ofOne, error, asked));
   const ends = all.filter((end) => end.failed.origin.owner === "" || isOfSeveral(end, all));
   const trusted = new Set(ends.map(({ failed: { session } }) => session.id));
-  const isTrusted = ({ origin, session }: Occurrence) => origin.owner === "" || trusted.has(session.id);
+  const isTrusted = ({ origin, session }: FailedRun) => origin.owner === "" || trusted.has(session.id);
   const counted = runs.filter(isTrusted);
   if (new Set(counted.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
   const named = ends.filter(({ likely, isOther }) => likely.length > 0 || isOther);
@@ -231,9 +231,9 @@ function agreedEnd(
 
 /** Returns the newest ends of an owner that may be told, one of each session at most. */
 function findEnds(
-  runs: readonly Occurrence[],
+  runs: readonly FailedRun[],
   error: { key: number; line: string },
-  asked: Asked,
+  asked: FailureQuery,
 ): ToldEnd[] {
   const ends: ToldEnd[] = [];
   const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
@@ -267,7 +267,7 @@ function programsThat(line: string, command: string, output: string): string[] {
 }
 
 /** Returns whether a failure's own output says how it ends: its reader knows that. */
-function isSaid({ run, likely }: End, { command, output }: Asked): boolean {
+function isSaid({ run, likely }: End, { command, output }: FailureQuery): boolean {
   const printed = plain(output);
   return (likely.length > 0 ? likely : [run]).every((step) => {
     const ran = cutEssence(commandOrTarget(step));
@@ -280,7 +280,11 @@ function plain(text: string): string {
 }
 
 /** Returns whether an end was only another folder, for what the failed command does not work on. */
-function isElsewhere({ failed: { deed, session }, run, likely }: End, line: string, asked: Asked): boolean {
+function isElsewhere(
+  { failed: { deed, session }, run, likely }: End,
+  line: string,
+  asked: FailureQuery,
+): boolean {
   const [before, after] = [commandOrTarget(deed), commandOrTarget(run)];
   const isFolder = commandKey(before) === commandKey(after) && foldersIn(before) !== foldersIn(after);
   if (likely.length > 0 || !isFolder) return false;
@@ -304,9 +308,9 @@ function isNear(...folders: (string | undefined)[]): boolean {
 }
 
 function endIn(
-  failed: Occurrence,
+  failed: FailedRun,
   { key, line }: { key: number; line: string },
-  asked: Asked,
+  asked: FailureQuery,
 ): End | undefined {
   const { deed, session, store } = failed;
   const until = asked.now.toISOString();
@@ -340,7 +344,7 @@ function endIn(
 const DOCUMENT = /\.(?:mdx?|rst|adoc)$/i;
 
 /** Returns whether a step is about this failure too: an edit where the earlier one was is none where this one is. */
-function isHere(step: Stored<Done>, failed: Stored<Done>, { command, output }: Asked): boolean {
+function isHere(step: Stored<Done>, failed: Stored<Done>, { command, output }: FailureQuery): boolean {
   const name = baseName(step.target);
   if (!isChange(step) || `${command} ${output}`.includes(name)) return true;
   return !DOCUMENT.test(name) && !`${commandOrTarget(failed)} ${failed.result}`.includes(name);
@@ -364,7 +368,7 @@ function endKind({ likely: [first], run }: End): string {
 }
 
 /** Returns what is said of an end: its steps, else its command in place of the one that failed; undefined if it may not be. */
-function findSaid(end: End, line: string, asked: Asked): ToldEnd["said"] | undefined {
+function findSaid(end: End, line: string, asked: FailureQuery): ToldEnd["said"] | undefined {
   const { failed, run, likely } = end;
   const commands = likely.length > 0 ? likely : [run, failed.deed];
   const deeds = commands.map((deed) =>
@@ -399,12 +403,12 @@ function findSaid(end: End, line: string, asked: Asked): ToldEnd["said"] | undef
 function describe(
   { failed, said }: ToldEnd,
   line: string,
-  printed: readonly Occurrence[],
-  { now, clean, nameOf }: Asked,
+  printed: readonly FailedRun[],
+  { now, clean, nameOf }: FailureQuery,
 ): string {
   const [newest = failed] = printed;
   const shown = (text: string, max: number) => oneLineOfCode(clean(text), max);
-  const place = ({ session }: Occurrence) => quotePlace(shown(nameOf(session), PLACE_CHARS));
+  const place = ({ session }: FailedRun) => quotePlace(shown(nameOf(session), PLACE_CHARS));
   const { isHere } = failed.origin;
   const project = quoteName(
     shown(folderName(failed.session.project ?? failed.session.cwd ?? ""), PROJECT_CHARS),

@@ -68,7 +68,7 @@ const COMMON =
   /^(?:i|ci|add|install|remove|rm|uninstall|update|upgrade|up|link|unlink|rebuild|dedupe|prune|audit|cache|config|set|login|create|init|lock|sync|store|self-update|require|dlx|exec|x|approve-builds)$/;
 
 /** Returns whether a command line names a file, a script or an address that whoever asks need not have. */
-function namesTheirOwn(line: string, { folders }: Origin, { command, output }: Known): boolean {
+function namesTheirOwn(line: string, { folders }: Origin, { command, output }: KnownWords): boolean {
   if (findHosts(line)?.length !== 0 || BARE_ADDRESS.test(line)) return true;
   return shellParts(line).some(({ text }) => {
     const [program = "", ...words] = shellWords(text).filter((word) => !/^\w+=/.test(word));
@@ -98,13 +98,13 @@ const LOOPBACK = /^(?:localhost|127\.[\d.]+|\[::1\])$/i;
 const TEXT_MAX = 4000;
 
 /** Words that who asks knows: those of the command that failed, and of its output. */
-export interface Known {
+export interface KnownWords {
   command: ReadonlySet<string>;
   output: ReadonlySet<string>;
 }
 
 /** Returns the hosts that must be named beside some deeds; undefined where these may not be told. */
-export function hostsToTell(deeds: readonly Deed[], origin: Origin, known: Known): string[] | undefined {
+export function hostsToTell(deeds: readonly Deed[], origin: Origin, known: KnownWords): string[] | undefined {
   const hosts = deeds.map((deed) => {
     const text = "command" in deed ? deed.command : deed.changed;
     if (text.length > TEXT_MAX) return undefined;

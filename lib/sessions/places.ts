@@ -21,7 +21,14 @@ import {
 } from "../base/files.ts";
 import { idWithin } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import { beginFolder, copiesFolder, HOSTS, type Host, type Place, UUID_NAME } from "../transcripts/hosts.ts";
+import {
+  beginFolder,
+  copiesFolder,
+  HOSTS,
+  type Host,
+  type TranscriptPattern,
+  UUID_NAME,
+} from "../transcripts/hosts.ts";
 import type { Agent, PartlyKnown, Session } from "../transcripts/session.ts";
 import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
@@ -195,7 +202,7 @@ function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): Trans
   const beginnings = options.directories?.map((directory) => beginFolder(host, directory));
   const found: TranscriptFile[] = [];
   const list = listOnce();
-  for (const place of [...given, ...copies] as Place[]) {
+  for (const place of [...given, ...copies] as TranscriptPattern[]) {
     if (!options.subagents && /<(?:parent|subagent)>/.test(place.path)) continue;
     if (options.recent && place.isOver) continue;
     const root = place.under ? place.under(paths) : paths.expand(home);
@@ -272,7 +279,7 @@ function addFiles(folder: string, { file, unless, list, found }: Walk, told: Tol
 }
 
 /** Returns a reading of the names of files at a place. */
-function readName(segment: string, { host, place }: { host: Host; place: Place }): Walk["file"] {
+function readName(segment: string, { host, place }: { host: Host; place: TranscriptPattern }): Walk["file"] {
   const { agent, names, logs } = { ...host, ...place };
   const [before = "", placeholder, after = ""] = segment.split(/(\*|<\w+>)/);
   return (name) => {

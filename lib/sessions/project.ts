@@ -35,13 +35,13 @@ export function directoryHere({ cwd, machine }: Pick<Session, "cwd" | "machine">
 }
 
 /** What a session says of the place it worked in; by its id, or its parent's, it is known which repository was there. */
-type Place = Pick<Session, "cwd" | "machine"> & PartlyKnown<"id"> & Partial<Pick<Head, "remote">>;
+type ProjectPlace = Pick<Session, "cwd" | "machine"> & PartlyKnown<"id"> & Partial<Pick<Head, "remote">>;
 
 /** What a project is known by: a directory, the name of its `.git`, its origin. Two places with one of them are one project. */
 type ProjectNames = readonly string[];
 
 /** Returns what a session's project is known by: of one whose folder was moved, or holds another repository now, not by that. */
-export function projectNames(place: Place, lookup: ProjectLookup): ProjectNames {
+export function projectNames(place: ProjectPlace, lookup: ProjectLookup): ProjectNames {
   if (directoryHere(place) === undefined || place.machine !== undefined) {
     const project = sessionProject(place, lookup);
     return project === undefined ? [] : [project];
@@ -51,7 +51,7 @@ export function projectNames(place: Place, lookup: ProjectLookup): ProjectNames 
 }
 
 /** Returns what a session's project is known by, with the folders in which it is or was known last. */
-export function projectFolders(place: Place, lookup: ProjectLookup): string[] {
+export function projectFolders(place: ProjectPlace, lookup: ProjectLookup): string[] {
   const names = projectNames(place, lookup);
   const tops = [...lookup.known].flatMap(([top, there]) => {
     const now = namesIn(there.at(-1));
@@ -61,13 +61,13 @@ export function projectFolders(place: Place, lookup: ProjectLookup): string[] {
 }
 
 /** Returns the origin of a session's project, as it was noted where the folder was moved. */
-export function projectOrigin(place: Place, lookup: ProjectLookup): string | undefined {
+export function projectOrigin(place: ProjectPlace, lookup: ProjectLookup): string | undefined {
   return whereabouts(place, lookup).repository?.origin;
 }
 
 /** Returns a session's repository, and the folder that it is known by as well: none where that holds another one now. */
 function whereabouts(
-  place: Place,
+  place: ProjectPlace,
   lookup: ProjectLookup,
 ): { folder: string | undefined; repository: RepositoryNames | undefined } {
   const here = directoryHere(place);
@@ -97,7 +97,7 @@ function namesIn(repository: RepositoryNames | undefined): ProjectNames {
  * here; else the name that it gives, which is no directory of ours.
  */
 export function sessionProject(
-  place: Place,
+  place: ProjectPlace,
   { keyOf, originAt }: Pick<ProjectLookup, "keyOf" | "originAt"> = {
     keyOf: projectKey,
     originAt: readOrigin,

@@ -140,7 +140,7 @@ function tryWhole(wanted: string, context: ResolveContext): Resolved | undefined
 }
 
 /** A session that a reference may mean. */
-interface Known extends Referable {
+interface KnownSession extends Referable {
   session: SessionKey;
   /** Its transcript and the copies of it, of which another may be newer; none where only a meta file is left. */
   files: TranscriptFile[];
@@ -208,8 +208,8 @@ function identified(found: readonly TranscriptFile[], subagents: boolean): Trans
 }
 
 /** Returns the sessions of files, each with all of its copies and the names that Volute gives it. */
-function byId(files: readonly TranscriptFile[]): Map<string, Known> {
-  const known = new Map<string, Known>();
+function byId(files: readonly TranscriptFile[]): Map<string, KnownSession> {
+  const known = new Map<string, KnownSession>();
   for (const file of files) {
     const { agent = "", id = "", name } = file;
     const key = recordKey({ agent, id });
@@ -221,11 +221,11 @@ function byId(files: readonly TranscriptFile[]): Map<string, Known> {
   return known;
 }
 
-function newKnown(session: SessionKey): Known {
+function newKnown(session: SessionKey): KnownSession {
   return { session, ids: [session.id], files: [], names: [] };
 }
 
-function withBeginning(wanted: string, known: readonly Known[]): Known[] {
+function withBeginning(wanted: string, known: readonly KnownSession[]): KnownSession[] {
   const same = known.filter(({ session }) => session.id === wanted);
   return same.length > 0 ? same : findBegun(wanted, known);
 }
@@ -242,7 +242,10 @@ function oneHeld(wanted: string, { held, paths }: ResolveContext): (Resolved & {
 }
 
 /** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
-function withNames(there: ReadonlyMap<string, Known>, named: ReturnType<typeof namedSessions>): Known[] {
+function withNames(
+  there: ReadonlyMap<string, KnownSession>,
+  named: ReturnType<typeof namedSessions>,
+): KnownSession[] {
   return named.map(({ session, names }) => {
     const known = there.get(recordKey(session)) ?? newKnown(session);
     return { ...known, names: [...known.names, ...names] };
@@ -250,7 +253,7 @@ function withNames(there: ReadonlyMap<string, Known>, named: ReturnType<typeof n
 }
 
 /** Returns the most similar first, not the newest. */
-function nearestTo(wanted: string, all: readonly Known[], paths: PathsWithRules): Session[] {
+function nearestTo(wanted: string, all: readonly KnownSession[], paths: PathsWithRules): Session[] {
   const named = all.map((known) =>
     known.names.length > 0 ? known : { ...known, names: [known.session.id] },
   );
@@ -258,7 +261,7 @@ function nearestTo(wanted: string, all: readonly Known[], paths: PathsWithRules)
   return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => gate.visible(readKnown([known], paths)));
 }
 
-function readKnown(known: readonly Known[], paths: PathsWithRules): Session[] {
+function readKnown(known: readonly KnownSession[], paths: PathsWithRules): Session[] {
   const sessions = known.flatMap(({ session, files }) => {
     if (files.length > 0) return files.flatMap((file) => identifySession(file) ?? []);
     const { meta } = readMeta(metaFile(paths, session));

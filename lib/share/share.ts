@@ -248,10 +248,10 @@ interface ProjectStatus {
   behind: number;
 }
 
-type Known = Pick<Config, "env" | "paths" | "settings">;
+type ShareSettings = Pick<Config, "env" | "paths" | "settings">;
 
 /** Reads what is shared with whom and how far behind it is, without the hub; undefined where nothing is shared. */
-export function shareStatus(config: Known): ShareStatus | undefined {
+export function shareStatus(config: ShareSettings): ShareStatus | undefined {
   const share = shareConfig(config);
   if (!share) return undefined;
   const { paths } = config;
@@ -280,7 +280,7 @@ export function shareStatus(config: Known): ShareStatus | undefined {
   return { hub, machine, projects, lastPublish, lastPull, ...(error === undefined ? {} : { error }) };
 }
 
-function hubLabel(config: Known, variable: string): string | null {
+function hubLabel(config: ShareSettings, variable: string): string | null {
   try {
     return hubAddress(variable, config).label;
   } catch {

@@ -62,10 +62,10 @@ export const format: Format = {
   titleFile: (file) => titleFile(findPlace(file) ?? { root: "", id: "" }),
 };
 
-type Place = { root: string; id: string };
+type SessionFolder = { root: string; id: string };
 
 /** Returns the client's folder and the session of a transcript by its path, `<root>/brain/<id>/.system_generated/logs/<file>`. */
-function findPlace(file: string): Place | undefined {
+function findPlace(file: string): SessionFolder | undefined {
   const folders = file.split(sep);
   const [brain, id = "", generated] = folders.slice(-5);
   return brain === "brain" && generated === ".system_generated"
@@ -73,7 +73,7 @@ function findPlace(file: string): Place | undefined {
     : undefined;
 }
 
-function titleFile({ root, id }: Place): string {
+function titleFile({ root, id }: SessionFolder): string {
   return join(root, "annotations", `${id}.pbtxt`);
 }
 
@@ -81,7 +81,7 @@ function titleFile({ root, id }: Place): string {
 const noted = new Map<string, ReadonlyMap<unknown, string>>();
 
 /** Returns the directory that the client notes a session to be of. */
-function readWorkspace({ root, id }: Place): string | undefined {
+function readWorkspace({ root, id }: SessionFolder): string | undefined {
   const files = ["conversation_metadata.json", "last_conversations.json"].map((name) =>
     join(root, "cache", name),
   );

@@ -5,7 +5,7 @@ import { headed } from "../base/text.ts";
 import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
-type Place = Pick<Entry, "line" | "nth" | "offset" | "end">;
+type RowPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
 /** What the first rows of a transcript say of the whole. */
 export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "parentId">, PartlyKnown<"id"> {
@@ -55,7 +55,7 @@ export interface RawEntry extends Entry {
 }
 
 /** An entry as a format reads it from a record: `readRow` adds the place, and the record's id and time. */
-export type RowEntry = Omit<RawEntry, keyof Place>;
+export type RowEntry = Omit<RawEntry, keyof RowPlace>;
 
 export interface Format {
   agent: Agent;
@@ -123,7 +123,12 @@ function rowId(record: JsonRecord): string | undefined {
 }
 
 /** Returns a record's entries. One nested too deeply for the stack gives none and affects no other record. */
-export function readRow(format: Format, record: JsonRecord, place: Place, options: EntryOptions): RawEntry[] {
+export function readRow(
+  format: Format,
+  record: JsonRecord,
+  place: RowPlace,
+  options: EntryOptions,
+): RawEntry[] {
   try {
     const read: RawEntry[] = [];
     const { line, offset, end } = place;

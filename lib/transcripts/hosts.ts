@@ -28,7 +28,7 @@ export interface Host {
   /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
   home: string;
   /** Its transcripts, and those of subagents. @default the copies that are made of its stores */
-  transcripts?: readonly (Place | string)[];
+  transcripts?: readonly (TranscriptPattern | string)[];
   /** File names that no other host gives, the session's id in the first group. */
   names?: RegExp;
   /** Whether the id is in the file's name alone. @default {false}, its rows have it */
@@ -121,7 +121,7 @@ interface Stored {
  * of the host's `names`, `<day>` three folders or, for a caller in a hurry, those of the last month; `*` is any name, `**` any
  * number of folders.
  */
-export interface Place {
+export interface TranscriptPattern {
   path: string;
   /** The folder that it is below, if that is not the host's home; undefined where the user has none. */
   under?: (paths: Paths) => string | undefined;

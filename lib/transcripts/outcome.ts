@@ -163,7 +163,7 @@ const BESIDE =
   /\b(?:\d[\d.,]*\s?(?:ms|s|sec|seconds?|m|min)?|tests?|test (?:suites|files|result)|results?|found|summary|ok|failed|passed|finished|done|out|in|and|of|across|ran|run|total|with|time|duration|expect|calls)\b/gi;
 const TITLE = /^\W*(?:found|tests?|test (?:suites|files|result)|summary|results?)\b/i;
 
-interface Tally {
+interface CountedFailures {
   line: string;
   /** Undefined where it does not count them. */
   failures: number | undefined;
@@ -173,7 +173,7 @@ interface Tally {
 }
 
 /** Returns what a line counts that holds counts and nothing else. */
-function findTally(raw: string): Tally | undefined {
+function findTally(raw: string): CountedFailures | undefined {
   if (raw.length > LINE_MAX || !/\d/.test(raw)) return undefined;
   const line = raw
     .replace(/^[#ℹ] (\w+) (\d+)$/, "$2 $1")

@@ -56,7 +56,7 @@ export interface ToolCall {
 }
 
 /** Where a row stands in its transcript. */
-interface Place {
+interface RowPlace {
   line: number;
   /** Position among what its line gives: text and tool calls of one message may share a line. */
   nth: number;
@@ -66,7 +66,7 @@ interface Place {
 }
 
 /** Something that was said. */
-export interface Said extends Place {
+export interface Said extends RowPlace {
   who: "user" | "assistant" | "summary";
   text: string;
   /** Whether it is the user's answer to a tool that asked, while the work goes on. */
@@ -79,7 +79,7 @@ export type CallKind = "command" | "edit" | "write" | "read" | "search" | "fetch
 export type Outcome = "done" | "failed" | "rejected" | "running" | "unknown";
 
 /** A tool call with what came of it. */
-export interface Done extends Place {
+export interface Done extends RowPlace {
   who: "tool";
   /** Name of the tool. */
   tool: string;
