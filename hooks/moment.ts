@@ -3,10 +3,11 @@
  * session, cwd, and what the moment is about), one on stdout with `context` for the model, or nothing. Always exits 0.
  */
 
+import { isFile } from "../lib/base/files.ts";
 import { stringOf } from "../lib/base/json.ts";
 import { currentDirectory } from "../lib/config/config.ts";
 import { copiesFolder, findHost, listMoments } from "../lib/transcripts/hosts.ts";
-import { requireSettings, runHook } from "./hook.ts";
+import { logFailure, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";
 
 await runHook("moment", async ({ env, input, paths }) => {
@@ -16,8 +17,13 @@ await runHook("moment", async ({ env, input, paths }) => {
   const known = teller && listMoments(teller).find((each) => each === moment);
   if (host === undefined || known === undefined || id === undefined)
     throw new Error("Cannot answer: expected moment, host and session");
+  const gone = stringOf(input.gone);
+  if (gone !== undefined)
+    await logFailure(paths, "moment", `${host} no longer calls ${gone}`, { source: host });
   const cwd = stringOf(input.cwd) ?? currentDirectory();
   const session = { id, cwd, file: `${copiesFolder(paths, host)}/${id}.jsonl` };
+  // one that has a copy had a turn, and was told at its start
+  if (known === "start" && isFile(session.file)) return;
   const called = { command: stringOf(command) ?? "", output: stringOf(output) ?? "" };
   const answer = await answerMoment(known, {
     ...{ host, session, env, isTold: isTold === true, text: text ?? "" },

@@ -14,6 +14,7 @@ import {
 } from "../lib/config/config.ts";
 import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
+import { findHost } from "../lib/transcripts/hosts.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Agent } from "../lib/transcripts/session.ts";
 import { sessionCleaner } from "../lib/transcripts/transcript.ts";
@@ -62,6 +63,8 @@ export async function observeRest(
 ): Promise<Settings | undefined> {
   const { settings } = await loadConfig(env, cwd);
   if (!observeSettings(paths, settings.observe).auto) return undefined;
+  // what its host keeps in a store is read from the copy
+  if (findHost(agent)?.store) await (await import("../lib/sessions/copies.ts")).updateCopies(paths);
   const stat = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
   if (file === undefined || !stat || stat.size > READ_MAX_BYTES) return settings;
   const at = changedAt(stat);

@@ -233,12 +233,11 @@ function stepsToInstall(work: Work, pages: readonly HostFile[], statusLine: stri
     return { host: command.host, line: shown(command), run: () => runCommand(work, command) };
   });
   const folders = Map.groupBy(pages, ({ host, file }) =>
-    basename(file) === "SKILL.md" ? `${host} ${dirname(dirname(file))}` : file,
+    isSkillPage(file) ? `${host} ${dirname(dirname(file))}` : file,
   );
   const files = [...folders.values()].map((own): Step => {
     const [{ host, file }] = own as [HostFile];
-    const isPage = basename(file) === "SKILL.md";
-    const what = !isPage
+    const what = !isSkillPage(file)
       ? quoted(file)
       : `${counted(own.length, "skill page")} in ${quoted(dirname(dirname(file)))}`;
     return { host, line: `write ${what}   # ${host}`, run: () => writePages(config.paths, own) };
@@ -390,12 +389,16 @@ async function takeOut(work: Work): Promise<void> {
 
 /** Names several files of one folder, or skill pages of one folder of skills, by the folder. */
 function byFolder(files: readonly string[]): string[] {
-  const folderOf = (file: string) => (basename(file) === "SKILL.md" ? dirname(dirname(file)) : dirname(file));
+  const folderOf = (file: string) => (isSkillPage(file) ? dirname(dirname(file)) : dirname(file));
   return [...Map.groupBy(files, folderOf)].flatMap(([folder, own]) => {
     if (own.length < 2) return own;
-    const isPages = own.every((file) => basename(file) === "SKILL.md");
+    const isPages = own.every(isSkillPage);
     return `${folder}: ${counted(own.length, isPages ? "skill page" : "file")}`;
   });
+}
+
+function isSkillPage(file: string): boolean {
+  return file.endsWith(".md");
 }
 
 /** Removes a folder that was made for our files, once nothing is in it. */

@@ -772,6 +772,11 @@ const ACME_LINE = `  {
     transcripts: ["talks/*/<id>.log.jsonl"],
     resume: "acme go-on <id>",
     skills: "($ACME_HOME|~/.acme)/skills",
+    hooks: {
+      installedIn: "settings.json",
+      remedy: "check them",
+      written: { second: 1, events: { Asked: { moment: "prompt" }, Rested: { moment: "turn" } } },
+    },
     load: () => import("./acme.ts"),
   },
 `;
@@ -834,6 +839,13 @@ test("a fifth host is a file and a line: it is listed, read, searched, gone on w
   expect(await run("setup", "--yes", "--quiet")).toContain(
     `Acme Agent: ${join(bin, "acme")}, 1 session since `,
   );
-  expect(readdirSync(join(moved, "skills")).sort()).toEqual(readdirSync(join(ROOT, "skills")).sort());
+  expect(readdirSync(join(moved, "skills"))).toEqual(["session-search"]);
+  const { hooks } = JSON.parse(readFileSync(join(moved, "settings.json"), "utf8"));
+  const asked = { hook_event_name: "Asked", session_id: "talk-0002", prompt: "as in @@talk-0001" };
+  const told = await runCommand(["/bin/sh", "-c", hooks.Asked[0].hooks[0].command], {
+    ...{ env, cwd: home.project },
+    stdin: JSON.stringify({ ...asked, cwd: home.project }),
+  });
+  expect(told.stdout).toContain("Narwhal talk");
   expect(readFileSync((await run("report", "talk-0001")).trim(), "utf8")).toContain("Acme Agent");
 }, 60_000);

@@ -159,27 +159,24 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
 test("setup writes skill pages into the folders of hosts without commands of their own, and takes them out again", async () => {
   host("qwen");
   const page = (skill: string) => join(home.home, ".qwen", "skills", skill, "SKILL.md");
+  const beside = (name: string) => join(dirname(page("session-search")), `${name}.md`);
   const before = await setup();
   expect(before.stdout).toContain(
-    `To install:\n  write ${readdirSync(join(ROOT, "skills")).length} skill pages in ${dirname(dirname(page("x")))}   # Qwen Code\n`,
+    `To install:\n  write 4 skill pages in ${dirname(dirname(page("x")))}   # Qwen Code\n`,
   );
-  expect(existsSync(page("sessions"))).toBe(false);
+  expect(existsSync(beside("sessions"))).toBe(false);
   await setup("--yes");
   const text = readFileSync(page("session-search"), "utf8");
   expect(text).toStartWith("---\nname: session-search\n");
   expect(text).toContain(`sh ${ROOT}/bin/session-memory search "`);
   expect(text).not.toMatch(/ROOT\/|CLAUDE_|allowed-tools/);
   expect((await setup("--yes")).stdout).not.toContain("To install:");
-  write(page("sessions"), "mine now");
+  write(beside("sessions"), "mine now");
   const { stdout } = await setup("--remove", "--yes");
-  const left = readdirSync(join(ROOT, "skills")).length - 1;
-  expect(stdout).toContain(`To remove:\n  ${dirname(dirname(page("x")))}: ${left} skill pages\n`);
-  expect(stdout).toContain(`  ${page("sessions")}: changed since we wrote it\n`);
-  expect([existsSync(page("session-search")), existsSync(dirname(page("session-search")))]).toEqual([
-    false,
-    false,
-  ]);
-  expect(readFileSync(page("sessions"), "utf8")).toBe("mine now");
+  expect(stdout).toContain(`To remove:\n  ${dirname(dirname(page("x")))}: 3 skill pages\n`);
+  expect(stdout).toContain(`  ${beside("sessions")}: changed since we wrote it\n`);
+  expect(readdirSync(dirname(page("session-search")))).toEqual(["sessions.md"]);
+  expect(readFileSync(beside("sessions"), "utf8")).toBe("mine now");
 });
 
 test("setup runs no program of the project's, nor do the hosts' commands, in a folder of it", async () => {

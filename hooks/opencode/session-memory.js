@@ -72,15 +72,19 @@ function safe(hook) {
 export const SessionMemory = async ({ directory }) => {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return {};
   const cwd = directory;
-  /** Sessions that were told something at their start, those of subagents, and those that are being compacted. */
-  const [begun, subagents, compacting] = [new Set(), new Set(), new Set()];
+  /** Sessions that began here, that had a prompt, those of subagents, and those that are being compacted. */
+  const [created, begun, subagents, compacting] = [new Set(), new Set(), new Set(), new Set()];
   const at = (moment, session, about = {}) => ask({ moment, session, cwd, ...about });
   return {
     event: safe(async ({ event: { type, properties } }) => {
       if (type === "session.created" && properties.info?.parentID) subagents.add(properties.info.id);
+      if (type === "session.created" && !properties.info?.parentID) created.add(properties.info?.id);
       if (type === "session.compacted") compacting.delete(properties.sessionID);
-      if (type === "session.idle" && !subagents.has(properties.sessionID))
-        void at("turn", properties.sessionID);
+      if (type !== "session.idle" || subagents.has(properties.sessionID)) return;
+      const id = properties.sessionID;
+      // a session that was begun here has had a prompt: where we heard of none, this version has no such hook
+      const gone = created.has(id) && !begun.has(id) ? "chat.message" : undefined;
+      void at("turn", id, { gone });
     }),
     "chat.message": safe(async ({ sessionID }, { message, parts: written }) => {
       if (subagents.has(sessionID)) return;
@@ -97,6 +101,10 @@ export const SessionMemory = async ({ directory }) => {
       const id = `prt_${Date.now().toString(16)}${(parts++).toString(16).padStart(4, "0")}sessionmemory`;
       written.push({ id, sessionID, messageID: message.id, type: "text", text: context, synthetic: true });
     }),
+    // by this a command of ours knows whose session it is called in
+    "shell.env": safe(async ({ sessionID }, { env }) => {
+      if (sessionID) env.SESSION_MEMORY_SESSION_ID = sessionID;
+    }),
     "tool.execute.after": safe(async ({ tool, sessionID, args }, result) => {
       const exit = result.metadata?.exit;
       if (tool !== "bash" || !exit || subagents.has(sessionID)) return;
@@ -104,8 +112,10 @@ export const SessionMemory = async ({ directory }) => {
       const context = await at("failure", sessionID, { command: args?.command, output });
       if (context !== "") result.output = `${result.output}\n\n${context}`;
     }),
-    "experimental.session.compacting": safe(async ({ sessionID }) => {
+    "experimental.session.compacting": safe(async ({ sessionID }, { context }) => {
       compacting.add(sessionID);
+      const word = await at("summary", sessionID);
+      if (word !== "") context?.push(word);
     }),
     // The summary is the next text that is completed: what is added to it is stored with it.
     "experimental.text.complete": safe(async ({ sessionID }, result) => {

@@ -302,7 +302,7 @@ export function defaultConfig(env: Environment, cwd: string): Config {
   return {
     paths,
     settings,
-    currentSession: trusted.env.CLAUDE_CODE_SESSION_ID || trusted.env.PI_SESSION_ID || undefined,
+    currentSession: SESSION_VARIABLES.map((name) => trusted.env[name]).find(Boolean),
     env: { ...trusted.env },
     ignored: trusted.ignored,
     cwd,
@@ -357,8 +357,15 @@ export function expandPath(path: string, env: Environment, cwd: string): string 
 }
 
 /** The variables we read. One set by the project folder's `.env` was not set by the user. */
-const OWN_VARIABLE =
-  /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|CLAUDE_CODE_SESSION_ID|PI_CODING_AGENT_\w+|PI_SESSION_ID|CODEX_HOME)$/;
+const OWN_VARIABLE = /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|PI_CODING_AGENT_\w+|CODEX_HOME)$/;
+/** Those that tell a command whose session it is called in; opencode's is set by our plugin. */
+const SESSION_VARIABLES = [
+  "CLAUDE_CODE_SESSION_ID",
+  "PI_SESSION_ID",
+  "QWEN_CODE_SESSION_ID",
+  "COPILOT_AGENT_SESSION_ID",
+  "SESSION_MEMORY_SESSION_ID",
+];
 /** Those that move a host's folder, and others of such names: they are left out without a word. */
 const MOVING_VARIABLE = /_HOME$/;
 
@@ -367,7 +374,8 @@ const MOVING_VARIABLE = /_HOME$/;
  * such files by itself, and a project folder must not redirect our state, our reading or our key.
  */
 export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
-  const isRead = (name: string) => OWN_VARIABLE.test(name) || MOVING_VARIABLE.test(name);
+  const isRead = (name: string) =>
+    OWN_VARIABLE.test(name) || MOVING_VARIABLE.test(name) || SESSION_VARIABLES.includes(name);
   const own = Object.keys(env).filter((name) => env[name] && isRead(name));
   if (own.length === 0) return { env, ignored: [] };
   const values = plantedValues(cwd, env.NODE_ENV);

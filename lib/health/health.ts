@@ -31,7 +31,7 @@ import { refusedSessions } from "../share/replica.ts";
 import { shareStatus } from "../share/share.ts";
 import { readRefused } from "../share/share-state.ts";
 import { withExistingState } from "../store/state.ts";
-import { HOSTS, type Host, observingHost } from "../transcripts/hosts.ts";
+import { HOSTS, type Host, listMoments, observingHost } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { type Add, addError, checkIndex, type Finding, type IndexMetrics } from "./index-health.ts";
 import { FOLLOW, type HomesLooked } from "./moved-hosts.ts";
@@ -357,15 +357,15 @@ function checkHookedHost(host: Host, { log, sessions, paths, env, cwd, now }: Ho
   const isFine =
     installed === undefined ? !findProgram(program, trustedPath({ env, cwd })) : newest <= installed;
   const remedy = installed
-    ? `restart ${agent}, and ${hooks?.remedy}`
+    ? `restart ${agent}, and ${hooks?.remedy ?? "check that its plugins are on"}`
     : "run session-memory setup, then take a turn";
   const level = isFine && last === undefined ? "info" : "warning";
   add(level, `no hook has run in ${name} ${since}`, remedy);
 }
 
 /** Returns when a host last recorded its installed plugins; undefined where that record does not name us. */
-function installedAt({ home, hooks }: Host, { expand }: Pick<Paths, "expand">): string | undefined {
-  const record = join(expand(home), hooks?.installedIn ?? "");
+function installedAt({ home, hooks, plugin }: Host, { expand }: Pick<Paths, "expand">): string | undefined {
+  const record = plugin === undefined ? join(expand(home), hooks?.installedIn ?? "") : expand(plugin);
   const stat = statPath(record);
   return stat && readText(record).includes("session-memory") ? changedAt(stat) : undefined;
 }
@@ -380,7 +380,7 @@ function checkRuntime(runtime: Runtime | undefined, add: Add): void {
 }
 
 /** The hosts that call our hooks. */
-const HOOKED = HOSTS.filter(({ hooks }) => hooks !== undefined);
+const HOOKED = HOSTS.filter((host) => listMoments(host).length > 0);
 
 interface HookRuns {
   event: string;

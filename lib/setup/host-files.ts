@@ -2,13 +2,13 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn, readText } from "../base/files.ts";
+import { readText } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
-import { quoted } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { isAsWritten } from "../store/state.ts";
 import type { Host } from "../transcripts/hosts.ts";
 import { ownHookFile } from "./host-hooks.ts";
+import { skillPages } from "./skill-pages.ts";
 
 /** A file of ours in a folder of a host. */
 export interface HostFile {
@@ -30,18 +30,19 @@ export function filesToWrite(host: Host, paths: Paths): HostFile[] {
 export function hostFiles(host: Host, paths: Paths): HostFile[] {
   const hooks = ownHookFile(host, paths);
   return [
-    ...skillPages(host, paths),
+    ...pagesIn(host, paths),
     ...findPlugin(host, paths),
     ...(hooks === undefined ? [] : [{ host: host.name, ...hooks }]),
   ];
 }
 
-function skillPages({ name, skills }: Host, paths: Paths): HostFile[] {
-  if (skills === undefined) return [];
-  return namesIn(join(ROOT, "skills")).map((skill) => ({
-    host: name,
-    file: join(paths.expand(skills), skill, "SKILL.md"),
-    text: pageFor(readText(join(ROOT, "skills", skill, "SKILL.md"))),
+function pagesIn(host: Host, paths: Paths): HostFile[] {
+  if (host.skills === undefined) return [];
+  const folder = paths.expand(host.skills);
+  return skillPages(host, folder).map(({ path, text }) => ({
+    host: host.name,
+    file: join(folder, path),
+    text,
   }));
 }
 
@@ -51,12 +52,4 @@ function findPlugin({ name, agent, plugin }: Host, paths: Paths): HostFile[] {
   const place = join(ROOT, "hooks", agent, "session-memory.js");
   const text = `export { SessionMemory } from ${JSON.stringify(place)};\n`;
   return [{ host: name, file: paths.expand(plugin), text }];
-}
-
-/** Returns a page that names our folder: these hosts know no variable for it, and no approval by a page. */
-function pageFor(page: string): string {
-  return page
-    .replace(/^allowed-tools:.*\n/m, "")
-    .replace(/^`ROOT` is [\s\S]*?\n\n/m, "")
-    .replace(/\bROOT\//g, `${quoted(ROOT)}/`);
 }

@@ -73,6 +73,8 @@ export interface Host {
   resume: string;
   /** What to know before it is resumed. */
   resumeNote?: string;
+  /** The variable that tells the commands of a session whose they are. */
+  idVariable?: string;
   /** Where it looks for skills, for a host that no plugin of ours brings them to. */
   skills?: string;
   /** Where it looks for a plugin, for one that ours in `hooks/<agent>/` tells what hooks tell elsewhere. */
@@ -187,6 +189,7 @@ export const HOSTS: readonly Host[] = [
       remedy: "check that it is enabled",
       showsPerson: true,
     },
+    idVariable: "CLAUDE_CODE_SESSION_ID",
     resume: "claude --resume <id>",
     load: () => import("./claude.ts"),
   },
@@ -216,6 +219,7 @@ export const HOSTS: readonly Host[] = [
     moments: ["start", "prompt", "failure", "compaction", "turn", "end"],
     hooks: { installedIn: "settings.json", remedy: "check that it is enabled" },
     observesItself: true,
+    idVariable: "PI_SESSION_ID",
     resume: "pi --session <file>",
     load: () => import("./pi.ts"),
   },
@@ -258,6 +262,7 @@ export const HOSTS: readonly Host[] = [
         },
       },
     },
+    idVariable: "COPILOT_AGENT_SESSION_ID",
     resume: "copilot --resume <id>",
     skills: "($COPILOT_HOME|~/.copilot)/skills",
     load: () => import("./copilot.ts"),
@@ -285,6 +290,7 @@ export const HOSTS: readonly Host[] = [
         },
       },
     },
+    idVariable: "QWEN_CODE_SESSION_ID",
     resume: "qwen --resume <id>",
     skills: "($QWEN_HOME|~/.qwen)/skills",
     load: () => import("./qwen.ts"),
@@ -327,8 +333,9 @@ export const HOSTS: readonly Host[] = [
     program: "opencode",
     home: "($XDG_DATA_HOME|~/.local/share)/opencode",
     store: { files: "opencode.db", load: () => import("./opencode.ts") },
+    idVariable: "SESSION_MEMORY_SESSION_ID",
     resume: "opencode --session <id>",
-    moments: ["start", "prompt", "failure", "compaction", "turn"],
+    moments: ["start", "prompt", "failure", "summary", "compaction", "turn"],
     skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
     plugin: "($XDG_CONFIG_HOME|~/.config)/opencode/plugin/session-memory.js",
     load: () => copied("opencode"),
