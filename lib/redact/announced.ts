@@ -48,13 +48,15 @@ const PARTS: Record<string, string> = {
   "@b": "(?:(?:bearer|basic|token|apikey|digest|negotiate)[ \\t]{1,4})?",
   "@p": "(?: (?:for|of|to|on|at|in|from|für|zum?|zur|von|d[aeiou]s?|del(?:la)?|pour|para|per|voor|van|för|till?|på|do|ke?) [^\\s:;,=!?\"'()|<>]{1,40}(?: [^\\s:;,=!?\"'()|<>]{1,40}){0,3}?)",
   "@v": "(?: (?:has|is|was|are|been|now|be|should|will|set|changed|reset|rotated|updated|generated|still|called|ist|lautet|est|es|è|é|är|er|jest|je|este|это|c'est|هي|هو|είναι|है)(?: to)?)",
+  // letters with a digit, and a sign within: no word of any language, and no path, address or expression
+  "@k": "(?=[^\\s\"'`]{0,40}\\d)(?=[^\\s\"'`]{0,40}[A-Za-z\\u00c0-\\uffff]{2})[^\\s\"'`,;<>()\\[\\]{}|/:=\\\\@.]{1,40}[!$%^&*?](?=[\\dA-Za-z\\u00c0-\\uffff])[^\\s\"'`,;<>()\\[\\]{}|/:=\\\\@]{1,40}(?=[\\s.,;!?\"'`」»]|$)",
   "@n": "[\\s+>|-]{1,40}(?:\\d{1,6}[→:|\\t-][\\s+>|-]{0,40})?",
 };
 /** The ways from a name to its value: it can be nothing else, it may be code, it is said in a sentence, or it only follows. */
 const WAYS = compileTable(
   String.raw`
 certain @c@t@w@s
-argument ["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,8}@s@b
+argument ["']?\]?["']\s{0,4}(?:,|\)\s{0,4}\.(?:type|fill|send_?[kK]eys|val|setValue)\()\s{0,24}@s@b
 certain ["'\])]{0,3}\s{0,4}(?:\|\||\?\?|\bor\b)\s{0,8}@s
 certain [?:]{0,2} ?["'][)\s;{}]{1,40}(?:\w{1,30}\.)?(?:exp_)?send\w{0,6}[ (](?:-- )?["']
 certain :[-=]|=["']?\$\((?:echo|printf) (?:-\w{1,3} |["']%s["'] )?["']?
@@ -66,6 +68,8 @@ said \(\s{0,4}@s
 said @c(?:@p?@v{1,4}(?:@p?:)?| to|@p:)\s{1,2}@q{0,2}
 foreign (?: [^\s:;,=!?"'()|<>]{1,40}){0,4}?(?: (?:to|e|on|là|[—–-])|@v:?|\s?[:：])\s{1,2}@q{0,2}
 said \s{0,2}(?:是|为|は|가|는|은)\s{0,2}@q?
+beside \s{0,2}@q
+strong (?:[ \t][^\s:;,=]{1,16}){0,2}?[ \t]@q?(?=@k)
 near (?:\s{0,8}\|\s{0,8}|[ \t]{1,4}[—–][ \t]{1,4}|["']?[ \t]{1,8}(?:-[A-Z]\w{1,20}[ \t]{1,4}){0,2})["']?
 `,
   PARTS,
@@ -109,7 +113,7 @@ function findNamed(text: string, name: Name, found: ReportSecret): number {
   for (const [way, pattern] of WAYS) {
     pattern.lastIndex = name.end;
     if (BEFORE_NAME[way]?.test(before) === false || !pattern.test(text)) continue;
-    if (way === "foreign" && !IN_OTHER_LANGUAGE.test(name.text)) continue;
+    if (/^(?:foreign|beside)$/.test(way) && !IN_OTHER_LANGUAGE.test(name.text)) continue;
     const value = readValue(text, pattern.lastIndex, way);
     if (!value || !isSecret(value, { name, before, text })) continue;
     REST.lastIndex = value.end;
@@ -158,6 +162,9 @@ const IN_OTHER_LANGUAGE =
   /[^\0-\x7f]|(?:wort|passe|senha|wachtwoord|haslo|heslo|sifre|losenord|salasana|adgangskode|passord|parola|lozinka|geslo|jelszo)$/i;
 /** Letters that go on behind a value without a blank. */
 const UNSPACED = /[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]/;
+/** Such letters at the beginning of a value that goes on as no word does. */
+const BEGINS_UNSPACED =
+  /^[\u3000-\u9fff\uac00-\ud7af]{1,6}(?=[!-~]{0,20}[!#$%^&*@~+?])(?=[!-~]{0,20}\d)(?=[!-~]{5})/;
 /** A value given before its name: `value: x`, then `name: PASSWORD`. */
 const VALUE_BEFORE = new RegExp(
   `\\bvalue["']?\\s?[:=]\\s?["']?([^\\s"'\`]{4,80}?)(["']?,?(?:${PARTS["@n"]})?["']?(?:name|key)["']?\\s?[:=]\\s?["']?)$`,
@@ -175,9 +182,13 @@ function isSecret(
   const between = text.slice(name.end, value.start);
   const hasScheme = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$/i.test(between);
   if (text.startsWith(":?", name.end)) return false; // what is said where a variable is missing
+  if (/\barn:[^\s"']*$/.test(before)) return false; // names a secret
   const isAlone = /^(?:certain|argument|element)$/.test(way);
-  if (!isQuoted && UNSPACED.test(name.text))
-    value.end = value.start + (value.text.search(UNSPACED) + 1 || value.text.length + 1) - 1;
+  if (!isQuoted && UNSPACED.test(name.text)) {
+    const begun = BEGINS_UNSPACED.exec(value.text)?.[0].length ?? 0;
+    const rest = value.text.slice(begun).search(UNSPACED);
+    value.end = value.start + (rest < 0 ? value.text.length : begun + rest);
+  }
   const isLast = /^["'`*\]}|\s]{0,8}?(?:\n|$)/.test(text.slice(value.end, value.end + 9));
   const isVariable =
     VARIABLE.test(name.text) &&
@@ -208,7 +219,9 @@ function isSecret(
   const isData = isVariable || isOption || isPair;
   if (/\s/.test(v)) return isQuoted && isPhrase(v, { name, isData, way });
   if (!isQuoted && /[([]/.test(text.charAt(value.end))) return false;
-  const look = lookAt(v, isQuoted || isData || (isLine && isBehind));
+  // a line that sets a variable holds no chain of names: dots are its own
+  const isSetting = isVariable && isLine && between === "=" && /\d/.test(v);
+  const look = lookAt(isSetting ? v.replaceAll(".", "-") : v, isQuoted || isData || (isLine && isBehind));
   if (name.level === TOKEN) {
     const part = lookAt(longestPart(v));
     if ((hasScheme || (isLine && isHex(v))) && look === LOOK.MIXED && v.length >= 16 && !isWords(v))
@@ -261,6 +274,7 @@ function isSecret(
   const isWord = isBehind ? isQuoted : isVariable || (isOption && between === "=");
   if (isCertain) return look >= LOOK.WORD || (isWord && isGivenWord(v));
   const isColumn = way === "near" && isLine && /["'|\t]|\s{2}/.test(between);
+  if (look === LOOK.WORD && way === "beside") return isCompound;
   if (look === LOOK.WORD) {
     if (isPass || /^\s*["'`]/.test(between))
       return !isPass && /^ /.test(between) && !name.text.startsWith("$");
@@ -429,7 +443,7 @@ code (?<=\b(\d{4,8}) is your (?:\w{1,20} ){0,3})code\b
 pin (?<=\b(?:my|your|card|door|alarm|sim|phone|unlock) )pin@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
 code (?<=(?:recovery|backup|scratch|emergency) )codes\W{1,8}((?=[^\n]{0,20}\d)@c(?:["',;\s]{1,4}@c){0,20})
 secret (?:t?otp|[2m]fa|(?<=setup[ _-])key)(?:[ _-]?(?:secret|seed|key))?@s(?:[:=]|is)?@s(@t)=*(?![\w-])
-mnemonic (?:mnemonic|wallet|seed|phrase)(?:[ _-](?:phrase|words))?@s(?:[:=]|is|are)@s((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b
+mnemonic (?:mnemonic|wallet|seed|phrase)(?:[ _-](?:recovery|seed|secret|backup))?(?:[ _-](?:phrase|words))?@s(?:(?:is|are)?[:=]|is|are)@s((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b
 `;
 const PLACE_PARTS: Record<string, string> = {
   "@a": "[^\\n;]{0,200}?",
@@ -511,7 +525,7 @@ export function findAnnounced(text: string, words: readonly number[], found: Rep
     if (word === undefined) continue;
     inRow = at - from < 6 ? inRow + 1 : 0;
     from = at + word.length;
-    isHeading ||= ENDS_CELL.test(text.slice(from, from + 4)) && HEADING.test(word);
+    isHeading ||= ENDS_CELL.test(text.slice(from, from + 41)) && HEADING.test(word);
     // a run made of names would be judged again from each of them
     const end = inRow > IN_ROW_MAX ? 0 : findValue(text, at, word, found);
     if (end <= from) continue;
@@ -536,7 +550,7 @@ const TABLES: [separator: string, table: RegExp][] = [
   [";", /^([\w ]{1,40}(?:;[\w ]{1,40}){1,20})\n((?:[^\n();]*;[^\n()]*(?:\n|$)){1,200})/dgm],
   [",", /\binto\s[^\n()]{1,80}\(([^()]{1,400})\)\s*values\s*\(([^()]{1,400})\)/dgi],
 ];
-const ENDS_CELL = /^["`* ]{0,3}[,;|\n)]/;
+const ENDS_CELL = /^["`* ]{0,40}[,;|\n)]/;
 const HEADING = new RegExp(`(?:^|[\\s_*"\`-])(?:${ENDINGS[0]?.[1]})[\\s*"\`]*$`, "i");
 
 /** Reports what stands in a column of passwords. */

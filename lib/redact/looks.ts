@@ -13,7 +13,7 @@ const ELSEWHERE =
   /^~\/|^(?:\.{1,2})?\/[^\s]*[/.]|^[A-Za-z]:[\\/]|^[\w.-]+(?:\/[\w.-]+)+\.[A-Za-z]{1,5}$|^[\w.-]+\.(?:json|ya?ml|toml|pem|key|crt|p12|txt|env)$|:\/\/|^(?:vault|ref|arn|ENC|required|sha\d+)[:+|[]/;
 /** Algorithms, protocols and sizes are named in the same sentences as passwords. */
 const ALGORITHM =
-  /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2|b?crypt|scrypt|scram-\S+|aes-?\d*\w*|oauth2?|x?ed?25519|v?\d+(?:[.-]?[a-z]{1,5})?)$/i;
+  /^(?:sha-?\d+|md5|base(?:32|58|64)|utf-?\d+|argon2\w*|p?bkdf2(?:with\w+)?|b?crypt|scrypt|scram-\S+|aes-?\d*\w*|oauth2?|x?ed?25519|v?\d+(?:[.-]?[a-z]{1,5})?)$/i;
 /** Words that say something about a field, and names of variables. */
 const FIELD_WORD =
   /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value|^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$/i;
@@ -22,7 +22,7 @@ export const ABOUT_FIELD =
   /pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha|\b(?:must|should|cannot|please|required|invalid|incorrect|enter|your|least|characters?|see|ask|same|field|value|hint|string|option|missing|empty)\b/i;
 /** Words of any sentence. */
 export const SENTENCE = new RegExp(
-  `${ABOUT_FIELD.source}|\\b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|but|if|when|so|by|on|that|this|which|because|was|has|have|will|can|used|stored|never|user|input|text|insert|put|change)\\b`,
+  `${ABOUT_FIELD.source}|\\b(?:is|are|be|not|the|at|as|in|of|to|for|from|with|and|or|but|if|when|so|by|on|that|this|which|because|was|has|have|will|can|used|stored|never|user|input|text|insert|put|change|now|before|after|must|should|via|into|then|also|no)\\b`,
   "i",
 );
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
@@ -96,7 +96,8 @@ function isMixed(text: string): boolean {
 
 /** Returns whether a text is long and mixes letters, digits and signs as no name does. */
 export function looksRandom(text: string): boolean {
-  if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text)) return false;
+  if (text.length < RANDOM_MIN || UUID.test(text) || HEX.test(text) || isWords(text) || ALGORITHM.test(text))
+    return false;
   const changes = countChanges(text);
   const ratio = changes / text.length;
   if (new Set(text.slice(0, 200)).size < 9) return false;
