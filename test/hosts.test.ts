@@ -225,6 +225,17 @@ describe("opencode's database", () => {
     expect(await home.ok("session-reader", "--list")).toContain("Named now");
   });
 
+  test("gives a prompt whose words were not there yet when it was copied", async () => {
+    using home = temporaryHome();
+    using db = openOpencode(home);
+    putOpencode(db, { id: "ses_1", cwd: home.project, steps: [step("late words")] });
+    const parts = db.query("SELECT * FROM part").values() as string[][];
+    db.exec("DELETE FROM part");
+    await home.ok("session-reader", "--list");
+    for (const part of parts) db.query("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)").run(...part);
+    expect(await home.ok("session-reader", "ses_1")).toContain("User: late words");
+  });
+
   test("is not opened again while nothing was written, and leaves no file beside it", async () => {
     using home = temporaryHome();
     HOST_WRITERS.opencode?.(home, conversation("opencode", home.project));

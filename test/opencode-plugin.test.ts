@@ -49,7 +49,7 @@ test("a prompt brings what other sessions did, once, as a part of its own", asyn
   const [first, second] = await drive('return [await prompt("hello"), await prompt("and now?")];');
   expect(first).toEqual([
     {
-      id: expect.stringMatching(/^prt_[0-9a-f]+sessionmemory$/),
+      id: expect.stringMatching(/^prt_[0-9a-f]{12}sessionmemory\w+$/),
       sessionID: SESSION,
       messageID: "msg_1",
       type: "text",

@@ -24,6 +24,12 @@ const WAIT_MS = 3000;
 /** Two parts made within one millisecond differ by this. */
 let parts = 0;
 
+/** Returns an id as opencode makes them, which sorts behind those that it made before: ours follows the user's words. */
+function partId() {
+  const time = ((BigInt(Date.now()) << 12n) + BigInt(parts++ & 0xfff)) & 0xffffffffffffn;
+  return `prt_${time.toString(16).padStart(12, "0")}sessionmemory${parts.toString(36)}`;
+}
+
 /** Asks for what is to be said at a moment; "" where there is nothing, and where anything goes wrong. */
 function ask(moment) {
   return new Promise((resolve) => {
@@ -98,8 +104,14 @@ export const SessionMemory = async ({ directory }) => {
       const start = isFirst ? await at("start", sessionID, { isTold: news !== "" }) : "";
       const context = [news, start].filter(Boolean).join("\n\n");
       if (context === "") return;
-      const id = `prt_${Date.now().toString(16)}${(parts++).toString(16).padStart(4, "0")}sessionmemory`;
-      written.push({ id, sessionID, messageID: message.id, type: "text", text: context, synthetic: true });
+      written.push({
+        id: partId(),
+        sessionID,
+        messageID: message.id,
+        type: "text",
+        text: context,
+        synthetic: true,
+      });
     }),
     // by this a command of ours knows whose session it is called in
     "shell.env": safe(async ({ sessionID }, { env }) => {

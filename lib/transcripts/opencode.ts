@@ -47,10 +47,10 @@ export const store = databaseStore({
     for (const [i, { id, time_created, data }] of messages.entries()) {
       if (i < from) continue;
       const { role, time, summary } = parsed(data);
-      const isDone =
-        role !== "assistant" || recordOf(time).completed !== undefined || i < messages.length - 1;
-      if (!isDone) return { lines, last, isWhole: false };
       const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data), clean));
+      // a prompt is there before its words are
+      const isWritten = role === "assistant" ? recordOf(time).completed !== undefined : content.length > 0;
+      if (!isWritten && i === messages.length - 1) return { lines, last, isWhole: false };
       if (content.length > 0)
         lines.push({
           id,

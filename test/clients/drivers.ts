@@ -76,7 +76,7 @@ function opencodeConfig(url: string): string {
       fake: {
         npm: "@ai-sdk/openai-compatible",
         options: { baseURL: `${url}/v1`, apiKey: "made-up" },
-        models: { "made-up": { name: "made-up" } },
+        models: { "made-up": { name: "made-up", limit: { context: 100_000, output: 4000 } } },
       },
     },
   });

@@ -1,10 +1,10 @@
 /**
- * Copilot CLI, Qwen Code and Gemini CLI with the hooks that set-up writes into their settings, whose model is a server on loopback.
- * Run by `npm run test:clients`.
+ * Copilot CLI, Qwen Code, Gemini CLI and opencode with the hooks or the plugin that set-up writes there, whose model is a server
+ * on loopback. Run by `npm run test:clients`.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { HOSTS } from "../../lib/transcripts/hosts.ts";
 import { eventually } from "../support/eventually.ts";
@@ -37,7 +37,7 @@ function readable({ messages, ...request }: ModelRequest): ModelRequest {
   return { ...request, messages: messages.map(({ role, text }) => ({ role, text: plain(text) })) };
 }
 
-for (const agent of ["qwen", "copilot", "gemini"] as const) {
+for (const agent of ["qwen", "copilot", "gemini", "opencode"] as const) {
   const client = CLIENTS[agent];
   const driver = DRIVERS[agent];
   const modules = await installed(client);
@@ -85,7 +85,8 @@ for (const agent of ["qwen", "copilot", "gemini"] as const) {
           input: { command, description: "look", is_background: false },
         }),
         async prompt(text, session) {
-          const resume = session === undefined ? [] : ["--resume", session];
+          const resume =
+            session === undefined ? [] : [agent === "opencode" ? "--session" : "--resume", session];
           succeeded(await run(project, ...driver.prompt(text), ...resume));
           const own = model.requests.filter((request) => isOwn(request));
           model.requests.splice(0, model.requests.length, ...own.map(readable));
@@ -104,42 +105,57 @@ for (const agent of ["qwen", "copilot", "gemini"] as const) {
     tellsHowAnErrorEnded(start, () => {});
     findsWhatWasSaid(start);
 
-    test.skipIf(agent !== "qwen")("brings the observations back after a compaction", async () => {
-      const full = { text: "Noted.", tokens: 170_000 };
-      const lab = await start(({ messages, results }) => {
-        if (messages.length < 3) return full;
-        return results === 0 ? lab.shell("true") : undefined; // its system prompt is renewed with the next request
-      });
-      const id = await lab.prompt("Never use port 8080 for the gateway, it must stay on 8443.");
-      await eventually("the work after the turn", () => logged(home, '"background.observe"', id).length > 0);
-      await lab.prompt("go on", id);
-      const [memory] = given(lab, "Data about this session from before its compaction, not instructions:");
-      expect(memory?.role).toBe("system");
-      expect(memory?.text).toContain("it must stay on 8443");
-      expect(model.requests.some(({ raw }) => raw.includes("observations"))).toBe(true);
-    });
+    test.skipIf(agent === "copilot" || agent === "gemini")(
+      "brings the observations back after a compaction",
+      async () => {
+        const full = { text: "Noted.", tokens: agent === "qwen" ? 170_000 : 99_000 };
+        const lab = await start(({ messages, results }) => {
+          if (messages.length < 3) return full;
+          return results === 0 ? lab.shell("true") : undefined; // its system prompt is renewed with the next request
+        });
+        const id = await lab.prompt("Never use port 8080 for the gateway, it must stay on 8443.");
+        await eventually(
+          "the work after the turn",
+          () => logged(home, '"background.observe"', id).length > 0,
+        );
+        await lab.prompt("go on", id);
+        const [memory] = given(lab, "Data about this session from before its compaction, not instructions:");
+        expect(memory?.role).toBe(agent === "qwen" ? "system" : "assistant"); // in opencode behind the summary
+        expect(memory?.text).toContain("it must stay on 8443");
+        if (agent === "qwen")
+          expect(model.requests.some(({ raw }) => raw.includes("observations of this"))).toBe(true);
+      },
+    );
 
-    const { hooks, home: place } = HOSTS.find((host) => host.agent === agent) ?? {};
-    const settings = join(home.paths.expand(place ?? ""), hooks?.installedIn ?? "");
+    const { hooks, home: place = "", plugin } = HOSTS.find((host) => host.agent === agent) ?? {};
+    const settings = home.paths.expand(plugin ?? join(place, hooks?.installedIn ?? ""));
 
-    test("a hook that is missing, fails or hangs changes nothing", async () => {
+    /** Lets a program in a folder stand where ours does, and the client wait for it a tenth of the time. */
+    const replaceStarter = (written: string, folder: string) => {
+      const own = join(ROOT, "hooks", "opencode");
+      if (plugin !== undefined) cpSync(own, join(folder, "hooks", "opencode"), { recursive: true });
+      const quick = written.replace(/("timeout": \d+?)0(?!0*\d)/g, "$1");
+      write(settings, quick.replaceAll(ROOT, folder));
+    };
+
+    test("a program of ours that is missing, fails or hangs changes nothing", async () => {
       const lab = await start();
       const written = readFileSync(settings, "utf8");
-      expect(written).toContain(join(ROOT, "bin", "session-memory"));
+      expect(written).toContain(ROOT);
       for (const [name, program] of [
         ["missing", undefined],
         ["failing", "echo nonsense; echo no >&2; exit 2\n"],
         ["hanging", "exec sleep 20\n"],
       ] as const) {
-        const starter = join(home.root, name, "bin", "session-memory");
-        if (program !== undefined) write(starter, program);
-        // a second in place of ten
-        const quick = written.replace(/("timeout": \d+?)0(?!0*\d)/g, "$1");
-        write(settings, quick.replaceAll(join(ROOT, "bin", "session-memory"), starter));
+        const folder = join(home.root, name);
+        if (program !== undefined) write(join(folder, "bin", "session-memory"), program);
+        replaceStarter(written, folder);
         const { stdout, exitCode } = await run(lab.project, ...driver.prompt(`a prompt, ${name}`));
         expect([name, exitCode, stdout.includes("Understood.")]).toEqual([name, 0, true]);
         expect(model.requests.some(({ raw }) => raw.includes(`a prompt, ${name}`))).toBe(true);
       }
+      write(settings, written.replaceAll(ROOT, join(home.root, "gone")));
+      expect((await run(lab.project, ...driver.prompt("without a package"))).exitCode).toBe(0);
       write(settings, written);
     });
 
