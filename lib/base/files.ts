@@ -50,9 +50,9 @@ export function refuseDevice(path: string, stat: Stats | undefined = statPath(pa
   throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
 }
 
-/** Opens a file for reading, and no pipe or device. */
-export function openToRead(file: string): number {
-  refuseDevice(file);
+/** Opens a file for reading, and no pipe or device; `stat` is the file's, where it is known. */
+export function openToRead(file: string, stat?: Stats): number {
+  refuseDevice(file, stat);
   return openSync(file, "r");
 }
 

@@ -25,15 +25,19 @@ import {
   SENTENCE,
 } from "./looks.ts";
 
-function compileTable(table: string, parts: Record<string, string>, flags: string): [string, RegExp][] {
+/** Reads the rows of a table: a word, and the source of a pattern. */
+function readTable(table: string, parts: Record<string, string>): [string, string][] {
   return table
     .trim()
     .split("\n")
     .map((row) => {
       const at = row.indexOf(" ");
-      const source = row.slice(at + 1).replace(/@[a-z]/g, (part) => parts[part] ?? part);
-      return [row.slice(0, at), new RegExp(source, flags)];
+      return [row.slice(0, at), row.slice(at + 1).replace(/@[a-z]/g, (part) => parts[part] ?? part)];
     });
+}
+
+function compileTable(table: string, parts: Record<string, string>, flags: string): [string, RegExp][] {
+  return readTable(table, parts).map(([word, source]) => [word, new RegExp(source, flags)]);
 }
 
 const PARTS: Record<string, string> = {
@@ -461,15 +465,31 @@ const PLACE_PARTS: Record<string, string> = {
   "@t": "[A-Z2-7]{16,128}|(?=[A-Z -]{1,60}[2-7])(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{1,8}",
 };
 
-/** Compiles a table of places, and a pattern for any of them: most words are at none. */
-function compilePlaces(table: string, flags: string) {
-  // between arguments is a blank, or what separates them in a list
-  const spaced = table.replace(/(?<!^\w+) (?![^[\]\n]*\])/gm, `(?: |["'], ?["'])`);
-  const places = compileTable(spaced, PLACE_PARTS, `d${flags}`);
-  return { places, any: new RegExp(places.map(([, { source }]) => source).join("|"), flags) };
+/** The places of a table, and a pattern for any of them: most words are at none. */
+interface Places {
+  any: RegExp;
+  /** Compiled once a text is at one of them. */
+  each: () => readonly [string, RegExp][];
 }
 
-const PLACES = [compilePlaces(COMMANDS, "y"), compilePlaces(SENTENCES, "iy")];
+function compilePlaces(table: string, flags: string): Places {
+  // between arguments is a blank, or what separates them in a list
+  const spaced = table.replace(/(?<!^\w+) (?![^[\]\n]*\])/gm, `(?: |["'], ?["'])`);
+  const rows = readTable(spaced, PLACE_PARTS);
+  let compiled: [string, RegExp][] | undefined;
+  return {
+    any: new RegExp(rows.map(([, source]) => source).join("|"), flags),
+    each: () => (compiled ??= rows.map(([kind, source]) => [kind, new RegExp(source, `d${flags}`)])),
+  };
+}
+
+let places: readonly Places[] | undefined;
+
+/** Returns all places, compiled with the first word that may be at one: many runs meet none. */
+function openPlaces(): readonly Places[] {
+  places ??= [compilePlaces(COMMANDS, "y"), compilePlaces(SENTENCES, "iy")];
+  return places;
+}
 
 /** Returns whether a value is a word, and not the name of its field. */
 const isGivenWord = (value: string): boolean =>
@@ -493,10 +513,10 @@ const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
 
 /** Reports what is given at this place, and returns where it ends. */
 function findPlaced(text: string, at: number, found: ReportSecret): number {
-  for (const { places, any } of PLACES) {
+  for (const { any, each } of openPlaces()) {
     any.lastIndex = at;
     if (!any.test(text)) continue;
-    for (const [kind, pattern] of places) {
+    for (const [kind, pattern] of each()) {
       pattern.lastIndex = at;
       const [start, end] = pattern.exec(text)?.indices?.slice(1).find(Boolean) ?? [0, 0];
       const value = text.slice(start, end);

@@ -1,6 +1,6 @@
 /** Lists sessions by place and name alone, describes them from the ends of their files, and says which are kept out. */
 
-import { existsSync } from "node:fs";
+import { existsSync, type Stats } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { BLOCKED, changedAt, hasPromptsAlone, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName } from "../base/text.ts";
@@ -204,7 +204,7 @@ const PLAIN_ID = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?$/;
 export function identifySession(found: TranscriptFile): Session | undefined {
   const stat = statUnpacked(found.file);
   if (!stat?.isFile()) return undefined;
-  const known = isIdentified(found) ? found : (identify(found) ?? found);
+  const known = isIdentified(found) ? found : (identify(found, stat) ?? found);
   const { agent, id, name, file, machine, archived } = known;
   if (agent === undefined || id === undefined || (found.subagent && known.parentId === undefined))
     return undefined;
@@ -219,8 +219,8 @@ function isIdentified({ agent, id, subagent, parentId }: TranscriptFile): boolea
 }
 
 /** Reads what only the content says: the agent, an id that the name lacks, the parent of a subagent beside its parent's file. */
-function identify(found: TranscriptFile): TranscriptFile | undefined {
-  const head = tryHead(found.file);
+function identify(found: TranscriptFile, stat: Stats): TranscriptFile | undefined {
+  const head = tryHead(found.file, stat);
   if (!head || (found.agent !== undefined && head.agent !== found.agent)) return undefined;
   const id = findId(found.file, head);
   return { ...found, agent: head.agent, id, parentId: found.parentId ?? findParentId(id, head) };

@@ -1,6 +1,7 @@
 /** Detects the agent that wrote a transcript and reads what its first rows say about the session. */
 
 import { isUtf8 } from "node:buffer";
+import type { Stats } from "node:fs";
 import { describeError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
@@ -43,16 +44,15 @@ const HEAD_END = 16 * 1024 * 1024;
 const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).format));
 
 /**
- * Detects which agent wrote a file and what its first rows say of the session.
+ * Detects which agent wrote a file and what its first rows say of the session; `stat` is the file's, where it is known.
  *
  * @returns undefined when the file holds no transcript.
  */
-export function readHead(file: string): Head | undefined {
-  const stat = statUnpacked(file);
+export function readHead(file: string, stat: Stats | undefined = statUnpacked(file)): Head | undefined {
   const version = stat && `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
   const known = heads.get(file);
   if (known && known.version === version) return known.head;
-  const head = withFile(file, (descriptor) => headIn(file, descriptor));
+  const head = withFile(file, (descriptor, size) => headIn(file, descriptor, size), { stat });
   if (head) head.startedAt = pastTime(head.startedAt);
   if (heads.size >= HEADS_MAX) heads.clear();
   if (version !== undefined) heads.set(file, { version, head });
@@ -60,9 +60,9 @@ export function readHead(file: string): Head | undefined {
 }
 
 /** Reads a file's head; undefined when it has none or cannot be read. */
-export function tryHead(file: string): Head | undefined {
+export function tryHead(file: string, stat?: Stats): Head | undefined {
   try {
-    return readHead(file);
+    return readHead(file, stat);
   } catch {
     return undefined; // gone since it was listed, or not ours to read
   }
@@ -74,8 +74,7 @@ const heads = new Map<string, { version: string; head: Head | undefined }>();
 const HEADS_MAX = 10_000;
 
 /** Reads the head of a file that is open, no further than it is known: rows after that are not parsed. */
-export function headIn(file: string, descriptor: number): Head | undefined {
-  const size = readSize(descriptor);
+export function headIn(file: string, descriptor: number, size = readSize(descriptor)): Head | undefined {
   const records: JsonRecord[] = [];
   let format: Format | undefined;
   let head: Head | undefined;
@@ -104,7 +103,7 @@ export function headIn(file: string, descriptor: number): Head | undefined {
 /** Returns the first and the last entry of a transcript, as its host wrote them; none where nothing is said or done. */
 export function outermostEntries(file: string): RawEntry[] {
   return withFile(file, (descriptor, size) => {
-    const head = headIn(file, descriptor);
+    const head = headIn(file, descriptor, size);
     if (!head) return [];
     const format = findFormat(head.agent);
     const settings = { head, results: false, later: recordsAfter(descriptor) };

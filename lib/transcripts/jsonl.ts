@@ -5,7 +5,7 @@
  * Cursors are byte offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
  */
 
-import { closeSync, fstatSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readSync, type Stats } from "node:fs";
 import { type Blocks, readBlocks } from "../base/blocks.ts";
 import { hasCode } from "../base/errors.ts";
 import { BLOCKED, isFile, openToRead, PACKED, unpack, unpackedBytes } from "../base/files.ts";
@@ -39,9 +39,13 @@ const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/
 const RECORD_STARTS_MAX = 64;
 const BLANKS_MAX = 64; // hosts write none there
 
-/** Opens a transcript, hands its descriptor to `use`, and closes it. */
-export function withFile<T>(file: string, use: (descriptor: number, size: number) => T): T {
-  const descriptor = openTranscript(file);
+/** Opens a transcript, hands its descriptor to `use`, and closes it; `stat` is the file's, where it is known. */
+export function withFile<T>(
+  file: string,
+  use: (descriptor: number, size: number) => T,
+  { stat }: { stat?: Stats | undefined } = {},
+): T {
+  const descriptor = openTranscript(file, stat);
   try {
     return use(descriptor, readSize(descriptor));
   } finally {
@@ -50,9 +54,9 @@ export function withFile<T>(file: string, use: (descriptor: number, size: number
 }
 
 /** Opens a transcript for the functions of this file: where it is compressed, its rows are read as if it were not. */
-export function openTranscript(file: string): number {
+export function openTranscript(file: string, stat?: Stats): number {
   try {
-    return openToRead(file);
+    return openToRead(file, stat);
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
     const suffix = [PACKED, BLOCKED].find((end) => isFile(file + end));
