@@ -209,7 +209,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   if (found.rows && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   if (rows.length === 0) note("no entry to show");
-  const style = { ...request.style, isRewound };
+  const style = { ...request.style, isRewound, cwd: found.session.cwd };
   if (values.json) {
     const from = shared && { owner: shared.owner, machine: shared.machine };
     const about = { ...sessionJson(session, rules), ...(shared && { id: shared.id, file: null, from }) };

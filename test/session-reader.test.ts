@@ -34,7 +34,7 @@ L5 [2025-12-14 11:30:05] [shell ls deploy]
 L7 [2025-12-14 11:30:10] Assistant: There is a compose file only. I write deploy/deploy.sh with the three steps.
 L8 [2025-12-14 11:30:19] [Compacted: 81 characters, --full to show]
 L11 [2025-12-14 11:30:32] User: It must stop when a step fails.
-L12 [2025-12-14 11:30:35] [apply_patch deploy/deploy.sh] +1
+L12 [2025-12-14 11:30:35] [apply_patch deploy/deploy.sh] +set -eu
 L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it ends at the first step that fails.
 `);
   });

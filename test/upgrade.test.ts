@@ -54,7 +54,7 @@ test("an upgrade keeps all that was said and done in a session whose transcript 
       "L3 [2026-02-03 14:00:05] [Bash grep -r sextant rooms] failed",
       "  $ grep -r sextant rooms",
       "  grep: rooms: No such file or directory",
-      "L5 [2026-02-03 14:00:10] [Edit /home/dev/shop/rooms.md] +1 -1",
+      "L5 [2026-02-03 14:00:10] [Edit rooms.md] +1 -1",
       "  -room 1",
       "  +room 2: brass sextant 📐",
       "L7 [2026-02-03 14:00:20] Assistant: In room 2 📐.",

@@ -114,6 +114,8 @@ export interface LogStyle {
   tools: boolean;
   /** Whether a row was taken back: the conversation went on from a row before it. */
   isRewound: (row: Row) => boolean;
+  /** The session's directory, from which paths within it are shown. @default none */
+  cwd?: string | undefined;
 }
 
 /** A tool call's line, with all that is before it, in code points. */
@@ -143,10 +145,32 @@ function saidParts({ who, text }: Said, { full, participants = PARTICIPANTS }: L
 function doneParts(row: Done, style: LogStyle, start: readonly Part[]): Part[] {
   const word = outcomeWord(row);
   const end = word === "" ? "]" : `] ${word}`;
-  const room = TOOL_LINE_MAX - countPoints([{ kind: "row", parts: start }]) - end.length;
-  const call: Part = ["tool", `[${oneLine(callText(row), room)}]`];
+  const target = style.cwd === undefined ? row.target : withinFolder(row.target, style.cwd);
+  const text = callText({ ...row, target });
+  const room = TOOL_LINE_MAX - countPoints([{ kind: "row", parts: start }]);
+  const call: Part = ["tool", `[${oneLine(text, room - end.length)}]`];
+  const lines = style.tools ? undefined : smallChange(row, room - [...text].length - 2);
   const outcome: Part[] = word === "" ? [] : [" ", word === "failed" ? ["bad", word] : word];
+  if (lines) return [call, ...lines.flatMap((line): Part[] => [" ", changed(line)])];
   return [call, ...outcome, ...(style.tools ? insideParts(row, style) : [])];
+}
+
+/** Returns a path from a folder that it is in. */
+function withinFolder(path: string, folder: string): string {
+  const isIn = path.startsWith(folder) && /^[/\\]./.test(path.slice(folder.length));
+  return isIn ? path.slice(folder.length + 1) : path;
+}
+
+/** Returns the line that an edit changed, as it was and as it is, where both have room behind the call. */
+function smallChange(row: Done, room: number): string[] | undefined {
+  if (!isChange(row) || row.outcome === "failed" || row.outcome === "rejected") return undefined;
+  const lines = readChange(row)
+    .split("\n")
+    .filter((line) => /^[+-]/.test(line));
+  const { added, removed } = countChanges(readChange(row));
+  if (lines.length !== added + removed || added !== 1 || removed > 1) return undefined;
+  const shown = lines.map((line) => `${line[0]}${oneLine(line.slice(1).trim(), TOOL_LINE_MAX)}`);
+  return [...shown.join(" ")].length < room ? shown : undefined;
 }
 
 function insideParts(row: Done, { full }: LogStyle): Part[] {
