@@ -246,6 +246,17 @@ describe("on made-up sessions", () => {
     expect(scores[1]).toBe(scores[0] as number);
   });
 
+  test("a time makes nothing strong that holds no word asked for beside it", () => {
+    const time = "in February 2026";
+    expect(ask(store, [time]).some(isStrong)).toBe(true);
+    expect(ask(store, [`who broke the gramophone ${time}?`]).filter(isStrong)).toEqual([]);
+    const [best] = ask(store, [`what about the astrolabe ${time}?`]);
+    expect([best && isStrong(best), best?.rows.some(({ text }) => text.includes("astrolabe"))]).toEqual([
+      true,
+      true,
+    ]);
+  });
+
   test.each([1, 2])(
     "the head of a hit names the rare words that it does not hold, of %d phrasings",
     (count) => {

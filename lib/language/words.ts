@@ -157,7 +157,7 @@ const COMMON_WORDS = new Set(
   `file code line read write run add create change update fix check show test work working first next last start started
 continue implement task step user assistant claude agent session message output input result error issue project repo folder
 directory function current currently existing following full good great right left sure done need want question answer
-example please`.split(/\s+/),
+example please talk talked discuss discussed happen happened`.split(/\s+/),
 );
 
 /** `app-123`, `shop-x4k.2`: a tracker's id, which says nothing about the work. */

@@ -6,7 +6,7 @@
 import { countPoints } from "../base/output.ts";
 import { subjectLine } from "../index/chunk-text.ts";
 import { readTimeCues } from "../language/times.ts";
-import { splitWords } from "../language/words.ts";
+import { contentWords, foldText, splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import type { LineSpan } from "../transcripts/session.ts";
@@ -26,7 +26,7 @@ import {
   toPassages,
 } from "./passages.ts";
 import { footLines, formatHead, mergeRanges, nowhereLines, wholeRow } from "./print.ts";
-import { isKept, type Term, wholeTerms } from "./query.ts";
+import { isKept, type Question, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
 import {
@@ -65,6 +65,8 @@ interface Found {
 
 /** The words of a question by what they say of a hit that lacks them. */
 interface AskedWords {
+  /** What it asks for beside a time, as far as few sessions hold it; undefined where it asks for a time alone. */
+  beside: Term[] | undefined;
   /** In no session. */
   nowhere: Term[];
   /** Those of them that most phrasings have. */
@@ -95,6 +97,8 @@ interface Filled extends Draft {
 
 /** Rare words named that a hit does not hold. */
 const WITHOUT_MAX = 3;
+/** A word with its accents and capitals. */
+const TYPED = /[\p{L}\p{N}\p{M}_]+/gu;
 /** Passages that are measured; those behind them are weak. */
 const MEASURED = 30;
 /** An explanation gives positions up to this one. */
@@ -108,7 +112,8 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const [shown, others] = splitAt(inOrder(judged, options), options.limit);
   const candidates = bestSentencesFirst(withChoices(shown, found, options), judged);
   const drafts = draftHits(candidates, { found, words, others, options });
-  const nowhere = words.nowhere.map(shownWord);
+  const questions = found.phrasings.map(({ question }) => question);
+  const nowhere = words.nowhere.map((term) => shownWord(term, questions));
   const maxChars = options.maxChars - countPoints(nowhereLines(nowhere));
   const filled = fill(drafts, { ...options, maxChars });
   return { hits: filled.map((one) => toHit(one, found)), nowhere };
@@ -126,13 +131,21 @@ function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedW
   const kept = terms.filter((term) => isKept(term, questions));
   return {
     nowhere,
+    beside: besideTime(terms, questions)?.filter((term) => !asked.isCommon(term) && !asked.isNowhere(term)),
     missing: kept.filter((term) => nowhere.includes(term)),
     rare: kept.filter((term) => asked.isRare(term)),
   };
 }
 
+/** Returns the terms that say what happened then, without `what did we talk about`; undefined where there are none. */
+function besideTime(terms: readonly Term[], questions: readonly Question[]): Term[] | undefined {
+  const telling = new Set(questions.flatMap(({ text }) => contentWords(text).map(foldText)));
+  const beside = terms.filter(({ words }) => words.some((word) => telling.has(word)));
+  return beside.length === 0 ? undefined : beside;
+}
+
 /** Judges the passages that ranked chunks form, best ranked first. */
-function judgeAll(found: Retrieved, { rare, missing }: AskedWords, options: HitOptions): Judged[] {
+function judgeAll(found: Retrieved, { rare, missing, beside }: AskedWords, options: HitOptions): Judged[] {
   const passages = toPassages(found.chunks);
   const [measured, others] = splitAt(passages, Math.max(MEASURED, options.limit));
   const judged = judge(measured, found, {
@@ -141,11 +154,12 @@ function judgeAll(found: Retrieved, { rare, missing }: AskedWords, options: HitO
     isName: (term) => isName(term, options),
   });
   const near = options.meaning?.outliers ?? [];
-  // an exchange at a requested time is an answer even with few words in common
-  const isSure = (passage: Passage) =>
-    near.some(({ row }) => isWithin(row, passage)) || passage.found.some(({ isTimely }) => isTimely);
+  // a time proves nothing without some of what is asked for beside it
+  const isSure = ({ passage, held }: Judged) =>
+    near.some(({ row }) => isWithin(row, passage)) ||
+    (passage.found.some(({ isTimely }) => isTimely) && (beside?.some(({ stem }) => held?.has(stem)) ?? true));
   return [...judged, ...others.map(unmeasured)].map((one) =>
-    isSure(one.passage) ? { ...one, score: Math.max(one.score, STRONG) } : one,
+    isSure(one) ? { ...one, score: Math.max(one.score, STRONG) } : one,
   );
 }
 
@@ -200,11 +214,15 @@ function draftHits(
   }: { found: Retrieved; words: AskedWords; others: readonly Judged[]; options: HitOptions },
 ): Draft[] {
   const sessions = candidates.map(({ passage }) => passage.first.sessionId);
+  const questions = found.phrasings.map(({ question }) => question);
   return candidates.map((one, i): Draft => {
     const { passage, held, score } = one;
     const isFirst = sessions.indexOf(passage.first.sessionId) === i;
     const lacks = (term: Term) => held && !held.has(term.stem) && !words.nowhere.includes(term);
-    const without = words.rare.filter(lacks).slice(0, WITHOUT_MAX).map(shownWord);
+    const without = words.rare
+      .filter(lacks)
+      .slice(0, WITHOUT_MAX)
+      .map((term) => shownWord(term, questions));
     const isBest = i === 0 && words.missing.length === 0 && without.length === 0;
     const { row, session } = passage.best;
     const facts: Draft["facts"] = {
@@ -223,8 +241,12 @@ function draftHits(
   });
 }
 
-function shownWord({ words, stem }: Term): string {
-  return words[0] ?? stem;
+/** Returns a word of a question as it was typed first. */
+function shownWord({ words, stem }: Term, questions: readonly Question[]): string {
+  const [folded = stem] = words;
+  for (const { text } of questions)
+    for (const [typed] of text.matchAll(TYPED)) if (foldText(typed) === folded) return typed;
+  return folded;
 }
 
 /** Returns whether a word means who speaks. */
@@ -236,7 +258,7 @@ function isName({ words }: Term, { style: { participants } }: HitOptions): boole
 /** Returns whether a word means a time. */
 function isTime({ words }: Term, { now, timezone }: HitOptions): boolean {
   const isNamed = (text: string) => readTimeCues(text, { now, timezone }) !== undefined;
-  return words.some((word) => isNamed(word) || isNamed(`${word} 2026`) || /^\d{1,2}$/.test(word));
+  return words.some((word) => isNamed(word) || isNamed(`${word} 2026`) || /^(?:\d{1,2}|20\d\d)$/.test(word));
 }
 
 /** Returns the places of a passage's session among those that are not shown. */
@@ -290,7 +312,10 @@ function explainBest(
 function wordsAsked(stems: readonly string[], { phrasings }: Retrieved): string[] {
   const terms = phrasings.flatMap(({ question }) => question.terms);
   return stems.map((stem) =>
-    shownWord(terms.find((term) => term.stem === stem) ?? { stem, words: [], weight: 1 }),
+    shownWord(
+      terms.find((term) => term.stem === stem) ?? { stem, words: [], weight: 1 },
+      phrasings.map(({ question }) => question),
+    ),
   );
 }
 
