@@ -128,9 +128,12 @@ export async function hiddenSessions(
   store: Store | undefined,
   { settings }: Pick<Config, "settings">,
 ): Promise<(session: Pick<SessionRow, "id" | "file" | "name" | "cwd" | "project">) => boolean> {
-  const admits = (await import("../sessions/gate.ts")).storedGate(settings);
+  const { sessions, projects } = settings.exclude;
+  // Where nothing is excluded, no transcript is asked for its project, and nothing that reads one is loaded.
+  const isAsked = sessions.length + projects.length > 0;
+  const admits = isAsked ? (await import("../sessions/gate.ts")).storedGate(settings) : undefined;
   return (session) => {
-    if (!admits(session)) return true;
+    if (admits?.(session) === false) return true;
     const from = sharedBy(session);
     return from !== undefined && store !== undefined && readSessionRows(store, [from.id]).size > 0;
   };
