@@ -23,7 +23,8 @@ import {
   relevanceTo,
   textByLine,
 } from "../lib/naming/conversation.ts";
-import { findPlace, type Place } from "../lib/share/find-place.ts";
+import { findPlace } from "../lib/share/find-place.ts";
+import type { Place } from "../lib/share/shared-sessions.ts";
 import { toRows } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";

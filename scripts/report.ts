@@ -39,7 +39,8 @@ import {
 } from "../lib/report/pages.ts";
 import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
-import { findPlace, type Place } from "../lib/share/find-place.ts";
+import { findPlace } from "../lib/share/find-place.ts";
+import type { Place } from "../lib/share/shared-sessions.ts";
 import { metaOfShared } from "../lib/share/shared-sessions.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { EVERY_ROW } from "../lib/transcripts/log.ts";

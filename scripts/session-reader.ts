@@ -36,7 +36,8 @@ import {
   sessionJson,
 } from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/references.ts";
-import { findPlace, type Place } from "../lib/share/find-place.ts";
+import { findPlace } from "../lib/share/find-place.ts";
+import type { Place } from "../lib/share/shared-sessions.ts";
 import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import { AGENTS, resumeNote } from "../lib/transcripts/hosts.ts";

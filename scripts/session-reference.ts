@@ -35,8 +35,7 @@ import {
 } from "../lib/sessions/resolve.ts";
 import { visibleSessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
-import type { Place } from "../lib/share/find-place.ts";
-import type { FoundShared } from "../lib/share/shared-sessions.ts";
+import type { FoundShared, Place } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 

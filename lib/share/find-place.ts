@@ -1,20 +1,8 @@
 /** Finds what a reference to a session means, and opens no index where a transcript answers. */
 
 import { statUnpacked } from "../base/files.ts";
-import type { LineRange } from "../sessions/references.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
-import type { Row, Session } from "../transcripts/session.ts";
-import type { FoundShared } from "./shared-sessions.ts";
-
-/** What a reference means: a session of this machine or another's, and lines of it. */
-export interface Place {
-  session: Session;
-  lines: LineRange | undefined;
-  /** Its rows, where no transcript here holds them: it is gone, or another's. */
-  rows?: Row[] | undefined;
-  /** What its owner shares of it. */
-  shared?: FoundShared;
-}
+import type { Place } from "./shared-sessions.ts";
 
 /**
  * Returns what a reference means: a session with a transcript, one that only the index still has, or one that others share.

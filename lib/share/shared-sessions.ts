@@ -9,10 +9,10 @@ import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { storedGate } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
+import type { LineRange } from "../sessions/references.ts";
 import { type Held, notFound, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
-import type { Place } from "./find-place.ts";
+import type { Agent, Row, Session } from "../transcripts/session.ts";
 
 /** A session that someone else shares. */
 export interface FoundShared {
@@ -31,6 +31,16 @@ export interface FoundShared {
   summary: string;
   tags: string[];
   observations: string | undefined;
+}
+
+/** What a reference means: a session of this machine or another's, and lines of it. */
+export interface Place {
+  session: Session;
+  lines: LineRange | undefined;
+  /** Its rows, where no transcript here holds them: it is gone, or another's. */
+  rows?: Row[] | undefined;
+  /** What its owner shares of it. */
+  shared?: FoundShared;
 }
 
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
