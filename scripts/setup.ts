@@ -520,11 +520,14 @@ function runCommand({ config, values, say }: Work, step: Report["commands"][numb
   process.exitCode = 1;
 }
 
-/** Runs two scripts of ours, whose progress goes to stderr. */
+/** Runs two scripts of ours, whose progress goes to stderr; where there is no session, nothing is to be named. */
 function indexAndName(work: Work): void {
-  for (const name of ["embed", "index-meta"])
+  const run = (name: string) => {
     if (startOwn(work, [name], "ignore") !== 0) process.exitCode = 1;
+  };
+  run("embed");
   work.report.sessions = countKnown(work.config.paths, "").count;
+  if (work.report.sessions > 0) run("index-meta");
 }
 
 /** Answers a question of the user's own, and shows how to ask it. */
