@@ -35,7 +35,7 @@ import { observeSettings } from "../lib/observe/ledger.ts";
 import { isCompactionDue } from "../lib/observe/render-observations.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaFolders } from "../lib/sessions/meta.ts";
-import { filesToWrite, type HostFile, hostFiles } from "../lib/setup/host-files.ts";
+import { filesToWrite, type HostFile, hostFiles, outdatedPages, realPlace } from "../lib/setup/host-files.ts";
 import { hooksToRemove, hooksToWrite, writeHooks } from "../lib/setup/host-hooks.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
 import { isAsWritten, isInState, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
@@ -194,7 +194,7 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
   const work = { config, values, cwd, say, report, found };
   const pages = found.flatMap((host) => filesToWrite(host, config.paths));
   const line = found.some(({ agent }) => agent === "claude") && statusLineToWrite(config);
-  const changes = commands.length + pages.length + hookSteps(work).length;
+  const changes = commands.length + pages.length + quietSteps(work).length;
   const isAgain = existsSync(config.paths.database) && changes === 0 && !line;
   if (!remove && !json && isAgain && found.length > 0) return goOn(work, found);
   say(...known.map((host) => describeHost(host, sessions)));
@@ -243,7 +243,28 @@ function stepsToInstall(work: Work, pages: readonly HostFile[], statusLine: stri
     return { host, line: `write ${what}   # ${host}`, run: () => writePages(config.paths, own) };
   });
   const line = statusLine === undefined ? [] : [statusLineStep(config.paths, statusLine)];
-  return [...commands, ...files, ...hookSteps(work), ...line];
+  return [...commands, ...files, ...quietSteps(work), ...line];
+}
+
+/** Returns what is to be changed where a host has no command to install us, beside the files that it lacks. */
+function quietSteps(work: Work): Step[] {
+  return [...hookSteps(work), ...outdatedSteps(work)];
+}
+
+/** Returns what is to be removed of the pages that we wrote before. */
+function outdatedSteps({ config: { paths }, found }: Work): Step[] {
+  return found.flatMap((host) => {
+    const own = outdatedPages(host, paths);
+    const [first] = own;
+    if (first === undefined) return [];
+    const line = `remove ${counted(own.length, "old skill page")} in ${quoted(dirname(dirname(first)))}   # ${host.name}`;
+    return [{ host: host.name, line, run: () => removePages(paths, own) }];
+  });
+}
+
+function removePages(paths: PathsWithRules, files: readonly string[]): void {
+  removeWritten(paths, files);
+  for (const file of files) removeOwnFolder(file);
 }
 
 /** Returns what is to be written into the settings of hosts that have no command to install us. */
@@ -378,9 +399,8 @@ async function takeOut(work: Work): Promise<void> {
   if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
   for (const command of commands) runCommand(work, command);
-  removeWritten(paths, own);
+  removePages(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
-  for (const file of own) removeOwnFolder(file);
   if (block.length > 0) await setAskedHost(paths.config, false);
   if (line.length > 0) setStatusLine(settings, undefined);
   for (const file of hooks) writeHooks(file);
@@ -426,7 +446,7 @@ interface Written {
 
 function writtenElsewhere(paths: PathsWithRules): Written {
   const metas = metaFolders(paths).map((folder) => resolveRealPath(folder) ?? folder);
-  const files = new Set(HOSTS.flatMap((host) => hostFiles(host, paths)).map(({ file }) => file));
+  const files = new Set(HOSTS.flatMap((host) => hostFiles(host, paths)).map(({ file }) => realPlace(file)));
   const written: Written = { own: [], changed: [], exported: [] };
   for (const { path, sessionId } of writtenFiles(paths)) {
     if (!existsSync(path) || isInState(path, paths)) continue;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { recordWritten } from "../lib/store/state.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
@@ -154,6 +155,22 @@ test("setup --json prints one document, and the hosts' words as remarks", async 
   ]);
   const statusLine = `/bin/sh "${ROOT}/bin/session-memory" status-line`;
   expect(report).toEqual({ statusLine, pages: [], sessions: 0, questions: [], removed: [], keptFiles: [] });
+});
+
+test("setup takes back pages that it wrote before and writes no more, but none that somebody changed", async () => {
+  host("kimi");
+  await setup("--yes");
+  const page = (skill: string) => join(home.home, ".kimi-code", "skills", skill, "SKILL.md");
+  for (const name of ["observations", "sessions"]) {
+    const path = write(page(name), `the ${name} page`);
+    recordWritten(home.paths, { path, content: `the ${name} page`, sessionId: "" });
+  }
+  write(page("sessions"), "mine now");
+  const { stdout } = await setup("--yes");
+  expect(stdout).toContain(`  remove 1 old skill page in ${dirname(dirname(page("x")))}   # Kimi Code\n`);
+  expect(readdirSync(dirname(dirname(page("x")))).sort()).toEqual(["session-search", "sessions"]);
+  expect(readFileSync(page("sessions"), "utf8")).toBe("mine now");
+  expect((await setup("--yes")).stdout).toStartWith("nothing to do: ");
 });
 
 test("setup writes skill pages into the folders of hosts without commands of their own, and takes them out again", async () => {

@@ -2,10 +2,10 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { readText } from "../base/files.ts";
+import { readText, resolveRealPath } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
-import { isAsWritten } from "../store/state.ts";
+import { isAsWritten, writtenFiles } from "../store/state.ts";
 import type { Host } from "../transcripts/hosts.ts";
 import { ownHookFile } from "./host-hooks.ts";
 import { skillPages } from "./skill-pages.ts";
@@ -34,6 +34,22 @@ export function hostFiles(host: Host, paths: Paths): HostFile[] {
     ...findPlugin(host, paths),
     ...(hooks === undefined ? [] : [{ host: host.name, ...hooks }]),
   ];
+}
+
+/** Returns pages in a host's folder of skills that we wrote before, and write no more. */
+export function outdatedPages(host: Host, paths: Paths): string[] {
+  if (host.skills === undefined) return [];
+  const folder = realPlace(paths.expand(host.skills));
+  const wanted = new Set(hostFiles(host, paths).map(({ file }) => realPlace(file)));
+  return writtenFiles(paths).flatMap(({ path, sessionId }) => {
+    const isPage = sessionId === "" && path.startsWith(join(folder, "/")) && !wanted.has(path);
+    return isPage && isAsWritten(paths, path) ? path : [];
+  });
+}
+
+/** Returns a path as it is recorded once it is written, whatever links lead to it. */
+export function realPlace(path: string): string {
+  return resolveRealPath(path) ?? path;
 }
 
 function pagesIn(host: Host, paths: Paths): HostFile[] {
