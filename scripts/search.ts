@@ -109,7 +109,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     show({ topics }, lines);
     return;
   }
-  const { lines, results, blame, index } = await searchAsText(
+  const { lines, results, blame, index, hasIndexed } = await searchAsText(
     {
       query: phrasings(words, filters),
       filters,
@@ -128,7 +128,8 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   );
   show({ results, ...(blame && { blame }), index }, lines);
   if (results.length === 0 && !blame) note("nothing relevant found");
-  note(describeIndex(index, values.sessions));
+  const isWrong = index.behind.sessions > 0 || (config.settings.embedding && index.semantic !== "on");
+  if (hasIndexed || isWrong) note(describeIndex(index, values.sessions));
   if (values.quiet) return;
   const { newlyMoved } = await import("../lib/health/moved-hosts.ts");
   for (const word of await newlyMoved(config.paths, new Date())) warn(word);

@@ -91,6 +91,22 @@ describe("on the committed transcripts", () => {
     expect(answer.index.chunks).toBeGreaterThan(20);
   });
 
+  test("the index is named on stderr where the search changed it or it is behind, and nowhere else", async () => {
+    using own = temporaryHome();
+    layFixtures(own);
+    const search = async (...args: string[]) => (await own.run("search", ...args, "posting")).stderr;
+    expect(await search()).toMatch(
+      /^index: \d+ sessions, \d+ chunks, up to date; semantic off: no embedding in config\.json\n$/,
+    );
+    expect(await search()).toBe("");
+    writeClaude(own, {
+      id: uuidFrom("new"),
+      rows: [claudeUser({ text: "posting again", cwd: own.project })],
+    });
+    expect(await search("--no-index")).toMatch(/, behind by 1 session \(/);
+    expect(await search()).toContain(", up to date");
+  });
+
   test("search.ts --json prints one document, remarks go to stderr, exit 0 also when nothing is found", async () => {
     const found = await runScript("search", ["--json", "--limit", "2", "posting frequency"], {
       env: home.env,
@@ -98,9 +114,7 @@ describe("on the committed transcripts", () => {
     expect(found.exitCode).toBe(0);
     const { results, index } = JSON.parse(found.stdout) as SearchAnswer;
     expect(results[0]?.content).toContain("posting frequency");
-    expect(found.stderr).toContain(
-      `index: ${index.sessions} sessions, ${index.chunks} chunks, up to date; semantic off`,
-    );
+    expect([found.stderr, index.behind.sessions]).toEqual(["", 0]);
     const nothing = await runScript("search", ["--json", "kubernetes ingress annotations"], {
       env: home.env,
     });

@@ -74,7 +74,7 @@ export function checkIndex(
       store?.close();
     }
   }
-  const behind = measureBehind(sessions, known);
+  const behind = measureBehind(sessions, known, isIndexed);
   for (const file of setAsideIn(paths)) {
     const what = `${basename(file)} was damaged; what could be read of it was carried over`;
     add("info", what, "the next forget deletes it");

@@ -149,11 +149,12 @@ export function isIndexed(known: IndexedSession, session: Session): boolean {
 export function measureBehind(
   sessions: readonly Session[],
   known: ReadonlyMap<string, IndexedSession>,
+  isRead: typeof isReadToEnd = isReadToEnd,
 ): Behind {
   const behind: Behind = { sessions: 0, bytes: 0 };
   for (const session of sessions) {
     const state = known.get(session.id);
-    if (state && (isIndexed(state, session) || state.status === "failed")) continue;
+    if (state && (isRead(state, session) || state.status === "failed")) continue;
     behind.sessions++;
     behind.bytes += unreadBytes(session, state);
   }

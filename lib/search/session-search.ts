@@ -112,13 +112,21 @@ export async function sessionSearch(
   return { results, ...(blame && { blame }), index };
 }
 
+/** What the command prints: the answer's lines, and whether the search brought the index up to date. */
+interface PrintedAnswer extends SearchAnswer {
+  lines: Line[];
+  text: string;
+  hasIndexed: boolean;
+}
+
 /** Searches past conversation; the answer's lines are what the command prints. */
 export async function searchAsText(
   request: SearchRequest,
   resources: SearchResources = {},
-): Promise<SearchAnswer & { lines: Line[]; text: string }> {
+): Promise<PrintedAnswer> {
   const started = performance.now();
   return await withIndex(resources, async ({ store, config, behind }) => {
+    const hasIndexed = Number(store.db.prepare("SELECT total_changes() AS n").get()?.n ?? 0) > 0;
     const { signal, remark } = resources;
     const shared = request.own ? undefined : openShared(config.paths);
     try {
@@ -130,7 +138,8 @@ export async function searchAsText(
       });
       logSearch(store, { tookMs: performance.now() - started, results: results.length });
       const text = lines.map(plainText).join("\n");
-      return { lines, text, results, blame, index: { ...readIndexSize(store), behind, semantic } };
+      const index = { ...readIndexSize(store), behind, semantic };
+      return { lines, text, results, blame, index, hasIndexed };
     } finally {
       shared?.close();
     }
