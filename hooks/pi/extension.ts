@@ -22,6 +22,8 @@ import { afterTurn, currentSession, loadState, on, type PiState, pathsFor, showS
 /** Longer slices would be noticed while typing. */
 const SLICE_MS = 20;
 const PAUSE_MS = 50; // keys that are typed come first
+/** The most slices in a row that reach no row: on a busy machine starting takes one, and a session may never be read. */
+const IDLE_MAX = 20;
 const TELEMETRY = "session-index:index";
 
 export async function register(pi: PiApi): Promise<void> {
@@ -146,9 +148,11 @@ async function indexInSlices({ config, abort }: PiState, context: PiContext): Pr
   ]);
   await withIndex(config, async (store) => {
     const slice = { store, sessions: [session], settings, paths, deadlineMs: SLICE_MS };
-    for (let left = 1; left > 0 && !abort.signal.aborted; ) {
+    let idle = 0;
+    for (let left = 1; left > 0 && idle < IDLE_MAX && !abort.signal.aborted; ) {
       const report = await indexSessions(slice);
-      left = report.sessions === 0 ? 0 : report.left;
+      idle = report.sessions === 0 ? idle + 1 : 0;
+      left = report.left;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   });
