@@ -126,6 +126,7 @@ export function welcomes(start: StartLab): void {
     lab.home.configure({ activity: { digest: false } }); // which names what was done just now
     await lab.prompt("Why does the gateway listen on 8443?");
     await lab.prompt("hello");
+    lab.home.configure({}); // labs may share a home
     expect(given(lab, "the last session in this project was")[0]?.text).toMatch(
       /the last session in this project was .*gateway.* Read on: sh \S+ session-reader \S+ --outline/i,
     );
