@@ -145,10 +145,30 @@ describe("renderDigest() says each thing once", () => {
     ]);
   });
 
+  test("a session named by its first words and their place is called by those words, once", () => {
+    const name = (words: string) => `"${words}" in shop on 2026-11-23`;
+    expect(
+      lines([
+        activity(name("what is going on in this"), { firstUser: "What is going on in this project?" }),
+        activity(name("deploy it again, as in the…"), { firstUser: "Deploy it again, as in the last one" }),
+        activity(name("is it up"), { firstUser: "and now?", ran: 1 }),
+        activity('"strict" mode in tsconfig', { firstUser: "strict mode, please" }),
+      ]),
+    ).toEqual([
+      '- "What is going on in this project?" (3m ago, 2 messages)',
+      '- "Deploy it again, as in the last one" (3m ago, 2 messages)',
+      `- "'is it up' in shop on 2026-11-23" (3m ago, 2 messages): "and now?" -> ran 1 command`,
+      `- "'strict' mode in tsconfig" (3m ago, 2 messages): "strict mode, please"`,
+    ]);
+  });
+
   test("what is left out says how many of it edited files here", () => {
     const many = Array.from({ length: 30 }, (_, i) =>
       activity(`s${i}`, { firstUser: `question ${i} `.repeat(5), edited: i % 10 === 9 ? ["x.ts"] : [] }),
     );
     expect(lines(many)?.at(-1)).toMatch(/^- \+\d+ more sessions, 3 of which edited files here$/);
+    expect(lines(many.map((one) => ({ ...one, edited: ["x.ts"] })))?.at(-1)).toMatch(
+      /^- \+\d+ more sessions, all of which edited files here$/,
+    );
   });
 });

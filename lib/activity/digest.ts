@@ -86,9 +86,9 @@ function compose(
   leftOut: readonly Activity[],
 ): string {
   const editing = leftOut.filter(({ edited }) => edited.length > 0).length;
-  const ofThem = editing > 0 && leftOut.length > 1 ? `, ${editing} of which edited files here` : "";
-  const edited = editing > 0 && leftOut.length === 1 ? ", which edited files here" : "";
-  const more = `- +${counted(leftOut.length, "more session", "more sessions")}${ofThem}${edited}`;
+  const share = leftOut.length === 1 ? "" : editing === leftOut.length ? "all of " : `${editing} of `;
+  const edited = editing > 0 ? `, ${share}which edited files here` : "";
+  const more = `- +${counted(leftOut.length, "more session", "more sessions")}${edited}`;
   return [HEADER, ...lines, ...warnings, ...(leftOut.length > 0 ? [more] : [])].join("\n");
 }
 
@@ -116,20 +116,29 @@ function groupLine(group: readonly Activity[], withLastText: boolean): string {
 
 function sessionLine(activity: Activity, withLastText: boolean): string {
   const { name, ageSeconds, messages, firstUser, lastAssistant } = activity;
-  const words = firstUser === null ? "" : beyondName(firstUser, name);
+  const isItsName = firstUser !== null && isNamedBy(firstUser, name);
+  const called = isItsName ? quote(firstUser) : quoteName(name);
+  const words = firstUser === null || isItsName ? "" : beyondName(firstUser, name);
   const asked = words === "" ? "" : `: ${quote(words)}`;
   const outcome = [whatWasDone(activity)];
   if (withLastText && lastAssistant !== null) outcome.push(quote(lastAssistant));
   const done = outcome.filter(Boolean).join("; ");
-  return `- ${quoteName(name)} (${formatAge(ageSeconds)} ago, ${counted(messages, "message")})${asked}${done && ` -> ${done}`}`;
+  return `- ${called} (${formatAge(ageSeconds)} ago, ${counted(messages, "message")})${asked}${done && ` -> ${done}`}`;
+}
+
+/** Returns whether a name is but the beginning of these words and the place where they were said: `"what is" in shop on …`. */
+function isNamedBy(words: string, name: string): boolean {
+  const opening = /^"([^"]+)" (?:in|on) /.exec(name)?.[1];
+  return opening !== undefined && plainWords(words).startsWith(plainWords(opening));
+}
+
+function plainWords(text: string): string {
+  return text.toLowerCase().replace(/[\s.!?…]+$/, "");
 }
 
 /** Returns the words that a name does not say already: many names are the first words. */
 function beyondName(words: string, name: string): string {
-  const [said, called] = [words, name].map((text) => text.toLowerCase().replace(/[\s.!?…]+$/, "")) as [
-    string,
-    string,
-  ];
+  const [said, called] = [plainWords(words), plainWords(name)];
   if (called.startsWith(said)) return "";
   const isBeginning = said.startsWith(called) && /^[^\p{L}\p{N}]/u.test(said.slice(called.length));
   return isBeginning ? `…${words.slice(called.length)}` : words;
