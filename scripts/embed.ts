@@ -153,7 +153,7 @@ function remarkOn({ quarantined, failed, left, gone }: RunReport, { json }: Flag
   for (const { file, reason } of failed) warn(`cannot read ${unbroken(file)}: ${reason}`);
   if (json) return;
   if (left > 0) note(`stopped: ${counted(left, "session")} left for the next run`);
-  if (gone > 0) note(`source gone: ${counted(gone, "session")}, still searchable (--prune forgets them)`);
+  if (gone > 0) note(`transcript gone: ${counted(gone, "session")}, still searchable (--prune forgets them)`);
 }
 
 function describe(report: RunReport): string[] {
@@ -197,7 +197,7 @@ async function showStatus({
 
 function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, error }: SessionStatus): string {
   const size = `${counted(chunks, "chunk")}, ${counted(vectors, "vector")}`;
-  const parts = [`${status} ${unbroken(id)}`, agent, name, size, sourceGone && "source gone", error];
+  const parts = [`${status} ${unbroken(id)}`, agent, name, size, sourceGone && "transcript gone", error];
   return parts.filter(Boolean).join(" · ");
 }
 

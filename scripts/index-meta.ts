@@ -169,7 +169,12 @@ function describeAll(outcomes: readonly MetaOutcome[]): string {
   );
   const tokens = asked.reduce((sum, { input, output }) => sum + input + output, 0);
   const cost = asked.length > 0 ? ` · ${formatCost(usd, tokens)}` : "";
-  return `${count("indexed")} indexed, ${count("not-due")} not due, ${count("failed")} failed${cost}`;
+  const [notDue, failed] = [count("not-due"), count("failed")];
+  const others = [
+    ...(notDue > 0 ? [`${notDue} with too little new`] : []),
+    ...(failed > 0 ? [`${failed} failed`] : []),
+  ];
+  return `${[`${counted(count("indexed"), "session")} named`, ...others].join(", ")}${cost}`;
 }
 
 function refuseFailures(outcomes: readonly MetaOutcome[]): void {

@@ -230,7 +230,7 @@ describe("a program as a model", () => {
     expect(stderr).toContain(
       `error: MODEL_FAILED: Cannot ask the model: ${reason}\nhint: run the program of llm.command in config.json by hand (claude: /login), or take llm out of it\n`,
     );
-    expect(stderr).toContain("2 indexed, 0 not due, 1 failed");
+    expect(stderr).toContain("2 sessions named, 1 failed");
   });
 
   test.each([

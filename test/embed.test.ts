@@ -503,11 +503,11 @@ describe("embed.ts", () => {
     await embed();
     rmSync(file);
     const kept = await embed();
-    expect(kept.stderr).toBe("source gone: 1 session, still searchable (--prune forgets them)\n");
+    expect(kept.stderr).toBe("transcript gone: 1 session, still searchable (--prune forgets them)\n");
     await embed("--all");
     const status = await embed("--status");
     expect(status.stdout.split("\n").find((line) => line.includes(ONE))).toBe(
-      `complete ${ONE} · claude · 1 chunk, 0 vectors · source gone`,
+      `complete ${ONE} · claude · 1 chunk, 0 vectors · transcript gone`,
     );
     const pruned = await embed("--prune");
     expect(pruned.stdout).toStartWith("pruned 1 session\n");

@@ -92,7 +92,7 @@ test.each([[true], [false]])(
     expect(found.results[0]).toMatchObject({ session_id: ID, source_gone: true });
     for (const form of [[], ["--by-session"]]) {
       const { stdout } = await home.run("search", "port of the gateway", ...form);
-      expect(stdout.split("\n", 1)[0]).toMatch(/^1\. .* · strong · source gone/);
+      expect(stdout.split("\n", 1)[0]).toMatch(/^1\. .* · strong · transcript gone/);
     }
     for (const reference of [ID, ID.slice(0, 8), file]) {
       const { stdout, stderr, exitCode } = await home.run("session-reader", reference, "--full");

@@ -92,7 +92,7 @@ test("without a model rules make the meta, nothing is sent, and the file has exa
   expect([stdout, exitCode, stderr]).toEqual([
     `indexed ${ID} The login test is flaky on CI\n`,
     0,
-    "1 indexed, 0 not due, 0 failed\n",
+    "1 session named\n",
   ]);
   const made = meta();
   const promised =
@@ -264,7 +264,7 @@ test("a corrupt meta file is a warning and rewritten by the next success", async
   const file = write(metaFile(home.paths, { id: ID, agent: "claude" }), '{"name": ');
   const { stderr, exitCode } = await run();
   expect([stderr, exitCode]).toEqual([
-    `warning: ${file} is not usable: it is not JSON\n1 indexed, 0 not due, 0 failed\n`,
+    `warning: ${file} is not usable: it is not JSON\n1 session named\n`,
     0,
   ]);
   expect(meta().model).toBe("rules");
@@ -373,7 +373,7 @@ test("--all lists every session, one that is not due too", async () => {
   await run();
   expect(await run("--all")).toMatchObject({
     stdout: `not-due ${ID} The login test is flaky on CI\n`,
-    stderr: "0 indexed, 1 not due, 0 failed\n",
+    stderr: "0 sessions named, 1 with too little new\n",
   });
   expect((await run()).stdout).toBe("");
 });

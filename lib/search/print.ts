@@ -207,7 +207,7 @@ function goneMark(hit: Pick<Hit, "session">): string {
   const { isArchived, isGone, isPromptsAlone } = readLoss(hit);
   if (isPromptsAlone) return "prompts alone";
   if (isArchived) return "archive";
-  return isGone ? "source gone" : "";
+  return isGone ? "transcript gone" : "";
 }
 
 function strengthPart(hit: Pick<Hit, "score">): Part {
