@@ -109,13 +109,23 @@ test("setup moves an installation of another folder to this one", async () => {
   ]);
 });
 
+type Work = Partial<Record<"asked" | "cwd" | "told", string>> & { day: string };
+
 /** A session in which a question was answered. */
-function writeWork(name: string, { asked, day, cwd = home.project }: Record<string, string>): void {
+function writeWork(
+  name: string,
+  {
+    asked = "",
+    day,
+    cwd = home.project,
+    told = `${asked} Because the ${name} module retries too often.`,
+  }: Work,
+): void {
   const sessionId = uuidFrom(name);
   const row = (minute: number) => ({ cwd, sessionId, at: `2026-02-${day}T10:0${minute}:00.000Z` });
   const rows = [
     claudeUser({ ...row(1), text: `Have a look at the ${name} module. ${asked}` }),
-    ...claudeAssistant({ ...row(2), text: `${asked} Because the ${name} module retries too often.` }),
+    ...claudeAssistant({ ...row(2), text: told }),
   ];
   writeClaude(home, { id: sessionId, cwd, rows });
 }
@@ -134,6 +144,24 @@ test("setup asks what a person would, of the sessions of the project one stands 
   ]);
   const typed = await runCommand(["sh", "-c", `printf %s ${questions?.[1]}`], { env: home.env });
   expect(typed.stdout).toBe("Why is the gateway's retry limit low?");
+});
+
+test("setup asks first what the first row found answers, and nothing that an agent only announced", async () => {
+  writeWork("alpha", { day: "03", asked: "Why is the gateway's retry limit low?" });
+  writeWork("billing", { day: "04", told: "Running the billing module's two commands first." });
+  const told =
+    "## The ledger counts in cents\n\nThe ledger counts in cents now, and rounds once, at the end.";
+  writeWork("other", { day: "02", told });
+  const env = { ...home.env, PATH: BUN_PATH };
+  const { stdout } = await startScript("setup", ["--yes"], { env, cwd: home.project });
+  const [, answer = ""] = stdout.split("The first one's answer:\n");
+  expect(asked(stdout)).toEqual([
+    "'what came of \"The ledger counts in cents\"?'",
+    "'Why is the gateway'\\''s retry limit low?'",
+  ]);
+  expect(answer).toMatch(
+    /^1\. \S+ · The ledger counts in cents · .+\n {3}L2 Assistant: .*The ledger counts in cents now/,
+  );
 });
 
 test("setup asks nothing where nothing was said", async () => {

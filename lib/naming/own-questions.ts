@@ -23,10 +23,14 @@ const POINTS = /\b(?:this|that|these|those|it|they|them|here|there|you|now)\b/i;
 const [WORDS_MIN, QUESTION_CHARS] = [3, 90];
 /** A shorter answer says little to who does not remember the question. */
 const ANSWER_CHARS = 20;
-/** Says what comes next, not what came of it. */
-const ANNOUNCES = /^[^\p{L}]*(?:let me|i'll|i will|now (?:let me|i)|next,? i)\b/iu;
+/** Says what comes next or is going on, not what came of it. */
+const ANNOUNCES =
+  /^[^\p{L}]*(?:let me|i'll|i will|i'm|i am|now (?:let me|i)|next,? i|(?:now )?\p{L}+ing)\b/iu;
 
-/** Returns at most three questions, from the newest sessions of the current directory's project, then from all others. */
+/**
+ * Returns at most three questions, from the newest sessions of the current directory's project, then from all others; first
+ * those that the first row found answers, not what was asked.
+ */
 export async function suggestQuestions(
   { paths, settings, ...config }: Config,
   cwd: string,
@@ -37,18 +41,19 @@ export async function suggestQuestions(
   const sessions = [...new Map(all.map((each) => [each.id, each])).values()].filter(
     ({ size }) => size <= BYTES_MAX,
   );
-  const questions = new Set<string>();
+  const [answered, found] = [new Set<string>(), new Set<string>()];
   let tries = 0;
   for (const session of sessions.slice(0, SESSIONS_MAX)) {
     const query = makeQuestion(session, paths);
     if (query === undefined) continue;
-    if (questions.size === QUESTIONS || ++tries > TRIES) break;
+    if (answered.size + found.size === QUESTIONS || ++tries > TRIES) break;
     const { results } = await sessionSearch({ query, own: true }, { config: local, index: false });
     const [best] = results;
     const isOwn = best?.strength === "strong" && best.session_id === session.id;
-    if (isOwn && isAnswer(best.lines.find(({ who }) => who !== "user"))) questions.add(query);
+    if (!isOwn || !isAnswer(best.lines.find(({ who }) => who !== "user"))) continue;
+    (best.lines[0]?.who === "user" ? found : answered).add(query);
   }
-  return [...questions];
+  return [...answered, ...found];
 }
 
 /** Returns whether the first row after what was asked says something in sentences: an output is no answer. */
