@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { usageError } from "../lib/base/command.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
-import { counted, nearestTo, truncate } from "../lib/base/text.ts";
+import { counted, nearestTo, shortId, truncate } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { print, runMain } from "../lib/cli.ts";
 
@@ -34,27 +34,37 @@ await runMain(listScripts(), async ([name]) => {
 
 /** Returns what is known here, what agents were told last, and what to ask next. */
 async function overview(): Promise<string[]> {
-  const [{ readTold }, { countKnown }, { readRules }, { hookEnvironment, readHookSettings, resolvePaths }] =
-    await Promise.all([
-      import("../lib/activity/told.ts"),
-      import("../lib/index/known-sessions.ts"),
-      import("../lib/transcripts/rules.ts"),
-      import("../lib/config/config.ts"),
-    ]);
+  const [
+    { readTold, toldOn },
+    { countKnown },
+    { readRules },
+    { hookEnvironment, readHookSettings, resolvePaths },
+  ] = await Promise.all([
+    import("../lib/activity/told.ts"),
+    import("../lib/index/known-sessions.ts"),
+    import("../lib/transcripts/rules.ts"),
+    import("../lib/config/config.ts"),
+  ]);
   const paths = resolvePaths(hookEnvironment().env);
   const settings = readHookSettings(paths);
   const { count } = countKnown(paths, "");
   if (!settings || count === 0)
     return ["No sessions are known yet: session-memory setup indexes what is there.", ""];
   const { clean } = readRules(settings);
-  const told = readTold(paths.log).slice(-TOLD_SHOWN);
+  const told = readTold(paths.log);
+  const today = toldOn(told, new Date(), settings.timezone);
+  const news =
+    today.length > 0
+      ? `${counted(today.length, "text")} told to agents today`
+      : "No text told to agents today";
+  const shown = told.slice(-TOLD_SHOWN);
   return [
     `${counted(count, "session")} known here.`,
-    ...(told.length > 0 ? ["", "Told to agents last (session-memory health --told shows more):"] : []),
-    ...told.map(
-      ({ at, text }) =>
-        `${formatLocal(at, settings.timezone).slice(0, 16)}\n${clean(text).replace(/^/gm, "  ")}`,
-    ),
+    ...(shown.length > 0 ? ["", `${news}. The last (session-memory health --told shows more):`] : []),
+    ...shown.map(({ at, session, text }) => {
+      const time = formatLocal(at, settings.timezone).slice(0, 16);
+      return `${time} · session ${shortId(clean(session))}\n${clean(text).replace(/^/gm, "  ")}`;
+    }),
     "",
     "Next: session-memory session-reader last --outline",
     '      session-memory search "what did we decide about …"',

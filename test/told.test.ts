@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { claudeUser } from "./support/claude.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { runScript, starting } from "./support/run.ts";
 
 setDefaultTimeout(30_000);
 
@@ -58,6 +58,42 @@ describe("health --told", () => {
     home.configure({ redact: { extra: ["zeppelin"] } });
     expect(await home.ok("health", "--told")).toContain("  about project [redacted:custom]");
     expect((await home.run("health", "-n", "3")).exitCode).toBe(2);
+  });
+});
+
+describe("session-memory alone at a terminal", () => {
+  const overview = async () => {
+    let said = "";
+    const [shell = "", starter = ""] = starting("health");
+    const data = (_: unknown, bytes: Uint8Array) => {
+      said += new TextDecoder().decode(bytes);
+    };
+    const child = Bun.spawn([shell, starter], { env: home.env, cwd: home.project, terminal: { data } });
+    expect(await child.exited).toBe(0);
+    return said.replaceAll("\r", "").split("Usage: ")[0];
+  };
+  const next =
+    '\nNext: session-memory session-reader last --outline\n      session-memory search "what did we decide about …"\n\n';
+
+  test("says what is known, what agents were told today with the last texts, and what to ask next", async () => {
+    expect(await overview()).toBe(
+      "No sessions are known yet: session-memory setup indexes what is there.\n\n",
+    );
+    writeClaude(home, { id: ID, rows: [claudeUser({ sessionId: ID, text: "hello there" })] });
+    await home.ok("embed", "--quiet");
+    expect(await overview()).toBe(`1 session known here.\n${next}`);
+    tell("2026-02-03T10:00:00.000Z", "first");
+    const shown = "The last (session-memory health --told shows more):\n";
+    const first = "2026-02-03 10:00 · session 41111111\n  first\n";
+    expect(await overview()).toBe(
+      `1 session known here.\n\nNo text told to agents today. ${shown}${first}${next}`,
+    );
+    const at = new Date().toISOString();
+    tell(at, "[Session Activity] two\n- lines");
+    const last = `${at.slice(0, 16).replace("T", " ")} · session 41111111\n  [Session Activity] two\n  - lines\n`;
+    expect(await overview()).toBe(
+      `1 session known here.\n\n1 text told to agents today. ${shown}${first}${last}${next}`,
+    );
   });
 });
 
