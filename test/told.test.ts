@@ -122,6 +122,19 @@ describe("status-line", () => {
     );
   });
 
+  test("counts the sessions that lists show: a fork too, and none in which nothing was said", async () => {
+    const row = { sessionId: ID, text: "hello there", cwd: home.project };
+    const said = claudeUser(row);
+    writeClaude(home, { id: ID, rows: [said] });
+    writeClaude(home, { id: uuidFrom("fork"), rows: [said] });
+    const silent = { type: "file-history-snapshot", messageId: uuidFrom("m"), snapshot: {} };
+    writeClaude(home, { id: uuidFrom("silent"), rows: [silent] });
+    await home.ok("embed", "--quiet");
+    const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+    expect(sessions.length).toBe(2);
+    expect(await line("")).toStartWith("2 sessions known");
+  });
+
   test("is empty where it is switched off, in the settings or for the process", async () => {
     home.configure({ activity: { statusLine: false } });
     expect(await line("{}")).toBe("");

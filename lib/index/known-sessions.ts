@@ -1,4 +1,4 @@
-/** Counts the sessions that are known: those with conversation in the index, without subagents'. */
+/** Counts the sessions that are known: those with conversation in the index, their own or a copy's, without subagents'. */
 
 import { existsSync } from "node:fs";
 import type { Paths } from "../config/config.ts";
@@ -20,7 +20,10 @@ export function countKnown({ database }: Pick<Paths, "database">, since: string)
       const row = db
         .prepare(
           `SELECT count(*) AS count, coalesce(sum(coalesce(started_at, updated_at) >= ?), 0) AS fresh
-           FROM sessions WHERE parent_id IS NULL`,
+           FROM sessions WHERE parent_id IS NULL AND (
+             EXISTS (SELECT 1 FROM chunks WHERE session = number)
+             OR EXISTS (SELECT 1 FROM copies WHERE session_id = sessions.id)
+           )`,
         )
         .get(since);
       return { count: Number(row?.count ?? 0), fresh: Number(row?.fresh ?? 0) };
