@@ -54,8 +54,11 @@ test("--speaker takes a participant's name, or one word of it, for a role", asyn
 });
 
 test("what search shows names who talks: rows, one line a hit, whole exchanges, and the sessions of a file", async () => {
-  for (const mode of [[], ["--brief"], ["--full"]])
+  for (const mode of [[], ["--full"]])
     expect(await out("search", "how many posts a day", ...mode)).toContain("Jason Wu: how many posts a day");
+  expect(await out("search", "how many posts a day", "--brief")).toContain(
+    "Max: Two posts a day are enough.",
+  );
   const { results } = JSON.parse(await out("search", "how many posts a day", "--json"));
   expect(results[0]).toMatchObject({
     speakers: ["user", "assistant"],

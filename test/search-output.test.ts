@@ -13,7 +13,9 @@ import { HITS, indexHome, openHomeStore, type Talk, writeTalk } from "./support/
 import { fuzzSeed, seeded } from "./support/random.ts";
 
 const textOf = (lines: readonly Line[]) => lines.map(plainText).join("\n");
-const printHits = (...asked: Parameters<typeof print.printHits>) => textOf(print.printHits(...asked));
+const ALL: print.Beyond = { strong: 0, limit: 5, isAlone: false };
+const printHits = (hits: readonly Hit[], options: print.PrintOptions, beyond = ALL) =>
+  textOf(print.printHits(hits, beyond, options));
 const printBrief = (...asked: Parameters<typeof print.printBrief>) => textOf(print.printBrief(...asked));
 const printFull = (...asked: Parameters<typeof print.printFull>) => textOf(print.printFull(...asked));
 const printBySession = (found: readonly Hit[], options: print.PrintOptions & { limit: number }) =>
@@ -128,7 +130,10 @@ describe("on made-up sessions", () => {
   });
 
   test("a short reply of the user is shown with the proposal it settles", () => {
-    const text = printHits(ask(store, ["astrolabe layout proposed"], { maxChars: 240 }), PRINT);
+    const text = printHits(
+      ask(store, ["astrolabe layout proposed"], { maxChars: 240, isBudgetNamed: true }),
+      PRINT,
+    );
     expect(text).toContain("User: no, that is horrible");
   });
 
@@ -272,6 +277,72 @@ describe("on made-up sessions", () => {
       expect(head).toContain(" · without crust");
     },
   );
+
+  test("the last line says how many strong hits are left out and which option shows them", () => {
+    const texts = ["sextant", "harbour", "phase"];
+    const strong = ask(store, texts, { limit: 20 }).filter(isStrong).length;
+    const { hits, beyond } = findHits([store], texts, { ...HITS, limit: 1 });
+    expect([beyond.strong, strong > 1]).toEqual([strong - 1, true]);
+    const lastLine = (strong: number, isAlone = false) =>
+      printHits(hits, PRINT, { strong, limit: 5, isAlone }).split("\n").at(-1);
+    expect([lastLine(0), lastLine(1), lastLine(4), lastLine(2, true)]).toEqual([
+      "no other strong hit",
+      "1 more strong hit: --limit 6",
+      "4 more strong hits: --limit 9",
+      "2 more strong hits, far behind: --max-chars 2500",
+    ]);
+    const asked = ask(store, texts, { limit: 20 });
+    const open = asked.map((hit, i): Hit => ({ ...hit, score: 0.9, isOpen: i === 0 }));
+    const printed = printHits(open, { ...PRINT, maxChars: 700 });
+    const shown = printed.match(/^\d+\. .*strong/gm)?.length ?? 0;
+    expect(printed.split("\n").at(-1)).toMatch(
+      shown === open.length ? /^no other strong hit$/ : new RegExp(`^${open.length - shown} more strong`),
+    );
+  });
+
+  test("a hit far ahead of all others is printed alone, within half of the characters unless so many were asked for", () => {
+    const found = ask(store, ["why does the sextant drift"]);
+    const [best, other] = found as [Hit, Hit];
+    const printed = printHits([best, { ...other, score: 0.3, isOpen: false }], PRINT, {
+      ...ALL,
+      isAlone: true,
+    });
+    expect(printed.match(/^\d+\. /gm)).toEqual(["1. "]);
+    const isAlone = (isBudgetNamed: boolean) =>
+      findHits([store], ["crust_marker_77 oven steam"], { ...HITS, isBudgetNamed }).beyond.isAlone;
+    expect([isAlone(false), isAlone(true)]).toEqual([true, false]);
+  });
+
+  test("what lacks only a word that no session holds is opened, and not called strong", () => {
+    const question = "why does the sextant mirror drift";
+    const [known] = ask(store, [question]);
+    const [best] = ask(store, [`${question} on the zeppelin`]);
+    expect([known && isStrong(known), best && isStrong(best), best?.isOpen, best?.rows.length]).toEqual([
+      true,
+      false,
+      true,
+      expect.any(Number),
+    ]);
+    expect(best?.rows.length).toBeGreaterThan(1);
+  });
+
+  test("words that only ask for what was said are never missing, nor those that another phrasing has in words that occur", () => {
+    const nowhere = (...texts: string[]) => findHits([store], texts, HITS).nowhere;
+    expect(nowhere("what was concluded about the sextant, and what was the verdict?")).toEqual([]);
+    expect(nowhere("was wurde beim sextant entschieden, und was bleibt übrig?")).toEqual([]);
+    expect(nowhere("sextant Abweichung", "sextant drift")).toEqual([]);
+    expect(nowhere("sextant Abweichung", "sextant écart")).toEqual(["Abweichung", "écart"]);
+    expect(nowhere("zeppelin drift", "zeppelin sextant", "sextant drift")).toEqual(["zeppelin"]);
+  });
+
+  test("a weak line shows sixty characters of its row, however long the names before it are", () => {
+    const [hit] = ask(store, ["why does the sextant drift"]) as [Hit];
+    const text = "word ".repeat(60).trim();
+    const long = { ...hit, isOpen: false, score: 0.2, rows: [{ line: 1, who: "user" as const, text }] };
+    const style = { ...PRINT, nameOf: () => "n".repeat(60) };
+    const [, line = ""] = printHits([long, long], style).split("\n");
+    expect(/L1 User: (.*)/.exec(line)?.[1]?.length).toBeGreaterThanOrEqual(60);
+  });
 
   test("where nothing is strong the nearest are named on a line each, and nothing where no word occurs", () => {
     const found = ask(store, ["which harbour permits quarterly dredging contracts with foreign tenders"]);

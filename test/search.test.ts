@@ -146,10 +146,11 @@ describe("on the committed transcripts", () => {
       expect(rest.filter((line) => line.startsWith(`   ${beside}: `))).toEqual([
         expect.stringMatching(/^ {3}\w+: 2026-02-01 09:\d\d (?:User|Assistant): /),
       ]);
-    expect(rest.slice(-3)).toEqual([
+    expect(rest.slice(-4)).toEqual([
       "   close together: migration, 0042",
       expect.stringMatching(/^ {3}chosen: L22 \d+\.\d+ migration, 0042; L\d+ \d+\.\d+ migration;/),
       "   why: phrasing 1 #1, holds 1 of it",
+      "no other strong hit",
     ]);
   });
 

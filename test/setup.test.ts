@@ -147,7 +147,8 @@ test("setup asks what a person would, of the sessions of the project one stands 
 });
 
 test("setup asks first what the first row found answers, and nothing that an agent only announced", async () => {
-  writeWork("alpha", { day: "03", asked: "Why is the gateway's retry limit low?" });
+  const upstream = "Upstream closed connections that came back more than twice.";
+  writeWork("alpha", { day: "03", asked: "Why is the gateway's retry limit low?", told: upstream });
   writeWork("billing", { day: "04", told: "Running the billing module's two commands first." });
   const told =
     "## The ledger counts in cents\n\nThe ledger counts in cents now, and rounds once, at the end.";

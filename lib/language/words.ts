@@ -115,7 +115,7 @@ aber als am an auch auf aus bei bis da das dass dem den der des die doch durch e
 gab habe haben hat hatte hatten hinter ich ihm ihn ihr ihre im in ist ja jetzt kann kein keine konnte man mehr mein mich
 mir mit nach nicht noch nun nur ob oder ohne schon sehr sein seine sich sie sind so uber um und uns unser unter vom von vor
 wann war waren warum was weil welche welcher welches welchen wem wen wenn wer werden wie wir wird wo woran worden wurde
-wurden zu zum zur
+wurden zu zum zur ans beim ins davon dabei dafur damit dazu daran darauf daraus darum wofur womit wovon wozu wieso weshalb
 ai as au aux avec avoir avons c ce ces cet cette comment d dans de des du elle elles en est et etait ete eu il ils j je l
 la le les leur leurs lors lui ma mais me meme mes mon n ne nos notre nous on ont ou par pas plus pour pourquoi qu quand que
 quel quelle quelles quels qui quoi s sa sans se ses si son sont sous sur ta te tes toi ton tu un une vos votre vous y
@@ -131,6 +131,34 @@ qual quais quando que quem sao se sem ser seu sua tem um uma umas uns voce
 
 /** Lower case, without accents. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(`${ENGLISH} ${OTHERS}`.trim().split(/\s+/));
+
+/**
+ * Words by which a question asks for what was said or came about, and that name nothing: where no session holds them, nothing
+ * of what is asked for is missing. About thirty a language; a pattern stands for the forms of a word.
+ */
+const ASKING = new RegExp(
+  `^(?:${`
+  accord(?:ing)?|settled?|decid(?:e[ds]?|ing)|decisions?|agree[ds]?|conclu(?:de[ds]?|sions?)|verdicts?|outcomes?|insist(?:s|ed|ing)?
+  mention(?:s|ed)?|remark(?:s|ed)?|speak|spoken?|deals?|dealt|dealing|discuss(?:es|ed|ions?)|conversations?|chats?|became|becomes?
+  happen(?:s|ed|ing)?|hold(?:s|ing)?|held|keeps?|kept|refus(?:e[ds]?|al)|suggest(?:s|ed|ions?)?|propos(?:e[ds]?|als?)
+  recommend(?:s|ed|ations?)?|complain(?:s|ed|ts?)?|grumbl(?:e[ds]?|ing)|object(?:ed|ions?)|explain(?:s|ed)?|describ(?:e[ds]?|ing)
+  claim(?:s|ed)?|turned|ended|cured?|reasons?|chose|chosen|choos(?:e|ing)|picked|prefer(?:s|red)?|consider(?:s|ed)?|thought
+  notic(?:e[ds]?|ing)|reali[sz]ed?|survived?|far|wish(?:es|ed)?|supposed|planned|intended|exactly|eventually|afterwards?|meant
+  entschieden|beschlossen|besprochen|gesagt|gemeint|erwahnt|passiert|geschehen|geworden|abgelehnt|gewahlt|vorgeschlagen|bleibt
+  geblieben|blieb|ubrig|gelost|geklart|gehort|liegt|lag|hiess|heisst|kam|kommt|gekommen|ging|gelaufen|worum|darin|eigentlich
+  decid[ei]e?s?|discute|dite?s?|passe|devenue?|choisie?|refusee?|proposee?|resolue?|parle|arrive|reste|pourtant|finalement
+  paso|dijo|dijimos|decidimos|decidio|decidido|hablamos|hablado|salia|salio|quedo|queda|eligio|elegimos|resolvio|resuelto|propuso
+  decidiu|disse|dissemos|falamos|falou|aconteceu|ficou|escolheu|escolhemos|resolveu|resolvido|combinamos|sugeriu
+  решили|решено|сказали?|говорили|случилось|произошло|стало|стал|выбрали|обсуждали|осталось|предложили?`
+    .trim()
+    .split(/\s*\n\s*/)
+    .join("|")})$`,
+);
+
+/** Returns whether a folded word asks for what was said or came about, and names nothing itself. */
+export function isAskingWord(word: string): boolean {
+  return ASKING.test(word);
+}
 
 /** Words that say nothing in a name, though a question may be after them. */
 const EMPTY_IN_NAMES = new Set(

@@ -4,7 +4,7 @@
  * best sentence goes first. Pure, but for counting words.
  */
 
-import { isFinding, readReply } from "../language/speech.ts";
+import { isFinding, isQuestion, readReply } from "../language/speech.ts";
 import type { Measure } from "./measure.ts";
 import type { PassageRow, ShownRow } from "./rows.ts";
 
@@ -70,6 +70,8 @@ const PART = 0.5;
  * of the user, and to what the user asked. real2, codebench, deeds: one part for all does as well as five of their own.
  */
 const BY_PLACE = 0.15;
+/** The part of a question's worth that goes to its answer. real2, codebench, deeds: 0 … 0.3 answer 254 or 255 of 366. */
+const BY_ANSWER = 0.3;
 /** A longer message of the user asks for something new. */
 const REPLY_MAX = 200;
 /** The share of the budget that the first hit may take. */
@@ -166,11 +168,12 @@ export function readChoice(
   const units = discountDone(rows, holdings(rows, { stems: [...worths.keys()], measure }));
   const best = rows.map(() => 0);
   for (const unit of units) best[unit.row] = Math.max(best[unit.row] as number, ownWorth(unit, own));
+  const asked = listAsked(rows, best);
   return {
     rows,
     stems: [...worths.keys()],
     worths: own,
-    units: units.map((unit) => ({ ...unit, around: worthAround(unit, { rows, best }) })),
+    units: units.map((unit) => ({ ...unit, around: worthAround(unit, { rows, best, asked }) })),
   };
 }
 
@@ -218,10 +221,23 @@ function ownWorth({ held }: Pick<Unit, "held">, worths: readonly number[]): numb
   return worths.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0);
 }
 
+/** Returns for each row the worth of the user's question that it answers: the last that was said before the user's next. */
+function listAsked(rows: readonly PassageRow[], best: readonly number[]): number[] {
+  const said = [...rows.keys()].filter((i) => rows[i]?.who !== "tool");
+  const asked = rows.map(() => 0);
+  let question = 0;
+  for (const [n, i] of said.entries()) {
+    const { who, text } = rows[i] as PassageRow;
+    if (who === "user") question = isQuestion(text) ? (best[i] as number) : 0;
+    else if (rows[said[n + 1] ?? -1]?.who !== "assistant") asked[i] = question;
+  }
+  return asked;
+}
+
 /** Returns a unit's worth for its place and for what it does, by the `best` units of its row and of those beside it. */
 function worthAround(
   unit: BareUnit,
-  { rows, best }: { rows: readonly PassageRow[]; best: readonly number[] },
+  { rows, best, asked }: { rows: readonly PassageRow[]; best: readonly number[]; asked: readonly number[] },
 ): number {
   const row = rows[unit.row] as PassageRow;
   const at = (step: number) => best[unit.row + step] ?? 0;
@@ -232,7 +248,8 @@ function worthAround(
     unit.isFirst && isReply(row) ? at(-1) : 0,
     isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(at(0), at(-1)) : 0,
   ];
-  return BY_PLACE * places.reduce((sum, worth) => sum + worth, 0);
+  const answers = unit.isFirst || unit.isLast ? (asked[unit.row] as number) : 0;
+  return BY_PLACE * places.reduce((sum, worth) => sum + worth, 0) + BY_ANSWER * answers;
 }
 
 /** Returns whether a row may settle the one before it: not thanks, and not "continue". */

@@ -6,7 +6,7 @@
 import { countPoints } from "../base/output.ts";
 import { subjectLine } from "../index/chunk-text.ts";
 import { readTimeCues } from "../language/times.ts";
-import { contentWords, foldText, splitWords } from "../language/words.ts";
+import { contentWords, foldText, isAskingWord, splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import type { LineSpan } from "../transcripts/session.ts";
@@ -25,7 +25,15 @@ import {
   rowsAround,
   toPassages,
 } from "./passages.ts";
-import { footLines, formatHead, mergeRanges, nowhereLines, wholeRow } from "./print.ts";
+import {
+  type Beyond,
+  footLines,
+  formatHead,
+  leftOutLine,
+  mergeRanges,
+  nowhereLines,
+  wholeRow,
+} from "./print.ts";
 import { isKept, type Question, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
@@ -44,6 +52,8 @@ export interface HitOptions extends RetrievalOptions {
   style: HitStyle;
   /** Code points that the rows of all hits may take together with their heads. */
   maxChars: number;
+  /** True if so many were asked for: then they are used, however sure the best hit is. @default {false} */
+  isBudgetNamed?: boolean | undefined;
   /** True if each hit is shown on one line. @default {false} */
   isBrief?: boolean | undefined;
   /** True if whole exchanges are shown, not the rows that answer. @default {false} */
@@ -61,6 +71,7 @@ interface Found {
   hits: Hit[];
   /** Words of the question that no session holds, those of most phrasings first. */
   nowhere: string[];
+  beyond: Beyond;
 }
 
 /** The words of a question by what they say of a hit that lacks them. */
@@ -114,9 +125,14 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const drafts = draftHits(candidates, { found, words, others, options });
   const questions = found.phrasings.map(({ question }) => question);
   const nowhere = words.nowhere.map((term) => shownWord(term, questions));
-  const maxChars = options.maxChars - countPoints(nowhereLines(nowhere));
-  const filled = fill(drafts, { ...options, maxChars });
-  return { hits: filled.map((one) => toHit(one, found)), nowhere };
+  const beyond: Beyond = {
+    strong: others.filter(isStrong).length,
+    limit: options.limit,
+    isAlone: standsAlone(candidates, options),
+  };
+  const around = [...nowhereLines(nowhere), leftOutLine(beyond)];
+  const filled = fill(drafts, { ...options, maxChars: options.maxChars - countPoints(around) });
+  return { hits: filled.map((one) => toHit(one, found)), nowhere, beyond };
 }
 
 function splitAt<T>(all: readonly T[], at: number): [T[], T[]] {
@@ -126,9 +142,12 @@ function splitAt<T>(all: readonly T[], at: number): [T[], T[]] {
 /** Sorts the words of a question. Names of those who talk and times are no words. */
 function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedWords {
   const questions = phrasings.map(({ question }) => question);
-  const terms = wholeTerms(questions).filter((term) => !isName(term, options) && !isTime(term, options));
-  const nowhere = terms.filter(asked.isNowhere);
+  const terms = wholeTerms(questions).filter((term) => isTelling(term, options) && !isTime(term, options));
+  const absent = terms.filter(asked.isNowhere);
+  // a phrasing all of whose words occur says in other words what those of the others say
+  const isCovered = questions.some((question) => !absent.some((term) => isKept(term, [question])));
   const kept = terms.filter((term) => isKept(term, questions));
+  const nowhere = isCovered ? absent.filter((term) => kept.includes(term)) : absent;
   return {
     nowhere,
     beside: besideTime(terms, questions)?.filter((term) => !asked.isCommon(term) && !asked.isNowhere(term)),
@@ -151,7 +170,7 @@ function judgeAll(found: Retrieved, { rare, missing, beside }: AskedWords, optio
   const judged = judge(measured, found, {
     // of one phrasing every word is kept, which says little
     rare: found.phrasings.length > 1 ? rare : missing,
-    isName: (term) => isName(term, options),
+    isTelling: (term) => isTelling(term, options),
   });
   const near = options.meaning?.outliers ?? [];
   // a time proves nothing without some of what is asked for beside it
@@ -159,12 +178,12 @@ function judgeAll(found: Retrieved, { rare, missing, beside }: AskedWords, optio
     near.some(({ row }) => isWithin(row, passage)) ||
     (passage.found.some(({ isTimely }) => isTimely) && (beside?.some(({ stem }) => held?.has(stem)) ?? true));
   return [...judged, ...others.map(unmeasured)].map((one) =>
-    isSure(one) ? { ...one, score: Math.max(one.score, STRONG) } : one,
+    isSure(one) ? { ...one, score: Math.max(one.score, STRONG), isNearly: true } : one,
   );
 }
 
 function unmeasured(passage: Passage): Judged {
-  return { passage, score: 0, held: undefined, together: [] };
+  return { passage, score: 0, isNearly: false, held: undefined, together: [] };
 }
 
 /** Returns passages in the order in which they are shown: strong ones, those only near by meaning, weak ones. */
@@ -172,7 +191,7 @@ function inOrder(judged: readonly Judged[], { meaning, limit }: HitOptions): Jud
   const strong = judged.filter(isStrong);
   const near = toPassages(meaning?.outliers ?? [])
     .filter(({ best }) => !strong.some(({ passage }) => isWithin(best.row, passage)))
-    .map((passage) => ({ ...unmeasured(passage), score: STRONG }));
+    .map((passage) => ({ ...unmeasured(passage), score: STRONG, isNearly: true }));
   return [...withNear(strong, near, limit), ...judged.filter((one) => !isStrong(one))];
 }
 
@@ -204,6 +223,18 @@ function bestSentencesFirst(candidates: readonly Candidate[], judged: readonly J
   return [...byBestSentence(strong), ...others];
 }
 
+/** A hit this far ahead of all others stands alone. real2, codebench, deeds: 0.15 … 0.4 answer 255 or 256 of 366. */
+const FAR_AHEAD = 0.2;
+/** The share of the code points that such a hit takes, or one that lacks no more than a rare word: so much the first of several may take. */
+const ALONE_SHARE = 0.5;
+
+/** Returns whether the best hit is strong, and all others are far behind it. */
+function standsAlone(hits: readonly { score: number }[], { isBudgetNamed }: HitOptions): boolean {
+  const [best, ...others] = hits;
+  const next = Math.max(0, ...others.map(({ score }) => score));
+  return !isBudgetNamed && best !== undefined && isStrong(best) && best.score - next >= FAR_AHEAD;
+}
+
 function draftHits(
   candidates: readonly Candidate[],
   {
@@ -215,15 +246,16 @@ function draftHits(
 ): Draft[] {
   const sessions = candidates.map(({ passage }) => passage.first.sessionId);
   const questions = found.phrasings.map(({ question }) => question);
+  const isAlone = standsAlone(candidates, options);
   return candidates.map((one, i): Draft => {
-    const { passage, held, score } = one;
+    const { passage, held, score, isNearly } = one;
     const isFirst = sessions.indexOf(passage.first.sessionId) === i;
     const lacks = (term: Term) => held && !held.has(term.stem) && !words.nowhere.includes(term);
     const without = words.rare
       .filter(lacks)
       .slice(0, WITHOUT_MAX)
       .map((term) => shownWord(term, questions));
-    const isBest = i === 0 && words.missing.length === 0 && without.length === 0;
+    const isBest = i === 0 && (isNearly || (words.missing.length === 0 && without.length === 0));
     const { row, session } = passage.best;
     const facts: Draft["facts"] = {
       session,
@@ -237,7 +269,8 @@ function draftHits(
       passage: findFacts(passage, options),
       ...(options.explain && { explain: explainJudged(one, found, options.meaning) }),
     };
-    return { ...one, facts, isFirst, isOpen: !options.isBrief && (isStrong(one) || isBest) };
+    const isOpen = isBest || (isStrong(one) && (i === 0 || !isAlone));
+    return { ...one, facts, isFirst, isOpen: isOpen && !options.isBrief };
   });
 }
 
@@ -247,6 +280,11 @@ function shownWord({ words, stem }: Term, questions: readonly Question[]): strin
   for (const { text } of questions)
     for (const [typed] of text.matchAll(TYPED)) if (foldText(typed) === folded) return typed;
   return folded;
+}
+
+/** Returns whether a word says what is asked for: it means none of those who speak, and does not ask for what was said. */
+function isTelling(term: Term, options: HitOptions): boolean {
+  return !isName(term, options) && !term.words.every(isAskingWord);
 }
 
 /** Returns whether a word means who speaks. */
@@ -329,7 +367,7 @@ const RANGE_SLACK = 4;
 /** Gives drafts their rows. */
 function fill(drafts: readonly Draft[], options: HitOptions): Filled[] {
   if (options.isWhole) return fillWhole(drafts, options);
-  const budget = drafts.some(isStrong) ? options.maxChars : Math.min(WEAK_CHARS, options.maxChars);
+  const budget = budgetFor(drafts, options);
   const open = fillChosen(
     drafts.filter(({ isOpen }) => isOpen),
     { options, budget },
@@ -340,6 +378,16 @@ function fill(drafts: readonly Draft[], options: HitOptions): Filled[] {
     return fillChosen([{ ...draft, isOpen: false }], { options, budget: LINE_CHARS, isOneLine: true });
   });
   return foldEmpty(filled);
+}
+
+/** Returns the code points of all open hits: less where the best says all, or where none is strong. */
+function budgetFor(drafts: readonly Draft[], options: HitOptions): number {
+  const { maxChars } = options;
+  const [best] = drafts;
+  if (!best || (isStrong(best) && !standsAlone(drafts, options))) return maxChars;
+  return isStrong(best) || best.isNearly
+    ? Math.floor(ALONE_SHARE * maxChars)
+    : Math.min(WEAK_CHARS, maxChars);
 }
 
 /** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */

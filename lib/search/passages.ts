@@ -10,6 +10,7 @@ import {
   readExchanges,
   saidIn,
 } from "./candidates.ts";
+import { isStrong, STRONG } from "./hit.ts";
 import type { Measured, Occurrence } from "./measure.ts";
 import { wholeRow } from "./print.ts";
 import type { Question, Term } from "./query.ts";
@@ -164,11 +165,16 @@ const DONE = 0.5;
 /** What is left without a rare word. real2: fewer of the questions that nothing answers are strong. */
 const WITHOUT_A_WORD = 0.5;
 
+/** The most that a passage without a rare word scores: what is asked for is not in it. */
+const MOST_WITHOUT = STRONG - 0.01;
+
 /** A passage with how likely it answers. */
 export interface Judged {
   passage: Passage;
   /** 0 to 1, on the same scale in every index. */
   score: number;
+  /** True if it is strong, or would be but for a rare word that it lacks. */
+  isNearly: boolean;
   /** The stems that it holds anywhere, its header included; undefined where it was not measured. */
   held: ReadonlySet<string> | undefined;
   /** The stems that it holds close together, by which it was judged. */
@@ -186,15 +192,16 @@ interface Scale {
  * Judges how likely passages answer, best ranked first, on the same scale in every index. One is worth the share that it
  * holds of the phrasing that it fits best, by the rarity of the words, times the number of asked words that it holds close
  * together; one that holds all of them is worth most. Without one of the `rare` words that most phrasings keep it is worth
- * half, and none is worth more than the best ranked one. Names of those who talk are no words.
+ * half and never strong, and none is worth more than the best ranked one. Names of those who talk are no words, nor are those
+ * by which a question asks for what was said.
  */
 export function judge(
   passages: readonly Passage[],
   { phrasings, asked, deeds, measure }: Pick<Retrieved, "phrasings" | "asked" | "deeds" | "measure">,
-  { rare, isName }: { rare: readonly Term[]; isName: (term: Term) => boolean },
+  { rare, isTelling }: { rare: readonly Term[]; isTelling: (term: Term) => boolean },
 ): Judged[] {
   const questions = phrasings.map(({ question }) => {
-    return { ...question, terms: question.terms.filter((term) => !isName(term)) };
+    return { ...question, terms: question.terms.filter(isTelling) };
   });
   const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
   const scale: Scale = { terms, worths: questions.map((question) => weighTerms(question, asked)) };
@@ -214,9 +221,16 @@ export function judge(
     const best = windows.reduce((one, other) => (other.worth > one.worth ? other : one), NOTHING);
     const lacks = rare.some(({ stem }) => !held.has(stem));
     const worth = best.worth * (lacks ? WITHOUT_A_WORD : 1);
-    const score = worth === Number.POSITIVE_INFINITY ? 1 : worth / (worth + enough);
+    const full = worth === Number.POSITIVE_INFINITY ? 1 : worth / (worth + enough);
+    const score = lacks ? Math.min(full, MOST_WITHOUT) : full;
     if (i === 0) most = score;
-    return { passage, score: Math.min(most, score), held, together: best.stems };
+    return {
+      passage,
+      score: Math.min(most, score),
+      isNearly: isStrong({ score: full }),
+      held,
+      together: best.stems,
+    };
   });
 }
 

@@ -36,20 +36,44 @@ const WEAK_HITS = 3;
 /** Weak sessions behind strong ones: what is not among them is a guess. */
 const WEAK_SESSIONS = 5;
 const WEAK_LINE = 136;
+/** Code points of its row that a hit on one line shows at least: less of it cannot be read. */
+const ROW_LEAST = 60;
+/** Code points before its text: ` · L1234 Assistant: `. */
+const ROW_START = 20;
 const BRIEF_LINE = 160;
 /** A session's line, where there is room, and the places named in it. */
 const SESSION_LINE = 480;
 const PLACES_NAMED = 3;
 const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain; nearest:"]] };
 
+/** Which hits a search has beyond those that it gives. */
+export interface Beyond {
+  /** Strong places behind the limit. */
+  strong: number;
+  limit: number;
+  /** True if the best hit is so far ahead that it is printed alone. */
+  isAlone: boolean;
+}
+
+/** Says how many strong hits are left out, and which option shows them. */
+export function leftOutLine({ strong, limit, isAlone }: Beyond): Line {
+  const counts = `${strong} more strong ${strong === 1 ? "hit" : "hits"}`;
+  const text = isAlone
+    ? `${counts}, far behind: --max-chars 2500`
+    : `${counts}: --limit ${Math.min(LIMIT_MAX, limit + strong)}`;
+  return { kind: "text", parts: [["faint", strong === 0 ? "no other strong hit" : text]] };
+}
+
 /** Prints the rows of the hits that have them, and of the others one line each in what is left of the characters. */
-export function printHits(found: readonly Hit[], options: PrintOptions): Line[] {
+export function printHits(found: readonly Hit[], beyond: Beyond, options: PrintOptions): Line[] {
   if (found.length === 0) return [];
   const isCertain = found.some(isStrong);
-  const shown = isCertain ? found : found.slice(0, found[0]?.isOpen ? 1 : WEAK_HITS);
+  const isSingle = beyond.isAlone || (!isCertain && found[0]?.isOpen);
+  const shown = isSingle ? found.slice(0, 1) : isCertain ? found : found.slice(0, WEAK_HITS);
   const top = isCertain ? [] : [NOTHING_CERTAIN];
   const open = shown.filter(({ isOpen }) => isOpen);
-  const maxChars = options.maxChars - countPoints(top);
+  const rest = isCertain ? [leftOutLine(beyond)] : [];
+  const maxChars = options.maxChars - countPoints([...top, ...rest]);
   const around = (which: string, texts: readonly string[] = []) =>
     texts.map((text) => row(`   ${which}: ${oneLine(text, AROUND_MAX)}`));
   const blocks = open.map((hit, i) => ({
@@ -62,11 +86,17 @@ export function printHits(found: readonly Hit[], options: PrintOptions): Line[] 
     rest: footLines(hit, options),
   }));
   const lines = linesWithin(fit(blocks, maxChars), maxChars);
+  let strong = beyond.strong + found.filter(isStrong).length - open.filter(isStrong).length;
   for (const [i, one] of shown.filter(({ isOpen }) => !isOpen).entries()) {
-    const line = formatLine(one, { position: open.length + i, max: WEAK_LINE }, options);
-    if (lines.length === 0 || countPoints([...lines, line]) <= maxChars) lines.push(line);
+    const line = formatLine(one, { position: open.length + i, max: WEAK_LINE, rowLeast: ROW_LEAST }, options);
+    if (lines.length > 0 && countPoints([...lines, line]) > maxChars) continue;
+    lines.push(line);
+    if (isStrong(one)) strong--;
   }
-  return [...top, ...linesWithin(lines, maxChars)];
+  const printed = [...top, ...linesWithin(lines, maxChars)];
+  return isCertain
+    ? linesWithin([...printed, leftOutLine({ ...beyond, strong })], options.maxChars)
+    : printed;
 }
 
 /** Names the words that no session holds, where there are any. */
@@ -239,12 +269,17 @@ export function joinBlocks(blocks: readonly Block[]): Line[] {
 }
 
 /** Returns a hit on one line: its place, its strength and its best row. */
-function formatLine(hit: Hit, { position, max }: { position: number; max: number }, style: HitStyle): Line {
+function formatLine(
+  hit: Hit,
+  { position, max, rowLeast = 0 }: { position: number; max: number; rowLeast?: number },
+  style: HitStyle,
+): Line {
   const [name] = sessionParts(hit, style);
   const day = formatLocal(hit.at, style.timezone).slice(0, 10);
   const facts = joinFacts([["name", formatPlace(hit, style)], name, ["time", day], strengthPart(hit)]);
   const best = bestParts(hit.rows[0], style.participants, describeSubject(hit, style));
-  return cutLine(result(position, [...facts, ...best]), max);
+  const least = rowLeast > 0 ? countPoints([result(position, facts)]) + ROW_START + rowLeast : 0;
+  return cutLine(result(position, [...facts, ...best]), Math.max(max, least));
 }
 
 /** Returns the row that says most, on one line after other facts; without a row, what the hit is about. */

@@ -17,6 +17,7 @@ import { type Hit, type HitJson, type HitStyle, hitJson, readLoss, roundRelevanc
 import { findHits } from "./hits.ts";
 import { matchProject } from "./own-project.ts";
 import {
+  type Beyond,
   LIMIT_MAX,
   nowhereLines,
   type PrintOptions,
@@ -375,6 +376,7 @@ async function answerQuestion(
     cwd,
     style,
     maxChars: maxCharsFor(request),
+    isBudgetNamed: request.maxChars !== undefined,
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",
     around: context,
@@ -383,7 +385,7 @@ async function answerQuestion(
   const hits = found.hits.filter((hit) => roundRelevance(hit) >= minScore);
   const top = hits.length > 0 ? nowhereLines(found.nowhere) : [];
   const options = { ...style, maxChars: maxCharsFor(request) - countPoints(top) };
-  const lines = [...top, ...(await printed(hits, request, { ...options, config }))];
+  const lines = [...top, ...(await printed(hits, request, { ...options, beyond: found.beyond, config }))];
   return { lines, results: hits.map((hit) => hitJson(hit, style)), semantic };
 }
 
@@ -428,7 +430,7 @@ function maxCharsFor({ maxChars, mode = "rows", context = 0 }: SearchRequest): n
 async function printed(
   hits: readonly Hit[],
   request: SearchRequest,
-  { config, ...options }: PrintOptions & { config: Config },
+  { config, beyond, ...options }: PrintOptions & { beyond: Beyond; config: Config },
 ): Promise<Line[]> {
   if (request.mode === "brief") return printBrief(hits, options);
   if (request.mode === "sessions") {
@@ -445,5 +447,5 @@ async function printed(
     const sessions = { limit: request.limit ?? LIMIT_OF_LINES, isLook, ...(request.resume && { resumeOf }) };
     return printBySession(hits, { ...options, ...sessions });
   }
-  return request.mode === "full" ? printFull(hits, options) : printHits(hits, options);
+  return request.mode === "full" ? printFull(hits, options) : printHits(hits, beyond, options);
 }
