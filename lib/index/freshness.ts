@@ -95,6 +95,11 @@ export function noteRules(store: Pick<Store, "db">, { redact }: StoringRules): v
     writeFact(store, REDACTION_FACT, redactionVersion(redact.extra));
 }
 
+/** Returns whether the rows were stored under exactly these rules, so that none of them has anything left to redact. */
+export function isRedactedBy(store: Pick<Store, "db">, { redact }: Pick<StoringRules, "redact">): boolean {
+  return readFact(store, REDACTION_FACT) === redactionVersion(redact.extra);
+}
+
 /** A digest of the exclude patterns under which every row was stored. */
 const PATTERNS_FACT = "patterns";
 

@@ -4,7 +4,7 @@ import { whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { folderName } from "../base/text.ts";
 import { type Config, loadConfig } from "../config/config.ts";
-import { type Behind, isAllIndexed, openIndex } from "../index/freshness.ts";
+import { type Behind, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readName } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
@@ -392,8 +392,9 @@ async function answerQuestion(
 /** Returns how the sessions of some stores are shown. */
 function makeStyle(stores: Stores, { settings, paths }: Config): HitStyle {
   const nameOf = namer(paths);
+  const isClean = stores.shared === undefined && isRedactedBy(stores.store, settings);
   return {
-    clean: readRules(settings).clean,
+    clean: isClean ? (text) => text : readRules(settings).clean,
     nameOf: oncePerSession(nameOf),
     shortId: oncePerSession((session) => {
       const machine = findMachine(session.file, paths);
