@@ -64,14 +64,27 @@ test("outside the rooms that know hosts no file of lib/ names one", () => {
   expect(files).toEqual([]);
 });
 
+/** Returns the files of ours that say a word. */
+function filesSaying(word: RegExp): string[] {
+  return ["lib", "scripts", "hooks"]
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".ts"))
+        .map((file) => join(folder, file))
+        .filter((file) => word.test(readFileSync(join(ROOT, file), "utf8"))),
+    )
+    .toSorted();
+}
+
 test("which sessions are excluded is decided in the gate alone, and nobody goes around it", () => {
-  const deciding = ["lib", "scripts", "hooks"].flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts"))
-      .map((file) => join(folder, file))
-      .filter((file) => /\b(?:hasSession|readExclusion)\b/.test(readFileSync(join(ROOT, file), "utf8"))),
-  );
-  expect(deciding.toSorted()).toEqual(["lib/sessions/gate.ts", "lib/transcripts/rules.ts"]);
+  expect(filesSaying(/\b(?:hasSession|readExclusion)\b/)).toEqual([
+    "lib/sessions/gate.ts",
+    "lib/transcripts/rules.ts",
+  ]);
+});
+
+test("sessions with a transcript pass the gate where they are listed, and nowhere else", () => {
+  expect(filesSaying(/\bopenGate\b/)).toEqual(["lib/sessions/gate.ts", "lib/sessions/sessions.ts"]);
 });
 
 /** The most of such comments: now and then one reads well. */

@@ -156,14 +156,14 @@ export async function readForObserving(state: PiState, context: PiContext) {
   const { config } = state;
   const session = await currentSession(context);
   if (!session) return undefined;
-  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { openGate }, { redactor }] = await Promise.all([
+  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { isStillVisible }, { redactor }] = await Promise.all([
     import("../../lib/observe/ledger.ts"),
     import("../../lib/observe/observe-session.ts"),
-    import("../../lib/sessions/gate.ts"),
+    import("../../lib/sessions/sessions.ts"),
     import("../../lib/redact/redact.ts"),
   ]);
   const { paths, settings } = config;
-  if (!openGate(paths).admits(session)) return undefined;
+  if (!isStillVisible(session, paths)) return undefined;
   // From pi's own leaf: when two instances write one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });

@@ -22,9 +22,8 @@ import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
-import { openGate } from "../sessions/gate.ts";
 import { archivedTranscripts, archivePlace, hostedTranscripts } from "../sessions/places.ts";
-import { identifySession, listSessions, visibleSession } from "../sessions/sessions.ts";
+import { identifySession, isStillVisible, listSessions, visibleSession } from "../sessions/sessions.ts";
 import { type Forgetting, isForgotten } from "../store/state.ts";
 import { findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../transcripts/outputs.ts";
@@ -258,8 +257,7 @@ async function copySession(
   const rules = readRules({ redact, exclude });
   const note = { size, modified: modifiedAt, rules: rulesVersion({ redact, exclude }) };
   const options = { rules, note, modifiedAt, durable: false, rest };
-  const isOut = () => !openGate(paths).admits(session);
-  if (isOut()) return false;
+  if (!isStillVisible(session, paths)) return false;
   try {
     for (const output of hostOutputs(session)) {
       const place = outputPlace(copy, output);
@@ -269,7 +267,7 @@ async function copySession(
   } catch {
     return false; // gone since it was listed, or not ours to read
   }
-  const isCurrent = rulesVersion(now()) === note.rules && !isOut();
+  const isCurrent = rulesVersion(now()) === note.rules && isStillVisible(session, paths);
   if (!isCurrent) removeCopy(copy);
   return isCurrent;
 }

@@ -22,7 +22,7 @@ import { counted, listed, shortHash } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
-import { listStores } from "../sessions/copies.ts";
+import { listStores, newestExcluded } from "../sessions/copies.ts";
 import { findTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import { HOSTS, type Host } from "../transcripts/hosts.ts";
 
@@ -191,17 +191,6 @@ function listTranscripts(host: Host, { paths, transcripts }: Look): string[] {
 
 function isBelow(file: string, folder: string): boolean {
   return file.startsWith(folder + sep);
-}
-
-/** Returns when the newest session in a host's stores ended that is excluded, so that there is no copy of it. */
-async function newestExcluded(host: Host, paths: PathsWithRules): Promise<number> {
-  if (!host.store) return 0;
-  const [{ store }, { lastExcluded }, { storedGate }] = await Promise.all([
-    host.store.load(),
-    import("../transcripts/database.ts"),
-    import("../sessions/gate.ts"),
-  ]);
-  return lastExcluded(listStores(host, paths), { store, admits: storedGate(paths.rules) });
 }
 
 /** Words in the names of what programs keep beside sessions and write without one. */

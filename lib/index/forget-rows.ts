@@ -3,8 +3,7 @@
  * overwrites their bytes in its files. Also removes sessions that are excluded by now, and those whose transcript is gone.
  */
 
-import type { Settings } from "../config/config.ts";
-import { storedGate } from "../sessions/gate.ts";
+import type { Exclusion } from "../sessions/gate.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
@@ -175,12 +174,11 @@ function emptyLog({ db }: Store): boolean {
 }
 
 /** Removes indexed sessions that are excluded now, whether or not their transcripts changed. */
-export function removeExcluded(store: Store, settings: Pick<Settings, "redact" | "exclude">): void {
-  const { sessions, projects } = settings.exclude;
+export function removeExcluded(store: Store, { exclude, admits }: Exclusion): void {
+  const { sessions, projects } = exclude;
   if (sessions.length + projects.length === 0) return;
-  const isAdmitted = storedGate(settings);
   for (const session of heldSessions(store)) {
-    if (!isAdmitted(session)) removeSession(store, { number: session.number, id: session.storedId });
+    if (!admits(session)) removeSession(store, { number: session.number, id: session.storedId });
   }
 }
 

@@ -9,8 +9,8 @@ import { isAbsolute, join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
-import { currentExclude, type Paths, repositoriesFile, type Settings } from "../config/config.ts";
-import { storedGate } from "../sessions/gate.ts";
+import { type Paths, repositoriesFile, type Settings } from "../config/config.ts";
+import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { hostTitle } from "../sessions/titles.ts";
@@ -18,7 +18,6 @@ import { noteRepositories, repositoriesState } from "../store/repositories.ts";
 import type { Store } from "../store/store.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
-import { readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { removeExcluded } from "./forget-rows.ts";
 import {
@@ -73,8 +72,7 @@ interface IndexingRun extends PassOptions {
   /** True if config.json excludes other patterns than when the run began. */
   isOutdated: boolean;
   projects: ReturnType<typeof projectLookup>;
-  /** Whether a session may be indexed by now. */
-  admits: ReturnType<typeof storedGate>;
+  rules: Exclusion;
 }
 
 /**
@@ -146,8 +144,7 @@ function startRun(options: IndexOptions): IndexingRun {
     projects: projectLookup(options.paths),
     store,
     settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
-    rules: readRules(settings),
-    admits: storedGate(settings),
+    rules: currentExclusion({ paths: options.paths, settings }),
     // Asked before each entry: without a deadline the clock is not read.
     isOver: () =>
       run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),
@@ -172,12 +169,11 @@ function recheck(run: IndexingRun): void {
   const version = Number(store.db.prepare("PRAGMA data_version").get()?.data_version);
   if (version === run.version) return;
   run.version = version;
-  const exclude = currentExclude(paths, settings.exclude);
-  run.rules = readRules({ ...settings, exclude });
-  run.admits = storedGate({ ...settings, exclude });
+  const rules = currentExclusion({ paths, settings });
+  run.rules = rules;
   // Whatever this run still read would have to be read again, so it stops and leaves it to the next.
-  run.isOutdated = !isFilteredBy(store, exclude);
-  removeExcluded(store, { ...settings, exclude });
+  run.isOutdated = !isFilteredBy(store, rules.exclude);
+  removeExcluded(store, rules);
 }
 
 /** Works through the sessions; each step is a point where everything may be committed. */
@@ -208,7 +204,7 @@ function* indexFile(run: IndexingRun, session: Session): Generator<void> {
   }
   const head = readHead(session.file);
   const facts = sessionFacts(run, session, head);
-  if (!run.admits({ id: session.id, file: session.file, ...facts })) {
+  if (!run.rules.admits({ id: session.id, file: session.file, ...facts })) {
     if (known) removeSession(store, known);
     return;
   }

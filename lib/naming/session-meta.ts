@@ -4,16 +4,14 @@ import { isAbsolute } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { currentExclude } from "../config/config.ts";
-import { openGate } from "../sessions/gate.ts";
+import { currentExclusion } from "../sessions/gate.ts";
 import { parentFile } from "../sessions/listing.ts";
 import { META_SCHEMA_VERSION, metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
 import { exportMeta, isCurrent, readRecord, type SessionRecord, saveRecord } from "../sessions/record.ts";
-import { visibleSessionAt } from "../sessions/sessions.ts";
+import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import { fail, isSpoken, type MetaOptions, type MetaOutcome, type Summary, summarize } from "./meta-words.ts";
@@ -69,7 +67,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const { paths, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
   const file = metaFile(paths, session);
   // Asked again under the lock: whoever held it may have been forgetting the session.
-  const isOut = () => !openGate(paths).admits(session);
+  const isOut = () => !isStillVisible(session, paths);
   const make = async () => {
     if (isOut()) return;
     const record = readRecord(paths, session);
@@ -110,7 +108,7 @@ async function makeMeta(
   const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
-  const rules = readRules({ ...settings, exclude: currentExclude(options.paths, settings.exclude) });
+  const rules = currentExclusion({ paths: options.paths, settings });
   const { clean, hasText } = rules;
   const byRules = meta?.model === RULES;
   const results = session.size <= RESULTS_BYTES_MAX;

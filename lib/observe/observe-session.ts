@@ -7,13 +7,14 @@ import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
-import { openGate } from "../sessions/gate.ts";
+import { currentExclusion } from "../sessions/gate.ts";
+import { isStillVisible } from "../sessions/sessions.ts";
 import { copyDatabase } from "../store/store.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
@@ -175,7 +176,7 @@ async function locked<T>(
   try {
     return await withLock(`${ledgerFile(paths, session.id)}.lock`, waitMs, () => {
       // Its last holder may have been `forget`.
-      if (!openGate(paths).admits(session)) {
+      if (!isStillVisible(session, paths)) {
         const message = "Cannot observe: config.json keeps this session out";
         throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: 'see "exclude" in config.json' });
       }
@@ -250,7 +251,7 @@ export function readSessionMemory(
   session: Session,
   { paths, settings, leafId }: ReadingOptions,
 ): SessionMemoryState {
-  const rules = readRules({ ...settings, exclude: currentExclude(paths, settings.exclude) });
+  const rules = currentExclusion({ paths, settings });
   const entries = readConversation(session, { leafId, rules });
   const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
   // The session's own file still holds what config.json excludes: it is left out here.

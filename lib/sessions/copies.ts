@@ -18,19 +18,15 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
     const root = paths.expand(home);
     const files = kept ? listStores({ home, store: kept }, paths) : [];
     if (!kept || files.length === 0) continue;
-    const [{ tryLock }, { readRules }, { copySessions }, { storedGate }, { store }] = await Promise.all([
+    const [{ tryLock }, { copySessions, store, rules }] = await Promise.all([
       import("../base/locks.ts"),
-      import("../transcripts/rules.ts"),
-      import("../transcripts/database.ts"),
-      import("./gate.ts"),
-      kept.load(),
+      loadStore(kept, paths),
     ]);
     const release = tryLock(join(paths.home, `${agent}.lock`));
     try {
-      const [rules, admits] = [readRules(paths.rules), storedGate(paths.rules)];
       const folder = copiesFolder(paths, agent);
       const end = kept === prompts ? PROMPTS_ALONE : ".jsonl";
-      if (release) copySessions({ agent, store, root, files, folder, end, rules, admits });
+      if (release) copySessions({ agent, store, root, files, folder, end, rules, admits: rules.admits });
     } catch (error) {
       failure ??= error;
     } finally {
@@ -38,6 +34,23 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
     }
   }
   if (failure !== undefined) throw failure;
+}
+
+/** Loads what reads a host's stores, with what is kept out of a copy. */
+async function loadStore(kept: Pick<NonNullable<Host["store"]>, "load">, paths: PathsWithRules) {
+  const [{ copySessions, lastExcluded }, { currentExclusion }, { store }] = await Promise.all([
+    import("../transcripts/database.ts"),
+    import("./gate.ts"),
+    kept.load(),
+  ]);
+  return { copySessions, lastExcluded, store, rules: currentExclusion({ paths, settings: paths.rules }) };
+}
+
+/** Returns when the newest session in a host's stores ended that is excluded, so that there is no copy of it. */
+export async function newestExcluded(host: Host, paths: PathsWithRules): Promise<number> {
+  if (!host.store) return 0;
+  const { lastExcluded, store, rules } = await loadStore(host.store, paths);
+  return lastExcluded(listStores(host, paths), { store, admits: rules.admits });
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */

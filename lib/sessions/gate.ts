@@ -1,9 +1,9 @@
 /**
  * Decides which sessions may be read: not those that config.json excludes by id, name or project, nor copies of forgotten
- * ones. Whoever lists, opens or stores sessions asks here, once, and hands on what may be read.
+ * ones. The list of sessions hands out what passes; whoever stores, copies or sends takes what is kept out by now from here,
+ * with the rules for texts, as one value.
  */
 
-import { SessionMemoryError } from "../base/errors.ts";
 import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
 import { countRedactions } from "../redact/redact.ts";
 import { outermostEntries, tryHead } from "../transcripts/head.ts";
@@ -13,47 +13,23 @@ import { readName } from "./meta.ts";
 import { projectKey, remembering } from "./project.ts";
 import { hostTitle } from "./titles.ts";
 
-/** Hands out the sessions that may be read. */
-interface Gate {
-  /** Returns whether a session with a transcript may be read; its name and project are looked up only when they matter. */
-  admits(session: Session): boolean;
-  /** Returns those that may be read. */
-  visible<T extends Session>(sessions: readonly T[]): T[];
-  /**
-   * Refuses a session that may not be read.
-   *
-   * @throws {SessionMemoryError} `NOT_FOUND`
-   */
-  assert(session: Session): void;
-}
-
-/** Returns the gate by what is excluded at this moment: a run may have waited for whoever was excluding something. */
-export function openGate(paths: PathsWithRules): Gate {
-  const { rules } = paths;
-  const exclude = rules.seesExcluded ? rules.exclude : currentExclude(paths, rules.exclude);
-  const { hasSession, needsProject } = readExclusion({ ...rules, exclude });
-  const { isForgotten } = readRules({ ...rules, exclude });
+/**
+ * Returns a test for sessions with a transcript that may be read at this moment: a run may have waited for whoever was
+ * excluding something. A session's name and project are looked up only when they matter.
+ */
+export function openGate(paths: PathsWithRules): (session: Session) => boolean {
+  const { exclude, isForgotten } = currentExclusion({ paths, settings: paths.rules });
+  const { hasSession, needsProject } = readExclusion({ ...paths.rules, exclude });
   const looksUpNames = exclude.sessions.length > 0;
   const findName = (session: Session) =>
     looksUpNames ? (session.name ?? readName(session, paths) ?? hostTitle(session)) : undefined;
   const keyOf = remembering(projectKey);
-  const admits = (session: Session) => {
+  return (session) => {
     if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return false;
     const name = findName(session);
     const cwd = needsProject ? (session.cwd ?? tryHead(session.file)?.cwd) : undefined;
     if (name === undefined && cwd === undefined) return true;
     return !hasSession({ id: session.id, name, cwd, project: cwd && keyOf(cwd) });
-  };
-  return {
-    admits,
-    visible: (sessions) => sessions.filter(admits),
-    assert(session) {
-      if (admits(session)) return;
-      throw new SessionMemoryError("NOT_FOUND", `Cannot use session "${session.id}": it is kept out`, {
-        details: { isExcluded: true },
-        hint: "take it out of exclude in config.json",
-      });
-    },
   };
 }
 
@@ -81,22 +57,23 @@ export function storedGate(settings: ExcludingSettings): (session: StoredFacts) 
   };
 }
 
-/** What config.json keeps out of an exchange with a store. */
-export interface Exclusion extends Pick<Rules, "hasText" | "hasPatterns"> {
+/** What config.json keeps out at one moment, for whoever stores, copies or sends: texts, rows and sessions. */
+export interface Exclusion extends Rules {
+  exclude: Settings["exclude"];
   admits: ReturnType<typeof storedGate>;
 }
 
-/** Returns what is kept out of an exchange that begins now. */
+/** Returns what is kept out by now: a run may have waited for whoever was excluding something. */
 export function currentExclusion({
   paths,
   settings,
 }: {
-  paths: PathsWithRules;
-  settings: ExcludingSettings;
+  paths: Pick<PathsWithRules, "config" | "expand">;
+  settings: ExcludingSettings & Pick<PathsWithRules["rules"], "seesExcluded">;
 }): Exclusion {
-  const now = { redact: settings.redact, exclude: currentExclude(paths, settings.exclude) };
-  const { hasText, hasPatterns } = readRules(now);
-  return { admits: storedGate(now), hasText, hasPatterns };
+  const exclude = settings.seesExcluded ? settings.exclude : currentExclude(paths, settings.exclude);
+  const now = { redact: settings.redact, exclude };
+  return { ...readRules(now), exclude, admits: storedGate(now) };
 }
 
 /** Returns a test for sessions that an entry of `exclude.projects` fits. */

@@ -26,9 +26,8 @@ import {
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { findFormat } from "../transcripts/head.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Agent, Session, SessionKey } from "../transcripts/session.ts";
-import { storedGate } from "./gate.ts";
+import { currentExclusion, type Exclusion } from "./gate.ts";
 import {
   agentByPlace,
   cleanName,
@@ -187,18 +186,17 @@ function withoutTranscript(
 
 interface Reader {
   paths: PathsWithRules;
-  rules: Rules;
-  admits: ReturnType<typeof storedGate>;
+  rules: Exclusion;
   /** Changes with the rules: what was read under others is read again. */
   version: string;
 }
 
 /** Whoever started before something was excluded must not read it now. */
 function startReading(given: PathsWithRules): Reader {
-  const exclude = given.rules.seesExcluded ? given.rules.exclude : currentExclude(given, given.rules.exclude);
-  const paths = { ...given, rules: { ...given.rules, exclude } };
+  const rules = currentExclusion({ paths: given, settings: given.rules });
+  const paths = { ...given, rules: { ...given.rules, exclude: rules.exclude } };
   const version = shortHash(JSON.stringify([REDACTION_VERSION, paths.rules])).toString(36);
-  return { paths, rules: readRules(paths.rules), admits: storedGate(paths.rules), version };
+  return { paths, rules, version };
 }
 
 /** Returns the record as its files are now. */
@@ -266,7 +264,7 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
 function visible(
   { id, file, title, meta }: Identity & Partial<Pick<SessionRecord, "title" | "meta">>,
-  { rules: { clean, hasText }, admits }: Reader,
+  { rules: { clean, hasText, admits } }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;
   if (!admits({ id, file, name, cwd: meta?.cwd })) return { title: undefined, meta: undefined };

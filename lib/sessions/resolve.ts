@@ -12,7 +12,6 @@ import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import type { Session, SessionKey } from "../transcripts/session.ts";
-import { openGate } from "./gate.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { findTranscripts, isSubagentId } from "./places.ts";
@@ -36,6 +35,7 @@ import {
   listSessions,
   newestCopies,
   sessionAt,
+  visibleAmong,
 } from "./sessions.ts";
 import { lastTime } from "./titles.ts";
 
@@ -125,8 +125,8 @@ function resolveWhole(wanted: string, context: ResolveContext): Resolved {
   const { paths, cwd } = context;
   const path = asPath(wanted, cwd);
   const there = path === undefined ? undefined : sessionAt(path);
-  if (there) openGate(paths).assert(there);
-  const session = there ?? (wanted === "last" ? last(context) : named(wanted, context));
+  const at = there && one(wanted, [there], paths);
+  const session = at ?? (wanted === "last" ? last(context) : named(wanted, context));
   return "session" in session ? session : { session: describeSession(session, paths) };
 }
 
@@ -257,8 +257,8 @@ function nearestTo(wanted: string, all: readonly KnownSession[], paths: PathsWit
   const named = all.map((known) =>
     known.names.length > 0 ? known : { ...known, names: [known.session.id] },
   );
-  const gate = openGate(paths);
-  return nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => gate.visible(readKnown([known], paths)));
+  const found = nearest(wanted, named, NEAREST_SHOWN).flatMap((known) => readKnown([known], paths));
+  return visibleAmong(found, paths);
 }
 
 function readKnown(known: readonly KnownSession[], paths: PathsWithRules): Session[] {
@@ -281,16 +281,22 @@ function withoutTranscript(meta: SessionMeta, paths: PathsWithRules): Session {
   return { id, agent, file, name: cleanName(name), cwd, updatedAt: at, modifiedAt: at, size: 0 };
 }
 
-/** Returns the only session that is not excluded. */
+/** Returns the only session that may be read. */
 function one(wanted: string, sessions: readonly Session[], paths: PathsWithRules): Session {
   const [first] = sessions;
   if (!first) throw notFound(wanted);
-  const gate = openGate(paths);
-  const shown = sessions.length === 1 ? sessions : gate.visible(sessions);
-  if (shown.length > 1) throw ambiguous(wanted, shown, paths);
-  const session = shown[0] ?? first;
-  gate.assert(session);
+  const [session, ...others] = visibleAmong(sessions, paths);
+  if (!session) throw keptOut(first);
+  if (others.length > 0) throw ambiguous(wanted, [session, ...others], paths);
   return session;
+}
+
+/** Returns the error for a session that config.json excludes. */
+function keptOut({ id }: Session): SessionMemoryError {
+  return new SessionMemoryError("NOT_FOUND", `Cannot use session "${id}": it is kept out`, {
+    details: { isExcluded: true },
+    hint: "take it out of exclude in config.json",
+  });
 }
 
 /** A session in an error's details. */

@@ -60,7 +60,7 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
     return [options.dated ? dated(session) : session];
   });
   const wanted = newestCopies(sessions).filter(projectFilter(options, { directory, paths }));
-  return excluded ? wanted : openGate(paths).visible(wanted);
+  return excluded ? wanted : visibleAmong(wanted, paths);
 }
 
 function dated(session: Session): Session {
@@ -102,16 +102,24 @@ export function sessionAt(file: string, paths?: PathsWithRules): Session | undef
 
 /** Returns the session of a transcript's path, described; undefined when it is not a transcript, or may not be read. */
 export function visibleSessionAt(file: string, paths: PathsWithRules): Session | undefined {
-  return visible(sessionAt(file, paths), paths);
+  const session = sessionAt(file, paths);
+  return session && visibleAmong([session], paths)[0];
 }
 
 /** Returns the session of a found file, where it may be read. */
 export function visibleSession(found: TranscriptFile, paths: PathsWithRules): Session | undefined {
-  return visible(identifySession(found), paths);
+  const session = identifySession(found);
+  return session && visibleAmong([session], paths)[0];
 }
 
-function visible(session: Session | undefined, paths: PathsWithRules): Session | undefined {
-  return session && openGate(paths).admits(session) ? session : undefined;
+/** Returns the sessions that may be read at this moment. */
+export function visibleAmong(sessions: readonly Session[], paths: PathsWithRules): Session[] {
+  return sessions.filter(openGate(paths));
+}
+
+/** Returns whether a session may still be read: one may have waited for whoever was forgetting it. */
+export function isStillVisible(session: Session, paths: PathsWithRules): boolean {
+  return visibleAmong([session], paths).length > 0;
 }
 
 /** Returns the files that are not transcripts as sessions of unknown kind. */

@@ -14,7 +14,7 @@ import { hostId } from "../index/index-state.ts";
 import { readExchanges, type StoredExchange } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
-import { type Exclusion, type StoredFacts, storedGate } from "../sessions/gate.ts";
+import type { Exclusion, StoredFacts } from "../sessions/gate.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { folderInProject, projectDirectories, projectLookup, projectOrigin } from "../sessions/project.ts";
@@ -288,8 +288,7 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
 }
 
 /** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
-export function publishedExclusion({ settings }: Pick<Config, "settings">) {
-  const admits = storedGate(settings);
+export function publishedExclusion({ admits }: Exclusion) {
   return ({ id, name, cwd }: Pick<StoredFacts, "id" | "name" | "cwd">) =>
     !admits({ ...ofHub(id), name, cwd });
 }

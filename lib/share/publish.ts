@@ -99,7 +99,7 @@ export async function publish(hub: Hub, options: PublishOptions): Promise<Publis
   const { state, store, config, exclusion, origin, signal } = options;
   const withdrawn =
     (await sendWithdrawals(hub, state)) +
-    (await withdrawUnshared(hub, state, { config, origin })) +
+    (await withdrawUnshared(hub, state, { config, exclusion, origin })) +
     (await withdrawEmptied(hub, emptiedSessions(store), { state, origin }));
   const rows = await hub.query(
     "SELECT encode(key, 'hex') AS key FROM session_memory.forgotten WHERE owner = current_user",
@@ -228,11 +228,11 @@ async function sendWithdrawals(hub: Hub, state: Store): Promise<number> {
 async function withdrawUnshared(
   hub: Hub,
   state: Store,
-  { config, origin }: { config: Config; origin: string },
+  { config, exclusion, origin }: Pick<PublishOptions, "config" | "exclusion" | "origin">,
 ): Promise<number> {
   const rules = shareRules(config);
   if (readShareFact(state, "rules") === rules) return 0;
-  const isExcluded = publishedExclusion(config);
+  const isExcluded = publishedExclusion(exclusion);
   const projects = config.settings.share?.projects ?? {};
   const notes = readPublished(state);
   const rows = await hub.query(

@@ -45,13 +45,11 @@ export interface Place {
 
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
 export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
-  const admits = storedGate(rules);
   const all = withShared({ shared }, (replica) => select(replica, "true")) ?? [];
-  return all.flatMap((found) => {
-    const { reference, id, name, project } = found;
-    if (!admits({ id: reference, name, project })) return [];
+  return visible(all, rules).map((found) => {
+    const { reference, id, name } = found;
     const names = name === undefined ? [] : [name];
-    return [{ session: asSession(found), storedId: reference, ids: [reference, id], names, isShared: true }];
+    return { session: asSession(found), storedId: reference, ids: [reference, id], names, isShared: true };
   });
 }
 
@@ -72,8 +70,12 @@ export function newestShared(
 ): FoundShared | undefined {
   const ofProject = "s.project = ?1 AND s.parent_id IS NULL";
   const [found] = withShared({ shared }, (replica) => select(replica, ofProject, project)) ?? [];
-  const isVisible = ({ reference, name }: FoundShared) => storedGate(rules)({ id: reference, name, project });
-  return found && isVisible(found) ? found : undefined;
+  return found && visible([found], rules)[0];
+}
+
+function visible(found: readonly FoundShared[], rules: PathsWithRules["rules"]): FoundShared[] {
+  const admits = storedGate(rules);
+  return found.filter(({ reference, name, project }) => admits({ id: reference, name, project }));
 }
 
 function select({ db }: Store, where: string, ...values: string[]): FoundShared[] {
