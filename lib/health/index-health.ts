@@ -40,7 +40,6 @@ interface IndexCheck {
 }
 
 /** The sessions in the index, by id. */
-type SessionsById = Map<string, IndexedSession>;
 
 /** A user who runs `health` once a week learns of it in time. */
 const RETENTION_DAYS = 7;
@@ -54,7 +53,7 @@ export function checkIndex(
   { paths, settings, sessions, now }: IndexCheck,
   add: Add,
 ): { metrics: IndexMetrics; behind: Behind } {
-  const known: SessionsById = new Map();
+  const known = new Map<string, IndexedSession>();
   let metrics = NO_METRICS;
   if (hasContent(paths.database)) {
     let store: Store | undefined;
@@ -146,7 +145,13 @@ function checkSources(states: readonly IndexedSession[], add: Add): void {
 /** Names the transcripts that a host will delete within a week. */
 function checkRetention(
   host: Host,
-  { sessions, known, paths, now, add }: Omit<IndexCheck, "settings"> & { known: SessionsById; add: Add },
+  {
+    sessions,
+    known,
+    paths,
+    now,
+    add,
+  }: Omit<IndexCheck, "settings"> & { known: ReadonlyMap<string, IndexedSession>; add: Add },
 ): void {
   const retention = readRetention(host, paths);
   if (!retention) return;

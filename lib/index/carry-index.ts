@@ -6,11 +6,11 @@
 import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
 import { readMeaning } from "../language/meaning.ts";
-import { type StoredFacts, storedGate } from "../sessions/gate.ts";
+import { storedGate } from "../sessions/gate.ts";
 import { copyTable, eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { rowTexts } from "../transcripts/calls.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
+import { type Excludable, type Rules, readRules } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./carry-old.ts";
 import { type Header, joinContent } from "./chunk-text.ts";
@@ -99,7 +99,7 @@ function carrySessions({ from, to, rules, admits, ids, numbers }: Carrying): boo
   return areSessions && areStates;
 }
 
-function excludable({ id, name, cwd, project, parent_id }: SqlRow): StoredFacts {
+function excludable({ id, name, cwd, project, parent_id }: SqlRow): Excludable {
   const text = (value: SqlValue | undefined) => (typeof value === "string" ? value : undefined);
   const [parentId, ...places] = [parent_id, name, cwd, project].map(text);
   return { id: hostId(String(id)), parentId, name: places[0], cwd: places[1], project: places[2] };

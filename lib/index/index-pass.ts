@@ -23,7 +23,6 @@ import {
   type IndexedSession,
   type IndexReport,
   readIndexedSession,
-  type SessionFacts,
   saveIndexedSession,
   updateRewound,
 } from "./index-state.ts";
@@ -71,7 +70,7 @@ interface PassInput {
   session: Session;
   known: IndexedSession;
   head: Head | undefined;
-  facts: SessionFacts;
+  facts: Partial<Session>;
   /** What is known of its secrets. @default what was noted of it */
   memory?: SecretMemory | undefined;
 }

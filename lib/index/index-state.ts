@@ -11,14 +11,7 @@ import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts
 type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
 
 /** A session as the index holds it. */
-export interface IndexedSession {
-  /** The index's own number of it. */
-  number: number;
-  id: string;
-  agent: string;
-  file: string;
-  /** True if the transcript was deleted since. */
-  sourceGone: boolean;
+export interface IndexedSession extends Pick<SessionRow, "number" | "id" | "agent" | "file" | "sourceGone"> {
   /** The file's size and time when it was last read to its end; -1 while that is still to come. */
   size: number;
   modified: string;
@@ -53,22 +46,12 @@ export function emptyReport(): IndexReport {
   return { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 };
 }
 
-/** The facts that a session's file gives beside its text. */
-export interface SessionFacts {
-  name: string | undefined;
-  cwd: string | undefined;
-  project: string | undefined;
-  startedAt: string | undefined;
-  parentId: string | undefined;
-}
-
 /** The facts that identify a session, as the index has them. */
-export interface SessionRow extends Omit<SessionFacts, "startedAt"> {
+export interface SessionRow
+  extends Pick<Session, "id" | "agent" | "file" | "name" | "cwd" | "project" | "parentId"> {
   /** The index's own number of it. */
   number: number;
-  id: string;
-  agent: Agent;
-  file: string;
+  /** True if the transcript was deleted since. */
   sourceGone: boolean;
 }
 
@@ -139,7 +122,8 @@ export function newIndexedSession(store: Store, id: string, { agent, file }: Ses
 }
 
 interface SaveOptions {
-  facts?: Partial<SessionFacts>;
+  /** What its file gives beside its text. */
+  facts?: Partial<Session>;
   updatedAt: string;
   compactedLine?: number | undefined;
   tookMs: number;

@@ -39,7 +39,6 @@ import {
   type IndexReport,
   newIndexedSession,
   readIndexedSessions,
-  type SessionFacts,
   saveIndexedSession,
 } from "./index-state.ts";
 import { releaseRows, removeSession } from "./session-rows.ts";
@@ -212,7 +211,7 @@ function* indexFile(run: IndexingRun, session: Session): Generator<void> {
   yield* runPass({ session, known: state, head, facts: shownFacts(run, facts) }, run);
 }
 
-function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined): SessionFacts {
+function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined): Partial<Session> {
   const cwd = head?.cwd ?? session.cwd;
   return {
     name: session.name ?? hostTitle(session),
@@ -223,7 +222,7 @@ function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined
   };
 }
 
-function shownFacts({ rules: { clean, hasText } }: IndexingRun, facts: SessionFacts): SessionFacts {
+function shownFacts({ rules: { clean, hasText } }: IndexingRun, facts: Partial<Session>): Partial<Session> {
   const shown = (text: string | undefined) => (text === undefined || hasText(text) ? undefined : clean(text));
   const { name, cwd, project } = facts;
   return { ...facts, name: shown(name), cwd: shown(cwd), project: shown(project) };

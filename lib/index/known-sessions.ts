@@ -4,14 +4,14 @@ import { existsSync } from "node:fs";
 import type { Paths } from "../config/config.ts";
 import { openDatabase } from "../store/sqlite.ts";
 
-/** How many sessions are known, and how many of them began at or after a time. */
-interface KnownSessions {
-  count: number;
-  fresh: number;
-}
-
-/** Counts the known sessions, without bringing the index up to date; none where there is no index that can be read. */
-export function countKnown({ database }: Pick<Paths, "database">, since: string): KnownSessions {
+/**
+ * Counts the known sessions, and those of them that began at or after a time, without bringing the index up to date; none
+ * where there is no index that can be read.
+ */
+export function countKnown(
+  { database }: Pick<Paths, "database">,
+  since: string,
+): { count: number; fresh: number } {
   if (!existsSync(database)) return { count: 0, fresh: 0 };
   try {
     // not as a store: a status line replaces no damaged or older index

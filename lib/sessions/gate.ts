@@ -33,16 +33,15 @@ export function openGate(paths: PathsWithRules): (session: Session) => boolean {
   };
 }
 
-/** The facts that a store has of a session: an index, the replica or the hub. */
-export type StoredFacts = Excludable & PartlyKnown<"file">;
-
 type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
 
 /**
  * Returns a test for stored sessions that may be read. Where a store does not say where one worked, or rules hide
  * it, the transcript decides, as long as it is there.
  */
-export function storedGate(settings: ExcludingSettings): (session: StoredFacts) => boolean {
+export function storedGate(
+  settings: ExcludingSettings,
+): (session: Excludable & PartlyKnown<"file">) => boolean {
   const { hasSession, needsProject } = readExclusion(settings);
   const isHidden = (path: string) => countRedactions(path) > 0;
   const keyOf = remembering(projectKey);

@@ -14,7 +14,7 @@ import { hostId } from "../index/index-state.ts";
 import { readExchanges, type StoredExchange } from "../index/stored-rows.ts";
 import { ledgerFile, readLedgerFile } from "../observe/ledger.ts";
 import { renderObservations } from "../observe/render-observations.ts";
-import type { Exclusion, StoredFacts } from "../sessions/gate.ts";
+import type { Exclusion } from "../sessions/gate.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { folderInProject, projectDirectories, projectLookup, projectOrigin } from "../sessions/project.ts";
@@ -22,7 +22,7 @@ import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { folderNames } from "../transcripts/hosts.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Agent, Done, Row, SessionKey } from "../transcripts/session.ts";
+import type { Agent, Done, Row, Session, SessionKey } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { batchesBy } from "./hub.ts";
@@ -289,8 +289,7 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
 
 /** Returns a test for published sessions that config.json excludes now, by the facts noted of them. */
 export function publishedExclusion({ admits }: Exclusion) {
-  return ({ id, name, cwd }: Pick<StoredFacts, "id" | "name" | "cwd">) =>
-    !admits({ ...ofHub(id), name, cwd });
+  return ({ id, name, cwd }: Pick<Session, "id" | "name" | "cwd">) => !admits({ ...ofHub(id), name, cwd });
 }
 
 function describeState(file: string): string {

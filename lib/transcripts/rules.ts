@@ -187,10 +187,7 @@ function cleanCall(raw: ToolCall, judge: Clean): ToolCall {
 }
 
 /** The facts about a session that decide whether it is excluded: a subagent stays out with its parent. */
-export type Excludable = Pick<Session, "id" | "name" | "cwd" | "parentId"> & {
-  /** Its project's directory. */
-  project?: string | undefined;
-};
+export type Excludable = Pick<Session, "id" | "name" | "cwd" | "project" | "parentId">;
 
 /** Which sessions are excluded: for lib/sessions/gate.ts, which everything else asks. */
 interface SessionExclusion {

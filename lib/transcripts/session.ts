@@ -19,6 +19,8 @@ export interface Session {
   name?: string | undefined;
   /** The directory it works in, from its records. */
   cwd?: string | undefined;
+  /** The directory of its project, or the address of its repository. */
+  project?: string | undefined;
   /** The session that started this one, for subagent transcripts. */
   parentId?: string | undefined;
   startedAt?: string | undefined;
