@@ -20,7 +20,7 @@ import {
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
-import { asHeld, type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { heldSessions } from "../index/held-sessions.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { fitting } from "../sessions/gate.ts";
@@ -38,7 +38,7 @@ import {
 } from "../sessions/project.ts";
 import { hasMeta } from "../sessions/record.ts";
 import { isBeginning } from "../sessions/references.ts";
-import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
+import { type Held, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting } from "../store/state.ts";
@@ -57,7 +57,7 @@ export type Target = Pick<Session, "id"> &
   PartlyKnown<"agent" | "name" | "cwd" | "parentId" | "file" | "archived">;
 
 interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current" | "remark"> {
-  held: readonly HeldSession[];
+  held: readonly Held[];
 }
 
 /**
@@ -75,7 +75,7 @@ export function namedTargets(references: readonly string[], options: TargetOptio
 
 function namedTarget(reference: string, options: TargetOptions): Target {
   const { paths, held } = options;
-  const exactly = { subagents: true, exact: true, sessionOnly: true, held: () => held.map(asHeld) };
+  const exactly = { subagents: true, exact: true, sessionOnly: true, held: () => held };
   try {
     return toTarget(resolvePlace(reference, { ...options, ...exactly }).session);
   } catch (error) {
@@ -148,8 +148,8 @@ function allKnown({ paths, cwd, held }: TargetOptions): Forgettable[] {
     const [here, names] = [directoryHere(place), projectNames(place, lookup)];
     return { target, here, project, names, updatedAt };
   });
-  const gone = held.filter(({ id }) => !there.has(id));
-  const known = gone.map((session) => {
+  const gone = held.filter(({ session }) => !there.has(session.id));
+  const known = gone.map(({ session }) => {
     const { id, parentId = id, cwd, file, project, updatedAt } = session;
     const place = { id: parentId, cwd, machine: findMachine(file, paths) };
     const names = projectNames(sharedBy(session) ? { ...place, cwd: project } : place, lookup);
@@ -159,10 +159,10 @@ function allKnown({ paths, cwd, held }: TargetOptions): Forgettable[] {
 }
 
 /** Returns a session as a target; where only an index holds it, no transcript is left. */
-function toTarget(session: Session | HeldSession): Target {
+function toTarget(session: Session): Target {
   const { id, agent, name, cwd, parentId } = session;
   const known = { id, agent, name, cwd, parentId };
-  if (!("size" in session) || session.size === 0) return known;
+  if (session.size === 0) return known;
   return { ...known, file: session.file, archived: session.archived };
 }
 
@@ -212,7 +212,7 @@ export async function prepareIndexes(
 }
 
 /** Returns the sessions in all indexes. */
-export function readHeld(paths: PathsWithRules): HeldSession[] {
+export function readHeld(paths: PathsWithRules): Held[] {
   return inIndexes(paths, (store) => heldSessions(store)).flat();
 }
 
@@ -269,7 +269,9 @@ export async function forgetText(
   hasText: (text: string) => boolean,
   options: ForgetOptions,
 ): Promise<Forgotten> {
-  const directories = readHeld(options.paths).flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
+  const directories = readHeld(options.paths).flatMap(({ session: { cwd } }) =>
+    cwd === undefined ? [] : [cwd],
+  );
   return await forgetAll({ hasText }, { ...options, directories: [options.cwd, ...directories] });
 }
 

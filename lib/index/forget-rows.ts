@@ -4,11 +4,12 @@
  */
 
 import type { Exclusion } from "../sessions/gate.ts";
+import type { Held } from "../sessions/resolve.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
 import type { Row } from "../transcripts/session.ts";
-import { type HeldSession, heldSessions } from "./held-sessions.ts";
+import { heldSessions } from "./held-sessions.ts";
 import { forgetProgress } from "./index-state.ts";
 import { removeChunk, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
 
@@ -37,11 +38,11 @@ export function forgetRows(forgetting: Forgetting, store: Store): boolean {
   return eraseFreed(store);
 }
 
-function heldAmong(store: Store, ids: ReadonlySet<string>): HeldSession[] {
-  return heldSessions(store).filter(({ id }) => ids.has(id));
+function heldAmong(store: Store, ids: ReadonlySet<string>): ReturnType<typeof heldSessions> {
+  return heldSessions(store).filter(({ session }) => ids.has(session.id));
 }
 
-function countSessionRows({ db }: Store, sessions: readonly HeldSession[]): RowsFound {
+function countSessionRows({ db }: Store, sessions: readonly Pick<Held, "storedId">[]): RowsFound {
   const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
   const count = db.prepare(
     `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
@@ -60,7 +61,10 @@ function countSessionRows({ db }: Store, sessions: readonly HeldSession[]): Rows
 }
 
 /** Removes sessions, and the cached vectors and topics that no chunk uses: nothing says whose they were. */
-export function forgetSessions(store: Store, sessions: readonly HeldSession[]): void {
+export function forgetSessions(
+  store: Store,
+  sessions: readonly { number: number; storedId: string }[],
+): void {
   forget(store, () => {
     for (const { number, storedId } of sessions) removeSession(store, { number, id: storedId });
   });
@@ -177,8 +181,8 @@ function emptyLog({ db }: Store): boolean {
 export function removeExcluded(store: Store, { exclude, admits }: Exclusion): void {
   const { sessions, projects } = exclude;
   if (sessions.length + projects.length === 0) return;
-  for (const session of heldSessions(store)) {
-    if (!admits(session)) removeSession(store, { number: session.number, id: session.storedId });
+  for (const { session, number, storedId } of heldSessions(store)) {
+    if (!admits(session)) removeSession(store, { number, id: storedId });
   }
 }
 

@@ -11,27 +11,28 @@ import { rowTexts } from "../transcripts/calls.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { LineSpan, Row, Session } from "../transcripts/session.ts";
-import { hostId, rewoundLines, SESSION_COLUMNS, type SessionRow, toSessionRow } from "./index-state.ts";
+import { hostId, rewoundLines, SESSION_COLUMNS, toSessionRow } from "./index-state.ts";
 import { readRows } from "./stored-rows.ts";
 
-/** A session in the index, by the host's id. */
-export interface HeldSession extends SessionRow {
-  updatedAt: string;
-  /** The index's id for it, where two files share one. */
-  storedId: string;
-}
-
-/** Returns every session in the index. */
-export function heldSessions(store: Store): HeldSession[] {
+/** Returns every session in the index as references know it: by the host's id, and by the index's own. */
+export function heldSessions(store: Store): (Held & { number: number })[] {
   return store.db
     .prepare(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`)
     .all()
-    .map((row) => ({
-      ...toSessionRow(row),
-      id: hostId(String(row.id)),
-      updatedAt: String(row.updated_at),
-      storedId: String(row.id),
-    }));
+    .map((row) => {
+      const { number, id: storedId, sourceGone: _, ...facts } = toSessionRow(row);
+      const [id, updatedAt] = [hostId(storedId), String(row.updated_at)];
+      const { file, name } = facts;
+      const session = { ...facts, id, updatedAt, modifiedAt: updatedAt, size: 0 };
+      return {
+        number,
+        session,
+        storedId,
+        ids: [id, storedId],
+        file,
+        names: name === undefined ? [] : [name],
+      };
+    });
 }
 
 /** Returns the rows of a session, in their order. */
@@ -44,7 +45,7 @@ export function storedRows(store: Store, sessionId: string): Row[] {
 export function readIndexedRows(id: string, paths: PathsWithRules): Row[] | undefined {
   const rows = withExistingStore(paths.database, (store) =>
     heldSessions(store)
-      .filter((held) => held.id === id)
+      .filter(({ session }) => session.id === id)
       .flatMap(({ storedId }) => storedRows(store, storedId)),
   );
   if (!rows || rows.length === 0) return undefined;
@@ -55,13 +56,7 @@ export function readIndexedRows(id: string, paths: PathsWithRules): Row[] | unde
 /** Returns the sessions of an index as references know them; only those without a transcript, where these alone are wanted. */
 export function heldIn(store: Store, { gone }: { gone: boolean }): Held[] {
   const all = heldSessions(store);
-  return (gone ? all.filter(({ file }) => !statUnpacked(file)) : all).map(asHeld);
-}
-
-/** Returns a session of an index as references know it. */
-export function asHeld({ id, storedId, agent, file, name, cwd, parentId, updatedAt }: HeldSession): Held {
-  const session = { id, agent, file, name, cwd, parentId, updatedAt, modifiedAt: updatedAt, size: 0 };
-  return { session, storedId, ids: [id, storedId], file, names: name === undefined ? [] : [name] };
+  return gone ? all.filter(({ session }) => !statUnpacked(session.file)) : all;
 }
 
 export interface KnownLines {

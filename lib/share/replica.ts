@@ -8,8 +8,9 @@ import { remove } from "../base/files.ts";
 import { shortHash } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { countRows, eraseFreed, forgetRows } from "../index/forget-rows.ts";
-import { type HeldSession, heldSessions } from "../index/held-sessions.ts";
+import { heldSessions } from "../index/held-sessions.ts";
 import { removeSession } from "../index/session-rows.ts";
+import type { Held } from "../sessions/resolve.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
 import { hasReplica, openStore, pulledAgain, readFact, type Store, writeFact } from "../store/store.ts";
@@ -194,7 +195,7 @@ export function emptyShared(replica: Store, storedId: string): void {
 }
 
 /** Returns the sessions that others share, as the replica holds them; nothing where there is none. */
-export function heldShared(paths: Paths): HeldSession[] {
+export function heldShared(paths: Paths): Held[] {
   return withReplica(paths, heldSessions) ?? [];
 }
 

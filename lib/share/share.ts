@@ -161,7 +161,7 @@ async function exchange(
       const receiving = progress("chunks received");
       const pulled = await closing(openForPull(paths, settings), async (replica) => {
         const own = new Set(
-          heldSessions(store).map(({ agent, ...ids }) => sessionKey({ agent, id: hubId(ids) })),
+          heldSessions(store).map(({ session }) => sessionKey({ agent: session.agent, id: hubId(session) })),
         );
         const gone = new Set<string>();
         const withdrawn = new Set<string>();
