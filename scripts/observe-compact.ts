@@ -50,7 +50,8 @@ import {
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
 import { redactor } from "../lib/redact/redact.ts";
-import { type FoundShared, findObserved } from "../lib/share/shared-sessions.ts";
+import type { Shared } from "../lib/sessions/resolve.ts";
+import { findObserved } from "../lib/share/shared-sessions.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
@@ -90,11 +91,15 @@ const FLAGS = {
   set: { type: "string", multiple: true },
 } as const;
 
-type SharedFrom = Pick<FoundShared, "owner" | "machine">;
-
 /** The results, one property per action, in the order they ran. */
 interface Output {
-  session: { id: string; name: string | null; agent: string; file: string; from?: SharedFrom };
+  session: {
+    id: string;
+    name: string | null;
+    agent: string;
+    file: string;
+    from?: Pick<Shared, "owner" | "machine">;
+  };
   settings?: ObservationStatus["settings"];
   observed?: Omit<ObserveOutcome, "ledger"> & Pick<SessionOutcome, "status">;
   reflected?: Omit<ReflectOutcome, "ledger">;
@@ -175,11 +180,12 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
 }
 
 /** Shows what the owner of a shared session observed: a text, of which nothing is ours to change. */
-function lookAtShared(input: Input, shared: FoundShared): Output {
-  const { id, name = null, agent, owner, machine, observations } = shared;
+function lookAtShared(input: Input, { session, shared }: { session: Session; shared: Shared }): Output {
+  const { name = null, agent } = session;
+  const { id, owner, machine, observations } = shared;
   const { observe, rebuild, reflect, dump, recall, view } = input;
   if (observe || rebuild || reflect || dump || (view ?? recall) !== undefined) {
-    const message = `Cannot observe "${shared.reference}": ${owner}@${machine} does, and shares the result`;
+    const message = `Cannot observe "${session.id}": ${owner}@${machine} does, and shares the result`;
     throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render" });
   }
   const rendered = observations ? fitLines(observations, input.maxChars) : null;
@@ -265,7 +271,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
     ...{ paths, settings, waitMs: WAIT_MS, onStep: progress.update },
     complete: needsModel ? await configuredModel(config) : undefined,
   };
-  if ("session" in found) {
+  if (!found.shared) {
     if (found.session.file === "") note("the transcript is gone, its observations are left");
     if (input.dryRun) {
       const { plan, line } = await makePlan(input, found.session, context).finally(progress.end);
@@ -277,8 +283,9 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
     set.length > 0
       ? setObserveSettings(paths, { settings: settings.observe, changes: input.changes })
       : undefined;
-  const output =
-    "shared" in found ? lookAtShared(input, found.shared) : await run(input, found.session, context);
+  const output = found.shared
+    ? lookAtShared(input, { ...found, shared: found.shared })
+    : await run(input, found.session, context);
   progress.end();
   if (changed) output.settings = changed;
   if (!input.json) remarkOn(output, set);

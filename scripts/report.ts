@@ -41,7 +41,6 @@ import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
-import { metaOfShared } from "../lib/share/shared-sessions.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { EVERY_ROW } from "../lib/transcripts/log.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
@@ -174,7 +173,7 @@ function readReported(
   { session, rows: held, shared }: Pick<Place, "session" | "rows" | "shared">,
   { paths, settings, rules, standing }: ReportOptions,
 ): ReportedSession {
-  const meta = shared ? metaOfShared(shared) : readMeta(metaFile(paths, session)).meta;
+  const meta = shared ? shared.meta : readMeta(metaFile(paths, session)).meta;
   const file = held ? "" : session.file;
   const { ledger } = shared ? { ledger: [] } : readSessionMemory({ ...session, file }, { paths, settings });
   const rows = held ?? readLastRows(file, { rules, filter: EVERY_ROW, count: ROWS_MAX + 1 }).rows;

@@ -35,7 +35,7 @@ import {
 } from "../lib/sessions/resolve.ts";
 import { visibleSessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
-import type { FoundShared, Place } from "../lib/share/shared-sessions.ts";
+import type { Place } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 
@@ -155,26 +155,16 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
   }
 }
 
-interface ReferencedSession {
-  session: Session;
-  /** Undefined for a session of this machine. */
-  shared?: FoundShared;
-  /** The meta of a shared session. */
-  meta?: SessionMeta | undefined;
-}
-
 /** Resolves a name, also among what others share where there is any; that brings its description along. */
 async function resolve(
   name: string,
   options: ReferenceOptions & Pick<ResolveContext, "remark" | "exact">,
-): Promise<ReferencedSession> {
+): Promise<Pick<Place, "session" | "shared">> {
   const context = { ...options, sessionOnly: true };
   if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
-  const { metaOfShared, readShared, sharedHeld } = await import("../lib/share/shared-sessions.ts");
+  const { sharedHeld } = await import("../lib/share/shared-sessions.ts");
   const { session, held } = resolvePlace(name, { ...context, held: () => sharedHeld(options.paths) });
-  if (!held) return { session };
-  const shared = readShared(held, options.paths);
-  return { session, shared, meta: metaOfShared(shared) };
+  return held?.shared ? { session, shared: held.shared } : { session };
 }
 
 /** Names only sessions that may really be meant. */
@@ -187,7 +177,7 @@ function unknown({ written, name }: Reference, all: Candidate[], clean: (text: s
 
 /** Returns the lines about a session and, where asked for, its ancestors; of one that somebody else shares only its own. */
 async function describeLines(
-  { session, shared, meta }: ReferencedSession,
+  { session, shared }: Pick<Place, "session" | "shared">,
   { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
@@ -195,7 +185,7 @@ async function describeLines(
   const asked = async () =>
     shared ? (await import("../lib/share/find-place.ts")).findPlace(name, options) : { session };
   const answer = question === undefined ? undefined : await answerTo(question, asked, options);
-  const known = shared ? meta : await findMeta(session, options);
+  const known = shared ? shared.meta : await findMeta(session, options);
   const lines = sessionLines({ written, session, meta: known, answer }, style);
   if (shared) return lines;
   if (name === HAND_OVER && question === undefined) {

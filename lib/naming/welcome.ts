@@ -13,6 +13,7 @@ import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
 import { findName } from "../sessions/record.ts";
+import type { Held, Shared } from "../sessions/resolve.ts";
 import { hasConversation, identifySession, projectTest, visibleSession } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
@@ -38,21 +39,12 @@ interface About {
 /** With the time of its last row, in milliseconds. */
 type Dated = About & { at: number };
 
-/** The session of the project that others went on with last. */
-interface SharedLast {
-  owner: string;
-  machine: string;
-  id: string;
-  name: string | undefined;
-  description: string;
-  updatedAt: string;
-}
-
 interface WelcomeOptions {
   /** The session that begins. */
   id: string;
   cwd: string;
-  last?: SharedLast | undefined;
+  /** The session of the project that others went on with last. */
+  last?: Held | undefined;
   /** Whether the first prompt brings the digest, which names the sessions of the last hour. */
   hasDigest: boolean;
 }
@@ -67,7 +59,7 @@ export async function welcomeLine(
 ): Promise<string | undefined> {
   const oldest = Date.now() - AGE_MAX_MS;
   const isDigested = (at: number) => hasDigest && at > Date.now() - FIRST_LOOK_MS;
-  const shared = last && fromShared(last);
+  const shared = last?.shared && fromShared(last.session, last.shared);
   for (const { found, at } of newestFiles(paths, cwd)) {
     if (Date.parse(at) < Math.max(oldest, shared?.at ?? 0)) break;
     if (found.id === id || found.ephemeral) continue;
@@ -82,9 +74,9 @@ export async function welcomeLine(
 }
 
 /** Describes what others went on with last. */
-function fromShared({ owner, machine, id, name, description, updatedAt }: SharedLast): Dated {
+function fromShared({ name, updatedAt }: Session, { owner, machine, id, meta }: Shared): Dated {
   const reference = `${owner}@${machine}:${shortId(id)}`;
-  return { id: reference, name: name ?? reference, said: description, at: Date.parse(updatedAt) };
+  return { id: reference, name: name ?? reference, said: meta?.description ?? "", at: Date.parse(updatedAt) };
 }
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */

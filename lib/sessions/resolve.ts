@@ -65,8 +65,19 @@ export interface Held extends Referable {
   session: Session;
   /** The store's own id of it. */
   storedId: string;
-  /** Whether another person shares it. @default {false} */
-  isShared?: true;
+  /** What the machine of another person who shares it says of it. @default {it is of this machine} */
+  shared?: Shared;
+}
+
+/** What is known of a session that somebody else shares. */
+export interface Shared {
+  owner: string;
+  machine: string;
+  /** Its id there. */
+  id: string;
+  /** Undefined where nothing was made of it. */
+  meta: SessionMeta | undefined;
+  observations: string | undefined;
 }
 
 /** A session and, if the reference names them, lines of its transcript. */

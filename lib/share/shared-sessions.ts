@@ -1,37 +1,17 @@
 /** Finds and reads others' sessions in the replica: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
-import { SessionMemoryError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
-import { oneLine, redact } from "../redact/redact.ts";
 import { storedGate } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import type { LineRange } from "../sessions/references.ts";
-import { type Held, notFound, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
+import { type Held, notFound, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
+import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
 import type { Agent, Row, Session } from "../transcripts/session.ts";
-
-/** A session that someone else shares. */
-export interface FoundShared {
-  /** Its id in the replica, and its reference: `alice@desk:<id>`. */
-  reference: string;
-  id: string;
-  owner: string;
-  machine: string;
-  agent: string;
-  name: string | undefined;
-  project: string;
-  cwd: string;
-  startedAt: string | undefined;
-  updatedAt: string;
-  description: string;
-  summary: string;
-  tags: string[];
-  observations: string | undefined;
-}
 
 /** What a reference means: a session of this machine or another's, and lines of it. */
 export interface Place {
@@ -40,55 +20,75 @@ export interface Place {
   /** Its rows, where no transcript here holds them: it is gone, or another's. */
   rows?: Row[] | undefined;
   /** What its owner shares of it. */
-  shared?: FoundShared;
+  shared?: Shared;
 }
 
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
 export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
-  const all = withShared({ shared }, (replica) => select(replica, "true")) ?? [];
-  return visible(all, rules).map((found) => {
-    const { reference, id, name } = found;
-    const names = name === undefined ? [] : [name];
-    return { session: asSession(found), storedId: reference, ids: [reference, id], names, isShared: true };
-  });
-}
-
-/** Returns what another person's machine says of a session of theirs. */
-export function readShared({ storedId }: Held, paths: Pick<PathsWithRules, "shared">): FoundShared {
-  const [found] = withShared(paths, (replica) => select(replica, "h.stored_id = ?1", storedId)) ?? [];
-  if (found) return found;
-  throw new SessionMemoryError(
-    "NOT_FOUND",
-    `Cannot read session "${oneLine(redact(storedId), 60)}" any more`,
-  );
+  return visible(withShared({ shared }, (replica) => select(replica, "true")) ?? [], rules);
 }
 
 /** Returns the session of a project, given by its origin, that others went on with last, unless it is excluded. */
 export function newestShared(
   { shared, rules }: Pick<PathsWithRules, "shared" | "rules">,
   project: string,
-): FoundShared | undefined {
+): Held | undefined {
   const ofProject = "s.project = ?1 AND s.parent_id IS NULL";
   const [found] = withShared({ shared }, (replica) => select(replica, ofProject, project)) ?? [];
   return found && visible([found], rules)[0];
 }
 
-function visible(found: readonly FoundShared[], rules: PathsWithRules["rules"]): FoundShared[] {
+function visible(held: readonly Held[], rules: PathsWithRules["rules"]): Held[] {
   const admits = storedGate(rules);
-  return found.filter(({ reference, name, project }) => admits({ id: reference, name, project }));
+  return held.filter(({ session: { id, name, project } }) => admits({ id, name, project }));
 }
 
-function select({ db }: Store, where: string, ...values: string[]): FoundShared[] {
+function select({ db }: Store, where: string, ...values: string[]): Held[] {
   const rows = db.prepare(
     `SELECT h.stored_id AS reference, h.id, h.owner, h.machine, h.agent, h.project, h.meta, h.observations, s.name, s.cwd,
        s.started_at AS startedAt, s.updated_at AS updatedAt
      FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id WHERE ${where} ORDER BY s.updated_at DESC`,
   );
-  return rows.all(...values).map(({ meta, ...row }) => {
-    const made = { description: "", summary: "", tags: [], ...recordOf(JSON.parse(String(meta))) };
-    const known = Object.entries(row).map(([name, value]) => [name, value ?? undefined]);
-    return { ...Object.fromEntries(known), ...made };
-  });
+  return rows.all(...values).map(toHeld);
+}
+
+/** Returns a shared session in the shape of one whose transcript is here, with what its owner's machine says of it. */
+function toHeld({ reference, agent, meta, ...row }: SqlRow): Held {
+  const [storedId, id, updatedAt] = [reference, row.id, row.updatedAt].map(String) as [
+    string,
+    string,
+    string,
+  ];
+  const [name, cwd, startedAt, observations] = [row.name, row.cwd, row.startedAt, row.observations].map(
+    textOf,
+  );
+  const session: Session = {
+    ...{ id: storedId, agent: agent as Agent, file: "", name, cwd, project: String(row.project) },
+    ...{ startedAt, updatedAt, modifiedAt: updatedAt, size: 0 },
+  };
+  const made = recordOf(JSON.parse(String(meta)));
+  const shared = { owner: String(row.owner), machine: String(row.machine), id, observations };
+  return {
+    ...{ session, storedId, ids: [storedId, id], names: name === undefined ? [] : [name] },
+    shared: {
+      ...shared,
+      meta: toMeta(session, { description: "", summary: "", tags: [], ...made }, observations),
+    },
+  };
+}
+
+/** Returns the metadata that its owner's machine made of a session; undefined where it made none. */
+function toMeta(
+  { id, name = id, cwd = "", startedAt, updatedAt }: Session,
+  { description, summary, tags }: Pick<SessionMeta, "description" | "summary" | "tags">,
+  observations: string | undefined,
+): SessionMeta | undefined {
+  if (description === "" && summary === "" && observations === undefined) return undefined;
+  return {
+    ...{ schemaVersion: META_SCHEMA_VERSION, sessionId: id, sessionFile: "" },
+    ...{ name, description, summary: summary === "" ? (observations ?? "") : summary, tags, cwd },
+    ...{ createdAt: startedAt ?? updatedAt, updatedAt, model: "shared", lastIndexedLeafId: "" },
+  };
 }
 
 /**
@@ -99,14 +99,9 @@ function select({ db }: Store, where: string, ...values: string[]): FoundShared[
 export async function findStoredPlace(reference: string, context: ResolveContext): Promise<Place> {
   const { paths } = context;
   const { session, lines, held } = await resolveStored(reference, context);
-  if (held?.isShared) {
-    const shared = readShared(held, paths);
-    return {
-      session,
-      lines,
-      rows: withShared(paths, (replica) => storedRows(replica, held.storedId)) ?? [],
-      shared,
-    };
+  if (held?.shared) {
+    const rows = withShared(paths, (replica) => storedRows(replica, held.storedId)) ?? [];
+    return { session, lines, rows, shared: held.shared };
   }
   if (!held && statUnpacked(session.file)) return { session, lines };
   await ensureIndex(paths.database, paths.rules);
@@ -156,38 +151,11 @@ function attempt<T>(work: () => T): { found: T; error?: undefined } | { found?: 
 export async function findObserved(
   reference: string,
   context: ResolveContext,
-): Promise<{ session: Session } | { shared: FoundShared }> {
+): Promise<Pick<Place, "session" | "shared">> {
   const { paths } = context;
   const { ledgersHeld } = await import("../observe/observe-view.ts");
   const held = (wanted: string) => [...sharedHeld(paths), ...ledgersHeld(paths, wanted)];
-  const found = resolvePlace(reference, { ...context, held });
-  if (found.held?.isShared) return { shared: readShared(found.held, paths) };
-  const { session } = found;
+  const { session, held: found } = resolvePlace(reference, { ...context, held });
+  if (found?.shared) return { session, shared: found.shared };
   return { session: statUnpacked(session.file) ? session : { ...session, file: "" } };
-}
-
-/** Returns a shared session in the shape of one whose transcript is here. */
-function asSession({ reference, agent, name, cwd, startedAt, updatedAt }: FoundShared): Session {
-  const common = { name, cwd, startedAt, updatedAt, modifiedAt: updatedAt };
-  return { id: reference, agent: agent as Agent, file: "", size: 0, ...common };
-}
-
-/** Reads the metadata that its owner's machine made; undefined where it made none. */
-export function metaOfShared(shared: FoundShared): SessionMeta | undefined {
-  const { reference, name, cwd, startedAt, updatedAt, description, summary, tags, observations } = shared;
-  if (description === "" && summary === "" && observations === undefined) return undefined;
-  return {
-    schemaVersion: META_SCHEMA_VERSION,
-    sessionId: reference,
-    sessionFile: "",
-    name: name ?? reference,
-    description,
-    summary: summary === "" ? (observations ?? "") : summary,
-    tags,
-    cwd,
-    createdAt: startedAt ?? updatedAt,
-    updatedAt,
-    model: "shared",
-    lastIndexedLeafId: "",
-  };
 }
