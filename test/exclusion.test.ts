@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import type { SessionMemoryError } from "../lib/base/errors.ts";
 import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/config-file.ts";
-import { storedGate } from "../lib/sessions/gate.ts";
+import { exclusionBy } from "../lib/sessions/gate.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
@@ -16,7 +16,7 @@ const home = homePerTest();
 
 const NOTHING = { sessions: [], projects: [], patterns: [] };
 
-describe("storedGate()", () => {
+describe("exclusionBy()", () => {
   const id = uuidFrom("out");
 
   test.each([
@@ -31,7 +31,9 @@ describe("storedGate()", () => {
     ["another id", [uuidFrom("other")], { id }, false],
   ] as const)("keeps sessions out by %s: %p", (_, sessions, session, isOut) => {
     expect(
-      storedGate({ redact: { extra: [] }, exclude: { ...NOTHING, sessions: [...sessions] } })(session),
+      exclusionBy({ redact: { extra: [] }, exclude: { ...NOTHING, sessions: [...sessions] } }).admits(
+        session,
+      ),
     ).toBe(!isOut);
   });
 });

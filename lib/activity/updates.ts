@@ -10,13 +10,13 @@ import { onMachine, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import { storedGate } from "../sessions/gate.ts";
+import { exclusionBy } from "../sessions/gate.ts";
 import { directoryHere, projectDirectories, readOrigin } from "../sessions/project.ts";
 import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { Rules } from "../transcripts/rules.ts";
 import type { Said, Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Advance, passing, saveCursors } from "./cursors.ts";
@@ -156,8 +156,7 @@ function newestFirst(changed: readonly Sighting[], until: number): (Sighting & {
 
 /** Reads what the sessions of a view did, and renders it. */
 export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
-  const rules = readRules(settings);
-  const admits = storedGate(settings);
+  const rules = exclusionBy(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const { viewer, now, marks } = view;
   const { activities, problems } = readActivities(view.sessions, {
@@ -173,11 +172,11 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const described = view.describe(active.map(({ session }) => session));
   const own = active
     .map((each, i) => ({ ...each, session: described[i] ?? each.session }))
-    .filter(({ session }) => admits(session))
+    .filter(({ session }) => rules.admits(session))
     .map((each) => toNews(each, { now, show, rules }));
   const top = projectDirectories(viewer.cwd)[0] ?? viewer.cwd;
   const shared = (view.shared ?? [])
-    .filter((news) => isNew(news, { marks, now }) && admits({ ...news, name: news.name ?? undefined }))
+    .filter((news) => isNew(news, { marks, now }) && rules.admits({ ...news, name: news.name ?? undefined }))
     .map((news) => fromShared(news, { marks, now, show, top }));
   const news: News[] = [...own, ...shared].sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = news.some(({ edited }) => edited.length > 0)

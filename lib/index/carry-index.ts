@@ -6,11 +6,11 @@
 import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
 import { readMeaning } from "../language/meaning.ts";
-import { storedGate } from "../sessions/gate.ts";
+import { type Exclusion, exclusionBy } from "../sessions/gate.ts";
 import { copyTable, eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { rowTexts } from "../transcripts/calls.ts";
-import { type Excludable, type Rules, readRules } from "../transcripts/rules.ts";
+import type { Excludable } from "../transcripts/rules.ts";
 import type { Row } from "../transcripts/session.ts";
 import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./carry-old.ts";
 import { type Header, joinContent } from "./chunk-text.ts";
@@ -22,8 +22,7 @@ import { isBefore, readChunkTexts, type Stored, toRow } from "./stored-rows.ts";
 interface Carrying {
   from: SqlDatabase;
   to: SqlDatabase;
-  rules: Rules;
-  admits: ReturnType<typeof storedGate>;
+  rules: Exclusion;
   /** The ids of the sessions that are carried over, and the same by their number. */
   ids: Set<string>;
   numbers: Map<number, string>;
@@ -47,8 +46,7 @@ export function carryIndex(
     ...{
       from,
       to,
-      rules: readRules(settings),
-      admits: storedGate(settings),
+      rules: exclusionBy(settings),
       ids: new Set(),
       numbers: new Map(),
     },
@@ -65,7 +63,7 @@ export function carryIndex(
   return isWhole;
 }
 
-function carrySessions({ from, to, rules, admits, ids, numbers }: Carrying): boolean {
+function carrySessions({ from, to, rules, ids, numbers }: Carrying): boolean {
   const read = new Set<string>();
   const cleaned = (text: SqlValue | undefined) =>
     typeof text !== "string" || rules.hasText(text) ? null : rules.clean(text);
@@ -73,7 +71,7 @@ function carrySessions({ from, to, rules, admits, ids, numbers }: Carrying): boo
     const id = String(row.id);
     read.add(id);
     const shown = { ...row, name: cleaned(row.name), cwd: cleaned(row.cwd), project: cleaned(row.project) };
-    const isExcluded = [row, shown].some((facts) => !admits(excludable(facts)));
+    const isExcluded = [row, shown].some((facts) => !rules.admits(excludable(facts)));
     if (statUnpacked(String(row.file)) || isExcluded) return undefined;
     ids.add(id);
     return { ...shown, source_gone: 1 };
@@ -84,7 +82,7 @@ function carrySessions({ from, to, rules, admits, ids, numbers }: Carrying): boo
   const areStates = copyTable("index_state", from, to, (row) => {
     const [id, file] = [String(row.session_id), String(row.file_path)];
     // of the two rows that identify a session either may be lost
-    if (!read.has(id) && !statUnpacked(file) && admits({ id: hostId(id) })) {
+    if (!read.has(id) && !statUnpacked(file) && rules.admits({ id: hostId(id) })) {
       insertLost.run(row.session ?? null, id, file, row.last_indexed ?? "");
       ids.add(id);
     }

@@ -10,7 +10,7 @@ import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
 import { type Paths, repositoriesFile, type Settings } from "../config/config.ts";
-import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
+import { currentExclusion, type Exclusion, exclusionBy } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { hostTitle } from "../sessions/titles.ts";
@@ -143,7 +143,7 @@ function startRun(options: IndexOptions): IndexingRun {
     projects: projectLookup(options.paths),
     store,
     settings: { participants: settings.participants, timezone: settings.timezone ?? systemTimezone() },
-    rules: currentExclusion({ paths: options.paths, settings }),
+    rules: exclusionBy(settings),
     // Asked before each entry: without a deadline the clock is not read.
     isOver: () =>
       run.isOutdated || signal?.aborted === true || (deadlineMs !== undefined && performance.now() > end),

@@ -39,9 +39,7 @@ type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
  * Returns a test for stored sessions that may be read. Where a store does not say where one worked, or rules hide
  * it, the transcript decides, as long as it is there.
  */
-export function storedGate(
-  settings: ExcludingSettings,
-): (session: Excludable & PartlyKnown<"file">) => boolean {
+function storedGate(settings: ExcludingSettings): (session: Excludable & PartlyKnown<"file">) => boolean {
   const { hasSession, needsProject } = readExclusion(settings);
   const isHidden = (path: string) => countRedactions(path) > 0;
   const keyOf = remembering(projectKey);
@@ -71,8 +69,13 @@ export function currentExclusion({
   settings: ExcludingSettings & Pick<PathsWithRules["rules"], "seesExcluded">;
 }): Exclusion {
   const exclude = settings.seesExcluded ? settings.exclude : currentExclude(paths, settings.exclude);
-  const now = { redact: settings.redact, exclude };
-  return { ...readRules(now), exclude, admits: storedGate(now) };
+  return exclusionBy({ redact: settings.redact, exclude });
+}
+
+/** Returns what a configuration keeps out, whatever config.json says by now. */
+export function exclusionBy({ redact, exclude }: ExcludingSettings): Exclusion {
+  const settings = { redact, exclude };
+  return { ...readRules(settings), exclude, admits: storedGate(settings) };
 }
 
 /** Returns a test for sessions that an entry of `exclude.projects` fits. */

@@ -5,7 +5,7 @@ import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
-import { storedGate } from "../sessions/gate.ts";
+import { exclusionBy } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import type { LineRange } from "../sessions/references.ts";
 import { type Held, notFound, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
@@ -39,7 +39,7 @@ export function newestShared(
 }
 
 function visible(held: readonly Held[], rules: PathsWithRules["rules"]): Held[] {
-  const admits = storedGate(rules);
+  const { admits } = exclusionBy(rules);
   return held.filter(({ session: { id, name, project } }) => admits({ id, name, project }));
 }
 
