@@ -40,10 +40,12 @@ type ExcludingSettings = Pick<Settings, "redact" | "exclude">;
  * it, the transcript decides, as long as it is there.
  */
 function storedGate(settings: ExcludingSettings): (session: Excludable & PartlyKnown<"file">) => boolean {
-  const { hasSession, needsProject } = readExclusion(settings);
+  let exclusion: ReturnType<typeof readExclusion> | undefined;
   const isHidden = (path: string) => countRedactions(path) > 0;
   const keyOf = remembering(projectKey);
   return (session) => {
+    exclusion ??= readExclusion(settings); // not before a session is asked about: most runs ask for texts alone
+    const { hasSession, needsProject } = exclusion;
     if (!needsProject) return !hasSession(session);
     const { file = "", project } = session;
     const isUnsure = session.cwd === undefined || isHidden(session.cwd) || isHidden(project ?? "");
