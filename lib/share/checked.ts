@@ -15,9 +15,6 @@ import { EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
 import type { SharedSession } from "./replica.ts";
 import type { SharedExchange } from "./wire.ts";
 
-/** A session's description as the replica keeps it. */
-export type IncomingSession = ReturnType<typeof toSession>;
-
 /** More of a text than any call of ours holds, and of a message than any index keeps. */
 export const TEXT_MAX = 64 * 1024;
 const SAID_MAX = 256 * 1024;
@@ -46,7 +43,7 @@ export function cleaner(extra: readonly string[]): Cleaner {
 }
 
 /** Converts a row of the hub's list, which comes before anything of the session is read. */
-export function toListed(row: HubRow, readAt: string): ListedSession {
+export function toListed(row: HubRow, readAt: string): SharedSession {
   const owner = label(row.owner);
   const machine = label(row.machine);
   const id = sessionId(row.id);
@@ -68,15 +65,12 @@ export function toListed(row: HubRow, readAt: string): ListedSession {
     origin: String(row.origin),
     project,
     seq: numbers[1] ?? 0,
+    heldSeq: 0,
     updatedAt,
+    chunks: -1,
+    isOld: 0,
     fault: faults[0],
   };
-}
-
-/** A session of the hub's list. */
-export interface ListedSession extends Omit<SharedSession, "heldSeq" | "chunks" | "isOld"> {
-  /** Why it is not taken; undefined where it is. */
-  fault: string | undefined;
 }
 
 /** Returns an id fit to be printed; a session and its subagents come to the same. */
@@ -84,6 +78,7 @@ function sessionId(value: unknown): string {
   return String(value).replace(/[\p{Cc}\s]/gu, "_");
 }
 
+/** Returns a session's description as the replica keeps it. */
 export function toSession(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const name = line(row.name);

@@ -23,7 +23,7 @@ import type { Exclusion } from "../sessions/gate.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import type { Row } from "../transcripts/session.ts";
-import { cleaner, type IncomingSession, toExchange, toSession, UNKNOWN_TIME } from "./checked.ts";
+import { cleaner, toExchange, toSession, UNKNOWN_TIME } from "./checked.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
 import {
   CHUNKS,
@@ -76,7 +76,7 @@ export async function fetchSessions(
 /** A session that is being read, with what the hub says of it. */
 interface Described {
   shared: SharedSession;
-  session: IncomingSession;
+  session: ReturnType<typeof toSession>;
   /** Whether its words are chunks there. */
   isOld: boolean;
 }
@@ -91,7 +91,7 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
     for (const { shared, session, isOld } of described) {
       // what comes by chunk, or came so, is read as a whole
       if (shared.heldSeq > 0 && (shared.isOld || isOld)) emptyWords(replica, shared.storedId);
-      writeSession(replica, shared, session);
+      writeSession(replica, { shared, session });
     }
   });
   let count = 0;
@@ -266,7 +266,7 @@ function renumberChunks({ db }: Store, session: number): void {
   );
 }
 
-function writeSession({ db }: Store, shared: SharedSession, session: IncomingSession): void {
+function writeSession({ db }: Store, { shared, session }: Pick<Described, "shared" | "session">): void {
   const { storedId, owner, machine, agent, project, updatedAt } = shared;
   const { name, folder, parentId, startedAt } = session;
   const cwd = folder === "" ? project : `${project}/${folder}`;

@@ -23,7 +23,7 @@ import type { Store } from "../store/store.ts";
 import { expandHome } from "../transcripts/rules.ts";
 import type { Said } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
-import { type ListedSession, toListed } from "./checked.ts";
+import { toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
@@ -120,7 +120,7 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
 /** Records what the hub has; what cannot be taken is recorded with why, and keeps nothing else back. */
 function noteListed(
   replica: Store,
-  listed: readonly ListedSession[],
+  listed: readonly SharedSession[],
   isPast: (row: { project: string; origin: string }) => boolean,
 ): void {
   const { db } = replica;
@@ -145,7 +145,7 @@ function noteListed(
  * Records a session that the hub has; one that was replaced there, or is an older one again, is read from its start. What it
  * says of its size is not believed. Returns why it cannot be taken; undefined where it is.
  */
-function noteShared(replica: Store, session: ListedSession): string | undefined {
+function noteShared(replica: Store, session: SharedSession): string | undefined {
   const { db } = replica;
   const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt } = session;
   const before = db.prepare("SELECT stored_id, agent, seq FROM shared_sessions WHERE number = ?").get(number);
@@ -212,7 +212,7 @@ async function listSharedSessions(
   { since }: Scope,
   changed: readonly Feed[],
   before: ReadonlyMap<string, Feed>,
-): Promise<ListedSession[]> {
+): Promise<SharedSession[]> {
   const wanted = changed.map((feed) => {
     const known = before.get(feedKey(feed));
     return {

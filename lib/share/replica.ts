@@ -35,6 +35,8 @@ export interface SharedSession {
   chunks: number;
   /** 1 where the hub had its words as chunks when they were read. */
   isOld: 0 | 1;
+  /** Why it is not taken; undefined where it is. */
+  fault?: string | undefined;
 }
 
 /** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a replica about as many. */
