@@ -13,12 +13,18 @@ interface Word {
 }
 
 /** Returns what keeps us from working here, else the day's word. */
-export async function tellPerson({ host, paths, settings, isStarted }: Asked): Promise<Word | undefined> {
+export async function tellPerson({
+  host,
+  env,
+  paths,
+  settings,
+  isStarted,
+}: Asked): Promise<Word | undefined> {
   const lack = lackOfPackages(paths);
   if (lack !== undefined) return { text: lack, shown() {} };
   if (!isStarted || !findHost(host)?.hooks?.showsPerson || !settings.activity.daily) return undefined;
   const { dailyWord } = await import("../lib/activity/daily.ts");
-  return dailyWord(paths, { timezone: settings.timezone, now: new Date() });
+  return dailyWord(paths, { timezone: settings.timezone, now: new Date(), path: env.PATH ?? "" });
 }
 
 /** Returns what to run in a clone without the packages that read config.json: what follows would fail unseen. */

@@ -94,7 +94,7 @@ function* describe(
     yield { kind: "text", parts: [[level === "info" ? "time" : "bad", level], `: ${what} · ${remedy}`] };
   }
   const { lastIndexed, redactions, spendToday, avgIndexTimePerSession: indexing } = metrics;
-  const size = `${counted(metrics.totalSessions, "session")}, ${counted(metrics.totalChunks, "chunk")}, ${metrics.storageUsedMB} MB`;
+  const size = `${counted(metrics.knownSessions, "session")}, ${counted(metrics.totalChunks, "chunk")}, ${metrics.storageUsedMB} MB`;
   const took = indexing === null ? "" : `, ${indexing} ms a session`;
   yield `index: ${size}, ${describeBehind(metrics.behind)}; ${lastIndexed ? `last written ${minute(lastIndexed)}${took}` : "not written yet"}`;
   if (metrics.excluded > 0)

@@ -171,7 +171,7 @@ function describeAll(outcomes: readonly MetaOutcome[]): string {
   const cost = asked.length > 0 ? ` · ${formatCost(usd, tokens)}` : "";
   const [notDue, failed] = [count("not-due"), count("failed")];
   const others = [
-    ...(notDue > 0 ? [`${notDue} with too little new`] : []),
+    ...(notDue > 0 ? [notDue === 1 ? "1 left as it is" : `${notDue} left as they are`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),
   ];
   return `${[`${counted(count("indexed"), "session")} named`, ...others].join(", ")}${cost}`;

@@ -63,7 +63,7 @@ describe("PreCompact and SessionStart(compact)", () => {
     const before = await started(home, "pre-compact", input(home, file, { trigger: "manual" }));
     expect({ stderr: before.stderr, exitCode: before.exitCode }).toEqual({ stderr: "", exitCode: 0 });
     expect(before.stdout).toMatch(
-      /^session-memory brings \d+ observations?(?: \(\d+ open\))? of this conversation back after the summary, beside all of it and in place of nothing\.\n$/,
+      /^session-memory adds \d+ observations?(?: \(\d+ open\))? of this conversation after the summary; they replace none of it\.\n$/,
     );
     expect(before.stdout).not.toMatch(/need not|no need|repeat|omit|leave out|skip/);
     expect(before.stdout.length).toBeLessThanOrEqual(300);

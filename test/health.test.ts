@@ -115,6 +115,7 @@ describe("checkHealth()", () => {
     expect(metrics).toEqual({
       totalChunks: 2,
       totalSessions: 1,
+      knownSessions: 1,
       avgSearchLatency: 20,
       searchCount24h: 1,
       seenBefore24h: 0,
@@ -399,6 +400,7 @@ describe("health.ts", () => {
         "behind",
         "excluded",
         "failedChunks",
+        "knownSessions",
         "lastIndexed",
         "quarantinedSessions",
         "redactions",

@@ -373,7 +373,7 @@ test("--all lists every session, one that is not due too", async () => {
   await run();
   expect(await run("--all")).toMatchObject({
     stdout: `not-due ${ID} The login test is flaky on CI\n`,
-    stderr: "0 sessions named, 1 with too little new\n",
+    stderr: "0 sessions named, 1 left as it is\n",
   });
   expect((await run()).stdout).toBe("");
 });

@@ -113,7 +113,7 @@ test("before a compaction what was said since the last turn is observed, and who
     await hooks["experimental.text.complete"]({ sessionID }, result);
     return [output.context, result.text];`);
   expect(context).toEqual([
-    "session-memory brings 1 observation of this conversation back after the summary, beside all of it and in place of nothing.",
+    "session-memory adds 1 observation of this conversation after the summary; they replace none of it.",
   ]);
   expect(summary).toContain("User: Never use port 8080 for the gateway, it must stay on 8443. [");
 });

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { claudeUser } from "./support/claude.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";
@@ -155,20 +155,30 @@ describe("the day's word", () => {
     await home.ok("embed", "--quiet");
   };
   const daily = () => join(home.paths.home, "daily");
+  const typed = `sh ${starting("")[1]}`;
+
+  test("names the command by its name where that is on PATH", async () => {
+    await index(ID);
+    const folder = join(home.root, "bin");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "session-memory"), "", { mode: 0o755 });
+    home.env.PATH = `${home.env.PATH}:${folder}`;
+    expect(await startWord()).toBe(
+      "session-memory: 1 session known here · session-memory session-reader last",
+    );
+  });
 
   test("comes at the first session of a day, to the person and not to the model", async () => {
     expect(await startWord()).toBeUndefined();
     await index(ID);
-    expect(await startWord()).toBe(
-      "session-memory: 1 session known here · session-memory session-reader last",
-    );
+    expect(await startWord()).toBe(`session-memory: 1 session known here · ${typed} session-reader last`);
     expect(await startWord()).toBeUndefined();
     const before = new Date(Date.now() - 86_400_000).toISOString();
     writeFileSync(daily(), before);
     await index(uuidFrom("second"));
     const { stdout } = await start();
     expect(JSON.parse(stdout).systemMessage).toBe(
-      "session-memory: 2 sessions known here · 2 new since yesterday · session-memory session-reader last",
+      `session-memory: 2 sessions known here · 2 new since yesterday · ${typed} session-reader last`,
     );
     expect(JSON.stringify(JSON.parse(stdout).hookSpecificOutput ?? {})).not.toContain("known here");
   });
@@ -181,7 +191,7 @@ describe("the day's word", () => {
     expect(await startWord()).toBeUndefined();
     home.configure({});
     appendFileSync(daily(), "not a time");
-    expect(await startWord()).toContain("1 session known here · session-memory session-reader last");
+    expect(await startWord()).toContain(`1 session known here · ${typed} session-reader last`);
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import { readIfExists, replaceFile } from "../base/files.ts";
+import { findProgram, ownCommand } from "../base/runtime.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS, formatLocal } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
@@ -10,6 +11,8 @@ interface DailyOptions {
   /** IANA name. */
   timezone: string | undefined;
   now: Date;
+  /** The program search path of who reads it. */
+  path: string;
 }
 
 /** Holds the time of the last word. */
@@ -18,7 +21,7 @@ const FILE = "daily";
 /** Returns the word, with a callback for when it was shown; undefined where there was one on this day, or nothing is known. */
 export async function dailyWord(
   paths: Pick<Paths, "home" | "database">,
-  { timezone, now }: DailyOptions,
+  { timezone, now, path }: DailyOptions,
 ): Promise<{ text: string; shown(): void } | undefined> {
   const file = join(paths.home, FILE);
   const last = readIfExists(file)?.trim() ?? "";
@@ -35,7 +38,10 @@ export async function dailyWord(
   const facts = [
     `${counted(count, "session")} known here`,
     ...(isKnown && fresh > 0 ? [`${fresh} new since ${since}`] : []),
-    "session-memory session-reader last",
+    [
+      ...(findProgram("session-memory", path) ? ["session-memory"] : ownCommand("").slice(0, 2)),
+      "session-reader last",
+    ].join(" "),
   ];
   return { text: `session-memory: ${facts.join(" · ")}`, shown: () => note(file, at) };
 }

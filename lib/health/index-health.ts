@@ -11,6 +11,7 @@ import { countFailed, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, isIndexed, measureBehind } from "../index/freshness.ts";
 import { SESSION_CHUNKS_MAX } from "../index/index-pass.ts";
 import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
+import { countIn } from "../index/known-sessions.ts";
 import { countRedactions, redact } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
@@ -175,7 +176,10 @@ function checkRetention(
 /** What is measured of the index; these are the figures before there is one. */
 const NO_METRICS = {
   totalChunks: 0,
+  /** Transcripts, subagents' and those without conversation among them. */
   totalSessions: 0,
+  /** Sessions in which something was said, without subagents'. */
+  knownSessions: 0,
   lastIndexed: null as string | null,
   /** Milliseconds. */
   avgIndexTimePerSession: null as number | null,
@@ -211,6 +215,7 @@ function readIndexMetrics(
   return {
     totalChunks: count(store, "SELECT count(*) AS n FROM chunks"),
     totalSessions: Number(state?.sessions ?? 0),
+    knownSessions: countIn(db, "").count,
     lastIndexed: state?.last ? String(state.last) : null,
     avgIndexTimePerSession: rounded(state?.took),
     avgSearchLatency: rounded(search?.took),

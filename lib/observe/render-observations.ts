@@ -189,7 +189,7 @@ export function observationsToCome(ledger: Ledger): string | undefined {
   if (memory.observations.length === 0) return undefined;
   const open = openThreads(memory).length;
   const what = `${counted(memory.observations.length, "observation")}${open > 0 ? ` (${open} open)` : ""}`;
-  return `session-memory brings ${what} of this conversation back after the summary, beside all of it and in place of nothing.`;
+  return `session-memory adds ${what} of this conversation after the summary; they replace none of it.`;
 }
 
 /** Returns the notes for the model after a compaction, and how to look up more; undefined when there are none. */

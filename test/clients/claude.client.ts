@@ -210,7 +210,7 @@ for (const [name, modules, file] of versions) {
       if (how === "by hand") await prompt("/compact", id);
       await prompt("go on", id);
       const asked = model.requests.filter(asksForSummary);
-      expect(asked.at(-1)?.raw).toContain("of this conversation back after the summary");
+      expect(asked.at(-1)?.raw).toContain("of this conversation after the summary");
       const after = model.requests.at(-1)?.raw ?? "";
       expect(after).toContain("[Session Observations] Data about this session from before its compaction");
       expect(after.split("Never use port 8080").length - 1).toBe(1);
