@@ -221,7 +221,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
     const most = Math.min(maxChars, OUTLINE_CHARS - countPoints([head]));
-    const asked = { cwd: session.cwd, maxChars: most, fromStart: request.filter.since !== undefined };
+    const asked = { cwd: session.cwd, maxChars: most };
     return void show(undefined, [head, ...outline(rows, { ...style, ...asked })]);
   }
   const texts = rows.map((row) => formatRow(row, style));

@@ -1,10 +1,11 @@
-/** Renders a whole session on one page: each message of the user, and under it what was done. */
+/** Renders a whole session on one page: each message of the user, and under it what was done; then the last answer. */
 
 import { countPoints, type Line, type Part } from "../base/output.ts";
 import { counted, folderName, listed, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
+import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
@@ -21,67 +22,174 @@ interface OutlineOptions {
   isRewound: (row: Row) => boolean;
   /** The session's directory, which its files are named in. */
   cwd?: string | undefined;
-  /** Whether the first sections are shown where not all fit. @default {false} */
-  fromStart?: boolean | undefined;
 }
 
 const PROMPT_CHARS = 120;
 const PART_CHARS = 80;
 /** The most that a section's line of work takes: characters, files, and of failed commands and of commits each. */
 const WORK = { chars: 300, files: 6, each: 3 };
-/** For the line that counts what is not shown. */
-const COUNT_CHARS = 80;
+/** A user's message where there is no room for more of each. */
+const BRIEF_CHARS = 60;
+/** The answer with which the session ended. */
+const ANSWER_CHARS = 240;
+/** The most that the count of messages between two others takes. */
+const GAP_CHARS = 24;
+/** Words of a message beyond which it says no more for being longer: "yes" and "go on" go first. */
+const TELLING_WORDS = 6;
 
-/** Returns the lines of an outline, oldest first; of a long session the oldest sections, or the newest, are counted only. */
-export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
-  const sections = Array.from(
-    exchangesIn(rows, ({ who }) => who === "user" || who === "summary"),
-    ({ items }) => items,
-  );
-  const lines = sections.map((section) => sectionLines(section, options));
-  const room = options.maxChars;
-  if (lines.reduce((sum, section) => sum + countPoints(section), 0) <= room) return lines.flat();
-  let left = room - COUNT_CHARS;
-  const isTooLong = (section: Line[]) => {
-    left -= countPoints(section);
-    return left < 0;
-  };
-  const lineOf = (at: number) => sections[at]?.[0]?.line ?? 0;
-  const remark = (count: number, text: string): Line => ({
-    kind: "text",
-    parts: [["faint", `[${counted(count, "message")} ${text}]`]],
-  });
-  if (options.fromStart) {
-    const to = lines.findIndex(isTooLong);
-    return [...lines.slice(0, to).flat(), remark(lines.length - to, `after: lines ${lineOf(to)} and on`)];
-  }
-  const from = lines.findLastIndex(isTooLong) + 1;
-  const end = from < lines.length ? `-${lineOf(from) - 1}` : " and on";
-  return [remark(from, `before: lines ${lineOf(0)}${end}`), ...lines.slice(from).flat()];
+/** A message of the user, with what followed it until the next one. */
+interface Section {
+  /** Its lines in less and less room: all of it; without what is neither a commit nor a decision; the message cut short. */
+  forms: readonly Line[][];
+  /** How much is lost without it. */
+  worth: number;
 }
 
-function sectionLines(
-  rows: readonly Row[],
-  { timezone, isRewound, cwd, participants = PARTICIPANTS }: OutlineOptions,
-): Line[] {
+/**
+ * Returns the lines of an outline, oldest first, and the last answer. Of a long session what was committed, decided and said is
+ * kept, of the whole of it; other lines go first, then the messages that say least, which are counted where they stood.
+ */
+export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
+  const answer = lastAnswer(rows, options);
+  const sections = Array.from(
+    exchangesIn(rows, ({ who }) => who === "user" || who === "summary"),
+    ({ items }) => toSection(items, options),
+  );
+  return [...withGaps(sections, chooseForms(sections, options.maxChars - countPoints(answer))), ...answer];
+}
+
+/** Positions of a section's shortest form, and of the whole of it. */
+const [BRIEF, WHOLE] = [2, 0];
+
+/** Chooses the form of each section within so many code points; undefined for one that is only counted. */
+function chooseForms(sections: readonly Section[], room: number): (number | undefined)[] {
+  const costs = sections.map(({ forms }) => forms.map(countPoints));
+  const chosen: (number | undefined)[] = sections.map(() => undefined);
+  const isHidden = (i: number) => i in chosen && chosen[i] === undefined;
+  const cost = (i: number, form: number) => costs[i]?.[form] ?? 0;
+  let left = room - GAP_CHARS;
+  for (const i of byWorth(sections)) {
+    const gaps = Number(isHidden(i - 1)) + Number(isHidden(i + 1)) - 1;
+    const more = cost(i, BRIEF) + gaps * GAP_CHARS;
+    if (more > left) break;
+    left -= more;
+    chosen[i] = BRIEF;
+  }
+  for (let form = BRIEF - 1; form >= WHOLE; form--) {
+    for (const i of [...sections.keys()].reverse()) {
+      const more = cost(i, form) - cost(i, chosen[i] ?? form);
+      if (chosen[i] === undefined || more > left) continue;
+      left -= more;
+      chosen[i] = form;
+    }
+  }
+  return chosen;
+}
+
+/** Returns the positions of sections: the first, the last, then those that tell most. */
+function byWorth(sections: readonly Section[]): number[] {
+  const last = sections.length - 1;
+  const worth = (i: number) => (i === 0 || i === last ? Number.POSITIVE_INFINITY : (sections[i]?.worth ?? 0));
+  return [...sections.keys()].sort((a, b) => worth(b) - worth(a) || b - a);
+}
+
+/** Returns the lines of the sections in their forms, with those between them counted. */
+function withGaps(sections: readonly Section[], chosen: readonly (number | undefined)[]): Line[] {
   const lines: Line[] = [];
-  const add = (...parts: Part[]) => lines.push({ kind: "row", parts });
-  for (const row of rows) {
-    if (row.who !== "user" && row.who !== "summary") continue;
-    const { line, at, who, text } = row;
-    const time = at ? formatLocal(at, timezone).slice(0, 16) : "no time";
+  let left = 0;
+  const count = () => {
+    if (left > 0) lines.push({ kind: "text", parts: [["faint", `[${counted(left, "more message")}]`]] });
+    left = 0;
+  };
+  for (const [i, { forms }] of sections.entries()) {
+    const form = chosen[i];
+    if (form === undefined) left++;
+    else {
+      count();
+      lines.push(...(forms[form] ?? []));
+    }
+  }
+  count();
+  return lines;
+}
+
+function toSection(rows: readonly Row[], options: OutlineOptions): Section {
+  const { commits } = summarizeWork(rows, options.cwd);
+  const committed =
+    commits.length > 0 ? [rowOf(truncate(`  committed: ${listed(commits, WORK.each)}`, WORK.chars))] : [];
+  const work = workLine(rows, { cwd: options.cwd, ...WORK });
+  const decision = decisionIn(rows);
+  const decided: Line[] =
+    decision === undefined ? [] : [rowOf("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`)];
+  const said = saidLines(rows, PROMPT_CHARS, options);
+  const words = rows.flatMap((row) => (row.who === "user" ? contentWords(row.text) : []));
+  const isTelling = commits.length > 0 || decision !== undefined || rows.some(({ who }) => who === "summary");
+  return {
+    forms: [
+      [...said, ...(work === "" ? [] : [rowOf(`  ${work}`)]), ...decided],
+      [...said, ...committed, ...decided],
+      briefLines(rows, { commits, decided: decision?.text }, options),
+    ],
+    worth: Math.min(TELLING_WORDS, new Set(words).size) + (isTelling ? TELLING_WORDS + 1 : 0),
+  };
+}
+
+function rowOf(...parts: Part[]): Line {
+  return { kind: "row", parts };
+}
+
+/** Returns what the user said, and compactions, on a line each. */
+function saidLines(
+  rows: readonly Row[],
+  most: number,
+  { timezone, isRewound, participants = PARTICIPANTS }: OutlineOptions,
+): Line[] {
+  return rows.flatMap((row) => {
+    if (row.who !== "user" && row.who !== "summary") return [];
     const rewound: Part[] = isRewound(row) ? [["bad", "(rewound)"], " "] : [];
     const said: Part[] =
-      who === "user"
-        ? [["user", `${participants.user}:`], " ", ["said", oneLine(text, PROMPT_CHARS)]]
+      row.who === "user"
+        ? [["user", `${participants.user}:`], " ", ["said", oneLine(row.text, most)]]
         : [["tool", "[Compacted]"]];
-    add(["place", `L${line}`], " ", ["time", `[${time}]`], " ", ...rewound, ...said);
-  }
-  const work = workLine(rows, { cwd, ...WORK });
-  if (work !== "") add(`  ${work}`);
-  const decision = decisionIn(rows);
-  if (decision !== undefined) add("  decided ", ["place", `L${decision.line}`], `: ${decision.text}`);
-  return lines;
+    return [rowOf(...placeParts(row, timezone), ...rewound, ...said)];
+  });
+}
+
+/** Returns what the user said and the commit or decision that followed, in as little room as can be read, without the time. */
+function briefLines(
+  rows: readonly Row[],
+  { commits, decided }: { commits: readonly string[]; decided: string | undefined },
+  { participants = PARTICIPANTS, ...options }: OutlineOptions,
+): Line[] {
+  const said = rows.find((row) => row.who === "user");
+  if (said?.who !== "user") return saidLines(rows, BRIEF_CHARS, options);
+  const rewound: Part[] = options.isRewound(said) ? [["bad", "(rewound)"], " "] : [];
+  const settled = commits.length > 0 ? `committed: ${listed(commits, 1)}` : decided && `decided: ${decided}`;
+  const end = settled === undefined ? "" : ` -> ${oneLine(settled, BRIEF_CHARS)}`;
+  const words: Part[] = [
+    ["user", `${participants.user}:`],
+    " ",
+    ["said", oneLine(said.text, BRIEF_CHARS)],
+    end,
+  ];
+  return [rowOf(["place", `L${said.line}`], " ", ...rewound, ...words)];
+}
+
+/** Returns the last answer of a session on one line; none where nothing was answered. */
+function lastAnswer(rows: readonly Row[], { timezone, participants = PARTICIPANTS }: OutlineOptions): Line[] {
+  const last = rows.findLast((row) => row.who === "assistant" && row.text.trim() !== "");
+  if (last?.who !== "assistant") return [];
+  const said: Part[] = [
+    ["assistant", `${participants.assistant}:`],
+    " ",
+    ["said", oneLine(last.text, ANSWER_CHARS)],
+  ];
+  return [rowOf(...placeParts(last, timezone), ...said)];
+}
+
+function placeParts({ line, at }: Row, timezone: string | undefined): Part[] {
+  const time = at ? formatLocal(at, timezone).slice(0, 16) : "no time";
+  return [["place", `L${line}`], " ", ["time", `[${time}]`], " "];
 }
 
 interface WorkOptions {
