@@ -219,6 +219,43 @@ describe("printDone()", () => {
   });
 });
 
+describe("search of a day with one session", () => {
+  test("lists its requests and commits, and the last answer that says something, whole", async () => {
+    using own = temporaryHome();
+    const said =
+      `The museum opens on Monday. ${"Its east wing shows tide tables of the harbour. ".repeat(12)}`.trim();
+    const commit = (subject: string): Turn => [
+      "runs",
+      `git commit -m "${subject}"`,
+      `[main 1a2b3c4] ${subject}`,
+    ];
+    writeWork(
+      own,
+      "museum",
+      { day: 5, cwd: CWD },
+      ["user", "build the museum of tides"],
+      commit("feat: a museum"),
+      ["user", "ok"],
+      ["user", "add an east wing with tide tables"],
+      commit("feat: an east wing"),
+      ["says", said],
+      ["says", "Done."],
+    );
+    const { stdout } = await runScript("search", ["--after", "2026-02-05", "--before", "2026-02-05"], {
+      env: own.env,
+      cwd: own.project,
+    });
+    expect(stdout.split("\n").slice(1)).toEqual([
+      "   L1 User: build the museum of tides",
+      "   L2 [Bash git commit] feat: a museum",
+      "   L5 User: add an east wing with tide tables",
+      "   L6 [Bash git commit] feat: an east wing",
+      `   L8 Assistant: ${said}`,
+      "",
+    ]);
+  });
+});
+
 describe("search of a time", () => {
   const search = async (...args: string[]) =>
     await runScript("search", args, { env: home.env, cwd: home.project });

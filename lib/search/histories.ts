@@ -3,8 +3,10 @@
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
-import { readDone } from "../index/stored-rows.ts";
+import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
+import { contentWords } from "../language/words.ts";
+import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { findCommits } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
@@ -41,6 +43,7 @@ interface DoneOptions extends PrintOptions {
 }
 
 const ROW_CHARS = 300;
+const ANSWER_CHARS = 1100;
 const LINE_CHARS = 160;
 const CHARS_STEP = 500; // a round number to type
 
@@ -49,9 +52,11 @@ export function printDone(hits: readonly Hit[], options: DoneOptions): Line[] {
   const blocks = hits.map((hit, i): Block => {
     const head = cutLine(formatHead(hits, i, options), LINE_CHARS);
     if (options.isBrief) return { head, rows: [], rest: [] };
-    const rows = hit.rows.map((line) =>
-      cutLine(row("   ", ...rowParts(line, options.participants)), ROW_CHARS),
-    );
+    const rows = hit.rows.map((line) => {
+      // what an only session ended with is wanted whole
+      const most = hits.length === 1 && line.who === "assistant" ? ANSWER_CHARS : ROW_CHARS;
+      return cutLine(row("   ", ...rowParts(line, options.participants)), most);
+    });
     return { head, rows, rest: alsoLines(hit.also) };
   });
   return fitDone(blocks, options);
@@ -144,6 +149,12 @@ export function makeScope(
 /** Lines of work behind the last words of a time. */
 const WORK_LINES = 400;
 const SAID_CHARS = 240;
+/** The answer with which the only session of a time ended. */
+const CLOSING_CHARS = 1000;
+/** A shorter answer says only that something is done. */
+const SUBSTANTIAL_CHARS = 120;
+/** The rows that fit on a page of 4,000 characters, for all sessions of a time. */
+const DAY_ROWS = 18;
 
 /** Finds the sessions that pass a filter with a time, the latest first. */
 export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope): Hit[] {
@@ -162,17 +173,11 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
     const deeds = readDone(store, session.number, { after: from - 1, to: to + WORK_LINES }).filter(
       ({ at }) => filter.before === undefined || at <= filter.before,
     );
-    const asked = messages.find(({ who, text }) => who === "user" && readReply(text) === undefined);
-    const done = deeds.findLast((deed) => commitsIn(deed).length > 0) ?? deeds.findLast(isChange);
-    const last = messages.findLast(({ who }) => who === "assistant")?.line;
-    // of a long message its beginning, which says what came of the work
-    const closing = messages.find(({ line, who }) => who === "assistant" && line === last);
-    const shown: (ShownRow | undefined)[] = [
-      asked ?? messages[0],
-      done && doneRow(done, { cwd: session.cwd, clean: scope.clean }),
-      closing && { ...closing, text: gist(closing.text, SAID_CHARS) },
-    ];
-    const known = shown.filter((one) => one !== undefined).sort((a, b) => a.line - b.line);
+    const known = tellingRows(messages, deeds, {
+      cwd: session.cwd,
+      clean: scope.clean,
+      sessions: rows.length,
+    });
     return doneHit({
       session,
       at: String(row.at),
@@ -185,6 +190,36 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
   });
 }
 
+/** Returns what was asked and done in a time, and the answer with which it ended; more of it where fewer sessions share the page. */
+function tellingRows(
+  messages: readonly ShownRow[],
+  deeds: readonly Stored<Done>[],
+  { sessions, ...style }: RowStyle & { sessions: number },
+): ShownRow[] {
+  const asked = messages.filter(({ who, text }) => who === "user" && readReply(text) === undefined);
+  const commits = deeds.filter((deed) => commitsIn(deed).length > 0);
+  const done = commits.at(-1) ?? deeds.findLast(isChange);
+  const answers = messages.filter(({ who }) => who === "assistant");
+  const last = answers.findLast(({ text }) => text.length >= SUBSTANTIAL_CHARS) ?? answers.at(-1);
+  // of a long message its beginning, which says what came of the work
+  const closing = answers.find(({ line }) => line === last?.line);
+  const first = asked[0] ?? messages[0];
+  const [firsts, room] = [
+    [first, closing].filter((one) => one !== undefined),
+    Math.floor(DAY_ROWS / sessions),
+  ];
+  const others = [
+    ...(done ? [done] : []).map((deed) => doneRow(deed, style)),
+    ...commits.slice(0, -1).map((deed) => doneRow(deed, style)),
+    ...asked.slice(1).toSorted((a, b) => contentWords(b.text).length - contentWords(a.text).length),
+  ];
+  const most = sessions === 1 ? CLOSING_CHARS : SAID_CHARS;
+  const shown = [...firsts, ...others.slice(0, Math.max(1, room - firsts.length))];
+  return shown
+    .map((row) => ({ ...row, text: row === closing ? gist(row.text, most) : oneLine(row.text, SAID_CHARS) }))
+    .sort((a, b) => a.line - b.line);
+}
+
 function commitsIn(deed: Done): string[] {
   if (deed.kind !== "command") return [];
   return findCommits({ ...deed, target: commandOrTarget(deed) });
@@ -193,7 +228,10 @@ function commitsIn(deed: Done): string[] {
 /** Returns commits with their subjects, or an edit. */
 function doneRow(deed: Done, style: RowStyle): ShownRow {
   if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
-  return deedRow({ ...deed, target: "git commit" }, { ...style, text: commitsIn(deed).join("; ") });
+  return deedRow(
+    { ...deed, target: "git commit" },
+    { ...style, text: [...new Set(commitsIn(deed))].join("; ") },
+  );
 }
 
 function summarize(messages: number, deeds: readonly Done[]): string {
