@@ -17,7 +17,8 @@ import {
   parseLine,
   recordsAfter,
 } from "../transcripts/jsonl.ts";
-import { entryFilter, type Rules, textsInTurn } from "../transcripts/rules.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import { entryFilter, textsInTurn } from "../transcripts/secret-rows.ts";
 import { secretsIn } from "../transcripts/transcript.ts";
 
 /** Rows in which hosts repeat what others hold: states of a message while it is written, requests, files as they were. */

@@ -1,4 +1,4 @@
-/** Applies the `redact` and `exclude` blocks of config.json, and what was forgotten, to every entry that is read. */
+/** Reads the `redact` and `exclude` blocks of config.json, and what was forgotten, as rules for every entry that is read. */
 
 import { sep } from "node:path";
 import { readIfExists, remove, replaceFile, statPath } from "../base/files.ts";
@@ -6,11 +6,9 @@ import { parseRecord } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { folderName, shortHash, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
-import { type Redactor, redactor, type Taken } from "../redact/redact.ts";
-import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
+import { type Redactor, redactor } from "../redact/redact.ts";
 import { findTops, readRepositories, repositoriesState } from "../store/repositories.ts";
-import { lastLine, printedBy, replaceValues, type SecretMemory } from "./secret-rows.ts";
-import type { Entry, Session, ToolCall } from "./session.ts";
+import type { Entry, Session } from "./session.ts";
 
 export interface Rules extends TextExclusion {
   /** Redacts a text: by our rules and by `redact.extra`. */
@@ -72,118 +70,6 @@ let own: Rules | undefined;
 export function ownRules(): Rules {
   own ??= readRules({ redact: { extra: [] }, exclude: { sessions: [], projects: [], patterns: [] } });
   return own;
-}
-
-/** The rest of a key that was cut comes with the next result, after a few words and the call. */
-const KEY_REACH = 6;
-
-/**
- * Returns a filter for entries in their order, which gives none for an excluded one. An excluded prompt excludes its
- * answer, up to the next prompt.
- */
-export function entryFilter(
-  { hasEntry }: Rules,
-  memory: Pick<SecretMemory, "clean">,
-): (raw: Entry) => Entry | undefined {
-  let isAnswerExcluded = false;
-  const inTurn = textsInTurn();
-  const printed = printedBy();
-  return (raw) => {
-    const withoutKey = inTurn(raw.text);
-    const isExcluded = hasEntry(raw);
-    if (raw.kind === "user") isAnswerExcluded = isExcluded;
-    if (isExcluded || isAnswerExcluded) return undefined;
-    const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
-    const output = printed(raw);
-    const judged = output && memory.clean(output.text, output);
-    const isSecret = output && judged && lastLine(judged) !== lastLine(output.text);
-    return cleanEntry(isSecret ? { ...raw, text: lastLine(judged) } : raw, clean);
-  };
-}
-
-/** Returns what prepares the texts of each row, asked in their order: soon after a key that was cut, its rest is taken out. */
-export function textsInTurn(): (text: string) => (text: string) => string {
-  let sinceKey = Number.POSITIVE_INFINITY;
-  return (text) => {
-    const isAfterKey = sinceKey++ < KEY_REACH;
-    const isOpen = leavesKeyOpen(text);
-    if (isOpen !== undefined) sinceKey = isOpen ? 0 : Number.POSITIVE_INFINITY;
-    return isAfterKey ? replaceKeyLines : asItIs;
-  };
-}
-
-function asItIs(text: string): string {
-  return text;
-}
-
-type Clean = (text: string, taken?: Taken) => string;
-
-/** Returns an entry whose texts are redacted when they are first read. */
-function cleanEntry(raw: Entry, clean: Clean): Entry {
-  // Named one by one: what a format adds to a raw entry is not redacted.
-  const { line, nth, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
-  const tool = raw.tool && cleanCall(raw.tool, clean);
-  let text: string | undefined;
-  let changes: string | undefined;
-  const entry: Entry = {
-    line,
-    nth,
-    offset,
-    end,
-    id,
-    kind,
-    get text() {
-      text ??= tool ? `${tool.name} ${tool.target}`.trim() : clean(raw.text);
-      return text;
-    },
-    at,
-    callId,
-    contextTokens,
-    isError,
-    state,
-    get patch() {
-      changes ??= patch === undefined ? undefined : clean(patch);
-      return changes;
-    },
-  };
-  if (tool) entry.tool = tool;
-  return entry;
-}
-
-function cleanCall(raw: ToolCall, judge: Clean): ToolCall {
-  let named: Map<string, string> | undefined;
-  // what its name makes a secret is one in the text without the name
-  const clean = (text: string) => {
-    if (raw.json === undefined) return judge(text);
-    if (!named) {
-      const values = new Map<string, string>();
-      judge(raw.json, (value, kind) => values.set(value, kind));
-      named = values;
-    }
-    return replaceValues(judge(text), named);
-  };
-  let target: string | undefined;
-  let paths: string[] | undefined;
-  let input: string | undefined;
-  // Paths and the input of short commands are mostly the target itself.
-  const cleaned = (text: string) => (text === raw.target ? call.target : clean(text));
-  const call: ToolCall = {
-    name: clean(raw.name),
-    get target() {
-      target ??= clean(raw.target);
-      return target;
-    },
-    action: raw.action,
-    get paths() {
-      paths ??= raw.paths.map(cleaned);
-      return paths;
-    },
-    get input() {
-      input ??= raw.input === undefined ? undefined : cleaned(raw.input);
-      return input;
-    },
-  };
-  return call;
 }
 
 /** The facts about a session that decide whether it is excluded: a subagent stays out with its parent. */

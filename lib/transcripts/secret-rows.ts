@@ -1,6 +1,6 @@
 /**
- * Remembers what was taken out of a session as a secret, and takes it out of the session's other rows: the password that a
- * command names bare was announced in a file that was read before it, or is announced later.
+ * Redacts the entries of a session in their order, and remembers what was taken out as a secret, to take it out of the session's
+ * other rows: the password that a command names bare was announced in a file that was read before it, or is announced later.
  *
  * Indexing notes which rows announce secrets, by their bytes' place, never the secrets. Whoever reads a session, forward from a
  * cursor, backward or around a line, begins with what those few rows announce, so all see the same. What rows
@@ -14,7 +14,9 @@ import { parseRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
 import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
-import type { Entry } from "./session.ts";
+import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
+import type { Rules } from "./rules.ts";
+import type { Entry, ToolCall } from "./session.ts";
 
 /** The most values that are kept of a session: a file of thousands of passwords is data. */
 const VALUES_MAX = 256;
@@ -104,6 +106,118 @@ export function secretMemory(
   };
 }
 
+/** The rest of a key that was cut comes with the next result, after a few words and the call. */
+const KEY_REACH = 6;
+
+/**
+ * Returns a filter for entries in their order, which gives none for an excluded one. An excluded prompt excludes its
+ * answer, up to the next prompt.
+ */
+export function entryFilter(
+  { hasEntry }: Rules,
+  memory: Pick<SecretMemory, "clean">,
+): (raw: Entry) => Entry | undefined {
+  let isAnswerExcluded = false;
+  const inTurn = textsInTurn();
+  const printed = printedBy();
+  return (raw) => {
+    const withoutKey = inTurn(raw.text);
+    const isExcluded = hasEntry(raw);
+    if (raw.kind === "user") isAnswerExcluded = isExcluded;
+    if (isExcluded || isAnswerExcluded) return undefined;
+    const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
+    const output = printed(raw);
+    const judged = output && memory.clean(output.text, output);
+    const isSecret = output && judged && lastLine(judged) !== lastLine(output.text);
+    return cleanEntry(isSecret ? { ...raw, text: lastLine(judged) } : raw, clean);
+  };
+}
+
+/** Returns what prepares the texts of each row, asked in their order: soon after a key that was cut, its rest is taken out. */
+export function textsInTurn(): (text: string) => (text: string) => string {
+  let sinceKey = Number.POSITIVE_INFINITY;
+  return (text) => {
+    const isAfterKey = sinceKey++ < KEY_REACH;
+    const isOpen = leavesKeyOpen(text);
+    if (isOpen !== undefined) sinceKey = isOpen ? 0 : Number.POSITIVE_INFINITY;
+    return isAfterKey ? replaceKeyLines : asItIs;
+  };
+}
+
+function asItIs(text: string): string {
+  return text;
+}
+
+type Clean = (text: string, taken?: Taken) => string;
+
+/** Returns an entry whose texts are redacted when they are first read. */
+function cleanEntry(raw: Entry, clean: Clean): Entry {
+  // Named one by one: what a format adds to a raw entry is not redacted.
+  const { line, nth, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
+  const tool = raw.tool && cleanCall(raw.tool, clean);
+  let text: string | undefined;
+  let changes: string | undefined;
+  const entry: Entry = {
+    line,
+    nth,
+    offset,
+    end,
+    id,
+    kind,
+    get text() {
+      text ??= tool ? `${tool.name} ${tool.target}`.trim() : clean(raw.text);
+      return text;
+    },
+    at,
+    callId,
+    contextTokens,
+    isError,
+    state,
+    get patch() {
+      changes ??= patch === undefined ? undefined : clean(patch);
+      return changes;
+    },
+  };
+  if (tool) entry.tool = tool;
+  return entry;
+}
+
+function cleanCall(raw: ToolCall, judge: Clean): ToolCall {
+  let named: Map<string, string> | undefined;
+  // what its name makes a secret is one in the text without the name
+  const clean = (text: string) => {
+    if (raw.json === undefined) return judge(text);
+    if (!named) {
+      const values = new Map<string, string>();
+      judge(raw.json, (value, kind) => values.set(value, kind));
+      named = values;
+    }
+    return replaceValues(judge(text), named);
+  };
+  let target: string | undefined;
+  let paths: string[] | undefined;
+  let input: string | undefined;
+  // Paths and the input of short commands are mostly the target itself.
+  const cleaned = (text: string) => (text === raw.target ? call.target : clean(text));
+  const call: ToolCall = {
+    name: clean(raw.name),
+    get target() {
+      target ??= clean(raw.target);
+      return target;
+    },
+    action: raw.action,
+    get paths() {
+      paths ??= raw.paths.map(cleaned);
+      return paths;
+    },
+    get input() {
+      input ??= raw.input === undefined ? undefined : cleaned(raw.input);
+      return input;
+    },
+  };
+  return call;
+}
+
 /** The most commands that are held until their output comes. */
 const COMMANDS_MAX = 64;
 /** The most of a command that is judged with its output. */
@@ -113,7 +227,7 @@ const COMMAND_CHARS = 1000;
 const OUTPUT_CHARS = 300;
 
 /** Returns what joins the output of a command to its line where it is one word, which a command may print for secret. */
-export function printedBy(): (entry: Entry) => { text: string; rows: number[] } | undefined {
+function printedBy(): (entry: Entry) => { text: string; rows: number[] } | undefined {
   const commands = new Map<string, { line: string; offset: number }>();
   return ({ kind, tool, callId = "", text, offset }) => {
     if (tool?.action === "run") {
@@ -129,7 +243,7 @@ export function printedBy(): (entry: Entry) => { text: string; rows: number[] } 
   };
 }
 
-export function lastLine(text: string): string {
+function lastLine(text: string): string {
   return text.slice(text.lastIndexOf("\n") + 1);
 }
 
@@ -141,7 +255,7 @@ function isKept(value: string, kind: string): boolean {
 }
 
 /** Replaces values where they stand by themselves, by the mark of their kind. */
-export function replaceValues(text: string, kinds: ReadonlyMap<string, string>): string {
+function replaceValues(text: string, kinds: ReadonlyMap<string, string>): string {
   let result = text;
   for (const [value, kind] of kinds) {
     if (!result.includes(value)) continue;

@@ -26,8 +26,8 @@ import {
 } from "./jsonl.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
 import { readOutput } from "./outputs.ts";
-import { entryFilter, type Rules, rowKey } from "./rules.ts";
-import { type SecretMemory, secretMemory } from "./secret-rows.ts";
+import { type Rules, rowKey } from "./rules.ts";
+import { entryFilter, type SecretMemory, secretMemory } from "./secret-rows.ts";
 import type { Cursor, Entry, Row } from "./session.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
