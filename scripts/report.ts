@@ -37,8 +37,9 @@ import {
   sessionFacts,
   sessionPage,
 } from "../lib/report/pages.ts";
-import { listByLastRow, sessionJson } from "../lib/sessions/listing.ts";
+import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
+import { sessionJson } from "../lib/sessions/session-header.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";

@@ -27,15 +27,8 @@ import {
 } from "../lib/cli.ts";
 import type { Config, Participants } from "../lib/config/config.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
-import {
-  howToResume,
-  listByLastRow,
-  listedJson,
-  listingLines,
-  sessionHeader,
-  sessionJson,
-} from "../lib/sessions/listing.ts";
 import { type LineRange, linesIn } from "../lib/sessions/references.ts";
+import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
 import type { Head } from "../lib/transcripts/format.ts";
@@ -197,6 +190,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   const found = await findPlace(reference, { ...asking, subagents: values.subagents });
   const { session, shared } = found;
   if (!shared && values.resume) {
+    const { howToResume } = await import("../lib/sessions/listing.ts");
     const resume = howToResume(session, rules);
     const about = resumeNote(session.agent);
     if (about !== undefined) note(about);
@@ -235,7 +229,11 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
 }
 
 /** Prints the sessions by their last row. */
-function printList({ values, config, cwd, show }: Run<typeof FLAGS>, timezone: string | undefined): void {
+async function printList(
+  { values, config, cwd, show }: Run<typeof FLAGS>,
+  timezone: string | undefined,
+): Promise<void> {
+  const { listByLastRow, listedJson, listingLines } = await import("../lib/sessions/listing.ts");
   const { paths, settings } = config;
   const { project, subagents } = values;
   const rules = readRules(settings);
@@ -256,7 +254,7 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   const request = toRequest(values, timezone, config.settings.participants);
   refuseTogether(values, "tools", "no-tools");
   if (values.list) {
-    if (reference === undefined) return printList(run, timezone);
+    if (reference === undefined) return await printList(run, timezone);
     throw usageError(`Cannot use argument "${reference}" with --list`, "leave out one of them");
   }
   if (reference === undefined) {

@@ -19,6 +19,7 @@ import { findRestorer } from "../transcripts/restored.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
+import { PATH_MAX, sessionJson } from "./session-header.ts";
 import { describeSessions, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
 
 /** How far into a file the first request is looked for. */
@@ -59,8 +60,6 @@ const ID_MIN = 13;
 const [NAME_MIN, NAME_WANTED] = [16, 40];
 const FOLDER_MAX = 16; // most folders' names
 const NARROW = 100; // a narrower terminal has no room for all cells
-const HEADER_TITLE_MAX = 160; // a header has a line of its own
-const PATH_MAX = 4096; // no path is longer, so none is cut
 
 /** Returns a session's cells in a listing: date of its last row, name or first words, short id, agent, folder, size. */
 function listingCells(
@@ -194,31 +193,6 @@ export function howToResume(session: Session, rules: Rules): string {
   throw new SessionMemoryError("NOT_FOUND", `Cannot go on with ${id}: no host here can`, {
     hint: "leave out --resume to read it",
   });
-}
-
-/** Returns the line above a session's log. Ids and folders come from files: they may hold line breaks too. */
-export function sessionHeader(session: Session, { clean }: Rules): Line {
-  const { name, agent, cwd = "?" } = session;
-  const id = onMachine(session.id, session);
-  const title = oneLine(clean(name ?? id), HEADER_TITLE_MAX);
-  const kept = hasPromptsAlone(session.file) ? ["prompts alone: its transcript is gone"] : [];
-  const facts = [title, ...[agent, id, cwd].map((text) => oneLine(clean(text), PATH_MAX)), ...kept];
-  return { kind: "row", parts: [["name", `# ${facts.join(" · ")}`]] };
-}
-
-export function sessionJson(session: Session, { clean }: Rules) {
-  const { id, name, agent, cwd, file, startedAt, updatedAt, machine } = session;
-  const shown = (text: string | undefined) => (text === undefined ? null : clean(text));
-  return {
-    id: shown(id),
-    name: shown(name),
-    agent,
-    cwd: shown(cwd),
-    file: shown(file),
-    startedAt: startedAt ?? null,
-    updatedAt,
-    ...(machine === undefined ? {} : { machine }),
-  };
 }
 
 /** Returns a session's name, or the words it began with in quotes: an id alone says nothing of what it was about. */
