@@ -79,7 +79,7 @@ export async function tellRules(asked: Pick<Asked, "session" | "paths" | "settin
   return toModel(asked, await rulesFor(asked.session, asked.paths, asked.settings));
 }
 
-/** Returns what other sessions did, and what the prompt's references mean. Silent, it loads little more than the look. */
+/** Returns what other sessions did, and what the prompt's references mean. With nothing to say it loads little more than the look. */
 async function atPrompt(asked: Asked): Promise<Injection | undefined> {
   const look = lookAround(asked);
   const { text = "" } = asked;
@@ -91,13 +91,13 @@ async function atPrompt(asked: Asked): Promise<Injection | undefined> {
   return answerPrompt({ session: asked.session, text }, look, await sources(asked));
 }
 
-/** Returns what other sessions did, for a host that keeps that by itself. */
+/** Returns what other sessions did, for a host that stores it as a message of its own. */
 export async function tellActivity(asked: Asked): Promise<Injection> {
   const answers = await import("./prompt-answer.ts");
   return answers.tellActivity(lookAround(asked), asked);
 }
 
-/** Returns what is known of the sessions that the prompt mentions, for a host that keeps that by itself. */
+/** Returns what is known of the sessions that the prompt mentions, for a host that stores it as a message of its own. */
 export async function tellReferences(asked: Asked): Promise<Injection> {
   const { referencesIn } = await import("./prompt-answer.ts");
   return referencesIn({ session: asked.session, text: asked.text ?? "" }, await sources(asked));
@@ -119,7 +119,7 @@ async function atFailure({ failure, paths, settings }: Asked): Promise<Injection
   return answerFailure(failure, { paths, settings });
 }
 
-/** Observes what was said last, and returns the line that the observations follow, where who writes the summary hears it. */
+/** Observes what was said last, and returns the line that announces them, in hosts that show it to the model that writes the summary. */
 async function atSummary(asked: Asked): Promise<Injection | undefined> {
   const { host, session, env, paths } = asked;
   const { observeRest, announceObserved } = await import("./observed.ts");

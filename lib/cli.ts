@@ -51,7 +51,7 @@ interface Script<T extends Options> {
   usage: string;
   flags: T;
   words?: WordCount;
-  /** Whether it reads the transcripts in whatever `.volute` the current directory has, as what no index needs may. @default {false} */
+  /** Whether it reads the transcripts of a `.volute` at or above the current directory: nothing of them is kept. @default {false} */
   readsAnyVolute?: boolean;
   /** Whether it runs with the defaults when config.json cannot be used. @default {false} */
   needsNoConfig?: boolean;
@@ -74,7 +74,7 @@ export interface Run<T extends Options> {
   cwd: string;
   /** How a reference to a session is resolved. */
   asking: { paths: PathsWithRules; cwd: string; current: string | undefined; remark: typeof note };
-  /** Prints a result: the data with `--json`, else the lines. Returns false when its reader has left. */
+  /** Prints a result: the data with `--json`, else the lines. Returns false when its reader closed the pipe. */
   show(data: unknown, lines: Iterable<Line | string>): boolean;
 }
 
@@ -215,7 +215,7 @@ export function choiceFlag<T extends string>(
   return found;
 }
 
-/** Returns the role of whom `--speaker` names, also by the name of a participant or a word of it that only one has. */
+/** Returns the role that `--speaker` names; a participant's name does too, or a word of it that the other does not have. */
 export function speakerFlag(value: string | undefined, { user, assistant }: Participants) {
   const given = value?.toLowerCase() ?? "";
   const isOf = (name: string) => [name, ...name.split(/\s+/)].some((word) => word.toLowerCase() === given);
@@ -231,7 +231,6 @@ export function timeFlag(
   edge: "start" | "end" = "start",
 ): Date | undefined {
   if (value === undefined) return undefined;
-  // the system's zone is asked for when it is read
   const time = parseTime(value, { now: new Date(), edge, timezone: settings.timezone });
   if (time) return time;
   throw usageError(
@@ -267,7 +266,7 @@ async function useTerminal(
   dress = dresser({ paint: painter(process.env), words: wordsToMark(args), timezone, columns });
 }
 
-/** Prints a result. Returns false when its reader has left; throws when not all of it can be written. */
+/** Prints a result. Returns false when its reader closed the pipe; throws when not all of it can be written. */
 export function print(line: Line | string): boolean {
   const text = plainText(line);
   const cleaned = clean(text);

@@ -27,7 +27,7 @@ import { findProgram, ownCommand, ROOT, trustedPath } from "../lib/base/runtime.
 import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
-import { isAskedHost, readStatusLine, setAskedHost, setStatusLine } from "../lib/config/config-file.ts";
+import { isHostModel, readStatusLine, setHostAsModel, setStatusLine } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
 import { countKnown } from "../lib/index/known-sessions.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
@@ -319,7 +319,7 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
   const canAsk = hosts.some(({ name, program }) => name === "Claude Code" && program !== null);
   if (canAsk && !config.settings.llm && process.stdin.isTTY) {
     say(...OFFER);
-    if (await confirm("Let Claude Code be asked?")) await setAskedHost(config.paths.config, true);
+    if (await confirm("Let Claude Code be asked?")) await setHostAsModel(config.paths.config, true);
   }
   const failed = new Set(commands.filter(({ ok }) => ok === false).map(({ host }) => host));
   const wired = chosen.filter((host) => !failed.has(host));
@@ -378,7 +378,7 @@ async function takeOut(work: Work): Promise<void> {
   const { commands } = report;
   const { own, changed, exported } = writtenElsewhere(paths);
   const removed = [...own, ...installedProgram(config.env)];
-  const block = isAskedHost(recordOf(readJson(paths.config)).llm) ? [`"llm" in ${paths.config}`] : [];
+  const block = isHostModel(recordOf(readJson(paths.config)).llm) ? [`"llm" in ${paths.config}`] : [];
   const settings = claudeSettings(paths);
   const line = readStatusLine(settings)?.isOurs ? [`"statusLine" in ${settings}`] : [];
   const hooks = HOSTS.flatMap((host) => hooksToRemove(host, paths) ?? []).filter(
@@ -401,7 +401,7 @@ async function takeOut(work: Work): Promise<void> {
   for (const command of commands) runCommand(work, command);
   removePages(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
-  if (block.length > 0) await setAskedHost(paths.config, false);
+  if (block.length > 0) await setHostAsModel(paths.config, false);
   if (line.length > 0) setStatusLine(settings, undefined);
   for (const file of hooks) writeHooks(file);
   Object.assign(report, { removed, keptFiles: [...changed, ...exported] });

@@ -2,7 +2,7 @@
  * session-memory in pi: adds to each prompt what other sessions did, and to a command that failed how they ended its error;
  * indexes and names the session after each turn; and keeps observations that replace the conversation when it is compacted.
  *
- * Loaded by index.ts.
+ * Loaded by session-memory/index.ts.
  */
 
 import { describeError } from "../../lib/base/errors.ts";
@@ -19,10 +19,10 @@ import { namingModel, namingModelName, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
 import { afterTurn, currentSession, loadState, on, type PiState, pathsFor, showStatus } from "./state.ts";
 
-/** Longer slices would be noticed while typing. */
+/** A key that is typed meanwhile waits so long: a frame of a terminal at 50 Hz. */
 const SLICE_MS = 20;
 const PAUSE_MS = 50; // keys that are typed come first
-/** The most slices in a row that reach no row: on a busy machine starting takes one, and a session may never be read. */
+/** The most slices in a row that index nothing: on a busy machine starting alone takes one, and some files cannot be read. */
 const IDLE_MAX = 20;
 const TELEMETRY = "session-index:index";
 

@@ -16,7 +16,7 @@ import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { addRow, emptyTally, type Tally } from "../transcripts/tally.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
-import { type Advance, isMarkValid, isOfRows, markAt, markAtEnd } from "./cursors.ts";
+import { type Advance, hasSeenRows, isMarkValid, markAt, markAtEnd } from "./cursors.ts";
 import type { Mark, Marks } from "./look.ts";
 
 /** The activity of one session since the viewer last looked. */
@@ -149,7 +149,7 @@ function prepare(
   if (!head) return undefined;
   const stat = statSync(session.file);
   const known = since === undefined ? marks?.get(session.id) : undefined;
-  const mark = known && isOfRows(known) ? known : undefined;
+  const mark = known && hasSeenRows(known) ? known : undefined;
   const common = { session: { ...session, cwd: session.cwd ?? head.cwd }, head, mark, stat };
   if (mark) {
     const offset = isMarkValid(session.file, mark) ? mark.offset : 0;

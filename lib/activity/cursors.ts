@@ -77,7 +77,7 @@ export function passing(
 }
 
 /** Returns whether a mark says what was seen of a session, not only that it was looked at. */
-export function isOfRows({ offset, passed }: Mark): boolean {
+export function hasSeenRows({ offset, passed }: Mark): boolean {
   return offset > 0 || passed === undefined;
 }
 

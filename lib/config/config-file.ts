@@ -64,19 +64,19 @@ async function changeExclude(
   return all;
 }
 
-/** What `setup` writes where the user lets Claude Code be asked. */
+/** What `setup` writes where the user makes Claude Code the model. */
 const ASKED_HOST = { command: "claude" };
 
-/** Lets Claude Code be asked where no model is configured, or takes that out as it was written. Returns whether it did. */
-export async function setAskedHost(config: string, isAsked: boolean): Promise<boolean> {
+/** Makes Claude Code the model where none is configured, or takes that back as it was written. Returns whether it did. */
+export async function setHostAsModel(config: string, isAsked: boolean): Promise<boolean> {
   return await changeConfig(config, ({ llm, ...others }) => {
     if (isAsked) return llm === undefined ? { ...others, llm: ASKED_HOST } : undefined;
-    return isAskedHost(llm) ? others : undefined;
+    return isHostModel(llm) ? others : undefined;
   });
 }
 
-/** Returns whether an `llm` block is the one that lets Claude Code be asked, as it was written. */
-export function isAskedHost(llm: unknown): boolean {
+/** Returns whether an `llm` block is the one that makes Claude Code the model, as it was written. */
+export function isHostModel(llm: unknown): boolean {
   return JSON.stringify(llm) === JSON.stringify(ASKED_HOST);
 }
 

@@ -46,7 +46,7 @@ interface IndexCheck {
 const RETENTION_DAYS = 7;
 /** More than this unindexed is no longer what a running session leaves behind. */
 const BEHIND_SESSIONS = 20;
-/** A finding is one line. */
+/** The most names in a finding, which is one line. */
 const NAMED_MAX = 3;
 
 /** Reads the index's metrics and adds findings about it and its sources. */

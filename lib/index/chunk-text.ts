@@ -4,7 +4,7 @@ import { splitJoined } from "../language/words.ts";
 import { NO_TOPICS } from "../store/store.ts";
 import type { Said } from "../transcripts/session.ts";
 
-/** What a chunk is read with: when it was said, by whom, on what, and in which exchange. */
+/** What stands before a chunk's text: when it was said, by whom, on what topics, and what its exchange began with. */
 export interface Header {
   /** `February 5, 2026` */
   day: string;

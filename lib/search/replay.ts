@@ -122,8 +122,9 @@ function applyTo(line: LineState, { change, effect, key, wasSeen }: Application)
     if (line.count === undefined && wasSeen()) Object.assign(line, { count: 1, writers: [undefined] });
     add(line, change);
   } else if (added < removed) {
-    if ((line.count ?? 1) <= 1) empty(line);
-    else line.count = (line.count ?? 1) - 1;
+    const { count = 1 } = line;
+    if (count <= 1) empty(line);
+    else line.count = count - 1;
   } else if (added + kept > 0 && !line.count) Object.assign(line, { count: 1, writers: [undefined] });
 }
 
@@ -200,10 +201,10 @@ interface WholeRow {
   wasSeen: (key: string) => boolean;
 }
 
-/** What the index keeps of an input ends so where it is cut. */
+/** The end of an input that the index cut short. */
 const CUT = "…";
 
-/** Returns what gives the whole row of a change; each transcript is opened once, and only where the index does not do. */
+/** Returns a function that reads the whole row of a change; each transcript is opened once, and only where the index cut it. */
 function wholeRows(
   changes: readonly Change[],
   keys: ReadonlySet<string>,
@@ -219,7 +220,7 @@ function wholeRows(
   };
   return ({ deed, session: { file } }) => {
     const isCut = deed.input.endsWith(CUT);
-    // a host keeps what an overwritten file was changed by, which the index does not
+    // the host keeps the patch of an overwritten file, the index only its new content
     const read = isCut || deed.kind === "write" ? rowsIn(file) : undefined;
     const whole = read?.rows.find(({ line, nth }) => line === deed.line && nth === deed.nth);
     const wasSeen = (key: string) => (rowsIn(file)?.seen.get(key) ?? Number.POSITIVE_INFINITY) < deed.line;
@@ -230,7 +231,7 @@ function wholeRows(
 /** What tools put before the lines of a file that they print. */
 const LINE_NUMBER = /^\s*\d+(?:→|\t|[:|-] ?)/;
 
-/** Calls whose results hold what stands in a file. */
+/** The calls whose results show a file's content. */
 const LOOKS: ReadonlySet<ToolAction> = new Set(["read", "run", "search"]);
 
 interface ReadingOptions extends Pick<ReplayOptions, "rules"> {
