@@ -6,6 +6,7 @@ import { isLook } from "../lib/search/commands.ts";
 import { type Hit, isStrong, shownProject } from "../lib/search/hit.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import * as print from "../lib/search/print.ts";
+import { oncePerRow } from "../lib/search/rows.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
@@ -209,6 +210,14 @@ describe("on made-up sessions", () => {
         expect(positions).toEqual(positions.map((_, i) => i + 1));
       }
     }
+  });
+
+  test("of calls that did the same the first is shown, and each row once", () => {
+    const edit = (line: number, text: string) => ({ line, who: "tool" as const, tool: "[Edit a.ts]", text });
+    const said = (line: number) => ({ line, who: "user" as const, text: "again" });
+    const isWanted = oncePerRow("s", new Set());
+    const rows = [edit(1, "+ x"), edit(5, "+ x"), edit(7, "+ y"), said(8), said(9), said(9)];
+    expect(rows.map(isWanted)).toEqual([true, false, true, true, true, false]);
   });
 
   test("one character beside a word counts: phase 5 is not phase 1", () => {

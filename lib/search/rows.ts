@@ -129,12 +129,18 @@ export function joinChunks(chunks: readonly ChunkRow[], said = saidIn(chunks)): 
   return joinContent(joinParts(chunks.flatMap(said)));
 }
 
-/** Returns a test for a session's rows that passes each row once, so that no two hits show the same. */
+/**
+ * Returns a test for a session's rows that passes each row once, so that no two hits show the same, and of calls that did the
+ * same, such as an edit that was made again, the first.
+ */
 export function oncePerRow(sessionId: string, taken: Set<string>): (row: ShownRow) => boolean {
-  return ({ line, who, tool = "" }) => {
-    const key = `${sessionId} ${line} ${who} ${tool}`;
-    if (taken.has(key)) return false;
-    taken.add(key);
+  return ({ line, who, tool = "", text }) => {
+    const keys = [
+      `${sessionId} ${line} ${who} ${tool}`,
+      ...(who === "tool" ? [`${sessionId} ${tool} ${text}`] : []),
+    ];
+    if (keys.some((key) => taken.has(key))) return false;
+    for (const key of keys) taken.add(key);
     return true;
   };
 }
