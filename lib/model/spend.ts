@@ -6,7 +6,6 @@
  * is that of UTC: no change of the timezone gives another budget.
  */
 
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
@@ -76,7 +75,7 @@ export function openSpendLedger(
   return {
     async reserve(call) {
       const { feature, model, tokens } = call;
-      const id = randomBytes(8).toString("hex");
+      const id = crypto.randomUUID();
       const at = now().toISOString();
       const day = dayAt(at);
       const calls = call.kind === "chat" && purse === undefined ? llm?.dailyCalls : undefined;

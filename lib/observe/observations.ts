@@ -5,8 +5,7 @@
  * rules, reflection, rendering) works on the `Memory` that `foldLedger` returns.
  */
 
-import { createHash } from "node:crypto";
-import { withoutMiddle } from "../base/text.ts";
+import { sha256, withoutMiddle } from "../base/text.ts";
 import { formatLocal, systemTimezone } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry, Row } from "../transcripts/session.ts";
@@ -288,7 +287,7 @@ const ID_LENGTH = 6;
 
 function freeId(draft: Draft, isTaken: (id: string) => boolean): string {
   for (let turn = 0; ; turn++) {
-    const number = createHash("sha256")
+    const number = sha256()
       .update(`${turn}\n${joinFields(draft)}`)
       .digest()
       .readUIntBE(0, 6);
