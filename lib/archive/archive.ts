@@ -22,7 +22,12 @@ import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
-import { archivedTranscripts, archivePlace, hostedTranscripts } from "../sessions/places.ts";
+import {
+  archivedTranscripts,
+  archivePlace,
+  hostedTranscripts,
+  type TranscriptFile,
+} from "../sessions/places.ts";
 import { identifySession, isStillVisible, listSessions, visibleSession } from "../sessions/sessions.ts";
 import { type Forgetting, isForgotten } from "../store/state.ts";
 import { findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
@@ -78,7 +83,7 @@ export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "a
 }
 
 /** A copy that is there. */
-interface Copy {
+interface Copy extends Pick<TranscriptFile, "agent" | "id"> {
   /** Its path, without the suffix. */
   file: string;
   /** Its bytes on disk, with those of its outputs. */
@@ -189,7 +194,7 @@ async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
   const sessions = listSessions(paths, { subagents: true })
     .filter(isWanted)
     .sort((a, b) => keptUntil(a) - keptUntil(b));
-  const copies = findCopies(paths);
+  const copies = listCopies(paths);
   const byFile = new Map(copies.map((copy) => [copy.file, copy]));
   const wanted = new Set(sessions.map((session) => archivePlace(paths, session)));
   // What is due no longer is kept: a session that goes on has its copy of before.
@@ -297,17 +302,25 @@ function listOutputs(copy: string): string[] {
     .map((name) => join(folder, name.slice(0, -BLOCKED.length)));
 }
 
-/** Returns every copy. */
+/** Returns every copy, with whether its transcript is still there. */
 function findCopies(paths: PathsWithRules): Copy[] {
+  const copies = listCopies(paths);
+  if (copies.length === 0) return [];
   const there = new Set(
     hostedTranscripts(paths, { subagents: true })
       .flatMap((found) => identifySession(found) ?? [])
       .map(({ agent, id }) => `${agent}:${id}`),
   );
+  return copies.map((copy) => ({ ...copy, isThere: there.has(`${copy.agent}:${copy.id}`) }));
+}
+
+/** Returns every copy; which transcripts are there is not asked. */
+function listCopies(paths: PathsWithRules): Omit<Copy, "isThere">[] {
   return archivedTranscripts(paths).map(({ file, agent, id }) => ({
     file,
+    agent,
+    id,
     bytes: [file, ...listOutputs(file)].reduce((sum, each) => sum + (statPath(each + BLOCKED)?.size ?? 0), 0),
-    isThere: there.has(`${agent}:${id}`),
   }));
 }
 
