@@ -112,7 +112,7 @@ describe("an index of another version", () => {
   });
 });
 
-test("other redaction rules leave what they hide in no file, and the rest is still found", async () => {
+test("other redaction rules leave what they hide in no file and no answer, and the rest is still found", async () => {
   using home = await indexedHome();
   await home.ok("search", "sextant", "--quiet");
   const bytes = () =>
@@ -122,6 +122,8 @@ test("other redaction rules leave what they hide in no file, and the rest is sti
       .join("");
   expect(bytes()).toContain(SECRET);
   configure(home, { redact: { extra: ["VIOLET-\\d+"] } });
+  const printed = await home.ok("search", "brass sextant", "--quiet");
+  expect([printed.includes("[redacted:custom]"), printed.includes(SECRET)]).toEqual([true, false]);
   expect((await found(home, "brass sextant"))[0]).toBe(GONE);
   await home.ok("embed", "--quiet");
   expect(bytes()).not.toContain(SECRET);
