@@ -141,6 +141,7 @@ function checkArchive({ paths, settings }: Pick<Config, "paths" | "settings">, a
   if (nothing) add(nothing.isWarning ? "warning" : "info", nothing.what, nothing.remedy);
 }
 
+/** As `archive.maxMb` counts. */
 const MB = 1024 * 1024;
 
 /** Names a `.volute` folder that is not read: it may have come with a clone, or be the user's own. */
@@ -184,13 +185,13 @@ function checkCompressed(sessions: readonly Session[], add: Add): void {
 
 /** Names transcripts without a byte of hosts that keep those conversations elsewhere. */
 function checkEmptied(paths: Paths, add: Add): void {
-  for (const { agent, name, emptied } of HOSTS) {
-    if (emptied === undefined) continue;
+  for (const { agent, name, emptiedWhy } of HOSTS) {
+    if (emptiedWhy === undefined) continue;
     const files = findTranscripts(paths, { agent, subagents: true }).map(({ file }) => file);
     const [first, ...others] = files.filter((file) => statPath(file)?.size === 0);
     if (first === undefined) continue;
     const more = others.length > 0 ? ` (and ${counted(others.length, "more like this")})` : "";
-    add("info", `the transcript of a session of ${name} is empty: ${redact(first)}${more}`, emptied);
+    add("info", `the transcript of a session of ${name} is empty: ${redact(first)}${more}`, emptiedWhy);
   }
 }
 

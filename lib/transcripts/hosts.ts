@@ -68,7 +68,7 @@ export interface Host {
   /** Its file of all prompts, which outlives transcripts: for those that are gone the copies of their prompts stand in. */
   prompts?: Stored;
   /** Why transcripts without a byte are no sessions in which nothing was said, where that is so. */
-  emptied?: string;
+  emptiedWhy?: string;
   /** The command that resumes a session, with `<id>` or `<file>`. */
   resume: string;
   /** What to know before it is resumed. */
@@ -415,7 +415,8 @@ export const HOSTS: readonly Host[] = [
       "brain/<id>/.system_generated/logs/transcript_full.jsonl",
       { path: "brain/<id>/.system_generated/logs/transcript.jsonl", unless: "transcript_full.jsonl" },
     ],
-    emptied: "nothing can be read of it: what was said is only in conversations/, in the client's own form",
+    emptiedWhy:
+      "nothing can be read of it: what was said is only in conversations/, in the client's own form",
     resume: "agy --conversation <id>",
     load: () => import("./antigravity.ts"),
   },
