@@ -159,13 +159,14 @@ function judge(question: EvaluatedQuestion, text: string, results: SearchAnswer[
 
 /** The figures of an evaluation on one line. */
 export function describe({ set, mode, there, unanswerable, absent, plain }: Evaluation): string {
+  const hasGold = there.some(({ question }) => question.gold.length > 0);
   const cells = [
     `${set} ${mode}`.padEnd(15),
     `n ${there.length}`,
     `2,500 ${percent(there, ({ end }) => end <= 2500)}`,
     `1,000 ${percent(there, ({ end }) => end <= 1000)}`,
-    `evidence@5 ${percent(there, ({ isEvidenceInFive }) => isEvidenceInFive)}`,
-    `session@1 ${percent(there, ({ isSessionFirst }) => isSessionFirst)}`,
+    ...(hasGold ? [`evidence@5 ${percent(there, ({ isEvidenceInFive }) => isEvidenceInFive)}`] : []),
+    ...(hasGold ? [`session@1 ${percent(there, ({ isSessionFirst }) => isSessionFirst)}`] : []),
     `strong ${percent(there, ({ isStrong }) => isStrong)}`,
     `characters ${mean(there)}`,
   ];
@@ -181,9 +182,9 @@ export function describe({ set, mode, there, unanswerable, absent, plain }: Eval
         ` (with it ${percent(same, ({ isStrong }) => isStrong)}) AUC ${areaUnderCurve(same, absent).toFixed(3)} characters ${mean(absent)}`,
     );
   }
+  const evidence = ` evidence@5 ${percent(plain, ({ isEvidenceInFive }) => isEvidenceInFive)}`;
   cells.push(
-    `| plain bm25 over rows: 2,500 ${percent(plain, ({ end }) => end <= 2500)}` +
-      ` evidence@5 ${percent(plain, ({ isEvidenceInFive }) => isEvidenceInFive)}`,
+    `| plain bm25 over rows: 2,500 ${percent(plain, ({ end }) => end <= 2500)}${hasGold ? evidence : ""}`,
   );
   return cells.join("  ");
 }
