@@ -2,11 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Line, plainText } from "../lib/base/output.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
+import { chooseRows, readChoice } from "../lib/search/choose.ts";
 import { isLook } from "../lib/search/commands.ts";
 import { type Hit, isStrong, shownProject } from "../lib/search/hit.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
+import { makeMeasure } from "../lib/search/measure.ts";
 import * as print from "../lib/search/print.ts";
-import { oncePerRow } from "../lib/search/rows.ts";
+import { oncePerRow, type PassageRow } from "../lib/search/rows.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
@@ -138,11 +140,32 @@ describe("on made-up sessions", () => {
     expect(text).toContain("User: no, that is horrible");
   });
 
+  test("a word or two beside an answer are shown only where they answer a question", () => {
+    const row = (line: number, who: "user" | "assistant", text: string): PassageRow => ({
+      line,
+      who,
+      text,
+      isInside: true,
+    });
+    const measure = makeMeasure(["sextant"]);
+    const shown = (...rows: PassageRow[]) =>
+      chooseRows([readChoice(rows, { worths: new Map([["sextant", 1]]), measure })], {
+        budget: 500,
+        rowCost: () => 10,
+      })
+        .flatMap((one) => one.rows)
+        .map(({ text }) => text);
+    const mended = row(2, "assistant", "The sextant is mended.");
+    expect(shown(mended, row(3, "user", "commit"))).toEqual([mended.text]);
+    const offer = row(2, "assistant", "Shall I mend the sextant?");
+    expect(shown(offer, row(3, "user", "yes"))).toEqual([offer.text, "yes"]);
+  });
+
   test("the row that says most leads its hit, the others follow in their order", () => {
     const [first] = ask(store, ["what glue fixed the mirror of the sextant", "sextant drift gone"]);
     const [best, ...others] = first?.rows ?? [];
     expect(best).toMatchObject({ line: 4, text: expect.stringContaining("We decided to glue the mirror") });
-    expect(others.map(({ line }) => line)).toEqual([1, 2, 3, 5]);
+    expect(others.map(({ line }) => line)).toEqual([1, 2, 3]);
   });
 
   test("--by-session names the row that says it best, with its line", () => {

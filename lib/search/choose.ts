@@ -72,6 +72,8 @@ const PART = 0.5;
 const BY_PLACE = 0.15;
 /** The part of a question's worth that goes to its answer. real2, codebench, deeds: 0 … 0.3 answer 254 or 255 of 366. */
 const BY_ANSWER = 0.3;
+/** A shorter message says nothing beside another: "commit", "7". real2, codebench, deeds: 0 … 25 answer the same. */
+const FEW_CHARS = 12;
 /** A longer message of the user asks for something new. */
 const REPLY_MAX = 200;
 /** The share of the budget that the first hit may take. */
@@ -248,8 +250,17 @@ function worthAround(
     unit.isFirst && isReply(row) ? at(-1) : 0,
     isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(at(0), at(-1)) : 0,
   ];
+  if (isBareReply(unit, rows)) return 0;
   const answers = unit.isFirst || unit.isLast ? (asked[unit.row] as number) : 0;
   return BY_PLACE * places.reduce((sum, worth) => sum + worth, 0) + BY_ANSWER * answers;
+}
+
+/** Returns whether a message of a word or two holds none of the question's, and answers no other. */
+function isBareReply({ row, held }: BareUnit, rows: readonly PassageRow[]): boolean {
+  const { who, text } = rows[row] as PassageRow;
+  const before = rows[row - 1];
+  const isAnswer = before !== undefined && before.who !== "tool" && isQuestion(before.text);
+  return who !== "tool" && text.trim().length < FEW_CHARS && !isAnswer && held.every((share) => share === 0);
 }
 
 /** Returns whether a row may settle the one before it: not thanks, and not "continue". */
