@@ -49,11 +49,11 @@ Indexes conversation for search: chunks and full text, and vectors where config.
 
 Options:
       --new              New and grown sessions only (default)
-      --all              Everything again, compared in full; what was paid for is kept
+      --all              Index everything again; what was paid for is reused
       --session <s>      This session only: id, name, last, or a path (repeatable)
       --since <time>     Only transcripts changed since: 2026-02-03, yesterday, 7d
       --no-vectors       Full text only
-      --topics           Topics by the model in place of those by rule
+      --topics           Topics by the model in place of the map of keywords
       --prune            Forget sessions whose transcript is gone
       --status           What is indexed, per session
       --validate-only    Check the transcripts; change nothing

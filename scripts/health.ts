@@ -74,7 +74,7 @@ async function main({ values, config, configError, cwd, show }: Run<typeof SCRIP
 
 /** Returns each text below its session and time, indented as it cannot be mistaken for the next one's. */
 function describeTold(told: readonly Told[], timezone: string | undefined): Line[] {
-  if (told.length === 0) return [{ kind: "text", parts: ["no agent was given anything yet"] }];
+  if (told.length === 0) return [{ kind: "text", parts: ["no text was given to an agent yet"] }];
   return told.flatMap(({ at, session, text }): Line[] => [
     {
       kind: "result",
@@ -100,7 +100,7 @@ function* describe(
   if (metrics.excluded > 0)
     yield `excluded: ${counted(metrics.excluded, "session")} (exclude in config.json)`;
   const each = metrics.avgSearchLatency === null ? "" : `, ${metrics.avgSearchLatency} ms each`;
-  yield `searches in 24 h: ${metrics.searchCount24h}${each} · fixes told for failed commands: ${metrics.seenBefore24h}`;
+  yield `searches in 24 h: ${metrics.searchCount24h}${each} · fixes told after failed commands: ${metrics.seenBefore24h}`;
   for (const { event, lastRun, failures24h } of hooks) {
     yield `hook ${event}: last ${minute(lastRun)}, ${counted(failures24h, "failure")} within a day`;
   }

@@ -33,9 +33,8 @@ import type { Session } from "../lib/transcripts/session.ts";
 const USAGE = `\
 Usage: session-memory index-meta [options] [<session>…]
 
-Writes name, description, summary and tags of sessions into their meta files. By rule a session is due after each turn
-that changed it; with a model after 5 new user messages (minNewUserMessages), or when one is configured and the metadata
-was rule-based.
+Writes name, description, summary and tags of sessions into their meta files. Without a model a session is due after
+each turn that changed it; with one after 5 new user messages (minNewUserMessages), or if its metadata was made without.
 
 Options:
       --new              Sessions that are due, unchanged ones unopened (default)

@@ -58,7 +58,7 @@ const USAGE = `\
 Usage: session-memory observe-compact <session> [actions] [options]
 
 <session>: id, unique start of an id (4+), name, part of a name, transcript path, "last"; with --render another's alice@desk:<id>.
-Several actions run in the order observe, reflect, render. None: --status.
+Several actions run in the order observe, reflect, render. With none: --status.
 
 Actions:
   --observe           Observe all that is new      --rebuild  Observe all again, from the start
@@ -71,7 +71,7 @@ Actions:
 
 Options:
   --max-chars <n>     Limit of --render (default: none)   --lines <n>  Limit of --view (default: 160)
-  --mode <m>          buffered or blocking; kept for all sessions
+  --mode <m>          buffered or blocking; saved for all sessions
   --set <key=value>   Keep observerTokens, reflectorTokens, retainTokens, stepTokens, auto, early or rules
   --sessions <path>   Read this file or folder instead of the agents' own (repeatable)
   --dry-run           What --observe, --rebuild, --reflect would send and its price; send nothing

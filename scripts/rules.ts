@@ -29,13 +29,13 @@ const USAGE = `\
 Usage: session-memory rules [options]
 
 Lists standing rules: what you laid down in a session beyond its task ("next time …, let me commit"), with place and
-origin. Sessions of the project hear those that hold when they begin. A model that observes (llm in config.json, in pi
+origin. New sessions of the project are given those that hold. A model that observes (llm in config.json, in pi
 its own) marks them; without one only what is said in so many words is heard: from now on, always, never, next time.
 
 Options:
       --project <p>      Only a project's: a folder in it (.), or its name (default: all projects)
       --drop <id>        End one for good
-      --markdown         Those that hold as a list for CLAUDE.md or AGENTS.md; writes into no project
+      --markdown         Those that hold as a list for CLAUDE.md or AGENTS.md; changes no file
       --json, --quiet    One JSON document (rules); no remarks on stderr
 
 Examples:
@@ -57,7 +57,7 @@ async function main(run: RulesRun): Promise<void> {
   const rules = readRules(config.settings);
   const found = await rulesOfAll(await storedFor(run), config.paths);
   if (values.drop !== undefined) return drop(run, found, values.drop);
-  if (found.length === 0) note("nothing was laid down beyond a task");
+  if (found.length === 0) note("no standing rules yet");
   const style = { timezone: config.settings.timezone, rules };
   const lines = values.markdown ? markdown(found, rules) : listing(found, style);
   show({ rules: found.map((rule) => ruleJson(rule, rules)) }, lines);

@@ -51,7 +51,7 @@ Prints the rows that answer, each with its transcript line. Ask one question in 
   --max-chars <n>       Characters of all output (default: 2500; --brief and --by-session 4000, --full 10000)
   --brief, --by-session One line a result; or a session, with its places and best row (--resume: how to go on)
   --full, --context <n> Whole exchanges; exchanges before and after each result (default: 0)
-  --after, --before <t> Only then: 2026-02-03, "14 July", yesterday, 7d; without a phrasing the sessions of that time
+  --after, --before <t> After or before a time: 2026-02-03, "14 July", yesterday, 7d; alone: its sessions
   --speaker <who>       What user, assistant or a participant said
   --topic <t>           One of these topics (repeatable); --topics lists them
   --decision, --action  Only where something was decided, or is left to do

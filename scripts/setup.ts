@@ -50,7 +50,7 @@ Finds the agents of this machine, installs session-memory into them with their o
 pages where they have none, then indexes and names the sessions there are. Shows what it does before it does it.
 
 Options:
-      --yes              Run the commands without asking; without it and a terminal, nothing is installed
+      --yes              Install without asking; needed where there is no terminal
       --only <agents>    Of these only: claude, pi, codex, copilot, qwen, … (with commas between them)
       --remove           Take session-memory out of the agents, remove what it wrote elsewhere, and list what stays
       --sessions <path>  Index and name this file or folder instead of the agents' own (repeatable)
@@ -319,7 +319,7 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
   const canAsk = hosts.some(({ name, program }) => name === "Claude Code" && program !== null);
   if (canAsk && !config.settings.llm && process.stdin.isTTY) {
     say(...OFFER);
-    if (await confirm("Let Claude Code be asked?")) await setHostAsModel(config.paths.config, true);
+    if (await confirm("Use Claude Code for this?")) await setHostAsModel(config.paths.config, true);
   }
   const failed = new Set(commands.filter(({ ok }) => ok === false).map(({ host }) => host));
   const wired = chosen.filter((host) => !failed.has(host));
@@ -501,7 +501,7 @@ const SENDS =
   "Indexing and naming send texts where config.json says: session-memory embed --dry-run shows what";
 const OFFER = [
   "",
-  "Without a model sessions are named by their own words, observed by rules, and none can be asked a question. Claude Code can",
+  "Without a model sessions are named and observed by their own words, and cannot answer questions. Claude Code can",
   "do that without a key: `claude -p` with its small model, no tools, no hooks and no transcript. It is given the redacted text",
   "of your sessions by your own account: in the background from the next turn on, and by commands, at most 30 times a day.",
 ];

@@ -88,9 +88,9 @@ describe("search --file <path>:<line>", () => {
     expect(found).toEqual([
       { lines: [1, 1], verdict: "no session wrote it" },
       { lines: [2, 2], verdict: "cannot tell", why: "shorter than 12 characters" },
-      { lines: [3, 3], verdict: "cannot tell", why: "it stands 2 times in the file" },
+      { lines: [3, 3], verdict: "cannot tell", why: "the same line is 2 times in the file" },
       { lines: [4, 4], verdict: "cannot tell", why: "shorter than 12 characters" },
-      { lines: [5, 5], verdict: "cannot tell", why: "it stands 2 times in the file" },
+      { lines: [5, 5], verdict: "cannot tell", why: "the same line is 2 times in the file" },
     ]);
     expect(results.map(({ summary, strength }) => [summary, strength])).toEqual([
       ["may have written lines 2-3, 5", "weak"],
@@ -147,7 +147,7 @@ describe("search --file <path>:<line>", () => {
     ]);
     rmSync(transcript);
     expect((await blame("src/long.ts:121")).blame).toEqual([
-      { lines: [121, 121], verdict: "cannot tell", why: "it may have come from there" },
+      { lines: [121, 121], verdict: "cannot tell", why: "that command or edit may have written it" },
     ]);
   });
 

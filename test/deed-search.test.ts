@@ -136,7 +136,7 @@ test("errorHistory() says that its rows are the next steps, and what was made of
   await indexHome(own, opened);
   const [find] = errorHistory(opened, "zebra socket refused", scope);
   opened.close();
-  expect(find?.summary).toBe("what was done next; no later run proves it");
+  expect(find?.summary).toBe("what was done next, without a later run that proves it");
   expect(rowsOf(find)).toEqual([
     "2 [Bash serve] failed error: zebra socket refused",
     "4 said Something else listens on that port.",

@@ -90,12 +90,14 @@ test("`last` and lists are the project's; where it has none, `last` is the newes
   expect(await listed(empty)).toEqual([]);
   const elsewhere = await at(empty, "session-reader", "last", "--json");
   expect(foreign).toContain(JSON.parse(elsewhere.stdout).session.id);
-  expect(elsewhere.stderr).toBe("no other session of this project: last is the newest of all\n");
+  expect(elsewhere.stderr).toBe("this project has no other session: last is the newest of any project\n");
   const searched = await at(empty, "search", "flamingo", "--session", "last", "--quiet");
   const found = await at(empty, "search", "flamingo", "--session", "last");
   expect([searched.stderr, found.stderr.split("\n")[0]]).toEqual(["", elsewhere.stderr.trim()]);
   const mentioned = await at(empty, "session-reference", "@@last");
-  expect(mentioned.stdout).toContain("- no other session of this project: last is the newest of all");
+  expect(mentioned.stdout).toContain(
+    "- this project has no other session: last is the newest of any project",
+  );
 }, 30_000);
 
 test("a project's name is the last part of a path of any system, for lists, searches, reports and forgetting alike", async () => {

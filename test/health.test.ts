@@ -24,7 +24,7 @@ import { secretsOf } from "./support/secrets.ts";
 
 /** What is said of standing rules where nothing was laid down and no model is named. */
 const BY_WORDS =
-  '0 messages; without a model that observes (llm in config.json) marked only where said in so many words ("from now on", "never")';
+  '0 messages; without a model (llm in config.json) only explicit ones ("from now on", "never") are recognised';
 
 const home = homePerTest();
 
@@ -372,7 +372,7 @@ describe("health.ts", () => {
     ]);
     expect(lines.slice(3, -3)).toEqual([
       "index: 0 sessions, 0 chunks, 0 MB, behind by 1 session (0.0 MB); not written yet",
-      "searches in 24 h: 0 · fixes told for failed commands: 0",
+      "searches in 24 h: 0 · fixes told after failed commands: 0",
       `standing rules: ${BY_WORDS}`,
       "redacted: 0 secrets in what is stored · spent today: $0.0000",
     ]);

@@ -170,7 +170,7 @@ test("a caller can give up", async () => {
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 30);
   expect((await failureOf(ask({ signal: stop.signal }))).message).toBe(
-    "Cannot ask the model: the call was given up",
+    "Cannot ask the model: the call was cancelled",
   );
 });
 

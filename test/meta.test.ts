@@ -137,7 +137,7 @@ describe("a meta file that was damaged", () => {
         {
           level: "warning",
           what: `1 damaged meta file set aside, the first as ${join(home.paths.meta, aside)}`,
-          remedy: "take out of them what you wrote there, then delete them",
+          remedy: "copy what you wrote there out of them, then delete them",
         },
       ],
     ]);

@@ -93,7 +93,7 @@ async function findings(home: TemporaryHome): Promise<string[]> {
   const { findings } = JSON.parse(await home.ok("health", "--json"));
   return findings
     .map(({ level, what }: { level: string; what: string }) => `${level}: ${what}`)
-    .filter((line: string) => / wrote |no format/.test(line));
+    .filter((line: string) => / wrote |no known format/.test(line));
 }
 
 describe.each(HOSTS.map((host) => ({ host, agent: host.agent })))("$agent", ({ host }) => {
@@ -115,8 +115,8 @@ describe.each(HOSTS.map((host) => ({ host, agent: host.agent })))("$agent", ({ h
       expect.arrayContaining([moved.slice(start.length)]),
       [],
     ]);
-    const fit = files.length === 1 ? "file of X fits" : "files of X fit";
-    const counted = `info: ${files.length} ${fit.replace("X", host.name)} no format: `;
+    const are = files.length === 1 ? "file of X is" : "files of X are";
+    const counted = `info: ${files.length} ${are.replace("X", host.name)} in no known format: `;
     expect(unfit.slice(0, counted.length)).toBe(counted);
   });
 
@@ -192,7 +192,7 @@ test("sessions of a database that are excluded are no sign that its host moved",
   db.run("ALTER TABLE session RENAME TO session_next");
   expect(await findings(home)).toEqual([
     expect.stringContaining("warning: opencode wrote 0 min ago, no session of it is read: "),
-    "info: 1 file of opencode fits no format: opencode.db",
+    "info: 1 file of opencode is in no known format: opencode.db",
   ]);
 });
 
@@ -202,6 +202,6 @@ test("files in the folders of transcripts that are none are counted by kind", as
   for (const n of [1, 2, 3]) write(join(day, `thread-2026-11-22T10-00-0${n}-${uuidFrom(`t${n}`)}.cbor`), "x");
   write(join(day, "summary.json"), "{}");
   expect(await findings(home)).toEqual([
-    "info: 4 files of Codex fit no format: thread-*.cbor (3), summary.json",
+    "info: 4 files of Codex are in no known format: thread-*.cbor (3), summary.json",
   ]);
 });

@@ -37,7 +37,7 @@ test("redact() applies the user's own patterns, but not inside markers", () => {
 });
 
 test("redactor() names the pattern that is no regular expression", () => {
-  expect(() => redactor(["("])).toThrow('Cannot use pattern "(": it is no regular expression');
+  expect(() => redactor(["("])).toThrow('Cannot use pattern "(": not a valid regular expression');
 });
 
 test("countRedactions() counts what was replaced", () => {

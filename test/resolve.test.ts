@@ -189,7 +189,9 @@ test("resolveSession() says which sessions an ambiguous reference fits, five at 
   const ids = [1, 2, 3, 4, 5, 6, 7].map((n) => uuidFrom(`same ${n}`));
   for (const [index, id] of ids.entries()) lastSaid(claude(home, id, "Deploy"), (index + 1) * 3600);
   const error = failure("deploy", { paths: home.paths, cwd: home.root });
-  expect(error.message).toBe('Cannot tell which session "deploy" is: it fits 7, the newest 5 are listed');
+  expect(error.message).toBe(
+    'Cannot tell which session "deploy" is: 7 sessions match, the newest 5 are listed',
+  );
   expect(error.hint).toBe(
     `use an id: ${ids
       .slice(0, 5)

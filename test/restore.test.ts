@@ -204,7 +204,9 @@ describe("restore", () => {
     const plain = await home.run("restore", "--sessions", join(home.root, "plain"), id);
     expect([plain.exitCode, plain.stderr]).toEqual([
       2,
-      expect.stringContaining("plain goes on with no session that is put there\nhint: hand it over with "),
+      expect.stringContaining(
+        "plain cannot resume a session that another program wrote\nhint: hand it over with ",
+      ),
     ]);
   });
 });

@@ -52,7 +52,7 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     `  set statusLine in ${join(home.paths.claude, "settings.json")}   # Claude Code`,
     "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)",
     "In pi, a conversation is compacted at 38,000 tokens, whatever the model's window; pi asks first, once",
-    "Redacted copies of idle sessions are kept for when hosts delete transcripts (Claude Code after 30 days): at most 2048 MB",
+    "Idle sessions are kept as redacted copies, in case their host deletes them (Claude Code after 30 days): at most 2048 MB",
   ]);
   expect(stderr).toEndWith(
     `installed into no agent: sh ${ROOT}/bin/session-memory setup --yes does what is listed above\n`,

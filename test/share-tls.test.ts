@@ -142,7 +142,7 @@ describe("a hub", () => {
     expect({ stderr, exitCode }).toEqual({
       exitCode: 1,
       stderr:
-        "error: HUB_ERROR: Cannot reach the hub 127.0.0.1:9/memory: connect ECONNREFUSED 127.0.0.1:9\nhint: see whether it runs and the URL names it\n",
+        "error: HUB_ERROR: Cannot reach the hub 127.0.0.1:9/memory: connect ECONNREFUSED 127.0.0.1:9\nhint: check that it runs and that the URL names it\n",
     });
     for (const url of [
       "alice:hunter2@hub/memory",
@@ -168,7 +168,7 @@ describe("a hub", () => {
     silent.close();
     expect({ stderr, exitCode }).toEqual({
       exitCode: 1,
-      stderr: `error: HUB_ERROR: Cannot reach the hub 127.0.0.1:${silent.port}/memory: it does not answer\nhint: see whether it runs and a firewall lets us through\n`,
+      stderr: `error: HUB_ERROR: Cannot reach the hub 127.0.0.1:${silent.port}/memory: it does not answer\nhint: check that it runs and that no firewall blocks it\n`,
     });
   }, 30_000);
 });

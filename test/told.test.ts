@@ -53,7 +53,7 @@ describe("health --told", () => {
   });
 
   test("redacts by rules made later, and says where nothing was told", async () => {
-    expect(await home.ok("health", "--told")).toBe("no agent was given anything yet\n");
+    expect(await home.ok("health", "--told")).toBe("no text was given to an agent yet\n");
     tell("2026-02-03T10:00:00.000Z", "about project zeppelin");
     home.configure({ redact: { extra: ["zeppelin"] } });
     expect(await home.ok("health", "--told")).toContain("  about project [redacted:custom]");

@@ -395,7 +395,7 @@ export function archiveLine(paths: PathsWithRules, settings: Pick<Settings, "arc
     return days === undefined ? [] : [`${host.name} after ${counted(days, "day")}`];
   });
   const when = deleting.length > 0 ? ` (${deleting.join(", ")})` : "";
-  return `Redacted copies of idle sessions are kept for when hosts delete transcripts${when}: at most ${settings.archive.maxMb} MB`;
+  return `Idle sessions are kept as redacted copies, in case their host deletes them${when}: at most ${settings.archive.maxMb} MB`;
 }
 
 /** Removes the copies of sessions, or the rows of all copies that hold a text; returns how many copies were concerned. */

@@ -33,7 +33,7 @@ export function restoreSession(
 ): Restored {
   const restorer = findRestorer(session.agent);
   if (!restorer) {
-    const what = `Cannot restore "${session.id}": ${hostName(session.agent)} goes on with no session that is put there`;
+    const what = `Cannot restore "${session.id}": ${hostName(session.agent)} cannot resume a session that another program wrote`;
     throw new SessionMemoryError("USAGE", what, { hint: "hand it over with session-memory handoff" });
   }
   const head = readHead(session.file);

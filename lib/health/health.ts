@@ -112,7 +112,7 @@ export function checkHealth(options: HealthOptions): Health {
   };
 }
 
-const UNFIT = "update session-memory if they are sessions; nothing else reads them";
+const UNFIT = "update session-memory if they are sessions, else ignore this";
 
 const RANKS: Finding["level"][] = ["error", "warning", "info"];
 
@@ -201,7 +201,7 @@ function checkMetas(paths: Pick<Paths, "meta">, add: Add): void {
   const [first = ""] = damaged;
   if (damaged.length === 0) return;
   const what = `${counted(damaged.length, "damaged meta file")} set aside, the first as ${first}`;
-  add("warning", what, "take out of them what you wrote there, then delete them");
+  add("warning", what, "copy what you wrote there out of them, then delete them");
 }
 
 function checkStateFolder(home: string, add: Add): void {
@@ -217,7 +217,7 @@ function describeStanding({ settings, paths }: Pick<Config, "settings" | "paths"
   if (!settings.activity.rules) return "off (activity.rules)";
   const said = counted(readStanding(paths).marks.filter(({ kind }) => kind !== "end").length, "message");
   if (settings.llm) return `${said}; marked by the model that observes, and where said in so many words`;
-  return `${said}; without a model that observes (llm in config.json) marked only where said in so many words ("from now on", "never")`;
+  return `${said}; without a model (llm in config.json) only explicit ones ("from now on", "never") are recognised`;
 }
 
 /** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */

@@ -297,8 +297,8 @@ async function unfitLine(host: Host, look: Look): Promise<string | undefined> {
     ...(await unfitStores(host, look.paths)),
   ];
   if (files.length === 0) return undefined;
-  const fit = files.length === 1 ? "fits" : "fit";
-  return `${counted(files.length, "file")} of ${host.name} ${fit} no format: ${countNames(files)}`;
+  const are = files.length === 1 ? "is" : "are";
+  return `${counted(files.length, "file")} of ${host.name} ${are} in no known format: ${countNames(files)}`;
 }
 
 const PACKED_END = /\.zst$/;

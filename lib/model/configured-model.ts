@@ -205,7 +205,7 @@ async function run(
   const { promise: ended, resolve, reject } = Promise.withResolvers<number | null>();
   const stop = (why: string) => reject(failed(why, signal?.aborted ? "aborted" : "timeout"));
   const timer = setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
-  const abort = () => stop("the call was given up");
+  const abort = () => stop("the call was cancelled");
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   process.once("exit", end);

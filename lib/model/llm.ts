@@ -187,7 +187,7 @@ async function call<T>(
     const late = limit.aborted || error instanceof APIConnectionTimeoutError;
     if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
     if (signal?.aborted || error instanceof APIUserAbortError)
-      throw failed(type, "the call was given up", { cause: error, kind: "aborted" });
+      throw failed(type, "the call was cancelled", { cause: error, kind: "aborted" });
     throw failure(type, error, key);
   }
 }

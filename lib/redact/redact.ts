@@ -50,7 +50,7 @@ export function redactor(extra: readonly string[]): Redactor {
     try {
       return new RegExp(source, "gu");
     } catch (cause) {
-      const message = `Cannot use pattern "${source}": it is no regular expression`;
+      const message = `Cannot use pattern "${source}": not a valid regular expression`;
       throw new SessionMemoryError("CONFIG_INVALID", message, {
         hint: "correct redact.extra in config.json",
         cause,

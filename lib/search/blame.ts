@@ -132,9 +132,9 @@ function judge({ key, number, trace, count, isHiddenText }: LineFacts): Judged {
     key.length < KEY_MIN
       ? `shorter than ${KEY_MIN} characters`
       : count > 1
-        ? `it stands ${count} times in the file`
+        ? `the same line is ${count} times in the file`
         : how === "possible"
-          ? "it may have come from there"
+          ? "that command or edit may have written it"
           : isHiddenText && how !== "certain"
             ? "it holds a secret"
             : undefined;

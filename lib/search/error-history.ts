@@ -208,7 +208,8 @@ function makeErrorHit(
   // without an end, what was made of the error says most
   const comments = new Set([...(end ? [] : said.slice(0, SAID_MAX)), ...(outcome ? [outcome] : [])]);
   const count = own.length > 1 ? `${own.length}x, ` : "";
-  const after = shown.length > 0 ? "what was done next; no later run proves it" : "nothing done next";
+  const after =
+    shown.length > 0 ? "what was done next, without a later run that proves it" : "nothing done next";
   const hit = doneHit({
     session,
     at: last.deed.at,
@@ -223,7 +224,9 @@ function makeErrorHit(
 
 /** Says after how many steps the same command ran without the error. */
 function fixedAfter(steps: number): string {
-  return steps === 0 ? "gone at the next run, without a step" : `fixed after ${counted(steps, "step")}`;
+  return steps === 0
+    ? "gone at the next run with nothing done in between"
+    : `fixed after ${counted(steps, "step")}`;
 }
 
 /** Returns how a failure ended, as far as its output tells. */

@@ -128,7 +128,7 @@ function last({ paths, cwd, current, remark }: ResolveContext): Session {
   const own = newest(cwd);
   const session = own ?? newest();
   if (!session) throw notFound("last", { reason: "there is no other session yet" });
-  if (!own) remark?.("no other session of this project: last is the newest of all");
+  if (!own) remark?.("this project has no other session: last is the newest of any project");
   return session;
 }
 
@@ -327,7 +327,7 @@ function ambiguous(wanted: string, sessions: readonly Session[], paths: PathsWit
   const shown = sessions.length > CANDIDATES_SHOWN ? `, the newest ${CANDIDATES_SHOWN} are listed` : "";
   return new SessionMemoryError(
     "AMBIGUOUS",
-    `Cannot tell which session "${safe(wanted)}" is: it fits ${sessions.length}${shown}`,
+    `Cannot tell which session "${safe(wanted)}" is: ${sessions.length} sessions match${shown}`,
     { details: { reference: safe(wanted), candidates }, hint: `use an id: ${joinCandidates(candidates)}` },
   );
 }

@@ -53,7 +53,7 @@ export const CLAIMS: readonly Claim[] = [
   },
   {
     needs: "start",
-    says: " Sessions of the project hear those that hold when they begin.",
+    says: " New sessions of the project are given those that hold.",
     otherwise: "",
   },
   {

@@ -140,7 +140,7 @@ function isTransient(code: string, text: string): boolean {
 }
 
 function explain(code: string, text: string): [reason: string, hint: string] {
-  if (SILENT.test(text)) return ["it does not answer", "see whether it runs and a firewall lets us through"];
+  if (SILENT.test(text)) return ["it does not answer", "check that it runs and that no firewall blocks it"];
   if (CERTIFICATE.test(`${code} ${text}`)) {
     return [`its certificate is refused: ${text}`, "correct share.caFile, or the host name in the URL"];
   }
@@ -157,7 +157,7 @@ function explain(code: string, text: string): [reason: string, hint: string] {
     ];
   }
   if (code === "42501") return [text, "ask for membership in the role that --init was given"];
-  if (UNREACHABLE.test(code)) return [text, "see whether it runs and the URL names it"];
+  if (UNREACHABLE.test(code)) return [text, "check that it runs and that the URL names it"];
   return [text, "see the server's log"];
 }
 

@@ -43,7 +43,7 @@ function hintFor(reason: string): string {
   if (/locked|busy/i.test(reason)) return "wait for the other run to end, then run again";
   if (/\bfull\b|ENOSPC/i.test(reason)) return "free some disk space, then run again";
   if (REFUSED.test(reason)) return "check that the folder exists and may be written";
-  return "not the folder's fault but most likely ours: please report this message with session-memory --version";
+  return "this is probably a bug in session-memory: please report this message with session-memory --version";
 }
 
 /** What SQLite and the system say of a file that cannot be opened or written. */
