@@ -43,7 +43,9 @@ const OFF = { type: "boolean", default: false } as const;
 /** What the host asks for. */
 const FLAGS = {
   ...{ session: TEXT, file: TEXT, cwd: TEXT, source: { ...TEXT, default: "claude" } },
-  ...{ "index-only": OFF, save: OFF, begin: OFF, end: OFF },
+  ...{ "index-only": OFF, begin: OFF, end: OFF },
+  /** The command that ended the session, where it is to be saved. */
+  save: TEXT,
 };
 
 type BackgroundFlags = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>["values"];
@@ -91,14 +93,14 @@ async function followTurn(asked: BackgroundFlags, config: Config, perform: Perfo
   const { paths, settings } = config;
   const session = visibleSessionAt(asked.file, paths);
   if (!session) return;
-  if (asked.save && settings.notes.onClear) await perform("save", () => save(asked, session, config));
+  if (asked.save !== "" && settings.notes.onClear) await perform("save", () => save(asked, session, config));
   await perform("index", () => index(session, config));
   // its host observes by itself, and short sessions not at all
   if (asked["index-only"]) {
     if (session.size <= SMALL_BYTES) await perform("rules", () => noteRules(session, config));
     return;
   }
-  if (!asked.save && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
+  if (asked.save === "" && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
   await perform("observe", () => observe(session, config, asked.end));
   await perform("meta", () => makeMeta(session, config));
 }
@@ -163,11 +165,15 @@ async function makeMeta(session: Session, config: Config): Promise<void> {
   if (error !== undefined) throw new Error(error);
 }
 
-async function save({ cwd }: BackgroundFlags, session: Session, config: Config): Promise<void> {
+async function save(
+  { cwd, save: savedOn }: BackgroundFlags,
+  session: Session,
+  config: Config,
+): Promise<void> {
   const { noteOptions, saveSession } = await import("../scripts/save-session.ts");
   const place = { workspaceDir: cwd, directory: notesFolder(cwd, config) };
   try {
-    await saveSession({ ...noteOptions(session, config), ...place });
+    await saveSession({ ...noteOptions(session, config), ...place, savedOn });
   } catch (error) {
     // Clearing a session in which nothing was said is no failure.
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;

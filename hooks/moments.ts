@@ -49,7 +49,7 @@ const ANSWERS: Record<Moment, (asked: Asked) => Promise<Answer | undefined>> = {
   summary: atSummary,
   compaction: atCompaction,
   turn: (asked) => atEnd(asked, []),
-  end: (asked) => atEnd(asked, ["--end", ...(asked.isCleared ? ["--save"] : [])]),
+  end: (asked) => atEnd(asked, ["--end", ...(asked.isCleared ? ["--save", "/clear"] : [])]),
 };
 
 /** Does what is due at a moment, and returns what is to be said. */

@@ -86,6 +86,8 @@ export interface SaveOptions {
   slug?: string | undefined;
   /** A known topic, better than rules could derive. */
   topic?: string | undefined;
+  /** The command that ended the session, where that saves it. */
+  savedOn?: string | undefined;
   /** Its places, time zone, names and redaction. @default {those without config.json} */
   config?: Pick<Config, "paths" | "settings"> | undefined;
 }
@@ -157,6 +159,7 @@ async function writeEnd({
     sessionId: field(sessionId),
     source: field(options.source),
     transcript: `${field(sessionFile)}:${first.line}-${messages.at(-1)?.line}`,
+    savedOn: options.savedOn,
     lines,
   });
   const folder = resolve(options.workspaceDir, directory);

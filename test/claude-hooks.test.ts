@@ -139,6 +139,7 @@ describe("Stop and SessionEnd", () => {
     await started(home, "session-end", input(home, file, { reason: "clear" }));
     const text = await noteIn(join(home.paths.notes, "shop"));
     expect(text).toContain(`- **Session ID**: ${ID}`);
+    expect(text).toContain(`- **Transcript**: ${file}:1-2\n- **Saved**: on /clear\n\n`);
     expect(text).toContain("User: Please keep the port 8443 for the gateway.");
     expect(readdirSync(home.project)).toEqual([".git"]);
   });

@@ -104,6 +104,7 @@ describe("forget", () => {
         "--cwd",
         home.project,
         "--save",
+        "/clear",
       ];
       await home.ok("hooks/background.ts", ...turn);
     }

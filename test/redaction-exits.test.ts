@@ -262,7 +262,7 @@ async function runHooks(): Promise<void> {
   const told = { session_id: TOLD, transcript_path: transcript(TOLD) };
   await hook("pre-compact", { ...told, trigger: "auto" });
   await hook("session-start", { ...told, source: "compact" });
-  const args = ["--session", TOLD, "--file", transcript(TOLD), "--cwd", folder, "--save"];
+  const args = ["--session", TOLD, "--file", transcript(TOLD), "--cwd", folder, "--save", "/clear"];
   const { stdout, stderr } = await runScript("hooks/background.ts", args, { env: home.env, cwd: folder });
   add("hook background", stdout + stderr);
 }

@@ -92,6 +92,15 @@ Assistant: It is in deploy.sh now.
 `);
 });
 
+test("saveSessionToMemory() says on which command a note was made, and is that note again without one", async () => {
+  const path = await save(home, DEPLOY, { savedOn: "/new" });
+  expect(readFileSync(path ?? "", "utf8")).toContain(
+    ":1-2\n- **Saved**: on /new\n\n## Conversation Summary\n",
+  );
+  expect(await save(home, DEPLOY)).toBe(path);
+  expect(await save(home, DEPLOY, { slug: "deploy" })).toEndWith("-deploy.md");
+});
+
 test("saveSessionToMemory() takes the day of the zone, not of UTC", async () => {
   const rows = [plainLine("user", "Good night", "2026-02-03T23:30:00.000Z")];
   expect(await save(home, rows, { config: inZone("Europe/Berlin") })).toEndWith("2026-02-04-0030.md");

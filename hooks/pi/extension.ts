@@ -126,7 +126,7 @@ function registerIndexing(state: PiState): void {
   });
   on(state, "session_start", (_, { cwd }) => startBeginning("pi", { cwd, env: config.env }));
   on(state, "session_shutdown", async ({ reason }, context) => {
-    if (reason === "new") await startWork(config, context, ["--save"]);
+    if (reason === "new") await startWork(config, context, ["--save", "/new"]);
   });
 }
 

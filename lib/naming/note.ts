@@ -25,19 +25,30 @@ interface Note {
   source: string;
   /** The messages' place: `<file>:<first>-<last>`. */
   transcript: string;
+  /** The command that ended the session and saved it. */
+  savedOn?: string | undefined;
   /** `User: …` and `Assistant: …`. */
   lines: string[];
 }
 
 /** Returns the note's text; the same for the same session, whenever it is made. */
-export function renderNote({ time, sessionKey, sessionId, source, transcript, lines }: Note): string {
+export function renderNote({
+  time,
+  sessionKey,
+  sessionId,
+  source,
+  transcript,
+  savedOn,
+  lines,
+}: Note): string {
+  const saved = savedOn === undefined ? "" : `\n- **Saved**: on ${savedOn}`;
   return `\
 # Session: ${time}
 
 - **Session Key**: ${sessionKey}
 - **Session ID**: ${sessionId}
 - **Source**: ${source}
-- **Transcript**: ${transcript}
+- **Transcript**: ${transcript}${saved}
 
 ## Conversation Summary
 
@@ -52,7 +63,12 @@ function sessionOfNote(text: string): string | undefined {
   return header.exec(text)?.[1];
 }
 
-/** Returns the note that holds just this text already, of those whose names begin with the date and the slug. */
+/** Returns a note without the line that says on which command it was saved. */
+function withoutOccasion(text: string): string {
+  return text.replace(/^(# Session: .+\n\n(?:- \*\*.+\n)*?)- \*\*Saved\*\*: .*\n/, "$1");
+}
+
+/** Returns the note that says the same already, saved on whatever command, of those whose names begin with the date and the slug. */
 export function findNote(
   folder: string,
   text: string,
@@ -61,7 +77,7 @@ export function findNote(
   return namesIn(folder)
     .filter((name) => name.startsWith(`${date}-${slug ?? ""}`) && name.endsWith(".md"))
     .map((name) => join(folder, name))
-    .find((file) => readText(file) === text);
+    .find((file) => withoutOccasion(readText(file)) === withoutOccasion(text));
 }
 
 /** Writes a new file `<name>.md`, or `<name>-2.md` and so on; one that holds just this text already will do. */
