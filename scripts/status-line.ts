@@ -6,7 +6,7 @@
  */
 
 import { readFileSync } from "node:fs";
-import { lookForDigest } from "../lib/activity/look.ts";
+import { lookForDigest, type Sighting } from "../lib/activity/look.ts";
 import { readTold, toldOn } from "../lib/activity/told.ts";
 import { commandLine, parseStrictly } from "../lib/base/command.ts";
 import { parseRecord, stringOf } from "../lib/base/json.ts";
@@ -15,11 +15,12 @@ import { counted } from "../lib/base/text.ts";
 import {
   currentDirectory,
   hookEnvironment,
+  type Paths,
   readHookSettings,
   resolvePaths,
   withFolders,
 } from "../lib/config/config.ts";
-import { countKnown } from "../lib/index/known-sessions.ts";
+import { countKnown, silentSizes } from "../lib/index/known-sessions.ts";
 
 const USAGE = `\
 Usage: session-memory status-line
@@ -41,7 +42,7 @@ const STDIN = 0; // POSIX
 interface Status {
   /** Sessions in the index. */
   known: number;
-  /** Other sessions of the project that changed since this one looked. */
+  /** Other sessions of the project, but those in which nothing was said, that changed since this one looked. */
   news: number;
   /** Texts that agents were given today. */
   told: number;
@@ -64,9 +65,16 @@ function readStatus(input: string, now: Date): Status | undefined {
   };
   return {
     known: countKnown(paths, now.toISOString()).count,
-    news: lookForDigest({ paths, viewer, activity: settings.activity })?.changed.length ?? 0,
+    news: countNews(paths, lookForDigest({ paths, viewer, activity: settings.activity })?.changed ?? []),
     told: toldOn(readTold(paths.log), now, settings.timezone).length,
   };
+}
+
+/** Counts the changed transcripts, without those in which the index found nothing said and that are as they were then. */
+function countNews(paths: Pick<Paths, "database">, changed: readonly Sighting[]): number {
+  if (changed.length === 0) return 0;
+  const silent = silentSizes(paths);
+  return changed.filter(({ found, stat }) => silent.get(found.id ?? "") !== stat.size).length;
 }
 
 function describe({ known, news, told }: Status): string {

@@ -132,7 +132,7 @@ describe("status-line", () => {
     await home.ok("embed", "--quiet");
     const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
     expect(sessions.length).toBe(2);
-    expect(await line("")).toStartWith("2 sessions known");
+    expect(await line("")).toBe("2 sessions known · 2 with news\n");
   });
 
   test("is empty where it is switched off, in the settings or for the process", async () => {

@@ -19,17 +19,34 @@ export function countIn(db: SqlDatabase, since: string): { count: number; fresh:
 }
 
 /** Counts the known sessions, without bringing the index up to date; none where there is no index that can be read. */
-export function countKnown({ database }: Pick<Paths, "database">, since: string): ReturnType<typeof countIn> {
-  if (!existsSync(database)) return { count: 0, fresh: 0 };
+export function countKnown(paths: Pick<Paths, "database">, since: string): ReturnType<typeof countIn> {
+  return readIndex(paths, (db) => countIn(db, since)) ?? { count: 0, fresh: 0 };
+}
+
+/** Returns the sizes of the transcripts in which the index found nothing said, by their sessions' ids. */
+export function silentSizes(paths: Pick<Paths, "database">): ReadonlyMap<string, number> {
+  const rows = readIndex(paths, (db) =>
+    db
+      .prepare(
+        `SELECT session_id AS id, size FROM index_state
+         WHERE chunk_count = 0 AND session_id NOT IN (SELECT session_id FROM copies)`,
+      )
+      .all(),
+  );
+  return new Map(rows?.map(({ id, size }) => [String(id), Number(size)]));
+}
+
+function readIndex<T>({ database }: Pick<Paths, "database">, read: (db: SqlDatabase) => T): T | undefined {
+  if (!existsSync(database)) return undefined;
   try {
     // not as a store: a status line replaces no damaged or older index
     const db = openDatabase(database, { create: false });
     try {
-      return countIn(db, since);
+      return read(db);
     } finally {
       db.close();
     }
   } catch {
-    return { count: 0, fresh: 0 };
+    return undefined;
   }
 }
