@@ -19,7 +19,7 @@ import { indexHome, openHomeStore, settingsWith, turn } from "./support/index.ts
 import { piHeader, piLinked, piUser } from "./support/pi.ts";
 import { seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { ROOT, runScript } from "./support/run.ts";
 import { secretsOf } from "./support/secrets.ts";
 
 /** What is said of standing rules where nothing was laid down and no model is named. */
@@ -316,6 +316,11 @@ describe("checkHealth()", () => {
     const settings = join(home.paths.pi, "settings.json");
     write(settings, '{"packages": ["/opt/session-memory"]}');
     expect(sends({}, { PATH: "" })).toContain("for observing");
+    symlinkSync(ROOT, join(home.root, "clone"));
+    write(settings, JSON.stringify({ packages: [join("..", "..", "..", "clone")] }));
+    expect(sends({}, { PATH: "" })).toContain("for observing");
+    write(settings, '{"packages": ["../../../another", "clone"]}');
+    expect(sends({}, { PATH: "" })).toBe("nothing");
     rmSync(settings);
     home.env.PATH = programs(home, "pi").PATH;
     expect(sends({})).toBe("conversation to pi's active model for observing (at most $1.00 a day)");

@@ -1,6 +1,6 @@
 /** Finds what is wrong or about to be, each with its remedy, and names who receives anything said on this machine. */
 
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { countSeen } from "../activity/seen.ts";
 import { describeArchive, nothingNew, whyStopped } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
@@ -10,12 +10,20 @@ import {
   isDirectory,
   readIfExists,
   readText,
+  resolveRealPath,
   statPath,
   UNPACKING,
   whyUnwritable,
 } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
-import { type Environment, findProgram, findRuntime, type Runtime, trustedPath } from "../base/runtime.ts";
+import {
+  type Environment,
+  findProgram,
+  findRuntime,
+  ROOT,
+  type Runtime,
+  trustedPath,
+} from "../base/runtime.ts";
 import { counted, listed, truncate } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
@@ -368,7 +376,16 @@ function checkHookedHost(host: Host, { log, sessions, paths, env, cwd, now }: Ho
 function installedAt({ home, hooks, plugin }: Host, { expand }: Pick<Paths, "expand">): string | undefined {
   const record = plugin === undefined ? join(expand(home), hooks?.installedIn ?? "") : expand(plugin);
   const stat = statPath(record);
-  return stat && readText(record).includes("session-memory") ? changedAt(stat) : undefined;
+  return stat && isNamedIn(readText(record), dirname(record)) ? changedAt(stat) : undefined;
+}
+
+/** Returns whether a host's record names us, or our folder, whatever that is called. */
+function isNamedIn(record: string, folder: string): boolean {
+  if (record.includes("session-memory")) return true;
+  const own = resolveRealPath(ROOT);
+  return Array.from(record.matchAll(/"([^"\n]+)"/g)).some(
+    ([, text = ""]) => text.includes("/") && resolveRealPath(resolve(folder, text)) === own,
+  );
 }
 
 /** Finds that hooks cannot start, or start slower than they need to. */
