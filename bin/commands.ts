@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { usageError } from "../lib/base/command.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
-import { counted, nearestTo, shortId, truncate } from "../lib/base/text.ts";
+import { counted, nearestTo, quoted, shortId, truncate } from "../lib/base/text.ts";
 import { formatLocal } from "../lib/base/time.ts";
 import { print, runMain } from "../lib/cli.ts";
 
@@ -38,19 +38,24 @@ async function overview(): Promise<string[]> {
     { readTold, toldOn },
     { countKnown },
     { readRules },
-    { hookEnvironment, readHookSettings, resolvePaths },
+    { currentDirectory, hookEnvironment, readHookSettings, resolvePaths, withFolders },
+    { questionByName },
   ] = await Promise.all([
     import("../lib/activity/told.ts"),
     import("../lib/index/known-sessions.ts"),
     import("../lib/transcripts/rules.ts"),
     import("../lib/config/config.ts"),
+    import("../lib/naming/own-questions.ts"),
   ]);
-  const paths = resolvePaths(hookEnvironment().env);
-  const settings = readHookSettings(paths);
-  const { count } = countKnown(paths, "");
+  const { env } = hookEnvironment();
+  const places = resolvePaths(env);
+  const settings = readHookSettings(places);
+  const { count } = countKnown(places, "");
   if (!settings || count === 0)
     return ["No sessions are known yet: session-memory setup indexes what is there.", ""];
   const { clean } = readRules(settings);
+  const paths = withFolders(places, { settings, env });
+  const question = questionByName(paths, currentDirectory());
   const told = readTold(paths.log);
   const today = toldOn(told, new Date(), settings.timezone);
   const news =
@@ -67,7 +72,7 @@ async function overview(): Promise<string[]> {
     }),
     "",
     "Next: session-memory session-reader last --outline",
-    '      session-memory search "what did we decide about …"',
+    `      session-memory search ${question === undefined ? '"what did we decide about …"' : quoted(clean(question))}`,
     "",
   ];
 }

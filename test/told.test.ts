@@ -75,6 +75,23 @@ describe("session-memory alone at a terminal", () => {
   const next =
     '\nNext: session-memory session-reader last --outline\n      session-memory search "what did we decide about …"\n\n';
 
+  test("asks next what came of the last session of the project that has a name of its own", async () => {
+    const titled = (id: string, title: string, at: string) =>
+      writeClaude(home, {
+        id,
+        rows: [
+          claudeUser({ sessionId: id, text: "hello there", cwd: home.project, at }),
+          { type: "custom-title", customTitle: title, sessionId: id },
+        ],
+      });
+    titled(ID, "the user's zebra exporter", "2026-02-03T10:00:00.000Z");
+    titled(uuidFrom("by rule"), '"hello" in shop on 2026-02-04', "2026-02-04T10:00:00.000Z");
+    await home.ok("embed", "--quiet");
+    expect(await overview()).toBe(
+      `2 sessions known here.\n\nNext: session-memory session-reader last --outline\n      session-memory search 'what came of "the user'\\''s zebra exporter"?'\n\n`,
+    );
+  });
+
   test("says what is known, what agents were told today with the last texts, and what to ask next", async () => {
     expect(await overview()).toBe(
       "No sessions are known yet: session-memory setup indexes what is there.\n\n",

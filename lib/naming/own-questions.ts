@@ -61,13 +61,26 @@ function isAnswer(row: { who: string; text: string } | undefined): boolean {
   return row?.who === "assistant" && row.text.length >= ANSWER_CHARS && !ANNOUNCES.test(row.text);
 }
 
+/** Returns what one may ask about the last session with a name of its own: the current directory's project's, else any. */
+export function questionByName(paths: PathsWithRules, cwd: string): string | undefined {
+  for (const sessions of [listByLastRow(paths, { project: cwd, cwd }), listByLastRow(paths)])
+    for (const session of sessions) {
+      const question = askByName(session);
+      if (question !== undefined) return question;
+    }
+  return undefined;
+}
+
+function askByName({ name }: Session): string | undefined {
+  return name === undefined || isCircumstantial(name) ? undefined : `what came of "${name}"?`;
+}
+
 /** Returns what the user asked in a session last, else what one may ask about it by its name. */
-function makeQuestion({ file, name }: Session, paths: PathsWithRules): string | undefined {
+function makeQuestion(session: Session, paths: PathsWithRules): string | undefined {
   let asked: string | undefined;
-  for (const { kind, text } of readEntries(file, { rules: readRules(paths.rules) }))
+  for (const { kind, text } of readEntries(session.file, { rules: readRules(paths.rules) }))
     if (kind === "user") asked = sentences(spokenText(text)).findLast(isQuestion) ?? asked;
-  const byName = name === undefined || isCircumstantial(name) ? undefined : `what came of "${name}"?`;
-  return asked ?? byName;
+  return asked ?? askByName(session);
 }
 
 function isQuestion(sentence: string): boolean {
