@@ -93,7 +93,7 @@ async function formatUpdates(
   }
   const { readUpdates } = await import("../lib/activity/updates.ts");
   const deadline = Math.max(look.now + READING_MS, Date.now() + READING_MIN_MS);
-  return readUpdates({ paths, settings, current: look.viewer, look, deadline, minorAlone: false });
+  return readUpdates({ paths, settings, current: look.viewer, look, deadline });
 }
 
 /** Returns what is known of the sessions that a prompt mentions. A failure is logged. */

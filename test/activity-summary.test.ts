@@ -216,24 +216,6 @@ test("readUpdates() counts a program's run and a session that said nothing but a
   );
 });
 
-test("a prompt is told of programs' runs alone at the first look, not each time that one ends", async () => {
-  const file = writeClaude(home, { id: ME, rows: [claudeUser({ text: "hello", cwd: home.project })] });
-  const fields = { session_id: ME, transcript_path: file };
-  const run = (id: string, rows: Row[]) =>
-    writeClaude(home, { id: uuidFrom(id), rows: rows.map((row) => ({ ...row, entrypoint: "sdk-cli" })) });
-  const { project: cwd } = home;
-  run("first", [claudeUser({ text: "classify it", at: secondsAgo(60), cwd })]);
-  expect(await home.prompt("hello", fields)).toContain('"classify it"');
-  run("second", [claudeUser({ text: "classify that", at: secondsAgo(0), cwd })]);
-  expect(await home.prompt("and now", fields)).toBe("");
-  run("third", [claudeUser({ text: "classify all", at: secondsAgo(0), cwd })]);
-  expect(look(home).text).toContain('"classify all"');
-  run("edits", turn(home, 0));
-  expect(await home.prompt("and now", fields)).toBe(
-    lines(`- ${uuidFrom("edits").slice(0, 8)} (0s ago, 2 messages): ${TURN}`, "- +1 more session"),
-  );
-});
-
 test("readUpdates() cuts quoted texts at 100 code points", () => {
   writeClaude(home, {
     id: OTHER,

@@ -41,8 +41,6 @@ interface DigestOptions {
   since?: Date | undefined;
   /** Milliseconds since the epoch: the rest is left for the next look. @default never */
   deadline?: number | undefined;
-  /** Whether to tell of programs' runs and lone commands where nothing else is new, after the first look. @default {true} */
-  minorAlone?: boolean | undefined;
 }
 
 /** The digest as data. */
@@ -105,8 +103,6 @@ export interface UpdateOptions {
   deadline?: number | undefined;
   /** A look already taken. */
   look?: Look | undefined;
-  /** Whether to tell of programs' runs and lone commands where nothing else is new, after the first look. @default {true} */
-  minorAlone?: boolean | undefined;
 }
 
 /** Reads what is new in other sessions. Nothing counts as seen before `commit()`. */
@@ -140,7 +136,7 @@ export function readUpdates(options: UpdateOptions): Updates {
   const shared = look.mayHaveShared ? readSharedNews(paths, scope === "all" ? undefined : current.cwd) : [];
   return renderUpdates(
     { ...look, sessions, describe, shared, passed },
-    { settings, maxChars, since, deadline: options.deadline, minorAlone: options.minorAlone },
+    { settings, maxChars, since, deadline: options.deadline },
   );
 }
 
@@ -159,10 +155,7 @@ function newestFirst(changed: readonly Sighting[], until: number): (Sighting & {
 }
 
 /** Reads what the sessions of a view did, and renders it. */
-export function renderUpdates(
-  view: View,
-  { settings, maxChars, since, deadline, minorAlone = true }: DigestOptions,
-): Updates {
+export function renderUpdates(view: View, { settings, maxChars, since, deadline }: DigestOptions): Updates {
   const rules = exclusionBy(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const { viewer, now, marks } = view;
@@ -189,11 +182,11 @@ export function renderUpdates(
   const overlaps = news.some(({ edited }) => edited.length > 0)
     ? findOverlaps(news, { view, since, show, rules })
     : [];
-  // Programs may run every minute: what they do is told beside other news, not for each run.
-  const isPassed = !minorAlone && marks !== undefined && news.every(({ isMinor }) => isMinor);
-  const told = isPassed ? [] : news.map(({ activity, isMinor }) => ({ ...activity, isMinor }));
-  const text = renderDigest(told, { overlaps, maxChars });
-  const isWhole = text !== null || told.length === 0;
+  const text = renderDigest(
+    news.map(({ activity, isMinor }) => ({ ...activity, isMinor })),
+    { overlaps, maxChars },
+  );
+  const isWhole = text !== null || news.length === 0;
   return {
     text,
     report: {
