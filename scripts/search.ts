@@ -127,7 +127,8 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
     options,
   );
   show({ results, ...(blame && { blame }), index }, lines);
-  if (results.length === 0 && !blame) note("nothing relevant found");
+  const place = index.behind.sessions > 0 ? " in what is indexed so far" : "";
+  if (results.length === 0 && !blame) note(`nothing relevant found${place}`);
   const isWrong = index.behind.sessions > 0 || (config.settings.embedding && index.semantic !== "on");
   if (hasIndexed || isWrong) note(describeIndex(index, values.sessions));
   if (values.quiet) return;

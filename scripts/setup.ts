@@ -306,6 +306,7 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
       steps.map(({ line }) => line),
     ),
   );
+  if (steps.length === 0 && hosts.every(({ program }) => program === null)) say(NO_AGENT);
   say(...unreadableSettings(work));
   const kept = archiveLine(config.paths, config.settings);
   say(...receivers(config, commands), ...(kept === undefined ? [] : [kept]));
@@ -505,6 +506,8 @@ const OFFER = [
   "do that without a key: `claude -p` with its small model, no tools, no hooks and no transcript. It is given the redacted text",
   "of your sessions by your own account: in the background from the next turn on, and by commands, at most 30 times a day.",
 ];
+const NO_AGENT =
+  "No agent was found, so there is nothing to install into: run setup again when one is on PATH";
 const CODEX =
   "Codex runs no hook before you trust it: start codex once, and choose to trust those of session-memory";
 

@@ -123,6 +123,11 @@ describe("on the committed transcripts", () => {
       results: [],
     });
     expect(nothing.stderr).toStartWith("nothing relevant found\n");
+    using fresh = temporaryHome();
+    await fresh.ok("embed", "--quiet");
+    layFixtures(fresh);
+    const early = await runScript("search", ["--no-index", "kubernetes ingress"], { env: fresh.env });
+    expect(early.stderr).toStartWith("nothing relevant found in what is indexed so far\nindex: 0 sessions, ");
     for (const asked of ["kubernetes ingress annotations", "???", "…"])
       for (const form of ["--quiet", "--brief", "--by-session", "--full"]) {
         const { stderr, ...rest } = await runScript("search", [form, "--", asked], { env: home.env });
