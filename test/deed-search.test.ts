@@ -8,7 +8,7 @@ import type { FindScope } from "../lib/search/finds.ts";
 import * as histories from "../lib/search/histories.ts";
 import type { Hit } from "../lib/search/hit.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { openStore, type Store } from "../lib/store/store.ts";
+import { openStore, type Store, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import { layFixtures, OPENCLAW_SESSION, temporaryHome, writeClaude } from "./support/home.ts";
@@ -409,7 +409,13 @@ describe("search --file, --error, --command", () => {
         claudeUser({ sessionId, text: "go" }),
         ...claudeAssistant({
           sessionId,
-          tools: [{ name: "Bash", input: { command: "deploy PLACEHOLDER" }, id }],
+          tools: [
+            {
+              name: "Bash",
+              input: { command: `deploy ${"step ".repeat(13)}PLACEHOLDER${" step".repeat(30)}` },
+              id,
+            },
+          ],
         }),
         claudeToolResult({ sessionId, toolUseId: id, content: "denied: PLACEHOLDER", isError: true }),
       ],
@@ -421,15 +427,18 @@ describe("search --file, --error, --command", () => {
         "UPDATE rows SET target = replace(target, 'PLACEHOLDER', $token), result = replace(result, 'PLACEHOLDER', $token)",
       )
       .run({ token });
+    writeFact(old, "redaction", undefined);
     old.close();
     for (const args of [
       ["--error", "denied:"],
       ["--command", "deploy"],
       ["--command", "deploy", "--json"],
+      ["deploy denied"],
     ]) {
       const { stdout } = await own.run("search", ...args, "--no-index");
       expect(stdout).toContain("[redacted:");
-      expect(stdout).not.toContain(token);
+      // nor the part of it before a cut
+      expect(stdout).not.toContain(token.slice(0, 6));
     }
   }, 30_000);
 });

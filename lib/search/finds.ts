@@ -6,7 +6,7 @@ import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows
 import type { Store } from "../store/store.ts";
 import type { Done, Said } from "../transcripts/session.ts";
 import type { Hit } from "./hit.ts";
-import { type Clean, cutMiddle, relativeTo, type ShownRow, type Speaker } from "./rows.ts";
+import { type Clean, COMMAND_MAX, callHead, type ShownRow, type Speaker } from "./rows.ts";
 
 /** The score of what may be what was asked for, and is not certain to be: below that of a strong hit. */
 const POSSIBLE = 0.4;
@@ -38,9 +38,6 @@ export interface FindScope {
 
 /** Chunks looked at for one question. */
 const CHUNKS_MAX = 2000;
-const TARGET_MAX = 100;
-const COMMAND_MAX = 220;
-const SIGNS: Record<string, string> = { failed: " failed", rejected: " rejected", running: " running" };
 
 /** Deeds looked at for one question. */
 const DEEDS_MAX = 20_000;
@@ -126,17 +123,13 @@ export interface RowStyle {
 }
 
 /** Converts a deed to a row; `text` is the part worth showing. */
-export function deedRow(
-  { line, kind, tool, target, input, outcome }: Done,
-  { text, cwd, clean }: RowStyle & { text: string },
-): ShownRow {
+export function deedRow(deed: Done, { text, cwd, clean }: RowStyle & { text: string }): ShownRow {
+  const { line, kind, target, input } = deed;
   // of a command of several lines the first mostly says nothing: `git commit -m "$(cat <<'EOF'`
   const isLong = kind === "command" && input.startsWith(target);
-  const called = isLong
-    ? truncate(clean(input).replace(/\s+/g, " ").trim(), COMMAND_MAX)
-    : cutMiddle(clean(relativeTo(cwd, target)), kind === "command" ? COMMAND_MAX : TARGET_MAX);
-  const head = `[${clean(tool)} ${called}]${SIGNS[outcome] ?? ""}`;
-  return { line, who: "tool", tool: head, text: clean(text).replace(/\s+/g, " ").trim() };
+  const called = isLong ? truncate(clean(input).replace(/\s+/g, " ").trim(), COMMAND_MAX) : target;
+  const tool = callHead({ ...deed, target: called }, { cwd, clean });
+  return { line, who: "tool", tool, text: clean(text).replace(/\s+/g, " ").trim() };
 }
 
 /** Returns the messages on some lines, in order. */

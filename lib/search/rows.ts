@@ -8,7 +8,7 @@ import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import type { Done, Said } from "../transcripts/session.ts";
+import type { Done, Outcome, Said } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
 import { type ChunkRow, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
@@ -39,6 +39,8 @@ export interface ShownRow {
 export interface PassageRow extends ShownRow {
   /** True if it is the result of a tool call. */
   isOutput?: true;
+  /** How a tool call ended, where it did not do what was asked for. */
+  outcome?: "failed" | "rejected";
   /** True if it is part of the passage itself, not of its surroundings. */
   isInside: boolean;
 }
@@ -166,8 +168,14 @@ function shortenExchange(chunks: readonly ChunkRow[]): string {
   return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${joinChunks(chunks.slice(-1))}`;
 }
 
-const TARGET_MAX = 90;
-const COMMAND_MAX = 200;
+/** Code points of a path, and of a command. */
+const TARGET_MAX = 100;
+export const COMMAND_MAX = 220;
+const SIGNS: Partial<Record<Outcome, string>> = {
+  failed: " failed",
+  rejected: " rejected",
+  running: " running",
+};
 
 /** Returns the text of a deed by which it was found. */
 export function deedText({ target, input, result }: Stored<Done>): string {
@@ -180,35 +188,58 @@ export function toDeedRows(
   { number, cwd }: SessionRow,
   { from, to }: { from: number; to: number },
   { clean, isWanted }: { clean: Clean; isWanted: (deed: Stored<Done>) => boolean },
-): (ShownRow & Pick<PassageRow, "isOutput">)[] {
+): Omit<PassageRow, "isInside">[] {
   const deeds = readDone(store, number, { after: from - 1, to }).filter(isWanted);
   return deeds.flatMap((deed) => {
     const { line, resultLine, kind, outcome, input, result } = deed;
     const who = "tool" as const;
-    const target = relativeTo(cwd, deed.target);
-    const failed = outcome === "failed" || outcome === "rejected" ? ` ${outcome}` : "";
-    const head = clean(`[${deed.tool} ${cutMiddle(target, kind === "command" ? COMMAND_MAX : TARGET_MAX)}]`);
+    const ended = outcome === "failed" || outcome === "rejected" ? { outcome } : {};
     const said =
       kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
-    const call = { line, who, tool: `${head}${failed}`, text: clean(said).trimStart() };
+    const call = { line, who, tool: callHead(deed, { cwd, clean }), ...ended, text: clean(said).trimStart() };
     // what files held says nothing of the work
     const isInformative = result !== "" && !(outcome === "done" && isOfFiles(deed));
     if (!isInformative) return [call];
-    const tool = `${clean(`[${deed.tool} output]`)}${failed}`;
+    const tool = writeHead({ ...deed, target: "output" }, clean);
     return [
       call,
-      { line: resultLine ?? line, who, tool, text: clean(result).trimStart(), isOutput: true as const },
+      {
+        line: resultLine ?? line,
+        who,
+        tool,
+        ...ended,
+        text: clean(result).trimStart(),
+        isOutput: true as const,
+      },
     ];
   });
 }
 
+/** Returns a call on one line: its tool, what it was called with, and how it ended. */
+export function callHead(
+  deed: Pick<Done, "tool" | "kind" | "target" | "outcome">,
+  { cwd, clean }: { cwd: string | undefined; clean: Clean },
+): string {
+  // cut after it was redacted: half a secret is not recognised
+  const target = clean(relativeTo(cwd, deed.target));
+  const max = deed.kind === "command" ? COMMAND_MAX : TARGET_MAX;
+  return writeHead({ ...deed, target: cutMiddle(target, max) }, clean);
+}
+
+function writeHead(
+  { tool, target, outcome }: Pick<Done, "tool" | "target" | "outcome">,
+  clean: Clean,
+): string {
+  return `[${clean(tool)} ${target}]${SIGNS[outcome] ?? ""}`;
+}
+
 /** Returns a path as it is named from a session's directory. */
-export function relativeTo(cwd: string | undefined, target: string): string {
+function relativeTo(cwd: string | undefined, target: string): string {
   return cwd !== undefined && target.startsWith(`${cwd}/`) ? target.slice(cwd.length + 1) : target;
 }
 
 /** Keeps the beginning and the end of a long text: of a path its name, of a command what it runs. */
-export function cutMiddle(text: string, max: number): string {
+function cutMiddle(text: string, max: number): string {
   const line = [...text.replace(/\s+/g, " ").trim()];
   if (line.length <= max) return line.join("");
   const tail = Math.floor(max * 0.6);
