@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Line, plainText } from "../lib/base/output.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
-import { chooseRows, readChoice } from "../lib/search/choose.ts";
+import { type AskedOfRows, chooseRows, readChoice } from "../lib/search/choose.ts";
 import { isLook } from "../lib/search/commands.ts";
 import { type Hit, isStrong, shownProject } from "../lib/search/hit.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
@@ -30,6 +30,26 @@ function ask(store: Store, texts: string[], options: Partial<HitOptions> = {}): 
 }
 
 const lengthOf = (text: string) => [...text].length + 1;
+
+function spoken(line: number, who: "user" | "assistant", text: string): PassageRow {
+  return { line, who, text, isInside: true };
+}
+
+/** Chooses the texts of a hit's rows for the word sextant. */
+function choose(
+  rows: readonly PassageRow[],
+  budget = 500,
+  asked: Partial<Omit<AskedOfRows, "worths">> = {},
+): string[] {
+  const worths = new Map([["sextant", 1]]);
+  const choice = readChoice(rows, {
+    asked: { worths, names: new Map(), isForUser: false, ...asked },
+    measure: makeMeasure(worths.keys()),
+  });
+  return chooseRows([choice], { budget, rowCost: () => 10 }).flatMap((one) =>
+    one.rows.map(({ text }) => text),
+  );
+}
 
 describe("on made-up sessions", () => {
   let home: TemporaryHome;
@@ -141,24 +161,58 @@ describe("on made-up sessions", () => {
   });
 
   test("a word or two beside an answer are shown only where they answer a question", () => {
-    const row = (line: number, who: "user" | "assistant", text: string): PassageRow => ({
+    const mended = spoken(2, "assistant", "The sextant is mended.");
+    expect(choose([mended, spoken(3, "user", "commit")])).toEqual([mended.text]);
+    const offer = spoken(2, "assistant", "Shall I mend the sextant?");
+    expect(choose([offer, spoken(3, "user", "yes")])).toEqual([offer.text, "yes"]);
+  });
+
+  test("the row that settles another is chosen with it: a failure's output, why a call was turned down, what was admitted", () => {
+    const filler = (line: number) =>
+      spoken(line, "assistant", `The harbour is quiet, and nothing else ${line} happens there today.`);
+    const call = (line: number, outcome?: "failed" | "rejected"): PassageRow => ({
       line,
-      who,
-      text,
+      who: "tool",
+      tool: "[Bash mend sextant]",
+      text: "",
       isInside: true,
+      ...(outcome && { outcome }),
     });
-    const measure = makeMeasure(["sextant"]);
-    const shown = (...rows: PassageRow[]) =>
-      chooseRows([readChoice(rows, { worths: new Map([["sextant", 1]]), measure })], {
-        budget: 500,
-        rowCost: () => 10,
-      })
-        .flatMap((one) => one.rows)
-        .map(({ text }) => text);
-    const mended = row(2, "assistant", "The sextant is mended.");
-    expect(shown(mended, row(3, "user", "commit"))).toEqual([mended.text]);
-    const offer = row(2, "assistant", "Shall I mend the sextant?");
-    expect(shown(offer, row(3, "user", "yes"))).toEqual([offer.text, "yes"]);
+    const output = {
+      ...call(4, "failed"),
+      text: "glue: no such tube in the drawer",
+      isOutput: true as const,
+    };
+    expect(choose([filler(1), filler(2), call(3, "failed"), output], 90)).toContain(output.text);
+    const why = spoken(4, "user", "glue it in the evening, when it is dry and calm outside");
+    expect(choose([filler(1), filler(2), call(3, "rejected"), why], 110)).toContain(why.text);
+    const before = spoken(2, "user", "that is the wrong glue for brass");
+    const admitted = spoken(3, "assistant", "You're right, the sextant is brass.");
+    expect(choose([filler(1), before, admitted, filler(4)], 110)).toEqual([admitted.text, before.text]);
+    const other = spoken(3, "assistant", "The sextant is brass, and so is the ruler.");
+    expect(choose([filler(1), before, other, filler(4)], 60)).toEqual([other.text]);
+  });
+
+  test("the sentence with the whole name is chosen before one with its words", () => {
+    const rows = [
+      spoken(1, "assistant", "The scale of a sextant is measured anew."),
+      spoken(2, "assistant", "And sextant_scale() is read from the file."),
+    ];
+    expect(choose(rows, 70)).toEqual([rows[0]?.text as string]);
+    expect(choose(rows, 70, { names: new Map([["sextant_scale", 1]]) })).toEqual([rows[1]?.text as string]);
+  });
+
+  test("the user's words are chosen first where a question asks for them", () => {
+    const rows = [
+      spoken(1, "assistant", "The sextant is of brass."),
+      spoken(
+        2,
+        "user",
+        "I want a sextant that is of old, dark and heavy brass, with a handle of wood and a ruler.",
+      ),
+    ];
+    expect(choose(rows, 105)).toEqual([rows[0]?.text as string]);
+    expect(choose(rows, 105, { isForUser: true })).toEqual([rows[1]?.text as string]);
   });
 
   test("the row that says most leads its hit, the others follow in their order", () => {

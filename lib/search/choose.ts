@@ -4,7 +4,8 @@
  * best sentence goes first. Pure, but for counting words.
  */
 
-import { isFinding, isQuestion, readReply } from "../language/speech.ts";
+import { isConcession, isFinding, isQuestion, readReply } from "../language/speech.ts";
+import { foldText } from "../language/words.ts";
 import type { Measure } from "./measure.ts";
 import type { PassageRow, ShownRow } from "./rows.ts";
 
@@ -70,8 +71,17 @@ const PART = 0.5;
  * of the user, and to what the user asked. real2, codebench, deeds: one part for all does as well as five of their own.
  */
 const BY_PLACE = 0.15;
-/** The part of a question's worth that goes to its answer. real2, codebench, deeds: 0 … 0.3 answer 254 or 255 of 366. */
+/**
+ * The part of a row's worth that goes to the row that settles it: of a question's to its answer, of a failed call's to its
+ * output, of an admission's to the words that it admits. real2, codebench, deeds: 0.15 … 0.3 answer 259 to 261 of 366.
+ */
 const BY_ANSWER = 0.3;
+/** The share of it for the user's words behind a call that was turned down. real2, codebench, deeds: 1 answers 2 fewer of 366. */
+const TURNED_DOWN = 0.5;
+/** The part of its best word that a whole name is worth beyond its words. real2, codebench, deeds: 0.2 … 0.6 answer 257 to 261. */
+const BY_NAME = 0.3;
+/** The part of a user row's worth added where the user's words are asked for. real2, codebench, deeds: 0.3 … 1 the same. */
+const BY_SPEAKER = 0.3;
 /** A shorter message says nothing beside another: "commit", "7". real2, codebench, deeds: 0 … 25 answer the same. */
 const FEW_CHARS = 12;
 /** A longer message of the user asks for something new. */
@@ -161,21 +171,32 @@ function whole(text: string, position: number): number {
   return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
 }
 
+/** What the rows of a hit are chosen by. */
+export interface AskedOfRows {
+  /** The worth of each stem. */
+  worths: ReadonlyMap<string, number>;
+  /** The names of the question as they must stand in a text, folded, and the worth of their best word. */
+  names: ReadonlyMap<string, number>;
+  /** True if what the user said is asked for. */
+  isForUser: boolean;
+}
+
 /** Reads the choice of a hit's rows. */
 export function readChoice(
   rows: readonly PassageRow[],
-  { worths, measure }: { worths: ReadonlyMap<string, number>; measure: Measure },
+  { asked, measure }: { asked: AskedOfRows; measure: Measure },
 ): Choice {
+  const { worths } = asked;
   const own = [...worths.values()];
   const units = discountDone(rows, holdings(rows, { stems: [...worths.keys()], measure }));
   const best = rows.map(() => 0);
   for (const unit of units) best[unit.row] = Math.max(best[unit.row] as number, ownWorth(unit, own));
-  const asked = listAsked(rows, best);
+  const settled = listSettled(rows, best);
   return {
     rows,
     stems: [...worths.keys()],
     worths: own,
-    units: units.map((unit) => ({ ...unit, around: worthAround(unit, { rows, best, asked }) })),
+    units: units.map((unit) => ({ ...unit, around: worthAround(unit, { rows, best, settled, asked }) })),
   };
 }
 
@@ -223,23 +244,47 @@ function ownWorth({ held }: Pick<Unit, "held">, worths: readonly number[]): numb
   return worths.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0);
 }
 
-/** Returns for each row the worth of the user's question that it answers: the last that was said before the user's next. */
-function listAsked(rows: readonly PassageRow[], best: readonly number[]): number[] {
-  const said = [...rows.keys()].filter((i) => rows[i]?.who !== "tool");
-  const asked = rows.map(() => 0);
+/**
+ * Returns for each row the worth of the row that it settles: of the user's question that it answers, being the last that was
+ * said before the user's next; of the call whose failure it is; of the call behind whose refusal the user says why; of the
+ * answer that says the user is right with it.
+ */
+function listSettled(rows: readonly PassageRow[], best: readonly number[]): number[] {
+  const settled = rows.map(() => 0);
   let question = 0;
-  for (const [n, i] of said.entries()) {
-    const { who, text } = rows[i] as PassageRow;
-    if (who === "user") question = isQuestion(text) ? (best[i] as number) : 0;
-    else if (rows[said[n + 1] ?? -1]?.who !== "assistant") asked[i] = question;
+  let call: { outcome?: PassageRow["outcome"]; worth: number } = { worth: 0 };
+  const said = [...rows.keys()].filter((i) => rows[i]?.who !== "tool");
+  const isSaidBy = (who: string, i = -1) => rows[i]?.who === who;
+  for (const [i, { who, text, isOutput, outcome }] of rows.entries()) {
+    const worth = best[i] as number;
+    if (who === "tool") {
+      if (!isOutput) call = { ...(outcome && { outcome }), worth };
+      else if (outcome === "failed") settled[i] = call.worth;
+      continue;
+    }
+    const n = said.indexOf(i);
+    if (who === "user") {
+      if (call.outcome === "rejected") settled[i] = TURNED_DOWN * call.worth;
+      question = isQuestion(text) ? worth : 0;
+    } else {
+      const before = said[n - 1] ?? -1;
+      if (isSaidBy("user", before) && isConcession(text)) settled[before] = worth;
+      if (!isSaidBy("assistant", said[n + 1])) settled[i] = question;
+    }
+    call = { worth: 0 };
   }
-  return asked;
+  return settled;
 }
 
 /** Returns a unit's worth for its place and for what it does, by the `best` units of its row and of those beside it. */
 function worthAround(
   unit: BareUnit,
-  { rows, best, asked }: { rows: readonly PassageRow[]; best: readonly number[]; asked: readonly number[] },
+  {
+    rows,
+    best,
+    settled,
+    asked: { names, isForUser },
+  }: { rows: readonly PassageRow[]; best: readonly number[]; settled: readonly number[]; asked: AskedOfRows },
 ): number {
   const row = rows[unit.row] as PassageRow;
   const at = (step: number) => best[unit.row + step] ?? 0;
@@ -251,8 +296,12 @@ function worthAround(
     isFinding(row.text.slice(unit.start, unit.end)) ? Math.max(at(0), at(-1)) : 0,
   ];
   if (isBareReply(unit, rows)) return 0;
-  const answers = unit.isFirst || unit.isLast ? (asked[unit.row] as number) : 0;
-  return BY_PLACE * places.reduce((sum, worth) => sum + worth, 0) + BY_ANSWER * answers;
+  const answers = unit.isFirst || unit.isLast ? (settled[unit.row] as number) : 0;
+  const text = foldText(row.text.slice(unit.start, unit.end));
+  const named = [...names].reduce((sum, [name, worth]) => sum + (text.includes(name) ? worth : 0), 0);
+  const around = places.reduce((sum, worth) => sum + worth, 0);
+  const own = isForUser && row.who === "user" ? at(0) : 0;
+  return BY_PLACE * around + BY_ANSWER * answers + BY_NAME * named + BY_SPEAKER * own;
 }
 
 /** Returns whether a message of a word or two holds none of the question's, and answers no other. */

@@ -5,6 +5,7 @@
 
 import { countPoints } from "../base/output.ts";
 import { subjectLine } from "../index/chunk-text.ts";
+import { asksForUser } from "../language/speech.ts";
 import { readTimeCues } from "../language/times.ts";
 import { contentWords, foldText, isAskingWord, splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -12,7 +13,14 @@ import type { Store } from "../store/store.ts";
 import type { LineSpan } from "../transcripts/session.ts";
 import { withAftermath } from "./aftermath.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
-import { byBestSentence, type Choice, type Chosen, chooseRows, readChoice } from "./choose.ts";
+import {
+  type AskedOfRows,
+  byBestSentence,
+  type Choice,
+  type Chosen,
+  chooseRows,
+  readChoice,
+} from "./choose.ts";
 import { type Explanation, type Hit, type HitStyle, isStrong, type PassageFacts, STRONG } from "./hit.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
@@ -210,11 +218,28 @@ function withChoices(
   { style: { clean }, filter }: HitOptions,
 ): Candidate[] {
   const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
-  const worths = weighPhrasings(found);
+  const asked = askOfRows(found);
   return shown.map((one) => {
     const rows = rowsAround(one.passage, { clean, filter, deeds });
-    return { ...one, choice: readChoice(rows, { worths, measure: found.measure }) };
+    return { ...one, choice: readChoice(rows, { asked, measure: found.measure }) };
   });
+}
+
+/** Returns what a question asks of rows. */
+function askOfRows(found: Retrieved): AskedOfRows {
+  const questions = found.phrasings.map(({ question }) => question);
+  const worths = weighPhrasings(found);
+  const stems = new Map(
+    questions.flatMap(({ terms }) => terms.flatMap(({ words, stem }) => words.map((word) => [word, stem]))),
+  );
+  const worthOf = (name: string) =>
+    Math.max(0, ...splitWords(name).map((word) => worths.get(stems.get(word) ?? "") ?? 0));
+  const names = new Set(questions.flatMap(({ literals }) => literals));
+  return {
+    worths,
+    names: new Map([...names].map((name) => [name, worthOf(name)])),
+    isForUser: questions.some(({ text }) => asksForUser(text)),
+  };
 }
 
 /** Puts first of the strong ones that whose best sentence says most. */
