@@ -234,7 +234,8 @@ function askOfRows(found: Retrieved): AskedOfRows {
   );
   const worthOf = (name: string) =>
     Math.max(0, ...splitWords(name).map((word) => worths.get(stems.get(word) ?? "") ?? 0));
-  const names = new Set(questions.flatMap(({ literals }) => literals));
+  // a quotation names what is asked about, and its row is no answer
+  const names = new Set(questions.flatMap(({ literals }) => literals.filter((name) => !/\s/.test(name))));
   return {
     worths,
     names: new Map([...names].map((name) => [name, worthOf(name)])),
