@@ -22,6 +22,8 @@ export interface Hit {
   to: number;
   /** Other places of the session. */
   also: readonly LineSpan[];
+  /** Lines that the user took back and asked anew in what is shown, where none of them is shown. */
+  takenBack?: readonly LineSpan[];
   /** How likely it answers, 0 to 1, on the same scale in every index. */
   score: number;
   /** True if its rows are printed, and not the best of them on one line. */
@@ -166,6 +168,7 @@ export function hitJson(hit: Hit, style: HitStyle) {
     ...(hit.summary !== undefined && { summary: style.clean(hit.summary) }),
     lines: rows,
     also: hit.also,
+    ...(hit.takenBack && { taken_back: hit.takenBack }),
     content: passage?.content ?? text,
     context: describeSubject(hit, style),
     before: passage?.before ?? [],

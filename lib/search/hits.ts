@@ -51,6 +51,7 @@ import {
   oncePerRow,
   type PassageRow,
   type ShownRow,
+  takenBackBefore,
   withHolding,
 } from "./rows.ts";
 
@@ -465,7 +466,8 @@ function fillChosen(
     const place = { store: row.store, session };
     const held = withHolding(shown, place, { clean: style.clean, speaker: filter.speaker });
     const settled = withAftermath(held, { ...place, clean: style.clean, cwd, isHidden });
-    return { ...widened(draft, isOneLine ? shown.slice(0, 1) : shown), rows: settled, parts };
+    const own = widened(draft, isOneLine ? shown.slice(0, 1) : shown);
+    return { ...(isOneLine ? own : withTakenBack(own, shown)), rows: settled, parts };
   });
 }
 
@@ -499,8 +501,15 @@ function fillWhole(drafts: readonly Draft[], { style, maxChars }: HitOptions): F
       maxChars: Math.floor(left / (drafts.length - i)) - head,
     });
     left -= length + head;
-    return { ...widened(draft, rows), rows, parts: [] };
+    return { ...withTakenBack(widened(draft, rows), rows), rows, parts: [] };
   });
+}
+
+/** Returns a draft with the lines that were taken back before the exchanges of its rows. */
+function withTakenBack(draft: Draft, shown: readonly ShownRow[]): Draft {
+  const { row, session } = draft.passage.best;
+  const takenBack = takenBackBefore(shown, draft.choice.rows, { store: row.store, session });
+  return takenBack.length === 0 ? draft : { ...draft, facts: { ...draft.facts, takenBack } };
 }
 
 /** Returns a draft with its range widened to rows. */

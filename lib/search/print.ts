@@ -294,10 +294,10 @@ function bestParts(
 
 /** Lists other places in the session, copies of it, and why it was found. */
 export function footLines(
-  { also, copies, explain }: Pick<Hit, "also" | "copies" | "explain">,
+  { also, takenBack = [], copies, explain }: Pick<Hit, "also" | "takenBack" | "copies" | "explain">,
   { nameOf, clean }: HitStyle,
 ): Line[] {
-  const rest = alsoLines(also);
+  const rest = [...placesLine("taken back before:", takenBack), ...alsoLines(also)];
   if (copies.length > 0) {
     const named = copies
       .slice(0, COPIES_MAX)
@@ -310,10 +310,14 @@ export function footLines(
 
 /** Names other places of a session on a line, where there are any. */
 export function alsoLines(places: readonly (readonly [number, number])[]): Line[] {
+  return placesLine("also", places);
+}
+
+function placesLine(what: string, places: readonly (readonly [number, number])[]): Line[] {
   if (places.length === 0) return [];
   const more = places.length > ALSO_MAX ? [`${places.length - ALSO_MAX} more`] : [];
   const named = [...places.slice(0, ALSO_MAX).map(([from, to]) => formatRange(from, to)), ...more];
-  return [foot(`also ${named.join(", ")}`)];
+  return [foot(`${what} ${named.join(", ")}`)];
 }
 
 function foot(text: string): Line {

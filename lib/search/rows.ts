@@ -8,7 +8,7 @@ import { rewoundLines, type SessionRow } from "../index/index-state.ts";
 import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import type { Done, Outcome, Said } from "../transcripts/session.ts";
+import type { Done, LineSpan, Outcome, Said } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
 import { type ChunkRow, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
@@ -105,6 +105,32 @@ export function withHolding(
   }
   const holds = [...moved.values()];
   return [...before, ...holds, ...rows.slice(first).filter((row) => !holds.includes(row))];
+}
+
+/**
+ * Returns the lines that the user took back before the exchanges of some rows, to ask anew. `around` has the messages in which
+ * these begin; lines of which a row is shown are left out.
+ */
+export function takenBackBefore(
+  shown: readonly ShownRow[],
+  around: readonly ShownRow[],
+  { store, session }: { store: Store; session: Pick<SessionRow, "number"> },
+): LineSpan[] {
+  const spans = rewoundLines(store, session.number);
+  if (spans.length === 0) return [];
+  const isIn = (line: number) => spans.some(([from, to]) => line >= from && line <= to);
+  const begins = (rows: readonly ShownRow[]) => rows.filter(({ who, line }) => who === "user" && !isIn(line));
+  const starts = shown.map((row) => begins(around).findLast(({ line }) => line <= row.line)?.line);
+  const asked = store.db
+    .prepare("SELECT line FROM rows WHERE session = ? AND who = 'user' ORDER BY line")
+    .all(session.number)
+    .map(({ line }) => Number(line))
+    .filter((line) => !isIn(line));
+  return spans.filter(([from, to]) => {
+    const isShown = shown.some(({ line }) => line >= from && line <= to);
+    const next = asked.find((line) => line > to);
+    return !isShown && next !== undefined && starts.includes(next);
+  });
 }
 
 /** Returns the messages of chunks given in order; the pieces of a long message are one row. */
