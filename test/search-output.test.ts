@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { type Line, plainText } from "../lib/base/output.ts";
+import { projectName } from "../lib/base/text.ts";
 import type { ChunkFilter } from "../lib/search/candidates.ts";
 import { type AskedOfRows, chooseRows, readChoice } from "../lib/search/choose.ts";
 import { isLook } from "../lib/search/commands.ts";
@@ -514,6 +515,28 @@ const NOT_OF_ROW =
   /…|\s[+-] ?|^[+-] ?|\[REDACTED\w*\]|\(asked: |; options: | \| |(?:Approved|Rejected) [\w ]+: /;
 
 /** Letters and digits alone: JSON escapes quotes and line ends, and cuts a result into blocks. */
+test("a project is called by its repository where a program named its folder", () => {
+  const origin = (path: string) => (path.startsWith("/noted") ? "github.com/dev/sextant" : undefined);
+  const names: Record<string, string> = {
+    "/home/dev/ship": "ship",
+    "D:\\ship\\.claude\\worktrees\\heuristic-robinson-e44709": "ship",
+    "/home/dev/ship/.claude/worktrees/agent-a4ca7529/lib/hull": "ship",
+    "/home/dev/ship/.worktrees/rudder": "ship",
+    "/home/dev/ship/worktrees/rudder": "rudder",
+    "/home/dev/.cursor/worktrees/ship/9c1e2f4": "ship",
+    "/home/dev/.codex/worktrees/9c1e2f4/ship/lib": "ship",
+    "/home/dev/games/2048": "games/2048",
+    "/noted/2048": "sextant",
+    "/noted/decade": "decade",
+    "/srv/0b1f6d2a-1c0e-4e52-9b3a-8f6d1c2b3a4d": "srv/0b1f6d2a-1c0e-4e52-9b3a-8f6d1c2b3a4d",
+    "/59b923df4d": "59b923df4d",
+    "": "",
+  };
+  expect(Object.fromEntries(Object.keys(names).map((path) => [path, projectName(path, origin)]))).toEqual(
+    names,
+  );
+});
+
 function lettersOf(text: string): string {
   return text
     .replace(/"\},[^\]]*?\{"type":\s*"text",\s*"text":\s*"/g, " ")

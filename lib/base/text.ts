@@ -101,6 +101,32 @@ export function folderName(path: string): string {
   return path.replace(/[/\\]\.git(?=[/\\]*$)|[/\\]+$/g, "").replace(/^.*[/\\]/s, "");
 }
 
+/** A folder that a program named: a number, a hash, a UUID. */
+const NAMELESS = /^(?:\d+|(?=[a-f]*\d)[0-9a-f]{7,40}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+/** What follows a repository in the path of a worktree that an agent made in it: `shop/.agent/worktrees/9c1e`. */
+const OWN_WORKTREE = /[/\\]\.(?:[a-z]+[/\\])?worktrees[/\\].*$/is;
+/** Where agents keep the worktrees of all repositories: `~/.agent/worktrees/shop/9c1e`, or `9c1e/shop`. */
+const KEPT_WORKTREE =
+  /^(?:\/root|\/(?:home|Users)\/[^/]+|[a-z]:[/\\]Users[/\\][^/\\]+)[/\\]\.[a-z]+[/\\]worktrees[/\\]([^/\\]+)[/\\]([^/\\]+)/i;
+
+/**
+ * Returns what people call the project of a path: its folder; of a worktree that an agent made its repository's; of a folder
+ * that a program named its repository's as `originAt` knows it, else the folder with the one around it.
+ */
+export function projectName(
+  path: string,
+  originAt: (path: string) => string | undefined = () => undefined,
+): string {
+  const repository = path.replace(OWN_WORKTREE, "");
+  const kept = KEPT_WORKTREE.exec(path)
+    ?.slice(1)
+    .find((part) => !NAMELESS.test(part));
+  const name = kept ?? folderName(repository);
+  if (!NAMELESS.test(name)) return name;
+  const around = folderName(repository.slice(0, repository.lastIndexOf(name)));
+  return folderName(originAt(path) ?? "") || (around === "" ? name : `${around}/${name}`);
+}
+
 /** Returns the source of a regular expression for a pattern in which `*` stands for any characters. */
 export function wildcardSource(pattern: string): string {
   return pattern

@@ -2,7 +2,7 @@
 
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord, numberOf } from "../base/json.ts";
-import { folderName, splitWords, takeStart, truncate } from "../base/text.ts";
+import { projectName, splitWords, takeStart, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import { readMeaning } from "../language/meaning.ts";
@@ -140,7 +140,7 @@ function byRule(material: Material): Summary {
   const at = entries.find((entry) => entry.at)?.at ?? session.updatedAt;
   const cwd = readHead(session.file)?.cwd ?? session.cwd;
   const where = {
-    project: (cwd && folderName(cwd)) || session.agent,
+    project: (cwd && projectName(cwd)) || session.agent,
     date: formatLocal(at, options.settings.timezone).slice(0, 10),
   };
   const made = summarizeByRule(entries, where);

@@ -2,7 +2,7 @@
 
 import { hasPromptsAlone, isOnlyInBlocks } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
-import { folderName, truncate } from "../base/text.ts";
+import { projectName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { sharedBy } from "../store/store.ts";
@@ -91,6 +91,8 @@ export interface HitStyle {
   nameOf: (session: SessionRow) => string | undefined;
   /** Returns the beginning of a session's id that is unique, and the machine it is synced from. */
   shortId: (session: SessionRow) => string;
+  /** Returns the origin of the repository at a path, where it was noted. @default it is not known */
+  originAt?: ((path: string) => string | undefined) | undefined;
   /** IANA name. @default the system's */
   timezone?: string | undefined;
   /** What the two who talk are called: their names are never missing words. @default User and Assistant */
@@ -105,10 +107,13 @@ export function shownName(session: SessionRow, { nameOf, clean }: HitStyle): str
   return name === undefined ? undefined : truncate(clean(name).replace(/\s+/g, " ").trim(), NAME_MAX);
 }
 
-/** Returns the folder of a session's project. */
-export function shownProject({ project, cwd }: SessionRow, { clean }: HitStyle): string | undefined {
-  const folder = folderName(project ?? cwd ?? "");
-  return folder === "" ? undefined : clean(folder);
+/** Returns the name of a session's project. */
+export function shownProject(
+  { project, cwd }: SessionRow,
+  { clean, originAt }: HitStyle,
+): string | undefined {
+  const name = projectName(project ?? cwd ?? "", originAt);
+  return name === "" ? undefined : clean(name);
 }
 
 /** Returns what a hit is about, in one sentence. */

@@ -1,6 +1,6 @@
 /** Tells which sessions of an index belong to a project, wherever its folder is by now. */
 
-import { folderName } from "../base/text.ts";
+import { folderName, projectName } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import { hostId, SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { findMachine } from "../sessions/places.ts";
@@ -35,7 +35,7 @@ export function projectCalled(name: string, paths: Places): (session: Stored) =>
   return (session) =>
     [session.cwd ?? "", ...storedNames(session, { paths, lookup, namesOf: projectFolders })]
       .map((path) => path.toLowerCase())
-      .some((path) => path === wanted || folderName(path) === wanted);
+      .some((path) => path === wanted || [folderName(path), projectName(path)].includes(wanted));
 }
 
 /** Returns what a stored session's project is known by: of one that is not on this machine what was stored. */

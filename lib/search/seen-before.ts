@@ -1,6 +1,6 @@
 /** Seen before: what ended an error in earlier sessions, said at the moment when a command fails with it again. */
 
-import { counted, folderName, headed, quote, quoteCode, quoteName } from "../base/text.ts";
+import { counted, headed, projectName, quote, quoteCode, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import { type SessionRow, toSessionRow } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
@@ -411,7 +411,7 @@ function describe(
   const place = ({ session }: FailedRun) => quotePlace(shown(nameOf(session), PLACE_CHARS));
   const { isHere } = failed.origin;
   const project = quoteName(
-    shown(folderName(failed.session.project ?? failed.session.cwd ?? ""), PROJECT_CHARS),
+    shown(projectName(failed.session.project ?? failed.session.cwd ?? ""), PROJECT_CHARS),
   );
   const from = isHere
     ? newest.session.id === failed.session.id

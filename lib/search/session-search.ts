@@ -2,12 +2,13 @@
 
 import { whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
-import { folderName } from "../base/text.ts";
-import { type Config, loadConfig } from "../config/config.ts";
+import { projectName } from "../base/text.ts";
+import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
 import { type Behind, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
 import type { SessionRow } from "../index/index-state.ts";
 import { readName } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
+import { readRepositories } from "../store/repositories.ts";
 import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { BlameScope, Verdict } from "./blame.ts";
@@ -303,11 +304,13 @@ async function timesAsked(
   const { readTimeAsked } = await import("../language/times.ts");
   const clock = { now: new Date(), timezone: config.settings.timezone };
   const known = listStores(stores).flatMap(projectPaths);
-  const asked = texts.map((text) => readTimeAsked(text, clock, [...new Set(known.map(folderName))]));
+  const asked = texts.map((text) =>
+    readTimeAsked(text, clock, [...new Set(known.map((path) => projectName(path)))]),
+  );
   const [question] = asked;
   if (question === undefined || (question.times.length === 0 && asked.includes(undefined))) return [];
   const names = new Set(asked.flatMap((one) => one?.projects ?? []));
-  const projects = names.size === 0 ? undefined : known.filter((path) => names.has(folderName(path)));
+  const projects = names.size === 0 ? undefined : known.filter((path) => names.has(projectName(path)));
   if (after !== undefined || before !== undefined) return [{ after, before, projects }];
   return question.times.map(({ from, to }) => ({
     after: new Date(from).toISOString(),
@@ -400,6 +403,7 @@ function makeStyle(stores: Stores, { settings, paths }: Config): HitStyle {
       const machine = findMachine(session.file, paths);
       return `${shortIdIn(stores, session)}${machine === undefined ? "" : `@${machine}`}`;
     }),
+    originAt: (path) => readRepositories(repositoriesFile(paths.home)).get(path)?.at(-1)?.origin,
     timezone: settings.timezone,
     participants: settings.participants,
   };

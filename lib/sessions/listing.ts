@@ -8,7 +8,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { hasPromptsAlone, isDirectory, listEntries, statUnpacked } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, countColumns, fitColumns, sayTime } from "../base/terminal.ts";
-import { folderName, onMachine, quoted, shortId } from "../base/text.ts";
+import { onMachine, projectName, quoted, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -127,7 +127,7 @@ export function listedJson(session: Session, { rules, resume }: Pick<ListStyle, 
  */
 export function listingColumns(rows: readonly string[][], columns: number): Line[] {
   const ids = rows.map(([, , id = ""]) => id);
-  const whole = rows.map((row) => row.with(4, cutColumns(folderName(row[4] ?? ""), FOLDER_MAX)));
+  const whole = rows.map((row) => row.with(4, cutColumns(projectName(row[4] ?? ""), FOLDER_MAX)));
   const cut = whole.map((row) => row.with(2, shortenId(row[2] ?? "", ids)));
   const forms = [whole, cut, cut.map((row) => row.slice(0, 5)), cut.map((row) => row.slice(0, 4))];
   const fitting = forms.find((form) => roomForNames(form, columns) >= NAME_WANTED);

@@ -3,7 +3,7 @@
 import { existsSync, type Stats } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { BLOCKED, changedAt, hasPromptsAlone, PACKED, statUnpacked } from "../base/files.ts";
-import { compareText, folderName } from "../base/text.ts";
+import { compareText, folderName, projectName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
 import { findFormat, outermostEntries, tryHead } from "../transcripts/head.ts";
@@ -168,8 +168,8 @@ function projectFilter(
   const wanted = project.toLowerCase();
   return (session) => {
     const place = sessionPlace(session);
-    return [place.cwd ?? "", ...projectFolders(place, lookup)].some(
-      (path) => folderName(path).toLowerCase() === wanted,
+    return [place.cwd ?? "", ...projectFolders(place, lookup)].some((path) =>
+      [folderName(path), projectName(path)].some((name) => name.toLowerCase() === wanted),
     );
   };
 }
