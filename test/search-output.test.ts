@@ -247,7 +247,14 @@ describe("on made-up sessions", () => {
     });
     const read = row(2, "text", "[Read src/a.ts]");
     const found = [
-      session(1, "strong", read, row(3, "Let me investigate."), row(4, "The scale is linear.")),
+      session(
+        1,
+        "strong",
+        read,
+        row(3, "Let me investigate."),
+        row(3, "Run the gate again:"),
+        row(4, "The scale is linear."),
+      ),
       session(
         2,
         "strong",
@@ -260,7 +267,7 @@ describe("on made-up sessions", () => {
       ),
       session(3, "strong", read),
       session(5, "strong", read, row(5, "", "[Bash cd /srv/ship && make scale]")),
-      session(4, "weak", row(7, "Perhaps the scale.")),
+      session(4, "weak", row(7, `Perhaps the scale ${"is logarithmic ".repeat(20)}`)),
     ];
     const lines = printBySession(found, { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
     expect(lines.map((line) => line.split(" · ").at(-1))).toEqual([
@@ -269,7 +276,7 @@ describe("on made-up sessions", () => {
       "L2 [Read src/a.ts] text",
       "L5 [Bash cd /srv/ship && make scale]",
       "weak from here:",
-      "L7 Assistant: Perhaps the scale.",
+      expect.stringMatching(/^L7 Assistant: Perhaps the scale is logarithmic .{30,}…$/),
     ]);
     const weak = printBySession(found.slice(4), { ...PRINT, maxChars: 4000, limit: 20 }).split("\n");
     expect(weak[0]).toBe("nothing certain; nearest:");

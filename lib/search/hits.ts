@@ -106,6 +106,8 @@ interface Draft extends Candidate {
   facts: Omit<Hit, "rows" | "isOpen">;
   /** True if none of those before it is of its session. */
   isFirst: boolean;
+  /** The stems of the question's rare words. */
+  rare: ReadonlySet<string>;
   isOpen: boolean;
 }
 
@@ -274,6 +276,7 @@ function draftHits(
   const sessions = candidates.map(({ passage }) => passage.first.sessionId);
   const questions = found.phrasings.map(({ question }) => question);
   const isAlone = standsAlone(candidates, options);
+  const rare = new Set(words.rare.map(({ stem }) => stem));
   return candidates.map((one, i): Draft => {
     const { passage, held, score, isNearly } = one;
     const isFirst = sessions.indexOf(passage.first.sessionId) === i;
@@ -297,7 +300,7 @@ function draftHits(
       ...(options.explain && { explain: explainJudged(one, found, options.meaning) }),
     };
     const isOpen = isBest || (isStrong(one) && (i === 0 || !isAlone));
-    return { ...one, facts, isFirst, isOpen: isOpen && !options.isBrief };
+    return { ...one, facts, isFirst, rare, isOpen: isOpen && !options.isBrief };
   });
 }
 
@@ -461,7 +464,7 @@ function fillChosen(
   });
   return chosen.map(({ rows, parts }, i): Filled => {
     const draft = drafts[i] as Draft;
-    const shown = isOneLine && rows.length === 0 ? firstInside(draft.choice.rows) : rows;
+    const shown = isOneLine ? leadByRare(draft, { rows, parts }) : rows;
     const { row, session } = draft.passage.best;
     const place = { store: row.store, session };
     const held = withHolding(shown, place, { clean: style.clean, speaker: filter.speaker });
@@ -469,6 +472,16 @@ function fillChosen(
     const own = widened(draft, isOneLine ? shown.slice(0, 1) : shown);
     return { ...(isOneLine ? own : withTakenBack(own, shown)), rows: settled, parts };
   });
+}
+
+/** Puts first of a hit's rows the best that holds a rare word of the question; without any row, the passage's first. */
+function leadByRare({ choice, rare }: Draft, { rows, parts }: Chosen): ShownRow[] {
+  if (rows.length === 0) return firstInside(choice.rows);
+  const lines = new Set(
+    parts.flatMap(({ line, stems }) => (stems.some((stem) => rare.has(stem)) ? [line] : [])),
+  );
+  const lead = rows.find(({ line }) => lines.has(line));
+  return lead ? [lead, ...rows.filter((row) => row !== lead)] : rows;
 }
 
 /** Chooses the first row of a passage, for one found by meaning or by its header: no row of it holds a word. */

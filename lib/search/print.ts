@@ -34,7 +34,7 @@ const COPIES_MAX = 3;
 const AROUND_MAX = 700;
 const WEAK_HITS = 3;
 /** Weak sessions behind strong ones: what is not among them is a guess. */
-const WEAK_SESSIONS = 5;
+const WEAK_SESSIONS = 3;
 const WEAK_LINE = 136;
 /** Code points of its row that a hit on one line shows at least: less of it cannot be read. */
 const ROW_LEAST = 60;
@@ -88,7 +88,7 @@ export function printHits(found: readonly Hit[], beyond: Beyond, options: PrintO
   const lines = linesWithin(fit(blocks, maxChars), maxChars);
   let strong = beyond.strong + found.filter(isStrong).length - open.filter(isStrong).length;
   for (const [i, one] of shown.filter(({ isOpen }) => !isOpen).entries()) {
-    const line = formatLine(one, { position: open.length + i, max: WEAK_LINE, rowLeast: ROW_LEAST }, options);
+    const line = formatLine(one, { position: open.length + i, max: WEAK_LINE, isRowShown: true }, options);
     if (lines.length > 0 && countPoints([...lines, line]) > maxChars) continue;
     lines.push(line);
     if (isStrong(one)) strong--;
@@ -149,40 +149,60 @@ export function printBySession(
     resumeOf?: ((hit: Hit) => string | undefined) | undefined;
   },
 ): Line[] {
-  const { maxChars, timezone, participants, limit, isLook, resumeOf } = options;
+  const { maxChars, participants, limit, isLook, resumeOf } = options;
   if (found.length === 0) return [];
   const sessions = [...Map.groupBy(found, ({ session }) => session.id).values()] as [Hit, ...Hit[]][];
   const strong = sessions.filter(([hit]) => isStrong(hit)).length;
   const shown = sessions.slice(0, Math.min(limit, strong + (strong > 0 ? WEAK_SESSIONS : WEAK_HITS)));
-  const room = Math.floor((maxChars - (shown.length - strong) * WEAK_LINE) / Math.max(1, strong)) - 1;
-  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, room));
+  const heads = shown.map((own, i) => sessionHead(own, i, options));
+  const isWeak = (i: number) => strong > 0 && i >= strong;
+  const least = heads.map((head, i) => (isWeak(i) ? lineMax(head, WEAK_LINE) + 1 : 0));
+  const weak: Line = { kind: "text", parts: [["faint", "weak from here:"]] };
+  const left = maxChars - least.reduce((sum, one) => sum + one, countPoints([weak]));
+  const most = Math.min(SESSION_LINE, Math.max(BRIEF_LINE, Math.floor(left / Math.max(1, strong)) - 1));
   const lines = shown.map((own, i) => {
     const [hit] = own;
-    const places = mergeRanges([...own.map(({ from, to }) => [from, to] as const), ...hit.also]);
-    const named = places.slice(0, PLACES_NAMED).map(([from, to]) => formatRange(from, to));
-    const facts = joinFacts([
-      ["name", options.shortId(hit.session)],
-      ...sessionParts(hit, options),
-      timePart(hit.at, timezone),
-      strengthPart(hit),
-      goneMark(hit),
-      `${counted(places.length, "place")}: ${named.join(", ")}`,
-    ]);
+    const head = heads[i] as Line;
     const best = bestParts(tellingRow(own, isLook), participants, describeSubject(hit, options));
-    const line = cutLine(result(i, [...facts, ...best]), i >= strong && strong > 0 ? WEAK_LINE : most);
+    const line = cutLine(
+      { ...head, parts: [...head.parts, ...best] },
+      isWeak(i) ? lineMax(head, WEAK_LINE) : most,
+    );
     const command = resumeOf?.(hit);
     return command === undefined ? line : { ...line, parts: [...line.parts, `\n   ${command}`] };
   });
   if (strong === 0) return linesWithin([NOTHING_CERTAIN, ...lines], maxChars);
-  const weak: Line = { kind: "text", parts: [["faint", "weak from here:"]] };
   return linesWithin(lines.length > strong ? lines.toSpliced(strong, 0, weak) : lines, maxChars);
 }
+
+/** Returns the head of a session's line: what it is called, and where it speaks of the question. */
+function sessionHead(own: [Hit, ...Hit[]], i: number, options: PrintOptions): Line {
+  const [hit] = own;
+  const places = mergeRanges([...own.map(({ from, to }) => [from, to] as const), ...hit.also]);
+  const named = places.slice(0, PLACES_NAMED).map(([from, to]) => formatRange(from, to));
+  return result(
+    i,
+    joinFacts([
+      ["name", options.shortId(hit.session)],
+      ...sessionParts(hit, options),
+      timePart(hit.at, options.timezone),
+      strengthPart(hit),
+      goneMark(hit),
+      `${counted(places.length, "place")}: ${named.join(", ")}`,
+    ]),
+  );
+}
+
+/** Announces what follows it. */
+const ANNOUNCES = /^[^\n]{0,200}:\s*$/;
 
 /** Returns the best row of a session's hits that was said or changed; a bare look or an announcement only where all are. */
 function tellingRow(own: readonly Hit[], isLook: (head: string) => boolean): ShownRow | undefined {
   const rows = own.flatMap((hit) => hit.rows);
   return (
-    rows.find(({ who, tool = "", text }) => !(who === "tool" ? isLook(tool) : isFiller(text))) ?? rows[0]
+    rows.find(
+      ({ who, tool = "", text }) => !(who === "tool" ? isLook(tool) : isFiller(text) || ANNOUNCES.test(text)),
+    ) ?? rows[0]
   );
 }
 
@@ -271,15 +291,20 @@ export function joinBlocks(blocks: readonly Block[]): Line[] {
 /** Returns a hit on one line: its place, its strength and its best row. */
 function formatLine(
   hit: Hit,
-  { position, max, rowLeast = 0 }: { position: number; max: number; rowLeast?: number },
+  { position, max, isRowShown = false }: { position: number; max: number; isRowShown?: boolean },
   style: HitStyle,
 ): Line {
   const [name] = sessionParts(hit, style);
   const day = formatLocal(hit.at, style.timezone).slice(0, 10);
   const facts = joinFacts([["name", formatPlace(hit, style)], name, ["time", day], strengthPart(hit)]);
   const best = bestParts(hit.rows[0], style.participants, describeSubject(hit, style));
-  const least = rowLeast > 0 ? countPoints([result(position, facts)]) + ROW_START + rowLeast : 0;
-  return cutLine(result(position, [...facts, ...best]), Math.max(max, least));
+  const head = result(position, facts);
+  return cutLine(result(position, [...facts, ...best]), isRowShown ? lineMax(head, max) : max);
+}
+
+/** Returns the code points of a line behind whose head there is room to read its row. */
+function lineMax(head: Line, max: number): number {
+  return Math.max(max, countPoints([head]) + ROW_START + ROW_LEAST);
 }
 
 /** Returns the row that says most, on one line after other facts; without a row, what the hit is about. */
