@@ -97,7 +97,7 @@ async function followTurn(asked: BackgroundFlags, config: Config, perform: Perfo
   await perform("index", () => index(session, config));
   // its host observes by itself, and short sessions not at all
   if (asked["index-only"]) {
-    if (session.size <= SMALL_BYTES) await perform("rules", () => noteRules(session, config));
+    if (session.size <= SMALL_BYTES) await perform("rules", () => noteStanding(session, config));
     return;
   }
   if (asked.save === "" && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
@@ -152,7 +152,7 @@ async function observeLast({ source, cwd }: BackgroundFlags, config: Config): Pr
 }
 
 /** Keeps what the session's user laid down, said in so many words or marked by who observed it. */
-async function noteRules(session: Session, { paths, settings }: Config): Promise<void> {
+async function noteStanding(session: Session, { paths, settings }: Config): Promise<void> {
   const { entries, ledger } = readSessionMemory(session, { paths, settings });
   await keepStanding(session, { paths, entries, ledger });
 }

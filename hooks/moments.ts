@@ -5,7 +5,7 @@
  * Loaded by every prompt hook: what a moment needs beyond a first look is imported by it.
  */
 
-import { isDue, lookForDigest, type Viewer } from "../lib/activity/look.ts";
+import { hasViewerMoved, lookForDigest, type Viewer } from "../lib/activity/look.ts";
 import type { Failure } from "../lib/activity/seen.ts";
 import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
 import { findHost, listMoments, type Moment } from "../lib/transcripts/hosts.ts";
@@ -84,7 +84,7 @@ async function atPrompt(asked: Asked): Promise<Injection | undefined> {
   const look = lookAround(asked);
   const { text = "" } = asked;
   if (!look?.mayHaveShared && !look?.changed.length && !text.includes("@@")) {
-    if (look && isDue(look)) (await import("../lib/activity/cursors.ts")).saveCursors(look);
+    if (look && hasViewerMoved(look)) (await import("../lib/activity/marks.ts")).saveCursors(look);
     return undefined;
   }
   const { answerPrompt } = await import("./prompt-answer.ts");

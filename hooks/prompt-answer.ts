@@ -63,7 +63,7 @@ export async function answerPrompt(
 /** Returns the news of other sessions, none without a look. Once delivered, it is marked as seen. */
 export async function tellActivity(look: Look | undefined, { paths, settings }: Settled): Promise<Injection> {
   if (!look) return { text: undefined, delivered() {} };
-  const updates = await formatUpdates(look, { paths, settings });
+  const updates = await readNews(look, { paths, settings });
   const session = look.viewer.id;
   for (const problem of updates.problems)
     logEvent(paths.log, { event: "activity", ok: false, session, problem });
@@ -83,12 +83,12 @@ export async function tellActivity(look: Look | undefined, { paths, settings }: 
 }
 
 /** Reads the sessions that the look found. Loads nothing that reads transcripts when none has changed. */
-async function formatUpdates(
+async function readNews(
   look: Look,
   { paths, settings }: Settled,
 ): Promise<Pick<Updates, "text" | "problems" | "commit">> {
   if (look.changed.length === 0 && !look.mayHaveShared) {
-    const { saveCursors } = await import("../lib/activity/cursors.ts");
+    const { saveCursors } = await import("../lib/activity/marks.ts");
     return { text: null, problems: [], commit: () => saveCursors(look) };
   }
   const { readUpdates } = await import("../lib/activity/updates.ts");

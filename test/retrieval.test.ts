@@ -90,7 +90,7 @@ describe("on made-up sessions", () => {
     const japanese = say([["テストが失敗した原因は？", "設定ファイルです。"]]);
     const german = say([["Die Übersetzung läuft über", "Größe geändert."]]);
     const indexed = await index();
-    const first = (query: string) => find(indexed, query).chunks[0]?.session.id;
+    const first = (query: string) => find(indexed, query).ranked[0]?.session.id;
     expect(["数据库", "設定ファイル", "ubersetzung", "ÜBERSETZUNG", "geandert"].map(first)).toEqual([
       chinese,
       japanese,
@@ -115,7 +115,7 @@ describe("on made-up sessions", () => {
       '"Cannot open file"',
       "parse html file",
     ]) {
-      expect({ query, session: find(indexed, query).chunks[0]?.session.id }).toEqual({
+      expect({ query, session: find(indexed, query).ranked[0]?.session.id }).toEqual({
         query,
         session: target,
       });
@@ -135,13 +135,13 @@ describe("on made-up sessions", () => {
       "-- ; DROP TABLE sessions",
       "^near",
     ]) {
-      const { chunks } = find(indexed, query);
+      const { ranked: chunks } = find(indexed, query);
       expect({ query, other: chunks.filter(({ session }) => session.id !== id).length }).toEqual({
         query,
         other: 0,
       });
     }
-    expect(find(indexed, "NEAR function").chunks[0]?.session.id).toBe(id);
+    expect(find(indexed, "NEAR function").ranked[0]?.session.id).toBe(id);
   });
 
   test("a small project is found among many with the same words", async () => {
@@ -160,7 +160,7 @@ describe("on made-up sessions", () => {
       { cwd: "/home/dev/tiny" },
     );
     const indexed = await index();
-    const { chunks } = find(indexed, "deploy server", { projects: ["/home/dev/tiny"] });
+    const { ranked: chunks } = find(indexed, "deploy server", { projects: ["/home/dev/tiny"] });
     expect(chunks.map(({ session }) => session.id)).toEqual([small]);
   });
 
@@ -170,7 +170,7 @@ describe("on made-up sessions", () => {
       at: "2024-01-01T00:00:00.000Z",
     });
     say([["the gateway", "It is up."]], { at: "2026-02-09T00:00:00.000Z" });
-    expect(find(await index(), "retry budget of the payment gateway").chunks[0]?.session.id).toBe(old);
+    expect(find(await index(), "retry budget of the payment gateway").ranked[0]?.session.id).toBe(old);
   });
 
   test("the times a question names are preferred, not required", async () => {
@@ -182,7 +182,7 @@ describe("on made-up sessions", () => {
       at: "2026-01-08T12:00:00.000Z",
     });
     const indexed = await index();
-    const first = (query: string) => find(indexed, query).chunks[0]?.session.id;
+    const first = (query: string) => find(indexed, query).ranked[0]?.session.id;
     expect(first("renderer work on 24 December")).toBe(december);
     expect(first("renderer work in January")).toBe(january);
     expect(first("renderer work in the summer of 2019")).toBeDefined();
@@ -217,7 +217,7 @@ describe("on made-up sessions", () => {
       const wanted = all.filter(
         (chunk) => passes(chunk, filter) && saidBy(chunk, filter.speaker).includes(word),
       );
-      const found = find(indexed, word, filter).chunks.map(({ row }) => row.id);
+      const found = find(indexed, word, filter).ranked.map(({ chunk: row }) => row.id);
       const missing = wanted.filter(({ id }) => !found.includes(id)).map(({ id }) => id);
       const wrong = found.filter((id) => !all.some((chunk) => chunk.id === id && passes(chunk, filter)));
       expect({ filter, word, missing, wrong }).toEqual({ filter, word, missing: [], wrong: [] });

@@ -16,8 +16,8 @@ import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { addRow, emptyTally, type Tally } from "../transcripts/tally.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
-import { type Advance, hasSeenRows, isMarkValid, markAt, markAtEnd } from "./cursors.ts";
 import type { Mark, Marks } from "./look.ts";
+import { type Advance, hasSeenRows, isMarkValid, markAt, markAtEnd } from "./marks.ts";
 
 /** The activity of one session since the viewer last looked. */
 export interface SessionActivity {

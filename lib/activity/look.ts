@@ -52,7 +52,7 @@ export interface Look {
 }
 
 /** A look before the files are listed. */
-export type Looked = Pick<Look, "viewer" | "now" | "cursors" | "marks">;
+export type Glance = Pick<Look, "viewer" | "now" | "cursors" | "marks">;
 
 /** Forks are made of sessions in use: of thousands written within the hour the others are no originals. */
 const RECENT_MAX = 100;
@@ -118,7 +118,7 @@ function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): bo
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
 
-function changeDetector({ viewer, now, cursors, marks }: Looked): Detector {
+function changeDetector({ viewer, now, cursors, marks }: Glance): Detector {
   // For sessions that were old at the first look, only later changes are news.
   const since = Date.parse(marks?.get(viewer.id)?.since ?? "") || now;
   const firstLook = Math.min(now - FIRST_LOOK_MS, since);
@@ -136,7 +136,7 @@ function newerThan(time: number): Detector {
 }
 
 /** Returns whether the viewer's mark of itself is missing or outdated. */
-export function isDue({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
+export function hasViewerMoved({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
   const own = marks?.get(viewer.id);
   const stat = viewer.file === undefined ? undefined : statPath(viewer.file);
   return !own || (stat !== undefined && hasMoved(own, stat));

@@ -19,9 +19,9 @@ import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Said, Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
-import { type Advance, passing, saveCursors } from "./cursors.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook, type Viewer } from "./look.ts";
+import { type Advance, passing, saveCursors } from "./marks.ts";
 
 /** A look with the sessions of its changed files. */
 interface View extends Omit<Look, "changed" | "mayHaveShared"> {

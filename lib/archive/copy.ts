@@ -7,7 +7,7 @@ import { utimesSync } from "node:fs";
 import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
 import { BLOCKED } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
-import { type Head, readRow, TOLD } from "../transcripts/format.ts";
+import { type Head, readBareEntry, TOLD } from "../transcripts/format.ts";
 import { findFormat, headIn } from "../transcripts/head.ts";
 import {
   closeTranscript,
@@ -145,7 +145,7 @@ export function rowCopier(head: Head, { rules, later, memory, onExcluded }: Copi
   const inTurn = textsInTurn();
   return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {
     if (REPEATING.has(String(record.type))) return keepPlace(record);
-    const entries = readRow(format, record, { ...place, nth: 0 }, { head, results: true, later });
+    const entries = readBareEntry(format, record, { ...place, nth: 0 }, { head, results: true, later });
     const before: ((text: string) => string)[] = [];
     let isExcluded = false;
     for (const entry of entries) {

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { forgetMarks } from "../activity/cursors.ts";
+import { forgetMarks } from "../activity/marks.ts";
 import { forgetTold } from "../activity/seen.ts";
 import { forgetCopies } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";

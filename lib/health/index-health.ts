@@ -10,7 +10,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import { countFailed, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, isIndexed, measureBehind } from "../index/freshness.ts";
 import { SESSION_CHUNKS_MAX } from "../index/index-pass.ts";
-import { type IndexedSession, readIndexedSessions } from "../index/index-state.ts";
+import { type IndexProgress, readAllProgress } from "../index/index-state.ts";
 import { countIn } from "../index/known-sessions.ts";
 import { countRedactions, redact } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
@@ -54,13 +54,13 @@ export function checkIndex(
   { paths, settings, sessions, now }: IndexCheck,
   add: Add,
 ): { metrics: IndexMetrics; behind: Behind } {
-  const known = new Map<string, IndexedSession>();
+  const known = new Map<string, IndexProgress>();
   let metrics = NO_METRICS;
   if (hasContent(paths.database)) {
     let store: Store | undefined;
     try {
       store = openStore(paths.database);
-      for (const [id, session] of readIndexedSessions(store)) known.set(id, session);
+      for (const [id, session] of readAllProgress(store)) known.set(id, session);
       metrics = readIndexMetrics(store, {
         now,
         embedding: settings.embedding,
@@ -113,7 +113,7 @@ function checkFreshness(behind: Behind, isEmpty: boolean, add: Add): void {
   add(behind.sessions > BEHIND_SESSIONS ? "warning" : "info", what, EMBED);
 }
 
-function checkSources(states: readonly IndexedSession[], add: Add): void {
+function checkSources(states: readonly IndexProgress[], add: Add): void {
   const gone = states.filter(({ sourceGone }) => sourceGone).length;
   if (gone > 0) {
     const what = `${counted(gone, "indexed session")} ${gone === 1 ? "has" : "have"} no transcript any more; what was said stays searchable`;
@@ -127,7 +127,7 @@ function checkSources(states: readonly IndexedSession[], add: Add): void {
     const what = `${counted(cut.length, "session")} over ${SESSION_CHUNKS_MAX} chunks, of which only the newest are searchable: ${named}`;
     add("info", what, "session-memory session-reader <session> reads all of it");
   }
-  const withStatus = (wanted: IndexedSession["status"]) => {
+  const withStatus = (wanted: IndexProgress["status"]) => {
     const found = states.filter(({ status }) => status === wanted);
     return { transcripts: counted(found.length, "transcript"), reason: found[0]?.error ?? "unknown", found };
   };
@@ -152,7 +152,7 @@ function checkRetention(
     paths,
     now,
     add,
-  }: Omit<IndexCheck, "settings"> & { known: ReadonlyMap<string, IndexedSession>; add: Add },
+  }: Omit<IndexCheck, "settings"> & { known: ReadonlyMap<string, IndexProgress>; add: Add },
 ): void {
   const retention = readRetention(host, paths);
   if (!retention) return;

@@ -56,7 +56,7 @@ export async function lookAtHomes(paths: PathsWithRules, now: Date): Promise<Hom
 }
 
 /** What is known of a host after a look: when the newest session ended that is read, and that it moved. */
-interface Looked {
+interface HostPlaces {
   /** Milliseconds; 0 where none is read. */
   read: number;
   what?: string;
@@ -81,7 +81,7 @@ function hostsHere(paths: PathsWithRules): Host[] {
   return paths.transcripts.length > 0 ? [] : HOSTS.filter(({ home }) => isDirectory(paths.expand(home)));
 }
 
-async function lookAt(host: Host, look: Look): Promise<Looked> {
+async function lookAt(host: Host, look: Look): Promise<HostPlaces> {
   const { now } = look;
   const read = await newestRead(host, look);
   const after = Math.max(read + BEHIND_MS, now - LATELY_MS);

@@ -16,7 +16,7 @@ import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./car
 import { type Header, joinContent } from "./chunk-text.ts";
 import { hostId } from "./index-state.ts";
 import { addRows, cachedTopics, contentHash, putTopics } from "./session-rows.ts";
-import { isBefore, readChunkTexts, type Stored, toRow } from "./stored-rows.ts";
+import { isBefore, readChunkTexts, type Stored, toStored } from "./stored-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {
@@ -138,7 +138,7 @@ const TAKES: Record<CarriedTable, (row: SqlRow, carrying: Carrying) => void> = {
 };
 
 function takeRow(stored: SqlRow, { to, rules, cleaned, dropped }: Carrying): void {
-  const row = toRow(stored);
+  const row = toStored(stored);
   const clean = cleanRow(row, rules.clean);
   if (rowTexts(clean).some(rules.hasText)) return void dropped.push(row);
   if (row.who !== "tool" && clean.who !== "tool" && clean.text !== row.text)

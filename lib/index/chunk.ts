@@ -69,7 +69,7 @@ export function searchableRows(rows: readonly Row[]): Row[] {
 
 /** Cuts the searchable rows of one exchange into chunks; none when nobody said anything in it. */
 export function chunkExchange(rows: readonly Row[], context: ChunkContext): Chunk[] {
-  const messages = readMessages(rows);
+  const messages = cutMessages(rows);
   const first = messages[0];
   if (first === undefined) return [];
   const { user, assistant } = context.participants;
@@ -84,7 +84,7 @@ export function chunkExchange(rows: readonly Row[], context: ChunkContext): Chun
 }
 
 /** Returns the exchange's messages, with each tool call beside the text it followed. */
-function readMessages(rows: readonly Row[]): PieceOfMessage[] {
+function cutMessages(rows: readonly Row[]): PieceOfMessage[] {
   const messages: PieceOfMessage[] = [];
   let waiting: string[] = [];
   const attachTools = (to: PieceOfMessage | undefined) => {

@@ -14,12 +14,7 @@ import { isReplaceable } from "../store/carry-over.ts";
 import { isMarkedDamaged } from "../store/storage-errors.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import type { Session } from "../transcripts/session.ts";
-import {
-  forgetProgress,
-  type IndexedSession,
-  readIndexedSession,
-  readIndexedSessions,
-} from "./index-state.ts";
+import { forgetProgress, type IndexProgress, readAllProgress, readProgress } from "./index-state.ts";
 
 /** The settings that decide what of a text is stored. */
 type StoringRules = Pick<Settings, "redact" | "exclude">;
@@ -112,7 +107,7 @@ export function isFilteredBy(store: Store, { patterns }: Settings["exclude"]): b
 export function applyPatterns(store: Store, exclude: Settings["exclude"]): void {
   if (isFilteredBy(store, exclude)) return;
   store.db.transaction(() => {
-    forgetProgress(store, [...readIndexedSessions(store).keys()]);
+    forgetProgress(store, [...readAllProgress(store).keys()]);
     writeFact(store, PATTERNS_FACT, digestPatterns(exclude.patterns));
   });
 }
@@ -133,7 +128,7 @@ export interface Behind {
 }
 
 /** Returns whether a session's file is as it was when it was read to its end. */
-export function isReadToEnd(known: IndexedSession, session: Session): boolean {
+export function isReadToEnd(known: IndexProgress, session: Session): boolean {
   // What the index holds of a session is more than its prompts.
   if (hasPromptsAlone(session.file) && known.file !== session.file) return true;
   return (
@@ -145,7 +140,7 @@ export function isReadToEnd(known: IndexedSession, session: Session): boolean {
 }
 
 /** Returns whether all of a session is indexed as far as its file's length tells: one that was restored has another time. */
-export function isIndexed(known: IndexedSession, session: Session): boolean {
+export function isIndexed(known: IndexProgress, session: Session): boolean {
   const isAsLong = known.size === session.size && known.file === session.file && !known.sourceGone;
   return isAsLong || isReadToEnd(known, session);
 }
@@ -153,7 +148,7 @@ export function isIndexed(known: IndexedSession, session: Session): boolean {
 /** Measures what is missing from the index for these sessions. */
 export function measureBehind(
   sessions: readonly Session[],
-  known: ReadonlyMap<string, IndexedSession>,
+  known: ReadonlyMap<string, IndexProgress>,
   isRead: typeof isReadToEnd = isReadToEnd,
 ): Behind {
   const behind: Behind = { sessions: 0, bytes: 0 };
@@ -167,7 +162,7 @@ export function measureBehind(
 }
 
 /** Returns the bytes of a session after its cursor, or all of them where the file has become another. */
-export function unreadBytes(session: Session, known: IndexedSession | undefined): number {
+export function unreadBytes(session: Session, known: IndexProgress | undefined): number {
   const read = known?.cursor.offset ?? 0;
   return session.size >= read ? session.size - read : session.size;
 }
@@ -176,17 +171,14 @@ export function unreadBytes(session: Session, known: IndexedSession | undefined)
  * Returns what the index knows of a session, and the id under which: the host's, unless another file has it already and is
  * still there (two plain folders with files of one name).
  */
-export function readStored(
-  store: Store,
-  session: Session,
-): { id: string; known: IndexedSession | undefined } {
-  const known = readIndexedSession(store, session.id);
+export function readStored(store: Store, session: Session): { id: string; known: IndexProgress | undefined } {
+  const known = readProgress(store, session.id);
   const isItsPlace = !known || known.file === session.file || hasPromptsAlone(known.file);
   if (isItsPlace || hasPromptsAlone(session.file) || !statUnpacked(known.file))
     return { id: session.id, known };
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
   const id = `${session.id}~${mark}`;
-  return { id, known: readIndexedSession(store, id) };
+  return { id, known: readProgress(store, id) };
 }
 
 /** Returns whether every transcript was read to its end. May return false where only opening the files could show it. */

@@ -11,7 +11,7 @@ import { rowTexts } from "../transcripts/calls.ts";
 import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { LineSpan, Row, Session } from "../transcripts/session.ts";
-import { hostId, rewoundLines, SESSION_COLUMNS, toSessionRow } from "./index-state.ts";
+import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
 import { readRows } from "./stored-rows.ts";
 
 /** Returns every session in the index as references know it: by the host's id, and by the index's own. */
@@ -20,7 +20,7 @@ export function heldSessions(store: Store): (Held & { number: number })[] {
     .prepare(`SELECT ${SESSION_COLUMNS}, updated_at FROM sessions`)
     .all()
     .map((row) => {
-      const { number, id: storedId, sourceGone: _, ...facts } = toSessionRow(row);
+      const { number, id: storedId, sourceGone: _, ...facts } = toIndexedSession(row);
       const [id, updatedAt] = [hostId(storedId), String(row.updated_at)];
       const { file, name } = facts;
       const session = { ...facts, id, updatedAt, modifiedAt: updatedAt, size: 0 };

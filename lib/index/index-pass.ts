@@ -20,10 +20,10 @@ import { branchWatch, readRewound } from "../transcripts/tree.ts";
 import { deriveExchange } from "./derive.ts";
 import {
   forgetProgress,
-  type IndexedSession,
+  type IndexProgress,
   type IndexReport,
-  readIndexedSession,
-  saveIndexedSession,
+  readProgress,
+  saveProgress,
   updateRewound,
 } from "./index-state.ts";
 import {
@@ -68,7 +68,7 @@ export interface PassOptions {
 /** A session to be read. */
 interface PassInput {
   session: Session;
-  known: IndexedSession;
+  known: IndexProgress;
   head: Head | undefined;
   facts: Partial<Session>;
   /** What is known of its secrets. @default what was noted of it */
@@ -76,7 +76,7 @@ interface PassInput {
 }
 
 interface Pass extends PassOptions, Omit<PassInput, "known"> {
-  state: IndexedSession;
+  state: IndexProgress;
   started: number;
   isFromStart: boolean;
   /** True if the index held nothing of the session before. */
@@ -157,7 +157,7 @@ function startPass(input: PassInput, options: PassOptions): Pass {
   // of a given file whose first line was half written the agent was not known
   const agent = known.agent === "plain" ? session.agent : known.agent;
   const isContinuing = agent === known.agent && isContinued(known, session);
-  const state: IndexedSession = isContinuing
+  const state: IndexProgress = isContinuing
     ? { ...known }
     : { ...known, cursor: { offset: 0, line: 0 }, nextChunk: 0, skippedLines: 0 };
   Object.assign(state, { agent, file: session.file });
@@ -282,7 +282,7 @@ function findFault({ isFromStart, messages, isTorn, progress, state, session }: 
   return isSilent ? undefined : fault;
 }
 
-function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modified" | "error">): void {
+function save(pass: Pass, end: Pick<IndexProgress, "status" | "size" | "modified" | "error">): void {
   const { state, store, next, session, facts, isNew, compactedLine } = pass;
   if (isOverLimit(pass)) {
     removeChunks(store, state.number, next - SESSION_CHUNKS_MAX);
@@ -306,7 +306,7 @@ function save(pass: Pass, end: Pick<IndexedSession, "status" | "size" | "modifie
     lastIndexed: new Date().toISOString(),
   };
   const tookMs = performance.now() - pass.started;
-  saveIndexedSession(store, pass.state, { facts, updatedAt: session.updatedAt, compactedLine, tookMs });
+  saveProgress(store, pass.state, { facts, updatedAt: session.updatedAt, compactedLine, tookMs });
 }
 
 /** Notes the rows that announce secrets before the position behind them is saved. */
@@ -328,12 +328,12 @@ function addToReport(pass: Pass): void {
 }
 
 function isUntouched({ store, state }: Pass): boolean {
-  const now = readIndexedSession(store, state.id);
+  const now = readProgress(store, state.id);
   return now?.cursor.offset === state.cursor.offset && now.lastIndexed === state.lastIndexed;
 }
 
 /** Returns whether a file still begins with what was read of it, so that reading can go on from the cursor. */
-function isContinued(known: IndexedSession, session: Session): boolean {
+function isContinued(known: IndexProgress, session: Session): boolean {
   const { offset } = known.cursor;
   return (
     known.fileHash !== "" && session.size >= offset && hashBefore(session.file, offset) === known.fileHash
@@ -354,7 +354,7 @@ function isClaimed(entry: Entry, before: Entry | undefined): boolean {
  * Returns the entries whose rows no other session or line has; the others are copies. Hosts write forks by copying rows,
  * with their ids, into a new file, and a row is indexed where it was seen first.
  */
-function claimRows({ db }: Store, entries: readonly Entry[], { number, id }: IndexedSession): Entry[] {
+function claimRows({ db }: Store, entries: readonly Entry[], { number, id }: IndexProgress): Entry[] {
   const take = db.prepare(
     "INSERT INTO row_keys (key, session, line) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
   );

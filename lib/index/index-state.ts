@@ -10,8 +10,9 @@ import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
 
-/** A session as the index holds it. */
-export interface IndexedSession extends Pick<SessionRow, "number" | "id" | "agent" | "file" | "sourceGone"> {
+/** How far a session is indexed, and from what. */
+export interface IndexProgress
+  extends Pick<IndexedSession, "number" | "id" | "agent" | "file" | "sourceGone"> {
   /** The file's size and time when it was last read to its end; -1 while that is still to come. */
   size: number;
   modified: string;
@@ -46,8 +47,8 @@ export function emptyReport(): IndexReport {
   return { sessions: 0, chunks: 0, newChunks: 0, skippedLines: 0, quarantined: [], failed: [], left: 0 };
 }
 
-/** The facts that identify a session, as the index has them. */
-export interface SessionRow
+/** A session as the index knows it: its host's id made unique, and the index's own number of it. */
+export interface IndexedSession
   extends Pick<Session, "id" | "agent" | "file" | "name" | "cwd" | "project" | "parentId"> {
   /** The index's own number of it. */
   number: number;
@@ -55,10 +56,10 @@ export interface SessionRow
   sourceGone: boolean;
 }
 
-/** The columns of `sessions` that `toSessionRow` reads. */
+/** The columns of `sessions` that `toIndexedSession` reads. */
 export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, source_gone";
 
-export function toSessionRow(row: SqlRow): SessionRow {
+export function toIndexedSession(row: SqlRow): IndexedSession {
   const [name, cwd, project, parentId] = [row.name, row.cwd, row.project, row.parent_id].map((fact) =>
     typeof fact === "string" ? fact : undefined,
   );
@@ -89,18 +90,18 @@ const SAVE_STATE = `
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Returns every session the index knows, by id. */
-export function readIndexedSessions(store: Store): Map<string, IndexedSession> {
+export function readAllProgress(store: Store): Map<string, IndexProgress> {
   const rows = store.db.prepare(`${SELECT_STATE} ORDER BY number`).all();
-  return new Map(rows.map((row) => [String(row.id), toIndexedSession(row)]));
+  return new Map(rows.map((row) => [String(row.id), toProgress(row)]));
 }
 
-export function readIndexedSession(store: Store, id: string): IndexedSession | undefined {
+export function readProgress(store: Store, id: string): IndexProgress | undefined {
   const row = store.db.prepare(`${SELECT_STATE} WHERE id = ?`).get(id);
-  return row && toIndexedSession(row);
+  return row && toProgress(row);
 }
 
 /** Returns a session that the index does not know yet; nothing of it counts as read, and nothing is written. */
-export function newIndexedSession(store: Store, id: string, { agent, file }: Session): IndexedSession {
+export function newProgress(store: Store, id: string, { agent, file }: Session): IndexProgress {
   const last = store.db.prepare("SELECT max(number) AS number FROM sessions").get();
   return {
     number: Number(last?.number ?? 0) + 1,
@@ -130,9 +131,9 @@ interface SaveOptions {
 }
 
 /** Writes how far a session was read and its facts, in one transaction with its rows. */
-export function saveIndexedSession(
+export function saveProgress(
   store: Store,
-  state: IndexedSession,
+  state: IndexProgress,
   { facts = {}, updatedAt, compactedLine, tookMs }: SaveOptions,
 ): void {
   const { number, id, agent, file, cursor } = state;
@@ -165,9 +166,9 @@ export function hostId(storedId: string): string {
 }
 
 /** The other columns are as they should be: the tables are strict. */
-function toIndexedSession({ cursor_offset, cursor_line, sourceGone, error, ...row }: SqlRow): IndexedSession {
+function toProgress({ cursor_offset, cursor_line, sourceGone, error, ...row }: SqlRow): IndexProgress {
   const cursor = { offset: cursor_offset, line: cursor_line };
-  return { ...row, cursor, sourceGone: sourceGone === 1, error: error ?? undefined } as IndexedSession;
+  return { ...row, cursor, sourceGone: sourceGone === 1, error: error ?? undefined } as IndexProgress;
 }
 
 /** Reads the lines of a session that were taken back, in order. */
@@ -188,7 +189,7 @@ export function updateRewound({ db }: Store, session: number, spans: readonly Li
 /** A session's state in the index, as `embed --status` shows it. */
 export interface SessionStatus
   extends Pick<
-    IndexedSession,
+    IndexProgress,
     "id" | "agent" | "file" | "status" | "skippedLines" | "lastIndexed" | "sourceGone"
   > {
   name?: string;

@@ -35,11 +35,11 @@ import {
   emptyReport,
   forgetProgress,
   hostId,
-  type IndexedSession,
+  type IndexProgress,
   type IndexReport,
-  newIndexedSession,
-  readIndexedSessions,
-  saveIndexedSession,
+  newProgress,
+  readAllProgress,
+  saveProgress,
 } from "./index-state.ts";
 import { releaseRows, removeSession } from "./session-rows.ts";
 
@@ -207,7 +207,7 @@ function* indexFile(run: IndexingRun, session: Session): Generator<void> {
     if (known) removeSession(store, known);
     return;
   }
-  const state = known ?? newIndexedSession(store, id, session);
+  const state = known ?? newProgress(store, id, session);
   yield* runPass({ session, known: state, head, facts: shownFacts(run, facts) }, run);
 }
 
@@ -232,15 +232,15 @@ function shownFacts({ rules: { clean, hasText } }: IndexingRun, facts: Partial<S
 function noteFailure(run: IndexingRun, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
   const { id, known: before } = readStored(store, session);
-  const known = before ?? newIndexedSession(store, id, session);
+  const known = before ?? newProgress(store, id, session);
   if (error.code === "ENOENT") {
     // deleted since it was listed; the rows just read from it have no saved state
     if (!before) removeSession(store, known);
     return;
   }
   const [reason, lastIndexed] = [describeError(error), new Date().toISOString()];
-  const state: IndexedSession = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
-  saveIndexedSession(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
+  const state: IndexProgress = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
+  saveProgress(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
   run.report.failed.push({ file: session.file, reason });
 }
 
@@ -275,7 +275,7 @@ export async function catchUp(options: IndexOptions & { deadlineMs: number }): P
 
 /** Returns what is missing from the index for these sessions. */
 export function readBehind({ store, sessions }: Pick<IndexOptions, "store" | "sessions">): Behind {
-  return measureBehind(sessions, readIndexedSessions(store));
+  return measureBehind(sessions, readAllProgress(store));
 }
 
 /** Indexes after any other run has ended, or beside it when that takes long. */

@@ -262,7 +262,7 @@ export function contentHash({
 }
 
 /** Where rows belong. */
-interface RowPlace {
+interface RowOwner {
   /** Number of the session. */
   session: number;
   /** For rows without a time. */
@@ -270,7 +270,7 @@ interface RowPlace {
 }
 
 /** Inserts rows, calls with their full text and the keys of their error lines. */
-export function addRows({ db }: Pick<Store, "db">, rows: readonly Row[], place: RowPlace): void {
+export function addRows({ db }: Pick<Store, "db">, rows: readonly Row[], place: RowOwner): void {
   const insert = db.prepare("INSERT INTO rows (session, line, nth, at, who, text) VALUES (?, ?, ?, ?, ?, ?)");
   for (const row of rows) {
     if (row.who === "tool") addDone(db, row, place);
@@ -278,7 +278,7 @@ export function addRows({ db }: Pick<Store, "db">, rows: readonly Row[], place: 
   }
 }
 
-function addDone(db: Store["db"], row: Done, { session, timestamp }: RowPlace): void {
+function addDone(db: Store["db"], row: Done, { session, timestamp }: RowOwner): void {
   const insert = db.prepare(
     `INSERT INTO rows (session, line, nth, at, who, result_line, kind, tool, target, paths, input, outcome, result)
      VALUES (?, ?, ?, ?, 'tool', ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -308,7 +308,7 @@ function isFileText({ kind, outcome }: Done): boolean {
 export function putRows(
   store: Store,
   rows: readonly Row[],
-  { lines, ...place }: RowPlace & { lines: LinesAfter },
+  { lines, ...place }: RowOwner & { lines: LinesAfter },
 ): void {
   const before = new Map(readRows(store, place.session, lines).map((row) => [placeKey(row), row]));
   const changed = rows.filter((row) => {
@@ -321,7 +321,7 @@ export function putRows(
 }
 
 /** Returns all that is stored of a row beside its place. */
-function searchedWords({ at, ...row }: Row, { timestamp }: RowPlace): string {
+function searchedWords({ at, ...row }: Row, { timestamp }: RowOwner): string {
   const words =
     row.who === "tool"
       ? [row.resultLine, row.kind, row.tool, row.target, row.paths, row.input, row.outcome, row.result]

@@ -28,7 +28,7 @@ export const ROW_COLUMNS = `r.id, r.session, r.line, r.nth, r.at, r.who, r.text,
   r.paths, r.input, r.outcome, r.result`;
 
 /** Converts a row of `ROW_COLUMNS`. */
-export function toRow(row: SqlRow): Stored {
+export function toStored(row: SqlRow): Stored {
   return row.who === "tool" ? toDone(row) : { ...placeFrom(row), ...saidFrom(row) };
 }
 
@@ -65,7 +65,7 @@ export function readRows(store: Store, session: number, { after, to } = ALL_LINE
       `SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? AND r.line > ? AND r.line <= ? ORDER BY r.line, r.nth`,
     )
     .all(session, after, to)
-    .map(toRow);
+    .map(toStored);
 }
 
 /** Reads what was done in a session, in order: all, or the calls on some lines. */

@@ -303,7 +303,7 @@ function cutStep(
   const texts: string[] = [];
   let left = maxTokens;
   for (const row of rows) {
-    const whole = rowText(row, redact);
+    const whole = lineText(row, redact);
     const isTooLong = texts.length === 0 && estimateTokens(whole) >= maxTokens;
     const text = isTooLong ? excerptTokens(whole, maxTokens - 1) : whole;
     left -= estimateTokens(text) + 1;
@@ -339,7 +339,7 @@ const SPEAKERS: Record<Entry["kind"], string> = {
   summary: "Summary of what came before",
 };
 
-function rowText(row: readonly Entry[], redact: (text: string) => string): string {
+function lineText(row: readonly Entry[], redact: (text: string) => string): string {
   return row
     .map((entry) => {
       const time = entry.at ? ` (${entry.at.slice(0, 16).replace("T", " ")}Z)` : "";

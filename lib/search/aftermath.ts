@@ -5,7 +5,7 @@
 
 import { isAbsolute, join, relative } from "node:path";
 import { readText, statPath } from "../base/files.ts";
-import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { takesBack } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -22,11 +22,11 @@ import type { ShownRow } from "./rows.ts";
 /** Where rows are from, and who asks. */
 interface AftermathOptions extends Pick<FindScope, "clean"> {
   store: Store;
-  session: Pick<SessionRow, "number" | "cwd" | "project">;
+  session: Pick<IndexedSession, "number" | "cwd" | "project">;
   /** The directory of who asks: only files of its project are looked at. Without it nothing is said. */
   cwd?: string | undefined;
   /** Returns whether a session may not be named. */
-  isHidden?: ((session: SessionRow) => boolean) | undefined;
+  isHidden?: ((session: IndexedSession) => boolean) | undefined;
 }
 
 /** A shorter line says nothing: `}`, `end`. */
@@ -184,7 +184,7 @@ function toTakenBack(
   const how = isReplacement(found, edit) ? "replaced" : "takenBack";
   if (session !== edit.session) {
     const other = store.db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE number = ?`).get(session);
-    if (!other || isHidden?.(toSessionRow(other))) return undefined;
+    if (!other || isHidden?.(toIndexedSession(other))) return undefined;
     return { how, place: `${uniquePrefix(store, String(other.id))}:${line}` };
   }
   const text = kind === "command" ? "" : onlyChanges(input).slice(0, SHOWN_CHARS);

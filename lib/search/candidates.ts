@@ -1,7 +1,7 @@
 /** The SQL statements of the search: finds and filters chunks and deeds that may answer, and reads chunks and their neighbours. */
 
 import type { Header } from "../index/chunk-text.ts";
-import type { SessionRow } from "../index/index-state.ts";
+import type { IndexedSession } from "../index/index-state.ts";
 import {
   HEADER_COLUMNS,
   ROW_COLUMNS,
@@ -13,7 +13,7 @@ import {
 import type { NamedValues, SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent, Done, Said } from "../transcripts/session.ts";
-import { readSessionRows } from "./corpus.ts";
+import { readIndexedSessions } from "./corpus.ts";
 
 /** The limits on results. */
 export interface ChunkFilter {
@@ -39,7 +39,7 @@ export interface ChunkFilter {
 }
 
 /** A chunk as it is stored. */
-export interface ChunkRow {
+export interface IndexedChunk {
   store: Store;
   id: number;
   sessionId: string;
@@ -134,22 +134,22 @@ export function filterSelect(filter: ChunkFilter): { sql: string; values: NamedV
 }
 
 /** Reads chunks with all that ranking needs. */
-export function readChunks(store: Store, ids: readonly number[]): ChunkRow[] {
+export function readChunks(store: Store, ids: readonly number[]): IndexedChunk[] {
   return selectChunks(store, "c.id IN (SELECT value FROM json_each($ids))", { ids: JSON.stringify(ids) });
 }
 
-function selectChunks(store: Store, condition: string, values: NamedValues): ChunkRow[] {
+function selectChunks(store: Store, condition: string, values: NamedValues): IndexedChunk[] {
   const rows = store.db
     .prepare(
       `SELECT ${CHUNK_COLUMNS} FROM chunks c JOIN sessions s ON s.number = c.session
        JOIN exchanges e ON e.id = c.exchange WHERE ${condition}`,
     )
     .all(values);
-  return rows.map((row) => toChunkRow(store, row));
+  return rows.map((row) => toIndexedChunk(store, row));
 }
 
 /** Makes a function that returns what is said in some chunks; a piece of a long message says which characters it is. */
-export function saidIn(chunks: readonly ChunkRow[]): (chunk: ChunkRow) => readonly Said[] {
+export function saidIn(chunks: readonly IndexedChunk[]): (chunk: IndexedChunk) => readonly Said[] {
   const byStore = [...Map.groupBy(chunks, ({ store }) => store)];
   const said = new Map(
     byStore.map(([store, own]) => [
@@ -164,17 +164,17 @@ export function saidIn(chunks: readonly ChunkRow[]): (chunk: ChunkRow) => readon
 }
 
 /**
- * Returns the candidates and what may be the answer beside the adjoining ones, and in `rows` also the chunks around all of
+ * Returns the candidates and what may be the answer beside the adjoining ones, and in `chunks` also those around all of
  * these, which lend them words.
  */
 export function readWithNeighbours(
   store: Store,
   candidates: ReadonlySet<number>,
   { adjoining, filter }: { adjoining: Iterable<number>; filter: ChunkFilter },
-): { rows: ChunkRow[]; candidates: Set<ChunkRow> } {
+): { chunks: IndexedChunk[]; candidates: Set<IndexedChunk> } {
   const kept = new Set([...candidates, ...keepMatching(store, idsAround(store, adjoining), filter)]);
-  const rows = readChunks(store, idsAround(store, kept));
-  return { rows, candidates: new Set(rows.filter(({ id }) => kept.has(id))) };
+  const chunks = readChunks(store, idsAround(store, kept));
+  return { chunks, candidates: new Set(chunks.filter(({ id }) => kept.has(id))) };
 }
 
 /** Returns the ids of chunks and of those before and after them. */
@@ -192,22 +192,22 @@ function idsAround(store: Store, ids: Iterable<number>): number[] {
 type Span = readonly [from: number, to: number];
 
 /** Returns a session's chunks from one index to another. */
-export function readChunkRange(store: Store, sessionId: string, [from, to]: Span): ChunkRow[] {
+export function readChunkRange(store: Store, sessionId: string, [from, to]: Span): IndexedChunk[] {
   const condition = "s.id = $sessionId AND c.chunk_index BETWEEN $from AND $to ORDER BY c.chunk_index";
   return selectChunks(store, condition, { sessionId, from, to });
 }
 
 /** Returns the chunks of a session's exchanges whose first rows are on some lines. */
-export function readExchanges(store: Store, sessionId: string, [from, to]: Span): ChunkRow[] {
+export function readExchangeChunks(store: Store, sessionId: string, [from, to]: Span): IndexedChunk[] {
   const condition = "s.id = $sessionId AND e.line BETWEEN $from AND $to ORDER BY c.chunk_index";
   return selectChunks(store, condition, { sessionId, from, to });
 }
 
 /** Returns up to `count` exchanges before or after a chunk's own, in order. */
 export function readExchangesBeside(
-  { store, sessionId, exchangeLine }: ChunkRow,
+  { store, sessionId, exchangeLine }: IndexedChunk,
   { count, step }: { count: number; step: -1 | 1 },
-): ChunkRow[][] {
+): IndexedChunk[][] {
   const [beside, order] = step === 1 ? [">", "ASC"] : ["<", "DESC"];
   const lines = store.db
     .prepare(
@@ -216,7 +216,7 @@ export function readExchangesBeside(
     )
     .all({ sessionId, exchangeLine, count })
     .map(({ line }) => Number(line));
-  return lines.sort((a, b) => a - b).map((line) => readExchanges(store, sessionId, [line, line]));
+  return lines.sort((a, b) => a - b).map((line) => readExchangeChunks(store, sessionId, [line, line]));
 }
 
 /** Returns the first chunks of a session that reach beyond a line. */
@@ -224,13 +224,13 @@ export function readChunksAfter(
   store: Store,
   sessionId: string,
   { line, limit }: { line: number; limit: number },
-): ChunkRow[] {
+): IndexedChunk[] {
   const condition = "s.id = $sessionId AND c.last_line > $line ORDER BY c.chunk_index LIMIT $limit";
   return selectChunks(store, condition, { sessionId, line, limit });
 }
 
 /** Returns the forks that hold a copy of a session's rows up to some time, which are indexed only once. */
-export function sessionsWithCopy(store: Store, sessionId: string, at: string): SessionRow[] {
+export function sessionsWithCopy(store: Store, sessionId: string, at: string): IndexedSession[] {
   const ids = store.db
     .prepare(
       `SELECT session_id FROM copies WHERE owner_id = $sessionId AND $at < coalesce(
@@ -238,7 +238,7 @@ export function sessionsWithCopy(store: Store, sessionId: string, at: string): S
     )
     .all({ sessionId, at })
     .map((row) => String(row.session_id));
-  return ids.length > 0 ? [...readSessionRows(store, ids).values()] : [];
+  return ids.length > 0 ? [...readIndexedSessions(store, ids).values()] : [];
 }
 
 /** A fork's copied rows are indexed with the session that they were said in. */
@@ -288,7 +288,7 @@ function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   return { where: conditions.length > 0 ? conditions.join(" AND ") : "1", values };
 }
 
-function toChunkRow(store: Store, row: SqlRow): ChunkRow {
+function toIndexedChunk(store: Store, row: SqlRow): IndexedChunk {
   return {
     store,
     id: Number(row.id),

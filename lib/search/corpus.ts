@@ -1,7 +1,7 @@
 /** Reads what search needs to know about the index as a whole: its size, its words, its sessions, the time it covers. */
 
 import { statUnpacked } from "../base/files.ts";
-import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 
 /** The size of the index, as far as bm25 needs it. */
@@ -60,11 +60,11 @@ export function readOccurrences(
 }
 
 /** Reads some sessions of the index, by id. */
-export function readSessionRows(store: Store, ids: Iterable<string>): Map<string, SessionRow> {
+export function readIndexedSessions(store: Store, ids: Iterable<string>): Map<string, IndexedSession> {
   const rows = store.db
     .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE id IN (SELECT value FROM json_each($ids))`)
     .all({ ids: JSON.stringify([...ids]) });
-  return new Map(rows.map(toSessionRow).map((session) => [session.id, session]));
+  return new Map(rows.map(toIndexedSession).map((session) => [session.id, session]));
 }
 
 /** Returns the index of the last chunk of some sessions. */
@@ -138,7 +138,7 @@ export function logSearch(store: Store, { tookMs, results }: { tookMs: number; r
 }
 
 /** Returns whether a transcript is gone, also where it was deleted since the index last looked. */
-export function isSourceGone({ sourceGone, file }: Pick<SessionRow, "sourceGone" | "file">): boolean {
+export function isSourceGone({ sourceGone, file }: Pick<IndexedSession, "sourceGone" | "file">): boolean {
   return sourceGone || !statUnpacked(file);
 }
 

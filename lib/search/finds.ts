@@ -1,7 +1,7 @@
 /** Reads what was done in sessions, and makes hits of it: places described in a few words, with the rows that show them. */
 
 import { truncate } from "../base/text.ts";
-import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import type { Done, Said } from "../transcripts/session.ts";
@@ -33,7 +33,7 @@ export interface FindScope {
   /** Redacts what was stored under older rules. */
   clean: Clean;
   /** Returns whether a session may not be named. @default all may */
-  isHidden?: ((session: SessionRow) => boolean) | undefined;
+  isHidden?: ((session: IndexedSession) => boolean) | undefined;
 }
 
 /** Chunks looked at for one question. */
@@ -45,7 +45,7 @@ const DEEDS_MAX = 20_000;
 /** A deed, and the session that did it. */
 export interface SessionDeed {
   deed: Stored<Done>;
-  session: SessionRow;
+  session: IndexedSession;
 }
 
 /** Reads the deeds in scope that match a full-text expression over their columns: the newest, or the `best` that match. */
@@ -71,7 +71,7 @@ export function matchMessages(
   match: string,
   scope: FindScope,
   isWanted: (text: string) => boolean,
-): { message: ShownRow; timestamp: string; session: SessionRow }[] {
+): { message: ShownRow; timestamp: string; session: IndexedSession }[] {
   const chunks = store.db
     .prepare(
       `SELECT c.id, c.session, c.timestamp FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
@@ -83,7 +83,7 @@ export function matchMessages(
   const wanted = chunks.filter(
     ({ session, timestamp }) => sessions.has(Number(session)) && isInTime(String(timestamp), scope),
   );
-  const said = saidIn(
+  const said = readSaidRows(
     store,
     wanted.map(({ id }) => Number(id)),
   );
@@ -95,7 +95,11 @@ export function matchMessages(
 }
 
 /** Returns the sessions with these numbers that are in scope. */
-function sessionsInScope(store: Store, numbers: Iterable<number>, scope: FindScope): Map<number, SessionRow> {
+function sessionsInScope(
+  store: Store,
+  numbers: Iterable<number>,
+  scope: FindScope,
+): Map<number, IndexedSession> {
   const rows = store.db
     .prepare(
       `SELECT ${SESSION_COLUMNS} FROM sessions
@@ -105,7 +109,7 @@ function sessionsInScope(store: Store, numbers: Iterable<number>, scope: FindSco
   const { among, subagents = false } = scope;
   const wanted = among && new Set(among);
   const sessions = rows
-    .map(toSessionRow)
+    .map(toIndexedSession)
     .filter(({ id }) => wanted?.has(id) ?? true)
     .filter(({ parentId }) => subagents || parentId === undefined);
   return new Map(sessions.map((session) => [session.number, session]));
@@ -144,12 +148,12 @@ export function messagesWithin(
     )
     .all(session, to, from)
     .map(({ id }) => Number(id));
-  const said = saidIn(store, ids);
+  const said = readSaidRows(store, ids);
   return ids.flatMap((id) => said.get(id) ?? []).filter(({ line }) => line >= from && line <= to);
 }
 
 /** Reads the messages of chunks, or their pieces, each on one line. */
-function saidIn(store: Store, ids: readonly number[]): Map<number, ShownRow[]> {
+function readSaidRows(store: Store, ids: readonly number[]): Map<number, ShownRow[]> {
   const onOneLine = ({ line, who, text }: Said): ShownRow => ({
     line,
     who: who as Speaker,

@@ -2,7 +2,7 @@
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted } from "../base/text.ts";
-import { SESSION_COLUMNS, toSessionRow } from "../index/index-state.ts";
+import { SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
@@ -168,7 +168,7 @@ export function timeHistory(store: Store, filter: ChunkFilter, scope: FindScope)
     )
     .all(values);
   return rows.map((row) => {
-    const [session, from, to] = [toSessionRow(row), Number(row.first), Number(row.last)];
+    const [session, from, to] = [toIndexedSession(row), Number(row.first), Number(row.last)];
     const messages = messagesWithin(store, session.number, { from, to });
     const deeds = readDone(store, session.number, { after: from - 1, to: to + WORK_LINES }).filter(
       ({ at }) => filter.before === undefined || at <= filter.before,

@@ -4,7 +4,7 @@ import { hasPromptsAlone, isOnlyInBlocks } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { projectName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
-import type { SessionRow } from "../index/index-state.ts";
+import type { IndexedSession } from "../index/index-state.ts";
 import { sharedBy } from "../store/store.ts";
 import type { LineSpan } from "../transcripts/session.ts";
 import { isSourceGone } from "./corpus.ts";
@@ -12,7 +12,7 @@ import { type Clean, rowParts, type ShownRow } from "./rows.ts";
 
 /** What a search found in a session: the rows that answer, or that show what was done. Made once, and never changed. */
 export interface Hit {
-  session: SessionRow;
+  session: IndexedSession;
   /** The time of the row it was found by. */
   at: string;
   /** The row that says most first, then the others in their order. */
@@ -31,7 +31,7 @@ export interface Hit {
   /** Rare words of the question that it does not hold, and other sessions do. */
   without: readonly string[];
   /** The sessions that hold a copy. */
-  copies: readonly SessionRow[];
+  copies: readonly IndexedSession[];
   /** What was done, in a few words, where that was asked for: `edited 5x, read 2x`. */
   summary?: string;
   /** Ids of other sessions where it was the same. */
@@ -88,9 +88,9 @@ export interface HitStyle {
   /** Redacts what was stored under older rules. */
   clean: Clean;
   /** Returns the current name of a session. */
-  nameOf: (session: SessionRow) => string | undefined;
+  nameOf: (session: IndexedSession) => string | undefined;
   /** Returns the beginning of a session's id that is unique, and the machine it is synced from. */
-  shortId: (session: SessionRow) => string;
+  shortId: (session: IndexedSession) => string;
   /** Returns the origin of the repository at a path, where it was noted. @default it is not known */
   originAt?: ((path: string) => string | undefined) | undefined;
   /** IANA name. @default the system's */
@@ -102,14 +102,14 @@ export interface HitStyle {
 const NAME_MAX = 60;
 
 /** Returns the name of a session on one line. */
-export function shownName(session: SessionRow, { nameOf, clean }: HitStyle): string | undefined {
+export function shownName(session: IndexedSession, { nameOf, clean }: HitStyle): string | undefined {
   const name = nameOf(session);
   return name === undefined ? undefined : truncate(clean(name).replace(/\s+/g, " ").trim(), NAME_MAX);
 }
 
 /** Returns the name of a session's project. */
 export function shownProject(
-  { project, cwd }: SessionRow,
+  { project, cwd }: IndexedSession,
   { clean, originAt }: HitStyle,
 ): string | undefined {
   const name = projectName(project ?? cwd ?? "", originAt);

@@ -176,7 +176,7 @@ function besideTime(terms: readonly Term[], questions: readonly Question[]): Ter
 
 /** Judges the passages that ranked chunks form, best ranked first. */
 function judgeAll(found: Retrieved, { rare, missing, beside }: AskedWords, options: HitOptions): Judged[] {
-  const passages = toPassages(found.chunks);
+  const passages = toPassages(found.ranked);
   const [measured, others] = splitAt(passages, Math.max(MEASURED, options.limit));
   const judged = judge(measured, found, {
     // of one phrasing every word is kept, which says little
@@ -186,7 +186,7 @@ function judgeAll(found: Retrieved, { rare, missing, beside }: AskedWords, optio
   const near = options.meaning?.outliers ?? [];
   // a time proves nothing without some of what is asked for beside it
   const isSure = ({ passage, held }: Judged) =>
-    near.some(({ row }) => isWithin(row, passage)) ||
+    near.some(({ chunk }) => isWithin(chunk, passage)) ||
     (passage.found.some(({ isTimely }) => isTimely) && (beside?.some(({ stem }) => held?.has(stem)) ?? true));
   return [...judged, ...others.map(unmeasured)].map((one) =>
     isSure(one) ? { ...one, score: Math.max(one.score, STRONG), isNearly: true } : one,
@@ -201,7 +201,7 @@ function unmeasured(passage: Passage): Judged {
 function inOrder(judged: readonly Judged[], { meaning, limit }: HitOptions): Judged[] {
   const strong = judged.filter(isStrong);
   const near = toPassages(meaning?.outliers ?? [])
-    .filter(({ best }) => !strong.some(({ passage }) => isWithin(best.row, passage)))
+    .filter(({ best }) => !strong.some(({ passage }) => isWithin(best.chunk, passage)))
     .map((passage) => ({ ...unmeasured(passage), score: STRONG, isNearly: true }));
   return [...withNear(strong, near, limit), ...judged.filter((one) => !isStrong(one))];
 }
@@ -286,16 +286,16 @@ function draftHits(
       .slice(0, WITHOUT_MAX)
       .map((term) => shownWord(term, questions));
     const isBest = i === 0 && (isNearly || (words.missing.length === 0 && without.length === 0));
-    const { row, session } = passage.best;
+    const { chunk, session } = passage.best;
     const facts: Draft["facts"] = {
       session,
-      at: row.timestamp,
+      at: chunk.timestamp,
       from: passage.first.firstLine,
       to: passage.last.lastLine,
       also: isFirst ? otherPlaces(passage, others) : [],
       score,
       without,
-      copies: sessionsWithCopy(row.store, session.id, row.timestamp),
+      copies: sessionsWithCopy(chunk.store, session.id, chunk.timestamp),
       passage: findFacts(passage, options),
       ...(options.explain && { explain: explainJudged(one, found, options.meaning) }),
     };
@@ -336,7 +336,7 @@ function otherPlaces({ first: { sessionId } }: Passage, others: readonly Judged[
 }
 
 function findFacts(passage: Passage, { style: { clean }, around, timezone }: HitOptions): PassageFacts {
-  const { row } = passage.best;
+  const { chunk } = passage.best;
   const chunks = chunksAround(passage, 0);
   const said = saidIn(chunks);
   return {
@@ -345,8 +345,8 @@ function findFacts(passage: Passage, { style: { clean }, around, timezone }: Hit
     hasDecision: chunks.some(({ hasDecision }) => hasDecision),
     hasAction: chunks.some(({ hasAction }) => hasAction),
     content: clean(joinChunks(chunks, said)),
-    subject: subjectLine(row.header),
-    ...exchangesAround(row, { count: around, clean, timezone }),
+    subject: subjectLine(chunk.header),
+    ...exchangesAround(chunk, { count: around, clean, timezone }),
   };
 }
 
@@ -359,12 +359,12 @@ function explainJudged(
 }
 
 function explainBest(
-  { row, isTimely }: RankedChunk,
-  { rows, phrasings }: Retrieved,
+  { chunk, isTimely }: RankedChunk,
+  { chunks, phrasings }: Retrieved,
   meaning: Meaning | undefined,
 ): Pick<Explanation, "ranks" | "nearest" | "coverage" | "timely"> {
-  const isIt = (one: Pick<Nearest, "store" | "id">) => one.store === row.store && one.id === row.id;
-  const at = rows.findIndex(isIt);
+  const isIt = (one: Pick<Nearest, "store" | "id">) => one.store === chunk.store && one.id === chunk.id;
+  const at = chunks.findIndex(isIt);
   const rankIn = (scores: Float64Array) => bestFirst(scores).slice(0, RANKS_SHOWN).indexOf(at) + 1 || null;
   return {
     ranks: phrasings.map(({ ranking }) => rankIn(ranking.scores)),
@@ -465,8 +465,8 @@ function fillChosen(
   return chosen.map(({ rows, parts }, i): Filled => {
     const draft = drafts[i] as Draft;
     const shown = isOneLine ? leadByRare(draft, { rows, parts }) : rows;
-    const { row, session } = draft.passage.best;
-    const place = { store: row.store, session };
+    const { chunk, session } = draft.passage.best;
+    const place = { store: chunk.store, session };
     const held = withHolding(shown, place, { clean: style.clean, speaker: filter.speaker });
     const settled = withAftermath(held, { ...place, clean: style.clean, cwd, isHidden });
     const own = widened(draft, isOneLine ? shown.slice(0, 1) : shown);
@@ -520,8 +520,8 @@ function fillWhole(drafts: readonly Draft[], { style, maxChars }: HitOptions): F
 
 /** Returns a draft with the lines that were taken back before the exchanges of its rows. */
 function withTakenBack(draft: Draft, shown: readonly ShownRow[]): Draft {
-  const { row, session } = draft.passage.best;
-  const takenBack = takenBackBefore(shown, draft.choice.rows, { store: row.store, session });
+  const { chunk, session } = draft.passage.best;
+  const takenBack = takenBackBefore(shown, draft.choice.rows, { store: chunk.store, session });
   return takenBack.length === 0 ? draft : { ...draft, facts: { ...draft.facts, takenBack } };
 }
 

@@ -10,7 +10,7 @@ import type { VectorSource } from "../index/chunk-vectors.ts";
 import type { Store } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import { type ChunkFilter, filterSelect, keepMatching, readChunks } from "./candidates.ts";
-import { readSessionRows } from "./corpus.ts";
+import { readIndexedSessions } from "./corpus.ts";
 import type { RankedChunk } from "./retrieval.ts";
 
 interface NearestOptions {
@@ -186,8 +186,8 @@ export function readMeaning(lists: readonly (readonly Nearest[])[]): Meaning {
 
 function toRanked({ store, id, similarity }: Nearest): RankedChunk[] {
   const [row] = readChunks(store, [id]);
-  const session = row && readSessionRows(store, [row.sessionId]).get(row.sessionId);
-  return row && session ? [{ row, session, score: similarity, isTimely: false }] : [];
+  const session = row && readIndexedSessions(store, [row.sessionId]).get(row.sessionId);
+  return row && session ? [{ chunk: row, session, score: similarity, isTimely: false }] : [];
 }
 
 function outliers(list: readonly Nearest[]): Nearest[] {

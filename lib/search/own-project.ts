@@ -2,20 +2,20 @@
 
 import { folderName, projectName } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import { hostId, SESSION_COLUMNS, type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { hostId, type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { findMachine } from "../sessions/places.ts";
 import { namesOfDirectory, projectFolders, projectLookup, projectNames } from "../sessions/project.ts";
 import { type Store, sharedBy } from "../store/store.ts";
 
 type Places = Pick<Paths, "home" | "synced">;
-type Stored = Pick<SessionRow, "id" | "file" | "cwd" | "project" | "parentId">;
+type PlacedSession = Pick<IndexedSession, "id" | "file" | "cwd" | "project" | "parentId">;
 type NamesOf = (
   place: Parameters<typeof projectNames>[0],
   lookup: ReturnType<typeof projectLookup>,
 ) => readonly string[];
 
 /** Returns a test for sessions of a directory's project. */
-export function matchProject(directory: string, paths: Places): (session: Stored) => boolean {
+export function matchProject(directory: string, paths: Places): (session: PlacedSession) => boolean {
   const lookup = projectLookup(paths);
   const names = new Set(namesOfDirectory(directory, lookup));
   return (session) =>
@@ -23,13 +23,13 @@ export function matchProject(directory: string, paths: Places): (session: Stored
 }
 
 /** Returns a lookup of what sessions' projects are known by: two with one name of them are one project. */
-export function lookUpProjectNames(paths: Places): (session: Stored) => readonly string[] {
+export function lookUpProjectNames(paths: Places): (session: PlacedSession) => readonly string[] {
   const lookup = projectLookup(paths);
   return (session) => storedNames(session, { paths, lookup, namesOf: projectNames });
 }
 
 /** Returns a test for sessions of projects that are called so, or ran in a folder called so; a path of Windows is a name. */
-export function projectCalled(name: string, paths: Places): (session: Stored) => boolean {
+export function projectCalled(name: string, paths: Places): (session: PlacedSession) => boolean {
   const lookup = projectLookup(paths);
   const wanted = name.toLowerCase().replace(/[/\\]+$/, "");
   return (session) =>
@@ -40,7 +40,7 @@ export function projectCalled(name: string, paths: Places): (session: Stored) =>
 
 /** Returns what a stored session's project is known by: of one that is not on this machine what was stored. */
 function storedNames(
-  session: Stored,
+  session: PlacedSession,
   { paths, lookup, namesOf }: { paths: Places; lookup: ReturnType<typeof projectLookup>; namesOf: NamesOf },
 ): readonly string[] {
   const { project, cwd, file, parentId } = session;
@@ -53,9 +53,9 @@ function storedNames(
 }
 
 /** Returns the ids of the sessions in indexes that pass a test. */
-export function idsWhere(stores: readonly Store[], isWanted: (session: Stored) => boolean): string[] {
+export function idsWhere(stores: readonly Store[], isWanted: (session: PlacedSession) => boolean): string[] {
   return stores.flatMap((store) => {
-    const rows = store.db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toSessionRow);
+    const rows = store.db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toIndexedSession);
     return rows.filter(isWanted).map(({ id }) => id);
   });
 }

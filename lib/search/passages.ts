@@ -4,10 +4,10 @@ import { countPoints } from "../base/output.ts";
 import { headerText } from "../index/chunk-text.ts";
 import {
   type ChunkFilter,
-  type ChunkRow,
+  type IndexedChunk,
   keepMatching,
   readChunkRange,
-  readExchanges,
+  readExchangeChunks,
   saidIn,
 } from "./candidates.ts";
 import { isStrong, STRONG } from "./hit.ts";
@@ -20,7 +20,7 @@ import {
   deedText,
   markRewound,
   type PassageRow,
-  readMessages,
+  readMessageRows,
   type ShownRow,
   toDeedRows,
   withHolding,
@@ -32,8 +32,8 @@ export interface Passage {
   best: RankedChunk;
   /** The chunks that were found in it, best first. */
   found: RankedChunk[];
-  first: ChunkRow;
-  last: ChunkRow;
+  first: IndexedChunk;
+  last: IndexedChunk;
 }
 
 /** The most lines of the transcript that a passage spans. */
@@ -46,39 +46,39 @@ export function toPassages(ranked: readonly RankedChunk[]): Passage[] {
   const passages: Passage[] = [];
   const bySession = new Map<string, Passage[]>();
   for (const chunk of ranked) {
-    const own = bySession.get(chunk.row.sessionId) ?? [];
+    const own = bySession.get(chunk.chunk.sessionId) ?? [];
     const joined = own.find((passage) => joins(chunk, passage));
     if (joined) extend(joined, chunk);
     else {
-      const passage = { best: chunk, found: [chunk], first: chunk.row, last: chunk.row };
+      const passage = { best: chunk, found: [chunk], first: chunk.chunk, last: chunk.chunk };
       passages.push(passage);
-      bySession.set(chunk.row.sessionId, [...own, passage]);
+      bySession.set(chunk.chunk.sessionId, [...own, passage]);
     }
   }
   return passages;
 }
 
 /** Returns whether a chunk is one of a passage's. */
-export function isWithin({ store, sessionId, index }: ChunkRow, { first, last }: Passage): boolean {
+export function isWithin({ store, sessionId, index }: IndexedChunk, { first, last }: Passage): boolean {
   return (
     first.store === store && first.sessionId === sessionId && index >= first.index && index <= last.index
   );
 }
 
-function joins({ row, score }: RankedChunk, passage: Passage): boolean {
+function joins({ chunk, score }: RankedChunk, passage: Passage): boolean {
   const { best, first, last } = passage;
-  if (row.store !== first.store) return false;
-  const isBeside = row.index === first.index - 1 || row.index === last.index + 1;
-  if (!isWithin(row, passage) && !(isBeside && score >= JOINING_SHARE * best.score)) return false;
-  const lines = Math.max(row.lastLine, last.lastLine) - Math.min(row.firstLine, first.firstLine);
+  if (chunk.store !== first.store) return false;
+  const isBeside = chunk.index === first.index - 1 || chunk.index === last.index + 1;
+  if (!isWithin(chunk, passage) && !(isBeside && score >= JOINING_SHARE * best.score)) return false;
+  const lines = Math.max(chunk.lastLine, last.lastLine) - Math.min(chunk.firstLine, first.firstLine);
   return lines < PASSAGE_LINES;
 }
 
-function extend(passage: Passage, chunk: RankedChunk): void {
-  const { row } = chunk;
-  passage.found.push(chunk);
-  if (row.index < passage.first.index) passage.first = row;
-  if (row.index > passage.last.index) passage.last = row;
+function extend(passage: Passage, ranked: RankedChunk): void {
+  const { chunk } = ranked;
+  passage.found.push(ranked);
+  if (chunk.index < passage.first.index) passage.first = chunk;
+  if (chunk.index > passage.last.index) passage.last = chunk;
 }
 
 /** Rows within this many lines before and after a passage may be shown with it. */
@@ -94,22 +94,22 @@ export function rowsAround(
   const { caller, session, speaker, after = "", before = "~" } = filter;
   const limits = { caller, session, after: filter.after, before: filter.before, subagents: true };
   const ids = near.map(({ id }) => id);
-  const kept = new Set(keepMatching(best.row.store, ids, limits));
+  const kept = new Set(keepMatching(best.chunk.store, ids, limits));
   const chunks = near.filter(({ id }) => kept.has(id));
-  const said = readMessages(chunks, (chunk) => isWithin(chunk, passage))
+  const said = readMessageRows(chunks, (chunk) => isWithin(chunk, passage))
     .filter(({ who }) => speaker === undefined || speaker === who)
     .map((row) => ({ ...row, text: clean(row.text) }));
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
-  const done = toDeedRows(best.row.store, best.session, lines, {
+  const done = toDeedRows(best.chunk.store, best.session, lines, {
     clean,
     isWanted: ({ session, line, at }) => deeds.has(`${session} ${line}`) && at >= after && at <= before,
   }).map((row) => ({ ...row, isInside: row.line >= first.firstLine && row.line <= last.lastLine }));
   const rows: PassageRow[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
-  return markRewound(rows, best.row.store, best.session.number).sort((a, b) => a.line - b.line);
+  return markRewound(rows, best.chunk.store, best.session.number).sort((a, b) => a.line - b.line);
 }
 
 /** Returns the chunks of a passage and so many before and after. */
-export function chunksAround({ first, last }: Passage, reach: number): ChunkRow[] {
+export function chunksAround({ first, last }: Passage, reach: number): IndexedChunk[] {
   return readChunkRange(first.store, first.sessionId, [first.index - reach, last.index + reach]);
 }
 
@@ -120,8 +120,8 @@ export function exchangeRows(
 ): { rows: ShownRow[]; length: number } {
   const { store, sessionId } = passage.first;
   const lines = [passage.first.exchangeLine, passage.last.exchangeLine] as const;
-  const chunks = readExchanges(store, sessionId, lines);
-  const rows = readMessages(chunks, (chunk) => isWithin(chunk, passage))
+  const chunks = readExchangeChunks(store, sessionId, lines);
+  const rows = readMessageRows(chunks, (chunk) => isWithin(chunk, passage))
     .map((row) => ({ ...row, text: clean(row.text) }))
     .filter(isWanted);
   const kept = rowsWithin(markRewound(rows, store, passage.best.session.number), maxChars);
@@ -205,7 +205,7 @@ export function judge(
   });
   const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
   const scale: Scale = { terms, worths: questions.map((question) => weighTerms(question, asked)) };
-  const said = saidIn(passages.flatMap(({ found }) => found.map(({ row }) => row)));
+  const said = saidIn(passages.flatMap(({ found }) => found.map(({ chunk }) => chunk)));
   const enough = ENOUGH * Math.min(PHRASINGS_COUNTED, questions.length);
   let most = 1;
   const all = passages.map((passage) => ({ passage, texts: collectTexts(passage, { deeds, said }) }));
@@ -244,10 +244,10 @@ function collectTexts(
   { found }: Passage,
   { deeds, said }: { deeds: Retrieved["deeds"]; said: ReturnType<typeof saidIn> },
 ): Text[] {
-  return found.flatMap(({ row }): Text[] => [
-    { kind: "said", parts: [...said(row).map(({ text }) => text), row.tools] },
-    { kind: "done", parts: (deeds.get(row) ?? []).map(deedText) },
-    { kind: "head", parts: [headerText(row.header)] },
+  return found.flatMap(({ chunk }): Text[] => [
+    { kind: "said", parts: [...said(chunk).map(({ text }) => text), chunk.tools] },
+    { kind: "done", parts: (deeds.get(chunk) ?? []).map(deedText) },
+    { kind: "head", parts: [headerText(chunk.header)] },
   ]);
 }
 

@@ -4,15 +4,15 @@
  */
 
 import { joinContent } from "../index/chunk-text.ts";
-import type { SessionRow } from "../index/index-state.ts";
+import type { IndexedSession } from "../index/index-state.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
 import type { Store } from "../store/store.ts";
 import type { Done, Said } from "../transcripts/session.ts";
 import {
   type ChunkFilter,
-  type ChunkRow,
   type FoundDeed,
+  type IndexedChunk,
   matchingChunks,
   matchingDeeds,
   readWithNeighbours,
@@ -22,9 +22,9 @@ import {
   type Corpus,
   readCorpus,
   readCoveredTime,
+  readIndexedSessions,
   readLastIndexes,
   readOccurrences,
-  readSessionRows,
 } from "./corpus.ts";
 import { type Measure, makeMeasure, type Occurrence } from "./measure.ts";
 import { type AskedTerms, matchExpression, type Question, readQuestions, weighTerms } from "./query.ts";
@@ -39,15 +39,15 @@ export interface RetrievalOptions {
   /** IANA name: times in questions are meant there. @default the system's */
   timezone?: string | undefined;
   /** Returns whether a session is of the project that leads among equals. @default of none */
-  isOwn?: ((session: SessionRow) => boolean) | undefined;
+  isOwn?: ((session: IndexedSession) => boolean) | undefined;
   /** Returns whether a session is left out: a shared one may also be in the index itself. */
-  isHidden?: ((session: SessionRow) => boolean) | undefined;
+  isHidden?: ((session: IndexedSession) => boolean) | undefined;
 }
 
 /** A chunk as it was ranked. */
 export interface RankedChunk {
-  row: ChunkRow;
-  session: SessionRow;
+  chunk: IndexedChunk;
+  session: IndexedSession;
   /** Comparable within one search only. */
   score: number;
   /** True if it is of the time that was asked for. */
@@ -56,16 +56,16 @@ export interface RankedChunk {
 
 export interface Retrieved {
   /** Best first. */
-  chunks: RankedChunk[];
+  ranked: RankedChunk[];
   /** All chunks at hand, for what lies around a result. */
-  rows: ChunkRow[];
-  sessions: ReadonlyMap<string, SessionRow>;
+  chunks: IndexedChunk[];
+  sessions: ReadonlyMap<string, IndexedSession>;
   phrasings: Phrasing[];
   asked: AskedTerms;
   /** Measures texts for all phrasings. */
   measure: Measure;
   /** The deeds that were found, by their chunk. */
-  deeds: ReadonlyMap<ChunkRow, Stored<Done>[]>;
+  deeds: ReadonlyMap<IndexedChunk, Stored<Done>[]>;
 }
 
 interface Phrasing {
@@ -115,12 +115,12 @@ export function retrieve(
   const covered = cues.some(Boolean) ? readCoveredTime(stores) : { from: "", to: "" };
   const search: Search = { options, questions, asked, cues, covered };
   const found = stores.map((store) => gather(store, search));
-  const rows = found.flatMap((one) => one.rows).sort(byPlace);
+  const chunks = found.flatMap((one) => one.chunks).sort(byPlace);
   const candidates = new Set(found.flatMap((one) => [...one.candidates]));
-  const sessions = new Map<string, SessionRow>();
-  for (const { store, rows: own } of found) {
+  const sessions = new Map<string, IndexedSession>();
+  for (const { store, chunks: own } of found) {
     const ids = new Set(own.map(({ sessionId }) => sessionId));
-    for (const [id, session] of readSessionRows(store, ids)) {
+    for (const [id, session] of readIndexedSessions(store, ids)) {
       if (!options.isHidden?.(session)) sessions.set(id, session);
     }
   }
@@ -128,30 +128,30 @@ export function retrieve(
   const { speaker } = options.filter;
   const measure = makeMeasure(asked.numbers.keys());
   const { numbers } = asked;
-  const documents = toDocuments(rows, { numbers, measure, sessions, candidates, speaker, deeds });
+  const documents = toDocuments(chunks, { numbers, measure, sessions, candidates, speaker, deeds });
   const averageWords = averageLength(corpus);
   const lastIndexes = questions.some(({ end }) => end) ? readLastIndexes(stores, sessions.keys()) : new Map();
-  const literalsIn = literalCounter(rows, questions);
+  const literalsIn = literalCounter(chunks, questions);
   const phrasings = questions.map((question, i) => {
     const cue = cues[i];
     const ranking = rankDocuments(documents, asked.weigh(question.terms), {
       averageWords,
-      times: rows.map(({ timestamp }) => (cue ? TIME_PREFERENCE * timeFit(cue, timestamp) : 0)),
-      preferences: rows.map(
-        (row) =>
-          LITERAL_PREFERENCE * Math.min(2, literalsIn(row, question.literals)) +
-          END_PREFERENCE * nearness(row, question.end, lastIndexes),
+      times: chunks.map(({ timestamp }) => (cue ? TIME_PREFERENCE * timeFit(cue, timestamp) : 0)),
+      preferences: chunks.map(
+        (chunk) =>
+          LITERAL_PREFERENCE * Math.min(2, literalsIn(chunk, question.literals)) +
+          END_PREFERENCE * nearness(chunk, question.end, lastIndexes),
       ),
     });
     return { question, cues: cue, ranking };
   });
-  const chunks = fuseChunks(rows, { sessions, phrasings }, options.isOwn);
-  return { chunks, rows, sessions, phrasings, asked, measure, deeds };
+  const ranked = fuseChunks(chunks, { sessions, phrasings }, options.isOwn);
+  return { ranked, chunks, sessions, phrasings, asked, measure, deeds };
 }
 
 /** Returns how near a chunk is to one end of its session, 0 to 1; only what is really there counts. */
 function nearness(
-  { sessionId, index }: ChunkRow,
+  { sessionId, index }: IndexedChunk,
   end: Question["end"],
   lastIndexes: ReadonlyMap<string, number>,
 ): number {
@@ -163,8 +163,8 @@ function nearness(
 /** The results of one store: the chunks that may answer, those around them, and the deeds that match. */
 interface Gathered {
   store: Store;
-  rows: ChunkRow[];
-  candidates: Set<ChunkRow>;
+  chunks: IndexedChunk[];
+  candidates: Set<IndexedChunk>;
   deeds: FoundDeed[];
 }
 
@@ -189,19 +189,19 @@ function gather(store: Store, search: Search): Gathered {
   return { store, ...read, deeds: [...deeds.values()] };
 }
 
-function deedsByChunk(found: readonly Gathered[]): Map<ChunkRow, Stored<Done>[]> {
-  const byChunk = new Map<ChunkRow, Stored<Done>[]>();
-  for (const { rows, deeds } of found) {
+function deedsByChunk(found: readonly Gathered[]): Map<IndexedChunk, Stored<Done>[]> {
+  const byChunk = new Map<IndexedChunk, Stored<Done>[]>();
+  for (const { chunks, deeds } of found) {
     const byId = Map.groupBy(deeds, ({ chunk }) => chunk);
-    for (const row of rows) {
-      const own = byId.get(row.id)?.map(({ deed }) => deed);
-      if (own) byChunk.set(row, own);
+    for (const chunk of chunks) {
+      const own = byId.get(chunk.id)?.map(({ deed }) => deed);
+      if (own) byChunk.set(chunk, own);
     }
   }
   return byChunk;
 }
 
-function byPlace(a: ChunkRow, b: ChunkRow): number {
+function byPlace(a: IndexedChunk, b: IndexedChunk): number {
   return a.sessionId === b.sessionId ? a.index - b.index : a.sessionId < b.sessionId ? -1 : 1;
 }
 
@@ -226,7 +226,7 @@ function findCandidates(
 }
 
 function fuseChunks(
-  rows: readonly ChunkRow[],
+  chunks: readonly IndexedChunk[],
   { sessions, phrasings }: Pick<Retrieved, "sessions" | "phrasings">,
   isOwn: RetrievalOptions["isOwn"] = () => false,
 ): RankedChunk[] {
@@ -241,28 +241,28 @@ function fuseChunks(
       .filter(isOwn)
       .map(({ id }) => id),
   );
-  for (const [i, row] of rows.entries())
-    if (own.has(row.sessionId)) fused[i] = (fused[i] as number) * OWN_PROJECT;
-  const chunks: RankedChunk[] = [];
+  for (const [i, chunk] of chunks.entries())
+    if (own.has(chunk.sessionId)) fused[i] = (fused[i] as number) * OWN_PROJECT;
+  const ranked: RankedChunk[] = [];
   for (const i of bestFirst(fused)) {
-    const row = rows[i] as ChunkRow;
-    const session = sessions.get(row.sessionId);
+    const chunk = chunks[i] as IndexedChunk;
+    const session = sessions.get(chunk.sessionId);
     if (session === undefined) continue;
-    const isTimely = phrasings.some(({ cues }) => cues && timeFit(cues, row.timestamp) >= TIMELY);
-    chunks.push({ row, session, score: fused[i] as number, isTimely });
+    const isTimely = phrasings.some(({ cues }) => cues && timeFit(cues, chunk.timestamp) >= TIMELY);
+    ranked.push({ chunk, session, score: fused[i] as number, isTimely });
   }
-  return chunks;
+  return ranked;
 }
 
 interface DocumentOptions {
   /** The number of each asked stem. */
   numbers: ReadonlyMap<string, number>;
   measure: Measure;
-  sessions: ReadonlyMap<string, SessionRow>;
+  sessions: ReadonlyMap<string, IndexedSession>;
   /** The chunks that may be results. */
-  candidates: ReadonlySet<ChunkRow>;
+  candidates: ReadonlySet<IndexedChunk>;
   /** The deeds that were found, by their chunk. */
-  deeds: ReadonlyMap<ChunkRow, readonly Stored<Done>[]>;
+  deeds: ReadonlyMap<IndexedChunk, readonly Stored<Done>[]>;
   /** Only this speaker's words count. */
   speaker: "user" | "assistant" | undefined;
 }
@@ -277,26 +277,26 @@ const DEED_WEIGHT = 0.3;
 const WORD_CHARACTERS = 5.7;
 
 /** Counts chunks, given by session and position. */
-function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): RankedDocument[] {
+function toDocuments(chunks: readonly IndexedChunk[], options: DocumentOptions): RankedDocument[] {
   const { numbers, measure, speaker, candidates, sessions, deeds } = options;
-  const documents = rows.map((row, i) => ({
+  const documents = chunks.map((chunk, i) => ({
     counts: new Float64Array(numbers.size),
-    words: (row.length + COLUMN_WEIGHTS.tools * row.tools.length) / WORD_CHARACTERS,
-    session: sessions.get(row.sessionId)?.parentId ?? row.sessionId,
-    before: isNext(rows[i - 1], row) ? i - 1 : -1,
-    after: isNext(row, rows[i + 1]) ? i + 1 : -1,
-    isCandidate: candidates.has(row),
+    words: (chunk.length + COLUMN_WEIGHTS.tools * chunk.tools.length) / WORD_CHARACTERS,
+    session: sessions.get(chunk.sessionId)?.parentId ?? chunk.sessionId,
+    before: isNext(chunks[i - 1], chunk) ? i - 1 : -1,
+    after: isNext(chunk, chunks[i + 1]) ? i + 1 : -1,
+    isCandidate: candidates.has(chunk),
   }));
   const add = (document: RankedDocument | undefined, stem: string, count: number) => {
     const number = numbers.get(stem) as number;
     if (document) document.counts[number] = (document.counts[number] as number) + count;
   };
-  countDeeds(rows, { measure, deeds }, (i, stem) => add(documents[i], stem, DEED_WEIGHT));
+  countDeeds(chunks, { measure, deeds }, (i, stem) => add(documents[i], stem, DEED_WEIGHT));
   if (speaker === undefined)
-    countIndexed(rows, numbers.keys(), (i, stem, count) => add(documents[i], stem, count));
+    countIndexed(chunks, numbers.keys(), (i, stem, count) => add(documents[i], stem, count));
   else {
-    const said = saidIn(rows);
-    const texts = rows.map((row) => saidBy(speaker, said(row)));
+    const said = saidIn(chunks);
+    const texts = chunks.map((chunk) => saidBy(speaker, said(chunk)));
     for (const [i, { found }] of measure(texts).entries()) {
       for (const { stem, isPart } of oncePerPart(found)) add(documents[i], stem, isPart ? PART_WEIGHT : 1);
     }
@@ -308,13 +308,13 @@ function toDocuments(rows: readonly ChunkRow[], options: DocumentOptions): Ranke
 
 /** Counts stems in the deeds of chunks, each once: code that repeats a word says no more than a sentence. */
 function countDeeds(
-  rows: readonly ChunkRow[],
+  chunks: readonly IndexedChunk[],
   { measure, deeds }: Pick<DocumentOptions, "measure" | "deeds">,
   add: (row: number, stem: string) => void,
 ): void {
-  measure(rows.flatMap((row) => (deeds.get(row) ?? []).map(deedText)));
-  for (const [i, row] of rows.entries()) {
-    const done = measure((deeds.get(row) ?? []).map(deedText));
+  measure(chunks.flatMap((chunk) => (deeds.get(chunk) ?? []).map(deedText)));
+  for (const [i, chunk] of chunks.entries()) {
+    const done = measure((deeds.get(chunk) ?? []).map(deedText));
     const stems = new Set(done.flatMap(({ found }) => found.map(({ stem }) => stem)));
     for (const stem of stems) add(i, stem);
   }
@@ -328,13 +328,15 @@ function oncePerPart(found: readonly Occurrence[]): Occurrence[] {
 
 /** Counts stems in chunks as the full-text index has them. */
 function countIndexed(
-  rows: readonly ChunkRow[],
+  chunks: readonly IndexedChunk[],
   stems: Iterable<string>,
   add: (row: number, stem: string, count: number) => void,
 ): void {
   const asked = [...stems];
-  for (const store of new Set(rows.map((row) => row.store))) {
-    const places = new Map(rows.flatMap((row, i) => (row.store === store ? [[row.id, i] as const] : [])));
+  for (const store of new Set(chunks.map((chunk) => chunk.store))) {
+    const places = new Map(
+      chunks.flatMap((chunk, i) => (chunk.store === store ? [[chunk.id, i] as const] : [])),
+    );
     const ids = JSON.stringify([...places.keys()]);
     for (const stem of asked) {
       for (const { id, column } of readOccurrences(store, stem, ids)) {
@@ -347,16 +349,18 @@ function countIndexed(
 
 /** Makes a function that counts folded names that occur in a chunk as they are. */
 function literalCounter(
-  rows: readonly ChunkRow[],
+  chunks: readonly IndexedChunk[],
   questions: readonly Question[],
-): (row: ChunkRow, literals: readonly string[]) => number {
+): (chunk: IndexedChunk, literals: readonly string[]) => number {
   if (questions.every(({ literals }) => literals.length === 0)) return () => 0;
-  const said = saidIn(rows);
-  const texts = new Map(rows.map((row) => [row, `${joinContent(said(row))}\n${row.tools}`.toLowerCase()]));
-  return (row, literals) => literals.filter((literal) => texts.get(row)?.includes(literal)).length;
+  const said = saidIn(chunks);
+  const texts = new Map(
+    chunks.map((chunk) => [chunk, `${joinContent(said(chunk))}\n${chunk.tools}`.toLowerCase()]),
+  );
+  return (chunk, literals) => literals.filter((literal) => texts.get(chunk)?.includes(literal)).length;
 }
 
-function isNext(a: ChunkRow | undefined, b: ChunkRow | undefined): boolean {
+function isNext(a: IndexedChunk | undefined, b: IndexedChunk | undefined): boolean {
   return (
     a !== undefined &&
     b !== undefined &&

@@ -4,13 +4,13 @@ import type { Part } from "../base/output.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { joinContent } from "../index/chunk-text.ts";
-import { rewoundLines, type SessionRow } from "../index/index-state.ts";
+import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
 import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import type { Done, LineSpan, Outcome, Said } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
-import { type ChunkRow, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
+import { type IndexedChunk, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
 /** Redacts what was stored under older rules. */
 export type Clean = (text: string) => string;
@@ -79,7 +79,7 @@ const HOLDING_CHARS = 300;
 /** Puts before rows that the user took back those that hold now: the first after them of the same speaker. */
 export function withHolding(
   rows: readonly ShownRow[],
-  { store, session }: { store: Store; session: Pick<SessionRow, "id" | "number"> },
+  { store, session }: { store: Store; session: Pick<IndexedSession, "id" | "number"> },
   { clean, speaker = "user" }: { clean: Clean; speaker?: Speaker | undefined },
 ): ShownRow[] {
   const first = rows.findIndex(({ rewound }) => rewound);
@@ -90,7 +90,7 @@ export function withHolding(
   const holding = Array.from(ends).flatMap((end) => {
     const chunks = readChunksAfter(store, session.id, { line: end, limit: HOLDING_CHUNKS });
     return (
-      readMessages(chunks, () => false).find(
+      readMessageRows(chunks, () => false).find(
         ({ line, who }) => line > end && who === speaker && !spanOf(line),
       ) ?? []
     );
@@ -114,7 +114,7 @@ export function withHolding(
 export function takenBackBefore(
   shown: readonly ShownRow[],
   around: readonly ShownRow[],
-  { store, session }: { store: Store; session: Pick<SessionRow, "number"> },
+  { store, session }: { store: Store; session: Pick<IndexedSession, "number"> },
 ): LineSpan[] {
   const spans = rewoundLines(store, session.number);
   if (spans.length === 0) return [];
@@ -134,9 +134,9 @@ export function takenBackBefore(
 }
 
 /** Returns the messages of chunks given in order; the pieces of a long message are one row. */
-export function readMessages(
-  chunks: readonly ChunkRow[],
-  isInside: (chunk: ChunkRow) => boolean,
+export function readMessageRows(
+  chunks: readonly IndexedChunk[],
+  isInside: (chunk: IndexedChunk) => boolean,
 ): PassageRow[] {
   const said = saidIn(chunks);
   const inside = chunks.filter(isInside).flatMap(said);
@@ -153,7 +153,7 @@ function belongsTo(piece: Said, { line, nth, part }: Said): boolean {
 }
 
 /** Joins chunks' text, what pieces of one message repeat only once. */
-export function joinChunks(chunks: readonly ChunkRow[], said = saidIn(chunks)): string {
+export function joinChunks(chunks: readonly IndexedChunk[], said = saidIn(chunks)): string {
   return joinContent(joinParts(chunks.flatMap(said)));
 }
 
@@ -178,18 +178,18 @@ const AROUND_CHUNKS = 2;
 
 /** Returns the exchanges before and after a chunk's own, in order, long ones shortened, each after its own time. */
 export function exchangesAround(
-  row: ChunkRow,
+  chunk: IndexedChunk,
   { count, clean, timezone }: { count: number; clean: Clean; timezone: string | undefined },
 ): { before: string[]; after: string[] } {
   const beside = (step: -1 | 1) =>
-    readExchangesBeside(row, { count, step }).map((chunks) => {
+    readExchangesBeside(chunk, { count, step }).map((chunks) => {
       const time = formatLocal(chunks[0]?.timestamp ?? "", timezone).slice(0, 16);
       return `${time} ${clean(shortenExchange(chunks))}`;
     });
   return count > 0 ? { before: beside(-1), after: beside(1) } : { before: [], after: [] };
 }
 
-function shortenExchange(chunks: readonly ChunkRow[]): string {
+function shortenExchange(chunks: readonly IndexedChunk[]): string {
   if (chunks.length <= AROUND_CHUNKS + 1) return joinChunks(chunks);
   return `${joinChunks(chunks.slice(0, AROUND_CHUNKS))}\n…\n${joinChunks(chunks.slice(-1))}`;
 }
@@ -211,7 +211,7 @@ export function deedText({ target, input, result }: Stored<Done>): string {
 /** Returns the deeds of a session on some lines as rows: each call, and what came of it. */
 export function toDeedRows(
   store: Store,
-  { number, cwd }: SessionRow,
+  { number, cwd }: IndexedSession,
   { from, to }: { from: number; to: number },
   { clean, isWanted }: { clean: Clean; isWanted: (deed: Stored<Done>) => boolean },
 ): Omit<PassageRow, "isInside">[] {

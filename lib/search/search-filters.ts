@@ -4,11 +4,11 @@ import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
-import type { SessionRow } from "../index/index-state.ts";
+import type { IndexedSession } from "../index/index-state.ts";
 import { type Store, sharedBy } from "../store/store.ts";
 import type { Agent } from "../transcripts/session.ts";
 import type { ChunkFilter } from "./candidates.ts";
-import { readSessionRows, uniquePrefix } from "./corpus.ts";
+import { readIndexedSessions, uniquePrefix } from "./corpus.ts";
 
 export interface SearchFilters {
   /** ISO time, date, or words such as `last week`. */
@@ -84,7 +84,7 @@ async function sessionId(
   reference: string,
   { store, shared, config, remark }: FilterContext,
 ): Promise<string> {
-  if (readSessionRows(store, [reference]).size > 0) return reference;
+  if (readIndexedSessions(store, [reference]).size > 0) return reference;
   // most searches name no session
   const [{ resolvePlace }, { heldIn }] = await Promise.all([
     import("../sessions/resolve.ts"),
@@ -127,7 +127,7 @@ export function shortIdIn({ store, shared }: Stores, session: { id: string; file
 export async function hiddenSessions(
   store: Store | undefined,
   { settings }: Pick<Config, "settings">,
-): Promise<(session: Pick<SessionRow, "id" | "file" | "name" | "cwd" | "project">) => boolean> {
+): Promise<(session: Pick<IndexedSession, "id" | "file" | "name" | "cwd" | "project">) => boolean> {
   const { sessions, projects } = settings.exclude;
   // Where nothing is excluded, no transcript is asked for its project, and nothing that reads one is loaded.
   const isAsked = sessions.length + projects.length > 0;
@@ -135,6 +135,6 @@ export async function hiddenSessions(
   return (session) => {
     if (admits?.(session) === false) return true;
     const from = sharedBy(session);
-    return from !== undefined && store !== undefined && readSessionRows(store, [from.id]).size > 0;
+    return from !== undefined && store !== undefined && readIndexedSessions(store, [from.id]).size > 0;
   };
 }

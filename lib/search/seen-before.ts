@@ -2,7 +2,7 @@
 
 import { counted, headed, projectName, quote, quoteCode, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import { type SessionRow, toSessionRow } from "../index/index-state.ts";
+import { type IndexedSession, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { oneLineOfCode } from "../redact/redact.ts";
 import type { SqlRow } from "../store/sqlite.ts";
@@ -24,6 +24,7 @@ import {
   programNamedIn,
   rankSteps,
 } from "./endings.ts";
+import type { SessionDeed } from "./finds.ts";
 import type { Clean } from "./rows.ts";
 import { hostsToTell, isPipedToShell, type KnownWords, type Origin } from "./telling.ts";
 
@@ -40,13 +41,13 @@ interface SeenOptions {
   /** Keys of the lines that the session was told about. */
   said: ReadonlySet<number>;
   /** Whether a session is kept out. */
-  isHidden: (session: SessionRow) => boolean;
+  isHidden: (session: IndexedSession) => boolean;
   /** Redacts what was stored under older rules. */
   clean: Clean;
   /** Returns a session's id as a reference takes it. */
-  nameOf: (session: SessionRow) => string;
+  nameOf: (session: IndexedSession) => string;
   /** Returns who shares a session, "" for one's own, and whether its project is that of the caller. */
-  originOf: (session: SessionRow) => Pick<Origin, "owner" | "isHere">;
+  originOf: (session: IndexedSession) => Pick<Origin, "owner" | "isHere">;
 }
 
 /** An error with its known end. */
@@ -63,11 +64,9 @@ interface FailureQuery extends FailedCommand, SeenOptions {
 }
 
 /** A run that printed an error's line. */
-interface FailedRun {
+interface FailedRun extends SessionDeed {
   /** The keys of its error lines, in order. */
   keys: number[];
-  deed: Stored<Done>;
-  session: SessionRow;
   store: Store;
   origin: Origin;
 }
@@ -169,7 +168,7 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: F
     row.session_id === sessionId && Number(row.line) > Number(row.compacted_line ?? 0);
   const noise = noiseIn(store, until);
   return rows.flatMap((row) => {
-    const session = toSessionRow({ ...row, id: row.session_id ?? "" });
+    const session = toIndexedSession({ ...row, id: row.session_id ?? "" });
     const deed = toDone(row);
     const hasFailed = deed.outcome === "failed";
     if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];

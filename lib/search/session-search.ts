@@ -5,7 +5,7 @@ import { countPoints, type Line, linesWithin, plainText } from "../base/output.t
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
 import { type Behind, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
-import type { SessionRow } from "../index/index-state.ts";
+import type { IndexedSession } from "../index/index-state.ts";
 import { readName } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
 import { readRepositories } from "../store/repositories.ts";
@@ -127,7 +127,7 @@ export async function searchAsText(
   resources: SearchResources = {},
 ): Promise<PrintedAnswer> {
   const started = performance.now();
-  return await withIndex(resources, async ({ store, config, behind }) => {
+  return await withFreshIndex(resources, async ({ store, config, behind }) => {
     const hasIndexed = Number(store.db.prepare("SELECT total_changes() AS n").get()?.n ?? 0) > 0;
     const { signal, remark } = resources;
     const shared = request.own ? undefined : openShared(config.paths);
@@ -149,7 +149,7 @@ export async function searchAsText(
 }
 
 /** Opens the index, brings it up to date where that is wanted and possible, and closes it after use. */
-async function withIndex<T>(
+async function withFreshIndex<T>(
   { index: isWanted = true, signal, ...resources }: SearchResources,
   use: (opened: { store: Store; config: Config; behind: Behind }) => Promise<T>,
 ): Promise<T> {
@@ -178,7 +178,7 @@ const TOPIC_PASSAGES_MIN = 2; // promised
 export async function sessionTopics(
   resources: SearchResources & Pick<SearchRequest, "subagents"> = {},
 ): Promise<{ topics: TopicCount[]; lines: Line[] }> {
-  return await withIndex(resources, async ({ store }) => {
+  return await withFreshIndex(resources, async ({ store }) => {
     const topics = store.db
       .prepare(
         `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
@@ -410,7 +410,7 @@ function makeStyle(stores: Stores, { settings, paths }: Config): HitStyle {
 }
 
 /** Returns a function that asks another one once for each session. */
-function oncePerSession<T>(ask: (session: SessionRow) => T): (session: SessionRow) => T {
+function oncePerSession<T>(ask: (session: IndexedSession) => T): (session: IndexedSession) => T {
   const known = new Map<string, T>();
   return (session) => {
     const key = `${session.id} ${session.file}`;
@@ -420,7 +420,7 @@ function oncePerSession<T>(ask: (session: SessionRow) => T): (session: SessionRo
 }
 
 /** Returns what gives a session's name: its meta file's, else its host's as it was when it was indexed. Opens no transcript. */
-function namer(paths: Config["paths"]): (session: SessionRow) => string | undefined {
+function namer(paths: Config["paths"]): (session: IndexedSession) => string | undefined {
   const { hasText, clean } = readRules(paths.rules);
   return (session) => {
     const name = sharedBy(session) ? session.name : (readName(session, paths) ?? session.name);

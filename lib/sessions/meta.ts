@@ -11,7 +11,7 @@ import { arrayOf, recordOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { copiesFolder, findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
+import type { Agent, SessionKey } from "../transcripts/session.ts";
 import { findNaming } from "./places.ts";
 
 /** Increases with every change of the shape. */
@@ -49,7 +49,7 @@ interface ReadMeta {
 type MetaPaths = Pick<PathsWithRules, "expand" | "meta">;
 
 /** Returns a session's meta file: where its host's table has them, else in our state folder. */
-export function metaFile(paths: MetaPaths, session: Pick<Session, "id" | "agent">): string {
+export function metaFile(paths: MetaPaths, session: SessionKey): string {
   return join(metaFolder(paths, findHost(session.agent)), `${fileStem(session.id)}${META_SUFFIX}`);
 }
 
@@ -86,7 +86,7 @@ export function readMeta(file: string): ReadMeta {
 }
 
 /** Returns the name in a session's meta file, as it was given. */
-export function readName(session: Pick<Session, "id" | "agent">, paths: PathsWithRules): string | undefined {
+export function readName(session: SessionKey, paths: PathsWithRules): string | undefined {
   return cleanName(readMeta(metaFile(paths, session)).meta?.name);
 }
 

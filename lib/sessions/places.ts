@@ -225,11 +225,11 @@ function listOnce(): Walk["list"] {
 }
 
 /** What the path of a transcript says of its session. */
-type Told = Omit<TranscriptFile, "file">;
+type PathFacts = Omit<TranscriptFile, "file">;
 
 interface Walk {
   /** Reads what a file's name says; undefined for one that does not fit. */
-  file: (name: string) => Told | undefined;
+  file: (name: string) => PathFacts | undefined;
   list: (folder: string) => Dirent[];
   /** The names of subagents' folders. */
   names: RegExp | undefined;
@@ -241,7 +241,7 @@ interface Walk {
   found: TranscriptFile[];
 }
 
-function walk(folder: string, [segment, ...rest]: readonly string[], to: Walk, told: Told = {}): void {
+function walk(folder: string, [segment, ...rest]: readonly string[], to: Walk, told: PathFacts = {}): void {
   if (segment === undefined) addFiles(folder, to, told);
   else if (segment === "**") addFiles(folder, to, told, true);
   else if (segment === "<day>") {
@@ -259,14 +259,19 @@ function walk(folder: string, [segment, ...rest]: readonly string[], to: Walk, t
 }
 
 /** What the names of folders say of a session; undefined where there is none. */
-const SAYING: Record<string, (name: string, told: Told, to: Walk) => Partial<Told> | undefined> = {
+const SAYING: Record<string, (name: string, told: PathFacts, to: Walk) => Partial<PathFacts> | undefined> = {
   "<id>": (id) => ({ id }),
   "<parent>": (parentId) => ({ parentId, subagent: true }),
   "<child>": (name, { parentId = "" }, { names }) =>
     names?.test(name) ? { id: idWithin(parentId, name) } : undefined,
 };
 
-function addFiles(folder: string, { file, unless, list, found }: Walk, told: Told, isDeep = false): void {
+function addFiles(
+  folder: string,
+  { file, unless, list, found }: Walk,
+  told: PathFacts,
+  isDeep = false,
+): void {
   if (unless !== undefined && hasContent(join(folder, unless))) return;
   const add = (path: string, name: string) => {
     const known = file(name);

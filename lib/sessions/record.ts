@@ -26,7 +26,7 @@ import {
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
 import { findFormat } from "../transcripts/head.ts";
-import type { Agent, Session, SessionKey } from "../transcripts/session.ts";
+import type { Agent, Session, SessionIdentity, SessionKey } from "../transcripts/session.ts";
 import { currentExclusion, type Exclusion } from "./gate.ts";
 import {
   agentByPlace,
@@ -44,7 +44,7 @@ import {
 import type { TranscriptFile } from "./places.ts";
 import { hostTitle } from "./titles.ts";
 
-export interface SessionRecord extends Identity {
+export interface SessionRecord extends SessionIdentity {
   /** The host's title, as far as it may be shown. */
   title: string | undefined;
   meta: SessionMeta | undefined;
@@ -76,10 +76,8 @@ export function isCurrent(
   return record.metaState === metaState(record, startReading(paths));
 }
 
-type Identity = SessionKey & Pick<Session, "file">;
-
 /** Returns a session's record with its meta file as it is now; the title is read again when names are asked for. */
-export function readRecord(paths: PathsWithRules, session: Identity): SessionRecord {
+export function readRecord(paths: PathsWithRules, session: SessionIdentity): SessionRecord {
   const stored = withState(paths, (store) => find(store, session)) ?? newRecord(session);
   return withMeta(session, stored, startReading(paths));
 }
@@ -111,7 +109,10 @@ export function findName(session: Session, paths: PathsWithRules): string | unde
   return withNames([session], paths)[0]?.name;
 }
 
-function storedRecords(paths: PathsWithRules, sessions: readonly Identity[]): (SessionRecord | undefined)[] {
+function storedRecords(
+  paths: PathsWithRules,
+  sessions: readonly SessionIdentity[],
+): (SessionRecord | undefined)[] {
   try {
     return withExistingState(paths, (store) => sessions.map((session) => find(store, session))) ?? [];
   } catch (error) {
@@ -149,7 +150,7 @@ export function namedSessions(paths: PathsWithRules, files: readonly TranscriptF
 
 function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store): Naming[] {
   const known = new Map((store ? allRecords(store) : []).map((record) => [recordKey(record), record]));
-  const present = new Map<string, Identity>();
+  const present = new Map<string, SessionIdentity>();
   for (const { agent, id, file } of files) {
     if (agent !== undefined && id !== undefined) present.set(recordKey({ agent, id }), { agent, id, file });
   }
@@ -169,9 +170,9 @@ function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store
 /** Returns the sessions of which only a meta file is left; one that no record knows is opened. */
 function withoutTranscript(
   paths: PathsWithRules,
-  known: ReadonlyMap<string, Identity>,
-  present: ReadonlyMap<string, Identity>,
-): Identity[] {
+  known: ReadonlyMap<string, SessionIdentity>,
+  present: ReadonlyMap<string, SessionIdentity>,
+): SessionIdentity[] {
   const left = new Set(metaFiles(paths));
   for (const session of present.values()) left.delete(metaFile(paths, session));
   const byMeta = new Map([...known.values()].map((session) => [metaFile(paths, session), session]));
@@ -200,7 +201,11 @@ function startReading(given: PathsWithRules): Reader {
 }
 
 /** Returns the record as its files are now. */
-function refreshed(session: Identity, stored: SessionRecord | undefined, reader: Reader): SessionRecord {
+function refreshed(
+  session: SessionIdentity,
+  stored: SessionRecord | undefined,
+  reader: Reader,
+): SessionRecord {
   const record = withMeta(session, stored ?? newRecord(session), reader);
   const state = titleState(session, reader);
   if (record.titleState === state && record.file === session.file) return record;
@@ -209,7 +214,7 @@ function refreshed(session: Identity, stored: SessionRecord | undefined, reader:
   return { ...record, file, titleState: state, title: visible({ ...session, title }, reader).title };
 }
 
-function withMeta(session: Identity, stored: SessionRecord, reader: Reader): SessionRecord {
+function withMeta(session: SessionIdentity, stored: SessionRecord, reader: Reader): SessionRecord {
   const state = metaState(session, reader);
   if (stored.metaState === state) return stored;
   const { meta, problem } = readMeta(metaFile(reader.paths, session));
@@ -227,7 +232,7 @@ function withMeta(session: Identity, stored: SessionRecord, reader: Reader): Ses
 
 /** Sets a damaged meta file aside and writes what the record holds in its place. Returns whether it could. */
 function mendMeta(
-  session: Identity,
+  session: SessionIdentity,
   meta: SessionMeta | undefined,
   { problem, paths }: { problem: string; paths: PathsWithRules },
 ): boolean {
@@ -263,7 +268,7 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
 function visible(
-  { id, file, title, meta }: Identity & Partial<Pick<SessionRecord, "title" | "meta">>,
+  { id, file, title, meta }: SessionIdentity & Partial<Pick<SessionRecord, "title" | "meta">>,
   { rules: { clean, hasText, admits } }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
   const name = meta?.name ?? title;
@@ -286,13 +291,13 @@ function cleanMeta(meta: SessionMeta, clean: (text: string) => string): SessionM
 }
 
 /** Returns a text that changes when the title may: with the transcript, and with what else its host keeps one in. */
-function titleState({ agent, file }: Identity, { version }: Reader): string {
+function titleState({ agent, file }: SessionIdentity, { version }: Reader): string {
   const kept = findFormat(agent).titleFile?.(file);
   const beside = kept === undefined ? "" : fileState(kept);
   return `${fileState(file)} ${beside} ${version}`;
 }
 
-function metaState(session: Identity, { paths, version }: Reader): string {
+function metaState(session: SessionIdentity, { paths, version }: Reader): string {
   return `${fileState(metaFile(paths, session))} ${version}`;
 }
 
@@ -301,7 +306,7 @@ function fileState(file: string): string {
   return stat ? `${stat.size} ${stat.mtimeMs} ${stat.ino}` : "";
 }
 
-function newRecord({ agent, id, file }: Identity): SessionRecord {
+function newRecord({ agent, id, file }: SessionIdentity): SessionRecord {
   const nothing = { title: undefined, meta: undefined, indexedTo: undefined };
   return { agent, id, file, titleState: "", metaState: "", ...nothing };
 }

@@ -8,7 +8,7 @@ import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../transcripts/format.ts";
 import { findFormat, outermostEntries, tryHead } from "../transcripts/head.ts";
 import { findHost } from "../transcripts/hosts.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
+import type { Agent, Session, SessionIdentity } from "../transcripts/session.ts";
 import { openGate } from "./gate.ts";
 import {
   archivedTranscripts,
@@ -249,7 +249,7 @@ function findParentId(id: string | undefined, head: Head | undefined): string | 
 }
 
 /** Returns the parent of a session whose host keeps subagents among the others, under names like theirs. */
-function readParent({ agent, id, file }: Pick<Session, "agent" | "id" | "file">): string | undefined {
+function readParent({ agent, id, file }: SessionIdentity): string | undefined {
   try {
     const parentId = findFormat(agent).parentOf?.(file);
     return parentId === id ? undefined : parentId;

@@ -5,8 +5,9 @@ import { pastTime } from "../base/time.ts";
 import { type Format, isoTime, rowTime } from "../transcripts/format.ts";
 import { findFormat } from "../transcripts/head.ts";
 import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
+import type { Session } from "../transcripts/session.ts";
 import { cleanName } from "./meta.ts";
+import type { TranscriptFile } from "./places.ts";
 
 const END_BYTES = 64 * 1024; // promised: the first and last 64 KiB
 const NEWLINE = 10; // \n
@@ -66,7 +67,10 @@ const LAST_ROW_BYTES = [4 * 1024, END_BYTES, 2 * 1024 * 1024];
  * Returns the time of a session's last dated row, which copying the file does not change; undefined without one. A row dated
  * later than now has none.
  */
-export function lastTime({ file, agent = "plain" }: DatedFile): string | undefined {
+export function lastTime({
+  file,
+  agent = "plain",
+}: Pick<TranscriptFile, "file" | "agent">): string | undefined {
   try {
     const format = findFormat(agent);
     for (const bytes of LAST_ROW_BYTES) {
@@ -78,11 +82,6 @@ export function lastTime({ file, agent = "plain" }: DatedFile): string | undefin
     // gone since it was listed, or not ours to read
   }
   return undefined;
-}
-
-interface DatedFile {
-  file: string;
-  agent?: Agent | undefined;
 }
 
 function timeIn(tail: Buffer, format: Format): string | undefined {

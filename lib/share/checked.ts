@@ -108,7 +108,7 @@ export function toExchange(row: HubRow, { updatedAt }: SharedSession, clean: Cle
     const place = { line: count(fields.line), nth: count(fields.nth) };
     // rows go forward, and from the exchange's place on
     if (!isBefore(last, place)) return [];
-    const found = toRow(fields, { ...place, at: toTime(fields.at, updatedAt) }, clean);
+    const found = toSharedRow(fields, { ...place, at: toTime(fields.at, updatedAt) }, clean);
     if (found) last = place;
     return found ? [found] : [];
   });
@@ -121,7 +121,7 @@ export function toExchange(row: HubRow, { updatedAt }: SharedSession, clean: Cle
 const OUTCOMES: readonly Outcome[] = ["done", "failed", "rejected", "running"];
 
 /** Returns a row of the hub, checked and cleaned; undefined for none that is known. */
-function toRow(
+function toSharedRow(
   { who, resultLine, kind, tool, target, paths, input, outcome, result, ...said }: JsonRecord,
   place: Pick<Row, "line" | "nth" | "at">,
   { text, said: words, line }: Cleaner,

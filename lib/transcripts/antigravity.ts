@@ -15,7 +15,7 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
-import { type Format, isoTime, type RowEntry, type Tools, toCall } from "./format.ts";
+import { type BareEntry, type Format, isoTime, type Tools, toCall } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
@@ -140,7 +140,7 @@ const TOOLS: Tools = {
   multi_replace_file_content: { action: "edit", input: (to) => ({ path: to.TargetFile, edits: chunks(to) }) },
 };
 
-function toCalls({ step_index, tool_calls }: JsonRecord, results: boolean): RowEntry[] {
+function toCalls({ step_index, tool_calls }: JsonRecord, results: boolean): BareEntry[] {
   const step = numberOf(step_index) ?? 0;
   return arrayOf(tool_calls).map((call, i) => {
     const { name, args } = recordOf(call);
@@ -161,7 +161,7 @@ const ENDED =
   /^\s*The command (?:completed successfully|(?:failed with|exited with) (?:exit )?code:? (-?\d+))\.?\s*\n/;
 const RUNNING = /^\s*Tool is running as a background task\b/;
 
-function readResult({ step_index, status, type }: JsonRecord, content: string): RowEntry {
+function readResult({ step_index, status, type }: JsonRecord, content: string): BareEntry {
   const text = content.replace(TIMES, "");
   const [, code = "0"] = ENDED.exec(text) ?? [];
   const output = text

@@ -17,12 +17,12 @@ import {
   type Answer,
   answerText,
   assistantEntries,
+  type BareEntry,
   type Format,
   isoTime,
   isTextBlock,
   optionLabels,
   type ReadHead,
-  type RowEntry,
   type RowsWith,
   sumTokens,
   textOf,
@@ -147,17 +147,17 @@ type OutputAt = ((path: string) => string | undefined) | undefined;
 function userEntries(
   record: JsonRecord,
   { results, outputAt }: { results: boolean; outputAt: OutputAt },
-): RowEntry[] {
+): BareEntry[] {
   const { content } = recordOf(record.message);
   if (record.isCompactSummary === true) return [{ kind: "summary", text: textOf(content) }];
-  const answers = arrayOf(content).flatMap((block): RowEntry[] => {
+  const answers = arrayOf(content).flatMap((block): BareEntry[] => {
     if (!isRecord(block) || block.type !== "tool_result") return [];
     return [...(results ? [readResult(block, record, outputAt)] : []), ...readAnswer(block, record)];
   });
   return [...answers, { kind: "user", text: typedText(record) }];
 }
 
-function readResult(block: JsonRecord, record: JsonRecord, outputAt: OutputAt): RowEntry {
+function readResult(block: JsonRecord, record: JsonRecord, outputAt: OutputAt): BareEntry {
   const text = wholeOutput(textOf(block.content), recordOf(record.toolUseResult), outputAt);
   const { backgroundTaskId, structuredPatch } = recordOf(record.toolUseResult);
   const isError = block.is_error === true;
@@ -211,11 +211,11 @@ function wasNotBegun(text: string, { version }: JsonRecord): boolean {
 const APPROVED_PLAN = /^User has approved (?:your plan|exiting plan mode)\b/;
 
 /** Returns what the user answered to a tool, recognised by the row's shape: an answer, a rejection's words, an approved plan. */
-function readAnswer(block: JsonRecord, record: JsonRecord): RowEntry[] {
+function readAnswer(block: JsonRecord, record: JsonRecord): BareEntry[] {
   const { toolUseResult, toolDenialKind, version } = record;
   const { questions, answers, plan } = recordOf(toolUseResult);
   const result = textOf(block.content);
-  const said = (text: string, counts: (call: ToolCall) => boolean): RowEntry[] => {
+  const said = (text: string, counts: (call: ToolCall) => boolean): BareEntry[] => {
     const settle = (call: ToolCall) => (counts(call) ? text : "");
     return text === "" ? [] : [{ kind: "user", text, callId: stringOf(block.tool_use_id), settle }];
   };
@@ -251,7 +251,7 @@ const AHEAD = { rows: 2000, rowsTaken: 50 };
 const NOT_WORDS = /^\s*(?:<[a-z]|\/[\w:.-]+(?:\s|$))/i;
 
 /** Returns what the user typed while the agent worked: up to 2.1.49 no other row holds it. */
-function queuedEntries({ operation, content }: JsonRecord): RowEntry[] {
+function queuedEntries({ operation, content }: JsonRecord): BareEntry[] {
   if (operation !== "enqueue" || typeof content !== "string") return [];
   if (NOT_WORDS.test(content) || parseRecord(content) !== undefined) return [];
   return [{ kind: "user", text: typedPart(content), counts: (later) => isTakenUp(content, later) }];

@@ -4,11 +4,11 @@ import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, strin
 import {
   type Answer,
   answerText,
+  type BareEntry,
   type Format,
   type Head,
   isoTime,
   optionLabels,
-  type RowEntry,
   textOf,
   toCall,
 } from "./format.ts";
@@ -68,7 +68,7 @@ function typedEvent({ type, message, item }: JsonRecord): string | undefined {
   return type === "item_completed" && kind === "UserMessage" ? textOf(content) : undefined;
 }
 
-function itemEntries(payload: JsonRecord, head: Head, results: boolean): RowEntry[] {
+function itemEntries(payload: JsonRecord, head: Head, results: boolean): BareEntry[] {
   switch (payload.type) {
     case "message": {
       const text = textOf(payload.content);
@@ -95,7 +95,7 @@ function itemEntries(payload: JsonRecord, head: Head, results: boolean): RowEntr
   }
 }
 
-function callEntry({ name, call_id: id }: JsonRecord, input: unknown, results: boolean): RowEntry {
+function callEntry({ name, call_id: id }: JsonRecord, input: unknown, results: boolean): BareEntry {
   const patch = shellPatch(input);
   const call =
     patch === undefined ? { id, name, input: shellInput(input) } : { id, name: "apply_patch", input: patch };
@@ -126,7 +126,7 @@ function shellInput(input: unknown): unknown {
   return isShell && command !== undefined ? { ...input, command } : input;
 }
 
-function outputEntries(payload: JsonRecord, results: boolean): RowEntry[] {
+function outputEntries(payload: JsonRecord, results: boolean): BareEntry[] {
   const { output } = payload;
   const callId = stringOf(payload.call_id);
   const entries = results ? [resultEntry(output, callId)] : [];
@@ -155,7 +155,7 @@ const REJECTED = /^(?:exec command|patch) rejected by user$/;
 /** What newer versions write before a command's output. */
 const PREAMBLE = /^(?:Chunk ID|Wall time|Exit code|Process (?:exited|running)|Original token count)[^\n]*\n/;
 
-function resultEntry(output: unknown, callId: string | undefined): RowEntry {
+function resultEntry(output: unknown, callId: string | undefined): BareEntry {
   const parsed = typeof output === "string" && output.startsWith("{") ? parsedArguments(output) : output;
   const record = recordOf(parsed);
   const whole = stringOf(record.output) ?? stringOf(record.content) ?? textOf(output);

@@ -6,7 +6,7 @@
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { type Format, isoTime, type RowEntry, toCall, treeNode } from "./format.ts";
+import { type BareEntry, type Format, isoTime, toCall, treeNode } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 /** The line that the client appends to a command's output. */
@@ -74,7 +74,7 @@ export const format: Format = {
   },
 };
 
-function readResult(data: JsonRecord): RowEntry {
+function readResult(data: JsonRecord): BareEntry {
   const { content, detailedContent } = recordOf(data.result);
   const { exitCode } = recordOf(data.shellExecution);
   const error = recordOf(data.error);

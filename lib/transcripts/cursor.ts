@@ -9,10 +9,10 @@ import { arrayOf, isRecord, recordOf, stringOf } from "../base/json.ts";
 import { dashedPath } from "../base/text.ts";
 import {
   assistantEntries,
+  type BareEntry,
   deedEntries,
   type Format,
   isoTime,
-  type RowEntry,
   type Tools,
   textOf,
 } from "./format.ts";
@@ -53,7 +53,7 @@ export const format: Format = {
     if (record.role !== "user") return [];
     const text = textOf(content);
     const at = promptTime(text);
-    const said: RowEntry = { kind: "user", text: typedText(text), ...(at !== undefined && { at }) };
+    const said: BareEntry = { kind: "user", text: typedText(text), ...(at !== undefined && { at }) };
     return [
       ...arrayOf(content).flatMap((block) => (isRecord(block) ? deedEntries(block, results) : [])),
       said,

@@ -1,7 +1,7 @@
 /** Factory Droid's sessions: a line that names the session, then messages near Claude Code's, with hooks' runs among them. */
 
 import { arrayOf, isRecord, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
-import { assistantEntries, type Format, isoTime, type RowEntry, type Tools, textOf } from "./format.ts";
+import { assistantEntries, type BareEntry, type Format, isoTime, type Tools, textOf } from "./format.ts";
 import { firstRecord } from "./jsonl.ts";
 
 export const format: Format = {
@@ -25,7 +25,7 @@ export const format: Format = {
     if (record.type !== "message" || isPutIn(record)) return [];
     if (role === "assistant") return assistantEntries(content, results, { tools: TOOLS });
     if (role !== "user") return [];
-    const said: RowEntry = { kind: "user", text: textOf(content).replace(REMINDER, "").trim() };
+    const said: BareEntry = { kind: "user", text: textOf(content).replace(REMINDER, "").trim() };
     return [...(results ? arrayOf(content).flatMap(readResult) : []), said];
   },
 
@@ -65,7 +65,7 @@ function lastTitle(rows: Iterable<JsonRecord>, isSet: boolean): string | undefin
 const FAILED = /^Error: Command failed \(exit code: -?\d+\)\n/;
 const EXITED = /\n*\[Process exited with code -?\d+\]\s*$/;
 
-function readResult(block: unknown): RowEntry[] {
+function readResult(block: unknown): BareEntry[] {
   const { type, tool_use_id, content, is_error } = recordOf(block);
   if (type !== "tool_result") return [];
   const text = textOf(content);

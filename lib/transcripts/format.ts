@@ -5,7 +5,7 @@ import { headed } from "../base/text.ts";
 import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
-type RowPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
+type EntryPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
 /** What the first rows of a transcript say of the whole. */
 export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "parentId">, PartlyKnown<"id"> {
@@ -54,8 +54,8 @@ export interface RawEntry extends Entry {
   counts?: ((later: Iterable<JsonRecord>) => boolean) | undefined;
 }
 
-/** An entry as a format reads it from a record: `readRow` adds the place, and the record's id and time. */
-export type RowEntry = Omit<RawEntry, keyof RowPlace>;
+/** An entry as a format reads it from a record: `readBareEntry` adds the place, and the record's id and time. */
+export type BareEntry = Omit<RawEntry, keyof EntryPlace>;
 
 export interface Format {
   agent: Agent;
@@ -64,7 +64,7 @@ export interface Format {
   /** Adds what a record says of the whole session. */
   readHead(record: JsonRecord, head: Head): void;
   /** The entries of a record, in their order; those without words do not count. */
-  entries(record: JsonRecord, options: Omit<EntryOptions, "later">): RowEntry[];
+  entries(record: JsonRecord, options: Omit<EntryOptions, "later">): BareEntry[];
   /** The message that a record is a state of, where hosts write several: the last one counts. */
   messageOf?(record: JsonRecord): string | undefined;
   /** The title of a session that its user may have set: of several the first that holds a word. */
@@ -123,10 +123,10 @@ function rowId(record: JsonRecord): string | undefined {
 }
 
 /** Returns a record's entries. One nested too deeply for the stack gives none and affects no other record. */
-export function readRow(
+export function readBareEntry(
   format: Format,
   record: JsonRecord,
-  place: RowPlace,
+  place: EntryPlace,
   options: EntryOptions,
 ): RawEntry[] {
   try {
@@ -159,7 +159,7 @@ export function rowTime(record: JsonRecord, { timeKey }: Pick<Format, "timeKey">
   return isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
 }
 
-function isContent({ kind, text, settle }: RowEntry): boolean {
+function isContent({ kind, text, settle }: BareEntry): boolean {
   return kind === "tool" || kind === "result" || settle !== undefined || text.trim() !== "";
 }
 
@@ -228,9 +228,9 @@ export function assistantEntries(
   content: unknown,
   results: boolean,
   { contextTokens, workdir, tools }: SaidOptions = {},
-): RowEntry[] {
+): BareEntry[] {
   if (typeof content === "string") return [{ kind: "assistant", text: content, contextTokens }];
-  const entries: RowEntry[] = [];
+  const entries: BareEntry[] = [];
   for (const block of arrayOf(content)) {
     if (!isRecord(block)) continue;
     if (isTextBlock(block))
@@ -257,7 +257,7 @@ interface Tool {
 const ACTIONS: readonly ToolAction[] = ["run", "edit", "read", "search"];
 
 /** Returns a tool call's entry, with the whole input where results are wanted. */
-export function toCall(block: JsonRecord, results: boolean, tools: Tools = {}): RowEntry {
+export function toCall(block: JsonRecord, results: boolean, tools: Tools = {}): BareEntry {
   const name = stringOf(block.name) ?? "tool";
   const told = ACTIONS.find((each) => each === block.action);
   const { action = told, input } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {};
@@ -351,7 +351,7 @@ export function plainMessage(record: JsonRecord): JsonRecord | undefined {
 const STATES = ["rejected", "running"] as const;
 
 /** Returns the call or the result that a block is, in the form of most hosts. */
-export function deedEntries(block: JsonRecord, results: boolean): RowEntry[] {
+export function deedEntries(block: JsonRecord, results: boolean): BareEntry[] {
   if (isCall(block)) return [toCall(block, results)];
   if (!results || block.type !== "tool_result") return [];
   return [

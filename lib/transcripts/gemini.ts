@@ -4,7 +4,7 @@
  */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { type Format, isoTime, type RowEntry, toCall, treeNode, withoutOwnWords } from "./format.ts";
+import { type BareEntry, type Format, isoTime, toCall, treeNode, withoutOwnWords } from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
@@ -103,7 +103,7 @@ function withoutHookText(text: string): string {
  * Returns a call's result from its state and the parts that the model was given. Those hold what hooks added to it: what a
  * command printed is taken from the state where that has it alone.
  */
-export function callResult(state: JsonRecord, parts: unknown): RowEntry {
+export function callResult(state: JsonRecord, parts: unknown): BareEntry {
   const answer = arrayOf(parts)
     .filter(isRecord)
     .map(({ functionResponse }) => recordOf(functionResponse))

@@ -13,7 +13,7 @@ import {
   plain,
   plainMessage,
   type RawEntry,
-  readRow,
+  readBareEntry,
   TOLD,
 } from "./format.ts";
 import { HOSTS } from "./hosts.ts";
@@ -22,12 +22,12 @@ import {
   linesForward,
   NEWLINE,
   type ParsedLine,
+  parsedBackward,
+  parsedForward,
   parseLine,
   readFully,
   readSize,
   recordsAfter,
-  rowsBackward,
-  rowsForward,
   withFile,
 } from "./jsonl.ts";
 import type { Agent } from "./session.ts";
@@ -111,14 +111,14 @@ export function outermostEntries(file: string): RawEntry[] {
       for (const { records, damaged, offset, end, terminated } of rows) {
         if (!terminated && damaged) continue; // half written
         for (const record of records) {
-          const [entry] = readRow(format, record, { line: 0, nth: 0, offset, end }, settings);
+          const [entry] = readBareEntry(format, record, { line: 0, nth: 0, offset, end }, settings);
           if (entry) return [entry];
         }
       }
       return [];
     };
-    const first = firstEntry(rowsForward(descriptor, format));
-    return first.length === 0 ? [] : [...first, ...firstEntry(rowsBackward(descriptor, format, size))];
+    const first = firstEntry(parsedForward(descriptor, format));
+    return first.length === 0 ? [] : [...first, ...firstEntry(parsedBackward(descriptor, format, size))];
   });
 }
 
@@ -135,7 +135,7 @@ export function lastEntryWithin(file: string, bytes: number): RawEntry | undefin
       const start = tail.lastIndexOf(NEWLINE, end - 1) + 1;
       const place = { line: 0, nth: 0, offset: from + start, end: from + end };
       const { records } = parseLine(tail.subarray(start, end));
-      const entry = records.flatMap((record) => readRow(format, record, place, settings)).at(-1);
+      const entry = records.flatMap((record) => readBareEntry(format, record, place, settings)).at(-1);
       if (entry) return entry;
       end = start - 1;
     }
@@ -220,7 +220,7 @@ export function validateSessionFile(file: string): Validation {
       seen.records += records.length;
       for (const record of records) {
         const place = { line: seen.lines, nth: 0, offset: line.offset, end: line.end };
-        const entries = readRow(format, record, place, settings);
+        const entries = readBareEntry(format, record, place, settings);
         const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant");
         const problems = head?.agent === "plain" ? plainProblems(record) : rowProblems(record, said);
         for (const problem of problems) warn(`${name}: ${problem}`);

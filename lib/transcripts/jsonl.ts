@@ -347,7 +347,7 @@ export interface ParsedLine extends Omit<Line, "bytes"> {
 export const STATES_WITHIN = 16;
 
 /** Yields the rows of an open file from the byte `from` on. */
-export function rowsForward(descriptor: number, format: Format, from = 0): Iterable<ParsedLine> {
+export function parsedForward(descriptor: number, format: Format, from = 0): Iterable<ParsedLine> {
   return lastStates(linesForward(descriptor, { from }), format, true);
 }
 
@@ -360,7 +360,7 @@ export function recordsAfter(descriptor: number): (offset: number) => Iterable<J
 }
 
 /** Yields the rows of an open file from its end to its start. */
-export function rowsBackward(descriptor: number, format: Format, size: number): Iterable<ParsedLine> {
+export function parsedBackward(descriptor: number, format: Format, size: number): Iterable<ParsedLine> {
   return lastStates(linesBackward(descriptor, size), format, false);
 }
 

@@ -7,7 +7,7 @@ import { dirname, join, sep } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { idWithin } from "../base/text.ts";
-import { type Format, isoTime, type RowEntry, textOf, toCall } from "./format.ts";
+import { type BareEntry, type Format, isoTime, textOf, toCall } from "./format.ts";
 
 export const format: Format = {
   agent: "kimi",
@@ -76,7 +76,7 @@ function readState(file: string): JsonRecord {
 }
 
 /** Returns what a person typed, or an agent told the one that it started; "" for what the client, a hook or a tool added. */
-function typedEntry({ id, content, origin }: JsonRecord): RowEntry {
+function typedEntry({ id, content, origin }: JsonRecord): BareEntry {
   const isTyped = isPerson(origin) || recordOf(origin).name === "subagent";
   return { kind: "user", id: stringOf(id), text: isTyped ? textOf(content) : "" };
 }
@@ -88,7 +88,7 @@ function isPerson(origin: unknown): boolean {
 /** The line that the client appends to the output of a command that fails. */
 const FAILED = /\n?Command failed with exit code: -?\d+\.?\s*$/;
 
-function eventEntries(event: JsonRecord, results: boolean): RowEntry[] {
+function eventEntries(event: JsonRecord, results: boolean): BareEntry[] {
   const { type, uuid, toolCallId, name, args, part, result } = event;
   const id = stringOf(uuid);
   if (type === "content.part") return [{ kind: "assistant", id, text: textOf(arrayOf([part])) }];

@@ -5,10 +5,10 @@ import {
   type Answer,
   answerText,
   assistantEntries,
+  type BareEntry,
   type Format,
   isoTime,
   optionLabels,
-  type RowEntry,
   sumTokens,
   textOf,
   toCall,
@@ -58,7 +58,7 @@ export const format: Format = {
   kept: (record, type) => (record.type === "custom" && record.customType === type ? record.data : undefined),
 };
 
-function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {
+function messageEntries(record: JsonRecord, results: boolean): BareEntry[] {
   const message = recordOf(record.message);
   const { role, content, usage, output, exitCode, command } = message;
   switch (role) {
@@ -74,7 +74,7 @@ function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {
       // The user ran it from the prompt: the row is call and result in one.
       const id = `!${record.id ?? record.timestamp}`;
       const isError = (numberOf(exitCode) ?? 0) !== 0;
-      const result: RowEntry = { kind: "result", text: stringOf(output) ?? "", callId: id, isError };
+      const result: BareEntry = { kind: "result", text: stringOf(output) ?? "", callId: id, isError };
       return [toCall({ id, name: "Bash", input: { command } }, results), ...(results ? [result] : [])];
     }
     case "toolResult":
@@ -84,7 +84,7 @@ function messageEntries(record: JsonRecord, results: boolean): RowEntry[] {
   }
 }
 
-function toolResultEntries(message: JsonRecord, results: boolean): RowEntry[] {
+function toolResultEntries(message: JsonRecord, results: boolean): BareEntry[] {
   const { toolName, content, details } = message;
   const callId = stringOf(message.toolCallId);
   const isError = message.isError === true;

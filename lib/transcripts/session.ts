@@ -42,6 +42,9 @@ export type PartlyKnown<K extends keyof Session> = { [F in K]?: Session[F] | und
 /** The names that tell a session from all others. */
 export type SessionKey = Pick<Session, "agent" | "id">;
 
+/** What a session is known by, with the file it is read from. */
+export type SessionIdentity = Pick<Session, "agent" | "id" | "file">;
+
 export type ToolAction = "edit" | "read" | "run" | "search" | "other";
 
 export interface ToolCall {

@@ -9,18 +9,18 @@ import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
-import { type Head, type RawEntry, type Results, readRow } from "./format.ts";
+import { type Head, type RawEntry, type Results, readBareEntry } from "./format.ts";
 import { findFormat, headIn, readHead } from "./head.ts";
 import { findHost } from "./hosts.ts";
 import {
   closeTranscript,
   NEWLINE,
   openTranscript,
+  parsedBackward,
+  parsedForward,
   readAt,
   readSize,
   recordsAfter,
-  rowsBackward,
-  rowsForward,
   STATES_WITHIN,
   withFile,
 } from "./jsonl.ts";
@@ -73,13 +73,13 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const checked = callCheck(head, results, earlier);
     const shown = entryFilter(rules, options.memory ?? secretsIn(file, { rules, head }));
     const written = offset > 0 && format.messageOf ? writtenBefore(file, { head, offset }) : undefined;
-    for (const row of rowsForward(descriptor, format, offset)) {
+    for (const row of parsedForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
       if (!terminated && (unterminated === "wait" || damaged)) return;
       const place = { line: progress.line + 1, nth: 0, offset: row.offset, end };
       for (const record of records) {
         onRecord?.(record);
-        const found = readRow(format, record, place, settings);
+        const found = readBareEntry(format, record, place, settings);
         place.nth += found.length;
         for (const raw of found) {
           if (written?.has(stateKey(raw))) continue;
@@ -128,11 +128,11 @@ function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick
   if (!head || !statUnpacked(file)) return [];
   const format = findFormat(head.agent);
   return withFile(file, (descriptor): RawEntry[] => {
-    const [row] = rowsForward(descriptor, format, offset);
+    const [row] = parsedForward(descriptor, format, offset);
     const place = { line: 0, nth: 0, offset, end: row?.end ?? offset };
     const later = recordsAfter(descriptor);
     const settings = { head, results: true, later, outputAt: findOutputs(file, head) };
-    return (row?.records ?? []).flatMap((record) => readRow(format, record, place, settings));
+    return (row?.records ?? []).flatMap((record) => readBareEntry(format, record, place, settings));
   });
 }
 
@@ -174,10 +174,12 @@ function entriesBefore(file: string, { head, offset }: Before, lines: number): R
   const format = findFormat(head.agent);
   return withFile(file, (descriptor) => {
     const settings = { head, results: false, later: recordsAfter(descriptor) };
-    return Iterator.from(rowsBackward(descriptor, format, offset))
+    return Iterator.from(parsedBackward(descriptor, format, offset))
       .take(lines)
       .flatMap(({ records, offset, end }) =>
-        records.flatMap((record) => readRow(format, record, { line: 0, nth: 0, offset, end }, settings)),
+        records.flatMap((record) =>
+          readBareEntry(format, record, { line: 0, nth: 0, offset, end }, settings),
+        ),
       )
       .toArray();
   });
@@ -210,13 +212,13 @@ export function* readBackward(
     const size = readSize(descriptor);
     const later = recordsAfter(descriptor);
     const settings = { head, results: results !== false, later, outputAt: findOutputs(file, head) };
-    for (const row of rowsBackward(descriptor, format, Math.min(before ?? size, size))) {
+    for (const row of parsedBackward(descriptor, format, Math.min(before ?? size, size))) {
       const { records, damaged, terminated, offset, end } = row;
       if (damaged && terminated) skipped++;
       if (damaged && !terminated) continue;
       const place = { line: 0, nth: 0, offset, end };
       const found = records.flatMap((record) => {
-        const raws = readRow(format, record, place, settings);
+        const raws = readBareEntry(format, record, place, settings);
         place.nth += raws.length;
         return raws;
       });

@@ -6,7 +6,7 @@
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "./format.ts";
 import { findFormat, readHead } from "./head.ts";
-import { rowsForward, withFile } from "./jsonl.ts";
+import { parsedForward, withFile } from "./jsonl.ts";
 import type { Agent, Entry, LineSpan } from "./session.ts";
 import { type ReadOptions, readEntries } from "./transcript.ts";
 
@@ -39,7 +39,7 @@ export function readRewound(file: string): LineSpan[] {
   const rows: [line: number, id: string][] = [];
   withFile(file, (descriptor) => {
     let line = 0;
-    for (const { records, count } of rowsForward(descriptor, format)) {
+    for (const { records, count } of parsedForward(descriptor, format)) {
       line += count;
       for (const record of records) {
         const id = tree.add(record);

@@ -1,7 +1,7 @@
 /** What took a decision back, on pairs that were read in the real transcripts, and on rows that only look like it. */
 
 import { shortId } from "../../lib/base/text.ts";
-import { SESSION_COLUMNS, type SessionRow, toSessionRow } from "../../lib/index/index-state.ts";
+import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../../lib/index/index-state.ts";
 import { withAftermath } from "../../lib/search/aftermath.ts";
 import type { ShownRow } from "../../lib/search/rows.ts";
 import type { Store } from "../../lib/store/store.ts";
@@ -25,7 +25,7 @@ const LOOK_ALIKES = [
 ];
 
 /** Returns the lines that are said to have taken a row back. */
-function takenBack(store: Store, session: SessionRow, line: number): number[] {
+function takenBack(store: Store, session: IndexedSession, line: number): number[] {
   const rows = store.db
     .prepare("SELECT who, text, tool, target FROM rows WHERE session = ? AND line = ? ORDER BY nth")
     .all(session.number, line)
@@ -43,7 +43,7 @@ function takenBack(store: Store, session: SessionRow, line: number): number[] {
 export async function rows(): Promise<BenchRow[]> {
   if (!hasTranscripts) return [];
   return await withIndex((store) => {
-    const all = store.db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toSessionRow);
+    const all = store.db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toIndexedSession);
     const said = (place: string) => {
       const [id, line] = place.split(":");
       const session = all.find((each) => shortId(each.id) === id || each.id.startsWith(id ?? ""));

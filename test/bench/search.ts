@@ -99,7 +99,7 @@ async function locomo(): Promise<BenchRow[]> {
     });
     const { recall10, meanReciprocal } = scoreLocomo(questions, (question) => {
       const found = retrieve([store], [question], { filter: {}, limit: 10, now: NOW, timezone: "UTC" });
-      const places = found.chunks.map(({ row }) => `${row.sessionId}:${row.exchangeLine}`);
+      const places = found.ranked.map(({ chunk: row }) => `${row.sessionId}:${row.exchangeLine}`);
       return [...new Set(places)].slice(0, 10);
     });
     store.close();

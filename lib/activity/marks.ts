@@ -17,8 +17,8 @@ import { NEWLINE, readAt, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 import {
   type CursorFile,
-  isDue,
-  type Looked,
+  type Glance,
+  hasViewerMoved,
   type Mark,
   type Marks,
   markKey,
@@ -175,13 +175,13 @@ function removeStale(folder: string): void {
  *
  * @returns false when the cursor file stayed locked; the same news is then reported once more.
  */
-export function saveCursors(look: Looked, seen: readonly Advance[] = []): boolean {
+export function saveCursors(look: Glance, seen: readonly Advance[] = []): boolean {
   return setMarks(look.cursors, [...seen, ...ownAdvance(look)], look.marks);
 }
 
 /** Returns the viewer's new mark of itself if its transcript moved: edits after it count as made since it looked. */
-function ownAdvance(look: Looked): Advance[] {
-  if (!isDue(look)) return [];
+function ownAdvance(look: Glance): Advance[] {
+  if (!hasViewerMoved(look)) return [];
   const { id, file = "" } = look.viewer;
   const since = look.marks?.get(id)?.since ?? new Date(look.now).toISOString();
   // The transcript does not exist yet at the first prompt.

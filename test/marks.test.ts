@@ -27,7 +27,7 @@ test("setMarks() by many processes at once loses no mark", async () => {
   writeFileSync(join(place.path, "a.jsonl"), "1\n");
   writeFileSync(
     script,
-    `import { markAt, setMarks } from ${JSON.stringify(join(ROOT, "lib", "activity", "cursors.ts"))};
+    `import { markAt, setMarks } from ${JSON.stringify(join(ROOT, "lib", "activity", "marks.ts"))};
     const [folder, writer] = process.argv.slice(2);
     const file = folder + "/a.jsonl";
     for (let i = 0; i < 15; i++) {
@@ -51,7 +51,7 @@ test("markAtEnd() does not hold a last line that is still being written, however
   const script = join(place.path, "mark.ts");
   writeFileSync(
     script,
-    `import { markAtEnd } from ${JSON.stringify(join(ROOT, "lib", "activity", "cursors.ts"))};
+    `import { markAtEnd } from ${JSON.stringify(join(ROOT, "lib", "activity", "marks.ts"))};
     const { maxRSS } = process.resourceUsage();
     const { offset } = markAtEnd(${JSON.stringify(file)});
     console.log(JSON.stringify({ offset, heldKb: process.resourceUsage().maxRSS - maxRSS }));`,
