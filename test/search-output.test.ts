@@ -9,7 +9,7 @@ import { type Hit, isStrong, shownProject } from "../lib/search/hit.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import { makeMeasure } from "../lib/search/measure.ts";
 import * as print from "../lib/search/print.ts";
-import { oncePerRow, type PassageRow } from "../lib/search/rows.ts";
+import { oncePerRow, type PassageRow, type ShownRow } from "../lib/search/rows.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
@@ -233,10 +233,24 @@ describe("on made-up sessions", () => {
   });
 
   test("--by-session shows what was said or changed before a bare read or an announcement, and weak sessions behind a line", () => {
-    const row = (line: number, text: string, tool?: string) =>
-      tool === undefined
-        ? { line, who: "assistant" as const, text }
-        : { line, who: "tool" as const, tool, text };
+    const row = (line: number, text: string, tool?: string): ShownRow => {
+      if (tool === undefined) return { line, who: "assistant", text };
+      const [, name = "", target = ""] = /^\[(\w+) (.*)\]/.exec(tool) ?? [];
+      const kind = ({ Read: "read", Edit: "edit" } as const)[name] ?? "command";
+      const call = {
+        line,
+        nth: 0,
+        who: "tool",
+        kind,
+        tool: name,
+        target,
+        paths: [],
+        input: "",
+        result: "",
+      } as const;
+      const deed = { ...call, outcome: "done", id: 1, session: 1, at: "2026-02-01T00:00:00.000Z" } as const;
+      return { line, who: "tool", tool, deed, text };
+    };
     const [any] = ask(store, ["quadrant scale"]) as [Hit];
     const session = (n: number, strength: "strong" | "weak", ...rows: Hit["rows"]): Hit => ({
       ...any,

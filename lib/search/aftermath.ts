@@ -60,13 +60,13 @@ export function withAftermath(rows: readonly ShownRow[], options: AftermathOptio
 
 /** Returns the edit that a row shows; of words that name files, the edits of these in their exchange. */
 function findEdits(
-  { line, who, tool = "", text }: ShownRow,
+  { line, who, deed, text }: ShownRow,
   { store, session }: AftermathOptions,
 ): Stored<Done>[] {
-  const span = who === "tool" ? { after: line - 1, to: line } : exchangeAt(store, session.number, line);
-  const named = who === "tool" ? tool : text;
-  return readDone(store, session.number, span).filter(
-    (deed) => isMade(deed) && isChange(deed) && deed.paths.some((path) => named.includes(baseName(path))),
+  const isEdit = (one: Stored<Done>) => isMade(one) && isChange(one);
+  if (who === "tool") return deed && isEdit(deed) ? [deed] : [];
+  return readDone(store, session.number, exchangeAt(store, session.number, line)).filter(
+    (one) => isEdit(one) && one.paths.some((path) => text.includes(baseName(path))),
   );
 }
 

@@ -376,11 +376,12 @@ function unitLength({ text }: ShownRow, { start, end }: Unit): number {
 }
 
 function shownRow(row: PassageRow, units: readonly Unit[]): ShownRow {
-  const { line, who, tool, rewound } = row;
+  const { line, who, tool, deed, rewound } = row;
   return {
     line,
     who,
     ...(tool !== undefined && { tool }),
+    ...(deed && { deed }),
     ...(rewound && { rewound }),
     text: shownText(row, units),
   };

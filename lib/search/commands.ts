@@ -3,7 +3,7 @@
 import { splitWords } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
 import { LOOKING } from "../transcripts/outcome.ts";
-import { toolCall } from "../transcripts/tool-call.ts";
+import type { Done } from "../transcripts/session.ts";
 import { doneHit, type FindScope, matchDeeds, type SessionDeed, toPhrase } from "./finds.ts";
 import type { Hit } from "./hit.ts";
 
@@ -151,9 +151,7 @@ function makeCommandHit([last, ...earlier]: [CommandRun, ...CommandRun[]], { cle
   });
 }
 
-/** Returns whether a call only looks, by its row's head. */
-export function isLook(head: string): boolean {
-  const [, name = "", command = ""] = /^\[(\S+?)(?: (.*))?\](?: \w+)?$/.exec(head) ?? [];
-  const { action } = toolCall(name, {});
-  return action === "run" ? isLooking(command) : action === "read" || action === "search";
+/** Returns whether a call only looks. */
+export function isLook({ kind, target }: Done): boolean {
+  return kind === "command" ? isLooking(target) : kind === "read" || kind === "search";
 }

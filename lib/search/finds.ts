@@ -127,13 +127,13 @@ export interface RowStyle {
 }
 
 /** Converts a deed to a row; `text` is the part worth showing. */
-export function deedRow(deed: Done, { text, cwd, clean }: RowStyle & { text: string }): ShownRow {
+export function deedRow(deed: Stored<Done>, { text, cwd, clean }: RowStyle & { text: string }): ShownRow {
   const { line, kind, target, input } = deed;
   // of a command of several lines the first mostly says nothing: `git commit -m "$(cat <<'EOF'`
   const isLong = kind === "command" && input.startsWith(target);
   const called = isLong ? truncate(clean(input).replace(/\s+/g, " ").trim(), COMMAND_MAX) : target;
   const tool = callHead({ ...deed, target: called }, { cwd, clean });
-  return { line, who: "tool", tool, text: clean(text).replace(/\s+/g, " ").trim() };
+  return { line, who: "tool", tool, deed, text: clean(text).replace(/\s+/g, " ").trim() };
 }
 
 /** Returns the messages on some lines, in order. */

@@ -226,7 +226,7 @@ function commitsIn(deed: Done): string[] {
 }
 
 /** Returns commits with their subjects, or an edit. */
-function doneRow(deed: Done, style: RowStyle): ShownRow {
+function doneRow(deed: Stored<Done>, style: RowStyle): ShownRow {
   if (isChange(deed)) return deedRow(deed, { ...style, text: "" });
   return deedRow(
     { ...deed, target: "git commit" },

@@ -171,7 +171,7 @@ export function hitJson(hit: Hit, style: HitStyle) {
     relevance_score: roundRelevance(hit),
     strength: isStrong(hit) ? ("strong" as const) : ("weak" as const),
     ...(hit.summary !== undefined && { summary: style.clean(hit.summary) }),
-    lines: rows,
+    lines: rows.map(({ deed: _, ...row }) => row),
     also: hit.also,
     ...(hit.takenBack && { taken_back: hit.takenBack }),
     content: passage?.content ?? text,

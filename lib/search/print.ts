@@ -6,6 +6,7 @@ import { formatLocal } from "../base/time.ts";
 import type { Participants } from "../config/config.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
+import type { Done } from "../transcripts/session.ts";
 import {
   describeSubject,
   type Explanation,
@@ -144,8 +145,8 @@ export function printBySession(
   found: readonly Hit[],
   options: PrintOptions & {
     limit: number;
-    /** Returns whether a call only looks, by its row's head. */
-    isLook: (head: string) => boolean;
+    /** Returns whether a call only looks. */
+    isLook: (deed: Done) => boolean;
     resumeOf?: ((hit: Hit) => string | undefined) | undefined;
   },
 ): Line[] {
@@ -197,11 +198,12 @@ function sessionHead(own: [Hit, ...Hit[]], i: number, options: PrintOptions): Li
 const ANNOUNCES = /^[^\n]{0,200}:\s*$/;
 
 /** Returns the best row of a session's hits that was said or changed; a bare look or an announcement only where all are. */
-function tellingRow(own: readonly Hit[], isLook: (head: string) => boolean): ShownRow | undefined {
+function tellingRow(own: readonly Hit[], isLook: (deed: Done) => boolean): ShownRow | undefined {
   const rows = own.flatMap((hit) => hit.rows);
   return (
     rows.find(
-      ({ who, tool = "", text }) => !(who === "tool" ? isLook(tool) : isFiller(text) || ANNOUNCES.test(text)),
+      ({ who, deed, text }) =>
+        !(who === "tool" ? deed && isLook(deed) : isFiller(text) || ANNOUNCES.test(text)),
     ) ?? rows[0]
   );
 }

@@ -24,6 +24,8 @@ export interface ShownRow {
   who: Speaker | "tool";
   /** A tool call's name, target and outcome. */
   tool?: string;
+  /** The call itself, where the row is one and not its output; no part of JSON. */
+  deed?: Stored<Done>;
   /** True if the user took it back: the conversation went on from a row before it. */
   rewound?: true;
   /** True if a file that it changed, or speaks of, was changed since and no longer holds what was added. */
@@ -222,7 +224,14 @@ export function toDeedRows(
     const ended = outcome === "failed" || outcome === "rejected" ? { outcome } : {};
     const said =
       kind === "read" ? "" : input.startsWith(deed.target) ? input.slice(deed.target.length) : input;
-    const call = { line, who, tool: callHead(deed, { cwd, clean }), ...ended, text: clean(said).trimStart() };
+    const call = {
+      line,
+      who,
+      tool: callHead(deed, { cwd, clean }),
+      deed,
+      ...ended,
+      text: clean(said).trimStart(),
+    };
     // what files held says nothing of the work
     const isInformative = result !== "" && !(outcome === "done" && isOfFiles(deed));
     if (!isInformative) return [call];
