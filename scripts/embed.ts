@@ -85,7 +85,7 @@ async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
   refuseTogether(values, "new", "all");
   refuseTogether(values, "status", "validate-only", "dry-run");
   if (values.status) return await showStatus(asked);
-  const sessions = chooseSessions(asked);
+  const { sessions, listed } = chooseSessions(asked);
   if (values["validate-only"]) return validate(sessions, asked);
   const options = {
     ...{ config, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
@@ -96,27 +96,38 @@ async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
     prune: values.prune,
   };
   if (values["dry-run"]) await showPlan(options, asked);
-  else await run(options, asked);
+  else await run(options, { ...asked, listed });
 }
 
-/** Oldest first: a fork's copies come after what they were copied from. */
-function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags>): Session[] {
+/** What is indexed, oldest first since a fork's copies come after what they were copied from, and those that were listed. */
+interface Chosen {
+  sessions: Session[];
+  listed: Session[];
+}
+
+function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags>): Chosen {
   const { paths, settings } = config;
   if (values.session) {
-    return values.session.map((reference) => resolveSession(reference, { ...asking, subagents: true }));
+    const sessions = values.session.map((reference) =>
+      resolveSession(reference, { ...asking, subagents: true }),
+    );
+    return { sessions, listed: sessions };
   }
   const since = timeFlag("--since", values.since, settings);
   const listed = listSessions(paths, { subagents: true, excluded: true, cwd }).filter(
     ({ modifiedAt }) => since === undefined || Date.parse(modifiedAt) > since.getTime(),
   );
   const others = unlistedTranscripts(paths, listed);
-  return [...others, ...listed.reverse()];
+  return { sessions: [...others, ...listed.toReversed()], listed };
 }
 
 /** Copies what has been idle for a day; what is copied late is no failure of indexing. */
-async function archive({ paths, settings }: Config, signal: AbortSignal | undefined): Promise<void> {
+async function archive(
+  { paths, settings }: Config,
+  { listed, signal }: { listed: readonly Session[]; signal: AbortSignal | undefined },
+): Promise<void> {
   try {
-    await updateArchive({ paths, settings, isOver: () => signal?.aborted === true });
+    await updateArchive({ paths, settings, listed, isOver: () => signal?.aborted === true });
   } catch (error) {
     warn(`not archived: ${describeError(error)}`);
   }
@@ -124,7 +135,7 @@ async function archive({ paths, settings }: Config, signal: AbortSignal | undefi
 
 async function run(
   options: Omit<RunOptions, "store">,
-  { config, values, show }: Run<typeof SCRIPT.flags>,
+  { config, values, show, listed }: Run<typeof SCRIPT.flags> & Pick<Chosen, "listed">,
 ): Promise<void> {
   const { log } = config.paths;
   try {
@@ -138,7 +149,7 @@ async function run(
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
     const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
     if (sessions > 0) logEvent(log, { event: "embed", ok: true, ...counts });
-    if (options.isComplete) await archive(config, options.signal);
+    if (options.isComplete) await archive(config, { listed, signal: options.signal });
   } catch (error) {
     logEvent(log, { event: "embed", ok: false, error: redact(describeError(error)) });
     throw error;

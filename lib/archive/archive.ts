@@ -28,7 +28,13 @@ import {
   hostedTranscripts,
   type TranscriptFile,
 } from "../sessions/places.ts";
-import { identifySession, isStillVisible, listSessions, visibleSession } from "../sessions/sessions.ts";
+import {
+  identifySession,
+  isStillVisible,
+  listSessions,
+  visibleAmong,
+  visibleSession,
+} from "../sessions/sessions.ts";
 import { type Forgetting, isForgotten } from "../store/state.ts";
 import { findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../transcripts/outputs.ts";
@@ -103,6 +109,8 @@ interface ArchiveOptions {
   paths: PathsWithRules;
   settings: Settings;
   now?: Date;
+  /** All sessions, where they were listed a moment ago, also those that may not be read. @default listed now */
+  listed?: readonly Session[] | undefined;
   /** Called between slices of work. */
   rest?: (() => Promise<void>) | undefined;
   /** Whether to stop before the next session. */
@@ -182,7 +190,7 @@ async function rewrite(file: string, { version, ...rewriting }: Rewriting): Prom
 
 /** Makes the copies that are due, those first whose transcripts go first, as far as there is room. */
 async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
-  const { paths, settings, now = new Date(), isOver } = options;
+  const { paths, settings, now = new Date(), listed, isOver } = options;
   const { maxMb, agents } = settings.archive;
   const idle = now.getTime() - IDLE_MS;
   const isWanted = ({ agent, modifiedAt, archived, machine }: Session) =>
@@ -191,9 +199,8 @@ async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
     (agents.length === 0 || agents.includes(agent)) &&
     Date.parse(modifiedAt) < idle;
   const keptUntil = deletionTime(paths);
-  const sessions = listSessions(paths, { subagents: true })
-    .filter(isWanted)
-    .sort((a, b) => keptUntil(a) - keptUntil(b));
+  const all = listed ? visibleAmong(listed, paths) : listSessions(paths, { subagents: true });
+  const sessions = all.filter(isWanted).sort((a, b) => keptUntil(a) - keptUntil(b));
   const copies = listCopies(paths);
   const byFile = new Map(copies.map((copy) => [copy.file, copy]));
   const wanted = new Set(sessions.map((session) => archivePlace(paths, session)));
