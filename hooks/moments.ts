@@ -84,7 +84,7 @@ async function atPrompt(asked: Asked): Promise<Injection | undefined> {
   const look = lookAround(asked);
   const { text = "" } = asked;
   if (!look?.mayHaveShared && !look?.changed.length && !text.includes("@@")) {
-    if (look && hasViewerMoved(look)) (await import("../lib/activity/marks.ts")).saveCursors(look);
+    if (look && hasViewerMoved(look)) (await import("../lib/activity/marks.ts")).saveMarks(look);
     return undefined;
   }
   const { answerPrompt } = await import("./prompt-answer.ts");

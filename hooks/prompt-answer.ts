@@ -88,8 +88,8 @@ async function readNews(
   { paths, settings }: Settled,
 ): Promise<Pick<Updates, "text" | "problems" | "commit">> {
   if (look.changed.length === 0 && !look.mayHaveShared) {
-    const { saveCursors } = await import("../lib/activity/marks.ts");
-    return { text: null, problems: [], commit: () => saveCursors(look) };
+    const { saveMarks } = await import("../lib/activity/marks.ts");
+    return { text: null, problems: [], commit: () => saveMarks(look) };
   }
   const { readUpdates } = await import("../lib/activity/updates.ts");
   const deadline = Math.max(look.now + READING_MS, Date.now() + READING_MIN_MS);

@@ -69,7 +69,7 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
   const { currentSession, sessionsDir, cursorFile, jsonlResolver, format } = options;
   if (!currentSession) return null;
   const agent: Agent = format === "agent-sdk" ? "claude" : format;
-  const cursors = { path: cursorFile, viewer: currentSession };
+  const marksFile = { path: cursorFile, viewerId: currentSession };
   const named = jsonlResolver(currentSession);
   const own = named !== null && isFile(named) ? named : undefined; // created with the first message
   const sessions = sessionNames(sessionsDir)
@@ -83,8 +83,8 @@ export function getSessionUpdates(options: SessionUpdateOptions): string | null 
     {
       viewer: { id: currentSession, file: own, cwd },
       now,
-      cursors,
-      marks: readMarks(cursors),
+      marksFile,
+      marks: readMarks(marksFile),
       recent: recent.map(({ file }) => file),
       sessions,
       describe: (found) => [...found],

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findCursorFile, readMarks } from "../lib/activity/look.ts";
+import { findMarksFile, readMarks } from "../lib/activity/look.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";
@@ -32,13 +32,13 @@ test("setMarks() by many processes at once loses no mark", async () => {
     const file = folder + "/a.jsonl";
     for (let i = 0; i < 15; i++) {
       const id = writer + "-" + i;
-      while (!setMarks({ path: folder + "/c.json", viewer: "me" }, [{ session: { id, file }, mark: markAt(file, 2) }], new Map()));
+      while (!setMarks({ path: folder + "/c.json", viewerId: "me" }, [{ session: { id, file }, mark: markAt(file, 2) }], new Map()));
     }`,
   );
   const writers = ["a", "b", "c", "d"];
   const runs = writers.map((writer) => Bun.spawn([process.execPath, script, place.path, writer]).exited);
   expect(await Promise.all(runs)).toEqual([0, 0, 0, 0]);
-  const marks = readMarks({ path: join(place.path, "c.json"), viewer: "me" });
+  const marks = readMarks({ path: join(place.path, "c.json"), viewerId: "me" });
   const expected = writers.flatMap((writer) => Array.from({ length: 15 }, (_, i) => `${writer}-${i}`));
   expect([...(marks?.keys() ?? [])].sort()).toEqual(expected.sort());
 });
@@ -190,7 +190,7 @@ function lookOf(home: TemporaryHome): () => number {
 }
 
 function offsetOf(home: TemporaryHome): number | undefined {
-  return readMarks(findCursorFile(home.paths.cursors, ME))?.get(OTHER)?.offset ?? 0;
+  return readMarks(findMarksFile(home.paths.cursors, ME))?.get(OTHER)?.offset ?? 0;
 }
 
 function damage(bytes: Buffer, random: Random): Buffer {

@@ -40,7 +40,7 @@ export interface Sighting {
 export interface Look {
   viewer: Viewer;
   now: number;
-  cursors: CursorFile;
+  marksFile: MarksFile;
   /** Undefined at the viewer's first look. */
   marks: Marks | undefined;
   /** Files that changed since their marks. */
@@ -52,7 +52,7 @@ export interface Look {
 }
 
 /** A look before the files are listed. */
-export type Glance = Pick<Look, "viewer" | "now" | "cursors" | "marks">;
+export type Glance = Pick<Look, "viewer" | "now" | "marksFile" | "marks">;
 
 /** Forks are made of sessions in use: of thousands written within the hour the others are no originals. */
 const RECENT_MAX = 100;
@@ -69,11 +69,11 @@ export function lookForDigest({
 
 /** Looks at the other sessions' files. */
 export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter }: LookOptions): Look {
-  const cursors = findCursorFile(paths.cursors, viewer.id);
-  const marks = readMarks(cursors);
+  const marksFile = findMarksFile(paths.cursors, viewer.id);
+  const marks = readMarks(marksFile);
   // At the first prompt the host names a file that it has yet to write.
   const own = viewer.file !== undefined && isFile(viewer.file) ? viewer.file : undefined;
-  const known = { viewer: { ...viewer, file: own }, now, cursors, marks };
+  const known = { viewer: { ...viewer, file: own }, now, marksFile, marks };
   const isChanged = changedAfter === undefined ? changeDetector(known) : newerThan(changedAfter);
   const directory = scope === "project" ? viewer.cwd : undefined;
   const changed: Sighting[] = [];
@@ -100,7 +100,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     ...known,
     changed: changed.filter(isNewest),
     recent: latest.filter(isNewest).map(({ found }) => found.file),
-    mayHaveShared: changedAfter === undefined && mayHaveSharedNews(paths, cursors),
+    mayHaveShared: changedAfter === undefined && mayHaveSharedNews(paths, marksFile),
   };
 }
 
@@ -110,7 +110,7 @@ export function sharedNewsFile({ home }: Pick<Paths, "home">): string {
 }
 
 /** Returns whether anything was pulled since the viewer last looked. */
-function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): boolean {
+function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: MarksFile): boolean {
   const pulled = statPath(sharedNewsFile(paths))?.mtimeMs;
   if (pulled === undefined) return false;
   return pulled > Math.max(statPath(path)?.mtimeMs ?? 0, statPath(ownMarksFile(path))?.mtimeMs ?? 0);
@@ -118,12 +118,12 @@ function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: CursorFile): bo
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
 
-function changeDetector({ viewer, now, cursors, marks }: Glance): Detector {
+function changeDetector({ viewer, now, marksFile, marks }: Glance): Detector {
   // For sessions that were old at the first look, only later changes are news.
   const since = Date.parse(marks?.get(viewer.id)?.since ?? "") || now;
   const firstLook = Math.min(now - FIRST_LOOK_MS, since);
   // Without an id no mark can be found, so every change counts.
-  const isMoved = newerThan(Math.min(firstLook, (statPath(cursors.path)?.mtimeMs ?? now) - 1));
+  const isMoved = newerThan(Math.min(firstLook, (statPath(marksFile.path)?.mtimeMs ?? now) - 1));
   return (found, stat) => {
     const mark = marks?.get(markKey(found));
     if (!mark && (found.agent === undefined || found.id === undefined)) return isMoved(found, stat);
@@ -144,7 +144,7 @@ export function hasViewerMoved({ viewer, marks }: Pick<Look, "viewer" | "marks">
 
 /** The place in a transcript up to which a viewer has seen it. */
 export interface Mark {
-  /** The first unseen byte, where a line begins. */
+  /** The first unseen byte, where a line begins; of a shared session, which has no file here, the messages seen. */
   offset: number;
   /** A hash of bytes before the offset, and the file's modification time at that moment. */
   fingerprint: string;
@@ -161,24 +161,24 @@ export function markKey({ id, file }: Pick<TranscriptFile, "id" | "file">): stri
 
 export type Marks = ReadonlyMap<string, Mark>;
 
-/** A viewer, and the file with its marks. */
-export interface CursorFile {
+/** The file with a viewer's marks of others. */
+export interface MarksFile {
   path: string;
-  viewer: string;
+  viewerId: string;
 }
 
-/** Returns a viewer's cursor file. No id leads out of the folder. */
-export function findCursorFile(folder: string, viewer: string): CursorFile {
-  return { path: join(folder, `${cutStem(encodeURIComponent(viewer.toWellFormed()))}.json`), viewer };
+/** Returns the file with a viewer's marks. No id leads out of the folder. */
+export function findMarksFile(folder: string, viewerId: string): MarksFile {
+  return { path: join(folder, `${cutStem(encodeURIComponent(viewerId.toWellFormed()))}.json`), viewerId };
 }
 
 /** Reads a viewer's marks; undefined before its first look, and when the file is damaged. */
-export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
-  const own = readCursorFile(path)[viewer];
+export function readMarks({ path, viewerId }: MarksFile): Marks | undefined {
+  const own = readMarksFile(path)[viewerId];
   if (!isRecord(own)) return undefined;
   const marks = new Map<string, Mark>();
-  const self = parseMark(readOwnMarks(path)[viewer]);
-  if (self) marks.set(viewer, self);
+  const self = parseMark(readOwnMarks(path)[viewerId]);
+  if (self) marks.set(viewerId, self);
   for (const [id, value] of Object.entries(own)) {
     const mark = parseMark(value);
     if (mark) marks.set(id, mark);
@@ -186,9 +186,9 @@ export function readMarks({ path, viewer }: CursorFile): Marks | undefined {
   return marks;
 }
 
-/** Reads the viewers' marks of themselves from beside the cursor file; none when that file is missing or damaged. */
+/** Reads the viewers' marks of themselves from beside their marks of others; none when that file is missing or damaged. */
 export function readOwnMarks(path: string): Record<string, unknown> {
-  return readCursorFile(ownMarksFile(path));
+  return readMarksFile(ownMarksFile(path));
 }
 
 /** Returns the file with the viewers' marks of themselves, beside their marks of others. */
@@ -202,7 +202,7 @@ function hasMoved({ offset, fingerprint, passed }: Mark, { size, mtimeMs }: Stat
 }
 
 /** Reads the unparsed marks of all viewers in a file; none when it is missing or damaged. */
-export function readCursorFile(path: string): Record<string, unknown> {
+export function readMarksFile(path: string): Record<string, unknown> {
   return recordOf(readJson(path));
 }
 

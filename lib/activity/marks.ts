@@ -14,26 +14,30 @@ import { waitForLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
 import { NEWLINE, readAt, readFully, withFile } from "../transcripts/jsonl.ts";
-import type { Session } from "../transcripts/session.ts";
+import type { PartlyKnown, Session } from "../transcripts/session.ts";
+import type { Activity } from "./digest.ts";
 import {
-  type CursorFile,
   type Glance,
   hasViewerMoved,
   type Mark,
   type Marks,
+  type MarksFile,
   markKey,
   ownMarksFile,
   parseMark,
-  readCursorFile,
+  readMarksFile,
   readOwnMarks,
   type Sighting,
 } from "./look.ts";
 
-/** A mark to write, and its transcript. */
+/** A mark to write, and its transcript; a shared session has none here. */
 export interface Advance {
-  session: Pick<Session, "id" | "file">;
+  session: Pick<Session, "id"> & PartlyKnown<"file">;
   mark: Mark;
 }
+
+/** A shared session, and how many messages it has. */
+type SharedCount = Pick<Activity, "id" | "messages">;
 
 /** Bytes of a file's beginning, and before an offset, that go into a fingerprint. */
 const HEAD_BYTES = 1024;
@@ -76,6 +80,16 @@ export function passing(
   };
 }
 
+/** Returns the mark to write of a shared session, all of whose messages were seen. */
+export function passingShared({ id, messages }: SharedCount): Advance {
+  return { session: { id }, mark: { offset: messages, fingerprint: "shared" } };
+}
+
+/** Returns how many messages of a shared session were not seen yet. */
+export function countUnseen({ id, messages }: SharedCount, marks: Marks | undefined): number {
+  return messages - (marks?.get(id)?.offset ?? 0);
+}
+
 /** Returns whether a mark says what was seen of a session, not only that it was looked at. */
 export function hasSeenRows({ offset, passed }: Mark): boolean {
   return offset > 0 || passed === undefined;
@@ -110,29 +124,29 @@ function hashBytes(descriptor: number, offset: number): string {
  * @returns false when the file stayed locked; the same news is then reported once more.
  */
 export function setMarks(
-  cursors: CursorFile,
+  marksFile: MarksFile,
   advances: readonly Advance[],
   seen: Marks | undefined,
 ): boolean {
   if (advances.length === 0 && seen) return true;
-  const { path, viewer } = cursors;
+  const { path, viewerId } = marksFile;
   const release = waitForLock(`${path}.lock`, LOCK_WAIT_MS);
   if (!release) return false;
   try {
-    const all = readCursorFile(path);
-    const marks = { ...recordOf(all[viewer]) };
+    const all = readMarksFile(path);
+    const marks = { ...recordOf(all[viewerId]) };
     const own = readOwnMarks(path);
     for (const advance of advances) {
       const { id } = advance.session;
-      const place = id === viewer ? own : marks;
+      const place = id === viewerId ? own : marks;
       place[id] = merge(advance, parseMark(place[id]), seen);
     }
     // Derived data, written at every prompt: not worth waiting for the disk.
     const write = (file: string, value: object) =>
       replaceFile(file, JSON.stringify(value), { durable: false });
-    if (advances.some(({ session }) => session.id === viewer)) write(ownMarksFile(path), own);
-    if (!seen || advances.some(({ session }) => session.id !== viewer))
-      write(path, { ...all, [viewer]: marks });
+    if (advances.some(({ session }) => session.id === viewerId)) write(ownMarksFile(path), own);
+    if (!seen || advances.some(({ session }) => session.id !== viewerId))
+      write(path, { ...all, [viewerId]: marks });
   } finally {
     release();
   }
@@ -152,7 +166,8 @@ function merge(
   return since === undefined ? winner : { ...winner, since };
 }
 
-function isFarther(file: string, mark: Mark, stored: Mark): boolean {
+function isFarther(file: string | undefined, mark: Mark, stored: Mark): boolean {
+  if (file === undefined) return false;
   try {
     if (!isMarkValid(file, stored)) return true;
     return mark.offset > stored.offset && isMarkValid(file, mark);
@@ -171,21 +186,21 @@ function removeStale(folder: string): void {
 }
 
 /**
- * Saves the cursors of a look.
+ * Saves the marks of a look.
  *
- * @returns false when the cursor file stayed locked; the same news is then reported once more.
+ * @returns false when the file stayed locked; the same news is then reported once more.
  */
-export function saveCursors(look: Glance, seen: readonly Advance[] = []): boolean {
-  return setMarks(look.cursors, [...seen, ...ownAdvance(look)], look.marks);
+export function saveMarks(look: Glance, seen: readonly Advance[] = []): boolean {
+  return setMarks(look.marksFile, [...seen, ...ownAdvance(look)], look.marks);
 }
 
 /** Returns the viewer's new mark of itself if its transcript moved: edits after it count as made since it looked. */
 function ownAdvance(look: Glance): Advance[] {
   if (!hasViewerMoved(look)) return [];
-  const { id, file = "" } = look.viewer;
+  const { id, file } = look.viewer;
   const since = look.marks?.get(id)?.since ?? new Date(look.now).toISOString();
   // The transcript does not exist yet at the first prompt.
-  const mark = existsSync(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
+  const mark = file !== undefined && existsSync(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
   return [{ session: { id, file }, mark: { ...mark, since } }];
 }
 

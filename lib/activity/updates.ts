@@ -21,7 +21,7 @@ import type { Said, Session } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook, type Viewer } from "./look.ts";
-import { type Advance, passing, saveCursors } from "./marks.ts";
+import { type Advance, countUnseen, passing, passingShared, saveMarks } from "./marks.ts";
 
 /** A look with the sessions of its changed files. */
 interface View extends Omit<Look, "changed" | "mayHaveShared"> {
@@ -57,11 +57,11 @@ export interface Updates {
   problems: string[];
   /** The number of damaged lines. */
   skipped: number;
-  /** Marks the news as seen. Call it once the text is delivered; false when the cursors could not be saved. */
+  /** Marks the news as seen. Call it once the text is delivered; false when the marks could not be saved. */
   commit(): boolean;
 }
 
-/** A session with news, as the digest shows it, with the mark to set once it is seen. */
+/** A session with news, as the digest shows it. */
 interface News {
   activity: Activity;
   isNamed: boolean;
@@ -69,7 +69,6 @@ interface News {
   /** Absolute paths. */
   edited: string[];
   latest: string;
-  advance: Advance | undefined;
 }
 
 /** The activity of a shared session (`alice@desk:<id>`) within the last hour, as it was pulled. */
@@ -175,10 +174,11 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     .filter(({ session }) => rules.admits(session))
     .map((each) => toNews(each, { now, show, rules }));
   const top = projectDirectories(viewer.cwd)[0] ?? viewer.cwd;
-  const shared = (view.shared ?? [])
-    .filter((news) => isNew(news, { marks, now }) && rules.admits({ ...news, name: news.name ?? undefined }))
-    .map((news) => fromShared(news, { marks, now, show, top }));
-  const news: News[] = [...own, ...shared].sort((a, b) => (a.latest < b.latest ? 1 : -1));
+  const shared = (view.shared ?? []).filter(
+    (news) => isNew(news, { marks, now }) && rules.admits({ ...news, name: news.name ?? undefined }),
+  );
+  const others = shared.map((news) => fromShared(news, { marks, now, show, top }));
+  const news: News[] = [...own, ...others].sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const overlaps = news.some(({ edited }) => edited.length > 0)
     ? findOverlaps(news, { view, since, show, rules })
     : [];
@@ -202,19 +202,22 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
 type Show = (text: string, max: number) => string;
 
 /** Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change. */
-function markSeen(view: View, activities: readonly SessionActivity[], shared: readonly News[]): boolean {
+function markSeen(
+  view: View,
+  activities: readonly SessionActivity[],
+  shared: readonly SharedNews[],
+): boolean {
   const advances = activities.flatMap(({ session, did, advance }) => {
     if (!advance || isNews(did) || did.read.size === 0) return advance ?? [];
     const stat = statPath(session.file);
     const isWhole = stat?.size === advance.mark.offset;
     return isWhole ? passing({ found: session, stat }, view.marks) : [];
   });
-  const ofShared = shared.flatMap(({ advance }) => advance ?? []);
-  return saveCursors(view, [...advances, ...ofShared, ...(view.passed ?? [])]);
+  return saveMarks(view, [...advances, ...shared.map(passingShared), ...(view.passed ?? [])]);
 }
 
 function toNews(
-  { session, did, advance, isHeadless = false }: SessionActivity,
+  { session, did, isHeadless = false }: SessionActivity,
   { now, show, rules }: { now: number; show: Show; rules: Rules },
 ): News {
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
@@ -238,7 +241,7 @@ function toNews(
     ran: did.ran,
   };
   const isMinor = edited.length === 0 && (isHeadless || (did.ran === 0 && saysNothing(activity)));
-  return { activity, isNamed: called !== undefined, isMinor, edited, latest, advance };
+  return { activity, isNamed: called !== undefined, isMinor, edited, latest };
 }
 
 /** Returns whether nothing was said in a session but a slash command, which the host may have answered. */
@@ -254,15 +257,15 @@ function readSharedNews(paths: Pick<Paths, "home">, directory: string | undefine
   return all.filter(({ project }) => directory === undefined || project === origin);
 }
 
-function isNew({ id, messages, latest }: SharedNews, { marks, now }: Pick<Look, "marks" | "now">): boolean {
-  return Date.parse(latest) >= now - FIRST_LOOK_MS && messages > (marks?.get(id)?.offset ?? 0);
+function isNew(news: SharedNews, { marks, now }: Pick<Look, "marks" | "now">): boolean {
+  return Date.parse(news.latest) >= now - FIRST_LOOK_MS && countUnseen(news, marks) > 0;
 }
 
 function fromShared(
   { project: _, latest, ...news }: SharedNews,
   { marks, now, show, top }: Pick<Look, "marks" | "now"> & { show: Show; top: string },
 ): News {
-  const { id, name, messages, edited } = news;
+  const { id, name, edited } = news;
   const [from = "", rest = id] = /^([^:]*):(.*)$/.exec(id)?.slice(1) ?? [];
   const said = (text: string | null) => text && show(text, TEXT_MAX);
   const shown = (paths: readonly string[]) => paths.map((path) => show(path, PATH_MAX));
@@ -270,7 +273,7 @@ function fromShared(
     ...news,
     name: show(name === null ? `${from}:${rest.slice(0, 8)}` : `${name} (${from})`, NAME_MAX),
     ageSeconds: secondsSince(latest, now),
-    messages: messages - (marks?.get(id)?.offset ?? 0),
+    messages: countUnseen(news, marks),
     ...{ firstUser: said(news.firstUser), lastAssistant: said(news.lastAssistant) },
     ...{ edited: shown(edited), read: shown(news.read) },
   };
@@ -280,7 +283,6 @@ function fromShared(
     isMinor: false,
     edited: edited.map((path) => resolve(top, path)),
     latest,
-    advance: { session: { id, file: "" }, mark: { offset: messages, fingerprint: "shared" } },
   };
 }
 

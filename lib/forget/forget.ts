@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
-import { findCursorFile } from "../activity/look.ts";
+import { findMarksFile } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import {
   defaultSettings,
@@ -88,7 +88,7 @@ function namedTarget(reference: string, options: TargetOptions): Target {
 
 /** Returns whether any file of ours other than an index is about a session. */
 function isHeldById(id: string, paths: PathsWithRules): boolean {
-  const files = [ledgerFile(paths, id), findCursorFile(paths.cursors, id).path];
+  const files = [ledgerFile(paths, id), findMarksFile(paths.cursors, id).path];
   return hasMeta(id, paths) || files.some((file) => existsSync(file));
 }
 
