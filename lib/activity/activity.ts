@@ -14,7 +14,7 @@ import { readHead } from "../transcripts/head.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
-import { addRow, emptyTally, type Tally } from "../transcripts/tally.ts";
+import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
 import type { Mark, Marks } from "./look.ts";
 import { type Advance, hasSeenRows, isMarkValid, markAt, markAtEnd } from "./marks.ts";
@@ -113,31 +113,18 @@ export function readActivities(
   return { activities, problems };
 }
 
-/** Returns the files that the viewer edited after its mark of itself, by absolute path, with the time of each edit. */
+/** Returns the last edit of each file that the viewer changed after its mark of itself, by its path as written. */
 export function readOwnEdits(
   file: string,
-  {
-    rules,
-    mark,
-    since,
-    resolvePath,
-  }: {
-    rules: Rules;
-    mark: Mark | undefined;
-    since: string;
-    resolvePath: (path: string) => string;
-  },
-): Map<string, string | undefined> {
-  const edits = new Map<string, string | undefined>();
+  { rules, mark, since }: { rules: Rules; mark: Mark | undefined; since: string },
+): Tally["edited"] {
   const head = readHead(file);
-  if (!head) return edits;
+  if (!head) return new Map();
   const isSeen = mark !== undefined && isMarkValid(file, mark);
   const from = isSeen ? mark.offset : offsetSince(file, since);
-  for (const { at, tool } of readEntries(file, { rules, head, from: { offset: from, line: 0 } })) {
-    if (tool?.action !== "edit" || (!isSeen && at !== undefined && at < since)) continue;
-    for (const path of tool.paths) edits.set(resolvePath(path), at);
-  }
-  return edits;
+  const entries = readEntries(file, { rules, head, from: { offset: from, line: 0 } });
+  const isNew = ({ at }: Entry) => isSeen || at === undefined || at >= since;
+  return tally(entries.filter(isNew).map((entry) => toRow(entry))).edited;
 }
 
 function prepare(

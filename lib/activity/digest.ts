@@ -17,11 +17,7 @@ export interface Activity extends SessionKey {
   edited: string[];
   read: string[];
   ran: number;
-}
-
-/** A session in the digest's lines. */
-interface ListedActivity extends Activity {
-  /** Whether it is only counted where others are listed. @default {false} */
+  /** Whether the digest only counts it where others are listed; no part of JSON. @default {false} */
   isMinor?: boolean;
 }
 
@@ -55,7 +51,7 @@ export function isNews({ messages, edited, ran }: Tally): boolean {
  * @returns null when there is no news, or no space even to say that there is.
  */
 export function renderDigest(
-  activities: readonly ListedActivity[],
+  activities: readonly Activity[],
   { overlaps = [], maxChars }: { overlaps?: readonly Overlap[]; maxChars: number },
 ): string | null {
   if (activities.length === 0) return null;

@@ -45,7 +45,7 @@ interface DigestOptions {
 
 /** The digest as data. */
 interface Report {
-  sessions: (Omit<Activity, "name"> & { name: string | null })[];
+  sessions: (Omit<Activity, "name" | "isMinor"> & { name: string | null })[];
   overlaps: { session: string; file: string }[];
 }
 
@@ -65,14 +65,13 @@ export interface Updates {
 interface News {
   activity: Activity;
   isNamed: boolean;
-  isMinor: boolean;
   /** Absolute paths. */
   edited: string[];
   latest: string;
 }
 
 /** The activity of a shared session (`alice@desk:<id>`) within the last hour, as it was pulled. */
-export interface SharedNews extends Omit<Activity, "name" | "ageSeconds"> {
+export interface SharedNews extends Omit<Activity, "name" | "ageSeconds" | "isMinor"> {
   name: string | null;
   /** The origin of its repository. */
   project: string;
@@ -183,14 +182,16 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     ? findOverlaps(news, { view, since, show, rules })
     : [];
   const text = renderDigest(
-    news.map(({ activity, isMinor }) => ({ ...activity, isMinor })),
+    news.map(({ activity }) => activity),
     { overlaps, maxChars },
   );
   const isWhole = text !== null || news.length === 0;
   return {
     text,
     report: {
-      sessions: news.map(({ activity, isNamed }) => (isNamed ? activity : { ...activity, name: null })),
+      sessions: news.map(({ activity: { isMinor: _, ...activity }, isNamed }) =>
+        isNamed ? activity : { ...activity, name: null },
+      ),
       overlaps: overlaps.map(({ id, file }) => ({ session: id, file })),
     },
     problems,
@@ -241,7 +242,7 @@ function toNews(
     ran: did.ran,
   };
   const isMinor = edited.length === 0 && (isHeadless || (did.ran === 0 && saysNothing(activity)));
-  return { activity, isNamed: called !== undefined, isMinor, edited, latest };
+  return { activity: { ...activity, isMinor }, isNamed: called !== undefined, edited, latest };
 }
 
 /** Returns whether nothing was said in a session but a slash command, which the host may have answered. */
@@ -280,7 +281,6 @@ function fromShared(
   return {
     activity,
     isNamed: name !== null,
-    isMinor: false,
     edited: edited.map((path) => resolve(top, path)),
     latest,
   };
@@ -292,12 +292,14 @@ function findOverlaps(
 ): Overlap[] {
   const { viewer, now, marks } = view;
   if (viewer.file === undefined) return [];
-  const own = readOwnEdits(viewer.file, {
+  const edits = readOwnEdits(viewer.file, {
     rules,
     mark: since === undefined ? marks?.get(viewer.id) : undefined,
     since: (since ?? new Date(now - FIRST_LOOK_MS)).toISOString(),
-    resolvePath: (path) => resolve(viewer.cwd, path),
   });
+  // one file may have several paths: the last edit counts
+  const inOrder = [...edits].sort(([, a], [, b]) => a.line - b.line);
+  const own = new Map(inOrder.map(([path, { at }]) => [resolve(viewer.cwd, path), at]));
   const top = projectDirectories(viewer.cwd)[0];
   return news.flatMap(({ activity, edited }) =>
     edited.flatMap((path) => {
