@@ -8,7 +8,7 @@
 import { type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
 import { compareText } from "../base/text.ts";
-import { toRow } from "../transcripts/calls.ts";
+import { isMessage, toRow } from "../transcripts/calls.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { linesForward, withFile } from "../transcripts/jsonl.ts";
@@ -170,7 +170,7 @@ function read(
   for (const entry of readEntries(session.file, { rules, head, from, progress, isOver: isCut })) {
     at = entry.at ?? at;
     if ((after !== undefined && at < after) || isCopy(entry)) continue;
-    const isSaid = entry.kind !== "tool" && entry.kind !== "summary";
+    const isSaid = isMessage(entry);
     // one message may come as several entries
     addRow(did, toRow(entry), { goesOn: isSaid && entry.id !== undefined && entry.id === lastId });
     if (isSaid) lastId = entry.id;

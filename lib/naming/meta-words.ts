@@ -10,7 +10,7 @@ import { gist, spokenText } from "../language/speech.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { RULES, type SessionMeta } from "../sessions/meta.ts";
-import { toRows } from "../transcripts/calls.ts";
+import { isMessage, toRows } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
@@ -161,8 +161,8 @@ function previousText(
   return takeStart(clean(text), PREVIOUS_MAX_CHARS);
 }
 
-export function isSpoken({ kind, text }: Entry): boolean {
-  return (kind === "user" || kind === "assistant" || kind === "summary") && text.trim() !== "";
+export function isSpoken(entry: Entry): boolean {
+  return (isMessage(entry) || entry.kind === "summary") && entry.text.trim() !== "";
 }
 
 const NAME_CHARS = 80;
@@ -235,7 +235,7 @@ function openingWords(text: string): string {
 }
 
 function collectTags(entries: readonly Entry[]): string[] {
-  const said = entries.filter(({ kind }) => kind === "user" || kind === "assistant" || kind === "summary");
+  const said = entries.filter((entry) => isMessage(entry) || entry.kind === "summary");
   const text = said.map(({ text }) => text).join("\n");
   return readMeaning(text.slice(0, TOPIC_CHARS)).topics;
 }

@@ -11,6 +11,7 @@ import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
 import { byName, type ForgetIn, type Forgetting, forgetFiles, writtenFiles } from "../store/state.ts";
+import { isMessage } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -101,7 +102,7 @@ export function readEnd(
 ): { entries: Entry[]; messages: Entry[] } {
   try {
     const entries = [...readEntries(file, { rules, unterminated: "accept" })];
-    return { entries, messages: entries.filter(isMessage).slice(-count) };
+    return { entries, messages: entries.filter(isSaid).slice(-count) };
   } catch (cause) {
     if (hasCode(cause, "ENOENT")) {
       throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": the transcript is gone`, {
@@ -116,8 +117,8 @@ export function readEnd(
   }
 }
 
-function isMessage({ kind, text }: Entry): boolean {
-  return (kind === "user" || kind === "assistant") && text.trim() !== "";
+function isSaid(entry: Entry): boolean {
+  return isMessage(entry) && entry.text.trim() !== "";
 }
 
 /** The folder in which save-session puts notes by default. */

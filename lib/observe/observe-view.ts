@@ -7,6 +7,7 @@ import { changedAt, namesIn } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
 import type { Held } from "../sessions/resolve.ts";
+import { isMessage } from "../transcripts/calls.ts";
 import { observingHost } from "../transcripts/hosts.ts";
 import { callText } from "../transcripts/log.ts";
 import type { Entry, Row, Session } from "../transcripts/session.ts";
@@ -73,10 +74,6 @@ export function observationStatus(
     reflected: memory.reflectedTokens !== undefined,
     backoff: backoff && until ? { failures: backoff.failures, until, reason: backoff.reason } : null,
   };
-}
-
-function isMessage({ kind }: Entry): boolean {
-  return kind === "user" || kind === "assistant";
 }
 
 /** Formats a status as lines. */

@@ -10,6 +10,7 @@ import { truncate } from "../base/text.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import { contentWords } from "../language/words.ts";
 import type { CompleteJson, JsonRequest } from "../model/answers.ts";
+import { isMessage } from "../transcripts/calls.ts";
 import {
   DONE,
   type Draft,
@@ -274,7 +275,7 @@ function acceptObservations(
     step: ObservationStep;
   },
 ): StepNotes | { refused: string } {
-  const hasWords = step.entries.some(({ kind }) => kind === "user" || kind === "assistant");
+  const hasWords = step.entries.some(isMessage);
   if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
   const texts = offered.map(({ text }) => clean(text));
   const wrong = textFault(texts, Math.max(ANSWER.leastTokens, estimateTokens(step.text) * ANSWER.share));

@@ -190,6 +190,11 @@ export function toRows(entries: readonly Entry[]): Row[] {
   });
 }
 
+/** Returns whether an entry is something that the user or the assistant said. */
+export function isMessage({ kind }: Pick<Entry, "kind">): boolean {
+  return kind === "user" || kind === "assistant";
+}
+
 /** Returns the row of what was said, or of a call with its result. */
 export function toRow(entry: Entry, result?: Entry): Row {
   return entry.tool ? doneRow(entry, entry.tool, result) : saidRow(entry);
