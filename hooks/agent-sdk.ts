@@ -8,7 +8,6 @@
  *     } } })
  */
 
-import type { Viewer } from "../lib/activity/look.ts";
 import { statPath } from "../lib/base/files.ts";
 import { recordOf } from "../lib/base/json.ts";
 import {
@@ -18,6 +17,7 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
+import type { Viewer } from "../lib/transcripts/session.ts";
 import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
 import { answerMoment, tellRules } from "./moments.ts";
 import { type Injection, readFailure } from "./prompt-answer.ts";

@@ -1,8 +1,8 @@
 /** What a session hears when it begins, and again after a compaction, which took it. */
 
-import type { Viewer } from "../lib/activity/look.ts";
 import { statPath } from "../lib/base/files.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
+import type { Viewer } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
 
 /** Returns the line on the project's last session, unless it is told of others already, and the standing rules. */

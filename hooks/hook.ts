@@ -5,7 +5,6 @@
  */
 
 import { readFileSync } from "node:fs";
-import type { Viewer } from "../lib/activity/look.ts";
 import { describeError } from "../lib/base/errors.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import {
@@ -18,7 +17,7 @@ import {
   type Settings,
   withFolders,
 } from "../lib/config/config.ts";
-import type { Agent } from "../lib/transcripts/session.ts";
+import type { Agent, Viewer } from "../lib/transcripts/session.ts";
 import type { Answer, Asked } from "./moments.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */

@@ -5,11 +5,11 @@
  * Loaded by every prompt hook: what a moment needs beyond a first look is imported by it.
  */
 
-import { hasViewerMoved, lookForDigest, type Viewer } from "../lib/activity/look.ts";
+import { hasViewerMoved, lookForDigest } from "../lib/activity/look.ts";
 import type { Failure } from "../lib/activity/seen.ts";
 import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
 import { findHost, listMoments, type Moment } from "../lib/transcripts/hosts.ts";
-import type { Agent } from "../lib/transcripts/session.ts";
+import type { Agent, Viewer } from "../lib/transcripts/session.ts";
 import { startBackground, startBeginning } from "./hook.ts";
 import type { Injection, Sources } from "./prompt-answer.ts";
 

@@ -1,7 +1,6 @@
 /** Observes a session before its compaction, and gives back what was observed after it, with how to look up more. */
 
 import { statSync } from "node:fs";
-import type { Viewer } from "../lib/activity/look.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { quoted } from "../lib/base/text.ts";
@@ -16,7 +15,7 @@ import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../li
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
 import { findHost } from "../lib/transcripts/hosts.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import type { Agent } from "../lib/transcripts/session.ts";
+import type { Agent, Viewer } from "../lib/transcripts/session.ts";
 import { sessionCleaner } from "../lib/transcripts/transcript.ts";
 
 /** Claude Code takes 10,000 and shows the model a file's name in place of more; a host's own summary comes with it. */
@@ -26,10 +25,8 @@ const OBSERVER_WAIT_MS = 600;
 /** A larger transcript is not read before a compaction: what was observed after each turn must do. */
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
-type Kept = Pick<Viewer, "id" | "file">;
-
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
-export function describeObserved(session: Kept, paths: Paths, settings: Settings): string | undefined {
+export function describeObserved(session: Viewer, paths: Paths, settings: Settings): string | undefined {
   const run = (name: string) => [...ownCommand(name), session.id].map(quoted).join(" ");
   const lookUp = [
     "The rows before the compaction are still in the transcript. To see the source of an observation:",
@@ -44,11 +41,11 @@ export function describeObserved(session: Kept, paths: Paths, settings: Settings
 }
 
 /** Returns the line that observations follow a summary; undefined where there are none. */
-export function announceObserved(session: Kept, paths: Paths, settings: Settings): string | undefined {
+export function announceObserved(session: Viewer, paths: Paths, settings: Settings): string | undefined {
   return observationsToCome(readLedger(session, paths, settings));
 }
 
-function readLedger({ id, file }: Kept, paths: Paths, settings: Settings) {
+function readLedger({ id, file }: Viewer, paths: Paths, settings: Settings) {
   const { records } = readLedgerFile(ledgerFile(paths, id));
   return redactLedger(records, sessionCleaner(file, readRules(settings)));
 }

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { FIRST_LOOK_MS, readMarks, type Viewer } from "../lib/activity/look.ts";
+import { FIRST_LOOK_MS, readMarks } from "../lib/activity/look.ts";
 import { readUpdates, renderUpdates } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statPath } from "../lib/base/files.ts";
@@ -27,7 +27,7 @@ import { type Config, defaultSettings, seeingExcluded, withFolders } from "../li
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { withVoluteAt } from "../lib/sessions/volute.ts";
 import { readHead } from "../lib/transcripts/head.ts";
-import type { Agent, Session } from "../lib/transcripts/session.ts";
+import type { Agent, Session, Viewer } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory activity-summary [options]

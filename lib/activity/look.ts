@@ -11,13 +11,7 @@ import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
-import type { PartlyKnown, Session } from "../transcripts/session.ts";
-
-/** The session that looks at the others. */
-export interface Viewer extends Pick<Session, "id">, PartlyKnown<"file"> {
-  /** Its directory, which decides the project. */
-  cwd: string;
-}
+import type { Viewer } from "../transcripts/session.ts";
 
 interface LookOptions {
   paths: Paths;

@@ -17,10 +17,10 @@ import { identifySession, newestCopies, projectTest } from "../sessions/sessions
 import { lastTime } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Said, Session } from "../transcripts/session.ts";
+import type { Said, Session, Viewer } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
-import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook, type Viewer } from "./look.ts";
+import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook } from "./look.ts";
 import { type Advance, countUnseen, passing, passingShared, saveMarks } from "./marks.ts";
 
 /** A look with the sessions of its changed files. */

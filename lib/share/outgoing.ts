@@ -195,8 +195,24 @@ function toSharedCall(deed: Done, { clean }: Sending): Done {
   };
 }
 
-/** A session on its way to the hub. */
-export type LocalSession = NonNullable<ReturnType<typeof toLocalSession>>;
+/** A session on its way to the hub, under the id that it has there. */
+export interface LocalSession extends Pick<Session, SentFact> {
+  /** The index's number of it, and the id that it has there, which differs where two files have one id. */
+  number: number;
+  storedId: string;
+  hostId: string;
+  cwd: string;
+  /** The URL of its repository's origin. */
+  project: string;
+  /** The role that may read it, and the key of `share.projects` that its project matches. */
+  audience: string;
+  pattern: string;
+  chunks: number;
+  /** Changes with everything that is sent of it. */
+  signature: string;
+}
+
+type SentFact = "id" | "agent" | "file" | "parentId" | "name" | "machine" | "startedAt" | "updatedAt";
 
 /** Raised when what is sent of an exchange changes. */
 const FORMAT = 2;
@@ -250,7 +266,10 @@ interface Context {
   lookup: ReturnType<typeof projectLookup>;
 }
 
-function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Context) {
+function toLocalSession(
+  row: SqlRow,
+  { config, exclusion, rules, lookup }: Context,
+): LocalSession | undefined {
   const { paths, settings } = config;
   const [cwd, parentId, name] = [row.cwd, row.parent_id, row.name].map(textOf);
   const machine = findMachine(String(row.file), paths);
@@ -265,24 +284,19 @@ function toLocalSession(row: SqlRow, { config, exclusion, rules, lookup }: Conte
   return {
     agent,
     id: hubId({ id, parentId }),
-    /** The index's number of it, and the id that it has there, which differs where two files have one id. */
     number: Number(row.number),
     storedId,
-    /** The host's id. */
     hostId: id,
     file: String(row.file),
     parentId,
     name,
     cwd,
-    /** Its origin URL, the role that may read it, and the key of `share.projects` that it matches. */
     project,
     ...shared,
-    /** The machine it is from, where its transcript is synced to this one. */
     machine,
     startedAt: textOf(row.started_at),
     updatedAt: String(row.updated_at),
     chunks: Number(row.chunk_count),
-    /** Changes with everything that is sent of it. */
     signature: [rules, shared.audience, row.last_indexed, row.chunk_count, name ?? "", ...beside].join(" "),
   };
 }

@@ -45,6 +45,12 @@ export type SessionKey = Pick<Session, "agent" | "id">;
 /** What a session is known by, with the file it is read from. */
 export type SessionIdentity = Pick<Session, "agent" | "id" | "file">;
 
+/** The session that a hook or a command runs in, and for which it looks at the others. */
+export interface Viewer extends Pick<Session, "id">, PartlyKnown<"file"> {
+  /** Its directory, which decides the project. */
+  cwd: string;
+}
+
 export type ToolAction = "edit" | "read" | "run" | "search" | "other";
 
 export interface ToolCall {
