@@ -318,10 +318,17 @@ function isReply({ who, text }: ShownRow): boolean {
   return who === "user" && text.length <= REPLY_MAX && act !== "thanks" && act !== "goesOn";
 }
 
-/** A unit that was taken, and what it was worth then. */
-interface Taken {
+/** A unit that may be taken. */
+interface OpenUnit {
+  /** The position of its hit. */
   hit: number;
   unit: Unit;
+  /** Code points. */
+  length: number;
+}
+
+/** A unit that was taken, and what it was worth then. */
+interface Taken extends OpenUnit {
   worth: number;
 }
 
@@ -338,8 +345,8 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Tak
   const begun = new Set<ShownRow>();
   const chosen: Taken[] = [];
   let left = budget;
-  const rowOf = ({ hit, unit }: { hit: number; unit: Unit }) => hits[hit]?.rows[unit.row] as PassageRow;
-  const worthOf = (one: { hit: number; unit: Unit }) => {
+  const rowOf = ({ hit, unit }: OpenUnit) => hits[hit]?.rows[unit.row] as PassageRow;
+  const worthOf = (one: OpenUnit) => {
     const { held, around } = one.unit;
     const counts = shown[one.hit] as Float64Array;
     let sum = around;
@@ -350,7 +357,7 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Tak
     return sum * NEXT_HIT ** one.hit * (rowOf(one).isInside ? 1 : OUTSIDE);
   };
   for (;;) {
-    let [best, most, price] = [undefined as { hit: number; unit: Unit } | undefined, 0, 0];
+    let [best, most, price] = [undefined as OpenUnit | undefined, 0, 0];
     for (const one of open) {
       const { hit, unit, length } = one;
       const cost = length + (begun.has(rowOf(one)) ? CUT_CHARS : (costs[hit]?.[unit.row] as number));
@@ -360,7 +367,7 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Tak
       if (value > most) [best, most, price] = [one, value, cost];
     }
     if (!best) return chosen;
-    open.delete(best as never);
+    open.delete(best);
     chosen.push({ ...best, worth: worthOf(best) });
     left -= price;
     spentOn[best.hit] = (spentOn[best.hit] as number) + price;
