@@ -6,8 +6,9 @@ import type { Row } from "../transcripts/session.ts";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./chunk.ts";
 import { isBefore, placeKey } from "./stored-rows.ts";
 
-/** What the index holds of an exchange. */
+/** An exchange as it is indexed. */
 export interface Derived {
+  /** Nothing of them is excluded; the index still cuts the calls, after chunks were made of whole ones. */
   rows: readonly Row[];
   chunks: readonly Chunk[];
   /** How many chunks were cut, those with an excluded text too: the next exchange's chunks are numbered from there. */

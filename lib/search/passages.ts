@@ -99,6 +99,7 @@ export function rowsAround(
   const said = readMessageRows(chunks, (chunk) => isWithin(chunk, passage))
     .filter(({ who }) => speaker === undefined || speaker === who)
     .map((row) => ({ ...row, text: clean(row.text) }));
+  // read by line: another passage's chunk may have found what stands here, and the other calls of its line go with it
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
   const done = toDeedRows(best.chunk.store, best.session, lines, {
     clean,

@@ -160,8 +160,8 @@ export function joinChunks(chunks: readonly IndexedChunk[], said = saidIn(chunks
 }
 
 /**
- * Returns a test for a session's rows that passes each row once, so that no two hits show the same, and of calls that did the
- * same, such as an edit that was made again, the first.
+ * Returns a test that passes each row of a session once, so that no two hits show it; of calls that are printed alike, such
+ * as an edit that was made again, it passes the first.
  */
 export function oncePerRow(sessionId: string, taken: Set<string>): (row: ShownRow) => boolean {
   return ({ line, who, tool = "", text }) => {

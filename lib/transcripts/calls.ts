@@ -42,8 +42,9 @@ const OWN_COMMAND = new RegExp(
 const COMMAND_READ_MAX = 4000;
 
 /**
- * Makes what raw entries are passed through in file order: none for one that does not count. The calls shortly before the
- * first entry are asked for when one is missed.
+ * Makes a check for raw entries, given in file order. It returns the entry that counts, with its result cut in place where
+ * `ends` are asked for, and undefined for our own commands and what they print. A result without its call asks once for the
+ * calls shortly before the first entry.
  */
 export function callCheck(
   { cwd = "/" }: Pick<Head, "cwd">,
