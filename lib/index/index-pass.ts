@@ -7,7 +7,7 @@ import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import type { Store } from "../store/store.ts";
-import { isAsking, keptCall, toRows } from "../transcripts/calls.ts";
+import { isAsking, isMessage, keptCall, toRows } from "../transcripts/calls.ts";
 import { type Exchange, exchangesIn } from "../transcripts/exchanges.ts";
 import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
@@ -65,7 +65,7 @@ export interface PassOptions {
   report: IndexReport;
 }
 
-/** A session to be read. */
+/** A session to be read, what the index knows of it, and what its first rows say. */
 interface PassInput {
   session: Session;
   known: IndexProgress;
@@ -97,15 +97,22 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   isSpread: boolean;
   /** Chunks of an earlier pass that this one has not reached. */
   before: Map<number, StoredChunk>;
-  next: number;
   newChunks: number;
-  /** The position that may be committed: the start of an exchange that is also the start of a line. */
-  safe: { cursor: Cursor; nextChunk: number; skipped: number };
-  /** Skipped lines before the cursor where the pass began: `state` moves on with each part that is saved. */
-  skippedAtStart: number;
+  position: Position;
+}
+
+/** How far a pass has come by whole exchanges: behind `progress`, which reads on, and ahead of `state`, which was saved. */
+interface Position {
+  /** The number of the chunk that comes next. */
+  nextChunk: number;
+  /** The last line of the exchange that was begun last. */
   lastLine: number;
-  /** The rows up to this line are those of this pass. */
+  /** The stored rows up to this line are those of this pass. */
   rowsTo: number;
+  /** What may be committed: the start of an exchange that is also the start of a line. */
+  safe: { cursor: Cursor; nextChunk: number; skipped: number };
+  /** Skipped lines before the cursor where the pass began. */
+  skippedAtStart: number;
 }
 
 /** Reads a session into the index. Each `yield` is a point where the caller's transaction may be committed. */
@@ -114,7 +121,7 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
   for (const exchange of exchangesIn(readNew(pass))) {
     if (pass.isCut && !exchange.isClosed) break; // what follows was not read
     moveTo(pass, exchange);
-    if (pass.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
+    if (pass.position.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
       savePart(pass);
       yield;
       if (!isUntouched(pass)) return; // another process went on with the session
@@ -144,7 +151,7 @@ function* readNew(pass: Pass): Generator<Entry> {
     }
     if (entry.kind === "user") pass.skippedBefore.set(entry, progress.skipped);
     if (entry.kind === "summary") pass.compactedLine = entry.line;
-    if (entry.kind === "user" || entry.kind === "assistant") {
+    if (isMessage(entry)) {
       pass.messages++;
       if (entry.text.includes("\ufffd")) pass.isTorn = true;
     }
@@ -193,40 +200,46 @@ function startPass(input: PassInput, options: PassOptions): Pass {
     isCut: false,
     isSpread: false,
     before,
-    next: state.nextChunk,
     newChunks: 0,
-    safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
-    skippedAtStart: state.skippedLines,
-    lastLine: -1,
-    rowsTo: state.cursor.line,
+    position: {
+      nextChunk: state.nextChunk,
+      lastLine: -1,
+      rowsTo: state.cursor.line,
+      safe: { cursor: state.cursor, nextChunk: state.nextChunk, skipped: state.skippedLines },
+      skippedAtStart: state.skippedLines,
+    },
   };
 }
 
 /** Moves the safe position to an exchange, unless it begins in the middle of a fused line. */
 function moveTo(pass: Pass, { items: entries }: Exchange<Entry>): void {
   const [first, last] = [entries[0] as Entry, entries.at(-1) as Entry];
-  const { skippedBefore } = pass;
-  if (first.line !== pass.lastLine) {
+  const { skippedBefore, position } = pass;
+  if (first.line !== position.lastLine) {
     const cursor = { offset: first.offset, line: first.line - 1 };
-    const skipped = pass.skippedAtStart + (skippedBefore.get(first) ?? 0);
-    pass.safe = { cursor, nextChunk: pass.next, skipped };
+    const skipped = position.skippedAtStart + (skippedBefore.get(first) ?? 0);
+    position.safe = { cursor, nextChunk: position.nextChunk, skipped };
   }
   skippedBefore.delete(first);
-  pass.lastLine = last.line;
+  position.lastLine = last.line;
 }
 
 function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
-  const { store, state, isNew, lastLine, head, session, settings, rules } = pass;
+  const { store, state, isNew, position, head, session, settings, rules } = pass;
   const { line, nth } = all[0] as Entry;
   const entries = claimRows(store, all, state);
   const around = head?.startedAt ?? session.updatedAt;
-  const derived = deriveExchange(toRows(entries), { firstIndex: pass.next, ...settings, rules });
-  pass.next += derived.cut;
+  const derived = deriveExchange(toRows(entries), {
+    firstIndex: position.nextChunk,
+    ...settings,
+    rules,
+  });
+  position.nextChunk += derived.cut;
   const place = { session: state.number, timestamp: entries[0]?.at ?? around };
   const kept = derived.rows.flatMap(keptRow);
   if (isNew) addRows(store, kept, place);
-  else putRows(store, kept, { ...place, lines: { after: pass.rowsTo, to: lastLine } });
-  pass.rowsTo = lastLine;
+  else putRows(store, kept, { ...place, lines: { after: position.rowsTo, to: position.lastLine } });
+  position.rowsTo = position.lastLine;
   const [first] = derived.chunks;
   if (!first) return;
   const exchange = putExchange(store, { session: state.number, line, nth }, first.header);
@@ -250,27 +263,27 @@ function savePart(pass: Pass): void {
 
 /** Finishes the file: removes chunks that no exchange produced again. */
 function finish(pass: Pass): void {
-  const { session, store, state } = pass;
+  const { session, store, state, position } = pass;
   const end = { size: session.size, modified: session.modifiedAt };
   const error = findFault(pass);
   if (error !== undefined) {
     removeContents(store, state.number);
     releaseRows(store, [state.id]);
-    pass.safe = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skipped: pass.safe.skipped };
+    position.safe = { cursor: { offset: 0, line: 0 }, nextChunk: 0, skipped: position.safe.skipped };
     pass.newChunks = 0;
     save(pass, { ...end, status: "quarantined", error });
     return;
   }
   for (const { id } of pass.before.values()) removeChunk(store, id);
   if (!pass.isNew) {
-    removeRows(store, state.number, { after: pass.rowsTo, to: Number.MAX_SAFE_INTEGER });
+    removeRows(store, state.number, { after: position.rowsTo, to: Number.MAX_SAFE_INTEGER });
     removeEmptyExchanges(store, state.number);
   }
   save(pass, { ...end, status: isOverLimit(pass) ? "partial" : "complete", error });
 }
 
-function isOverLimit({ next }: Pass): boolean {
-  return next > SESSION_CHUNKS_MAX;
+function isOverLimit({ position }: Pass): boolean {
+  return position.nextChunk > SESSION_CHUNKS_MAX;
 }
 
 /** Returns a fault for a file with nothing readable in it; damaged lines alone are none. */
@@ -283,16 +296,16 @@ function findFault({ isFromStart, messages, isTorn, progress, state, session }: 
 }
 
 function save(pass: Pass, end: Pick<IndexProgress, "status" | "size" | "modified" | "error">): void {
-  const { state, store, next, session, facts, isNew, compactedLine } = pass;
+  const { state, store, position, session, facts, isNew, compactedLine } = pass;
   if (isOverLimit(pass)) {
-    removeChunks(store, state.number, next - SESSION_CHUNKS_MAX);
+    removeChunks(store, state.number, position.nextChunk - SESSION_CHUNKS_MAX);
     const first = store.db.prepare("SELECT min(line) AS line FROM exchanges WHERE session = ?");
     removeRows(store, state.number, { after: -1, to: Number(first.get(state.number)?.line ?? 0) - 1 });
   }
   if (pass.isBranched) {
     updateRewound(store, state.number, session.size > REWOUND_MAX ? [] : readRewound(session.file));
   } else if (pass.isFromStart && !isNew) updateRewound(store, state.number, []);
-  const { cursor, nextChunk, skipped } = pass.safe;
+  const { cursor, nextChunk, skipped } = position.safe;
   noteSecrets(pass);
   pass.state = {
     ...state,
@@ -340,8 +353,8 @@ function isContinued(known: IndexProgress, session: Session): boolean {
   );
 }
 
-/** Returns whether an entry is claimed by itself, as messages are; tool calls and results go with the message before. */
-function isClaimed(entry: Entry, before: Entry | undefined): boolean {
+/** Returns whether an entry has a claim of its own, as messages do; calls and results go with the entry before them. */
+function claimsAlone(entry: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return true;
   return (
     entry.kind !== "tool" &&
@@ -370,7 +383,7 @@ function claimRows({ db }: Store, entries: readonly Entry[], { number, id }: Ind
   };
   let isTaken = true;
   return entries.filter((entry, position) => {
-    if (!isClaimed(entry, entries[position - 1])) return isTaken;
+    if (!claimsAlone(entry, entries[position - 1])) return isTaken;
     const key = entryKey(entry);
     isTaken = key === undefined || isOurs(shortHash(key), entry.line);
     return isTaken;
