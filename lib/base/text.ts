@@ -231,3 +231,8 @@ export function shortHash(text: string): number {
 
 /** Matches machine names, in config.json and in references (`<session>@<machine>`). */
 export const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** Returns what a path has behind its last slash. */
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}

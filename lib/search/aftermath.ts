@@ -5,6 +5,7 @@
 
 import { isAbsolute, join, relative } from "node:path";
 import { readText, statPath } from "../base/files.ts";
+import { baseName } from "../base/text.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { takesBack } from "../language/speech.ts";
@@ -81,17 +82,13 @@ function exchangeAt(store: Store, session: number, line: number): { after: numbe
   return { after: Number(from ?? line) - 1, to: Number(next ?? Number.MAX_SAFE_INTEGER) - 1 };
 }
 
-function baseName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
-}
-
-interface Change {
+interface ChangedLines {
   added: string[];
   removed: string[];
 }
 
 /** Returns the telling lines that an edit added, and those that it removed; what the index cut is left out. */
-function readChange({ kind, input }: Done): Change {
+function readChangedLines({ kind, input }: Done): ChangedLines {
   const lines = (kind === "write" ? input.replace(/^/gm, "+") : onlyChanges(input)).split("\n");
   if (input.endsWith("…")) lines.pop();
   const signed = (sign: string) =>
@@ -115,7 +112,7 @@ function changedTest({ session, cwd }: AftermathOptions & { cwd: string }): (edi
   };
   let tops: string[] | undefined;
   return (edit) => {
-    const { added } = readChange(edit);
+    const { added } = readChangedLines(edit);
     if (added.length === 0) return false;
     tops ??= projectDirectories(cwd);
     return pathsHere(edit, session, tops).some((path) => {
@@ -194,8 +191,8 @@ function toTakenBack(
 /** Returns whether a later edit put something else in place of what an edit added, not what was there before. */
 function isReplacement(later: Done, edit: Done): boolean {
   if (later.kind === "command") return false;
-  const { removed } = readChange(edit);
-  return readChange(later).added.some((line) => !removed.includes(line));
+  const { removed } = readChangedLines(edit);
+  return readChangedLines(later).added.some((line) => !removed.includes(line));
 }
 
 /** Reads what was done later to the file of an edit, and the commands of its session that may have taken it back. */
@@ -229,7 +226,7 @@ function findRemoval(
   later: readonly Stored<Done>[],
   store: Store,
 ): Stored<Done> | undefined {
-  const { added } = readChange(edit);
+  const { added } = readChangedLines(edit);
   if (!added.some((line) => line.length >= TELLING_LONG)) return undefined;
   const isSame = ({ paths }: Done) => paths.some((path) => edit.paths.includes(path));
   const edits = later.filter(isChange);
@@ -237,7 +234,7 @@ function findRemoval(
     if (!isSame(deed)) return false;
     if (deed.kind === "write" && !deed.input.endsWith("…"))
       return !added.some((line) => squash(deed.input).includes(squash(line)));
-    const now = readChange(deed);
+    const now = readChangedLines(deed);
     const kept = squash(now.added.join(""));
     return added.every((line) => now.removed.includes(line) && !kept.includes(squash(line)));
   });
@@ -261,7 +258,7 @@ function isMoved(
          AND r.id <> ? AND r.at >= ? AND instr(r.input, l.value)`,
     )
     .all(JSON.stringify(lines), edit.session, removal.session, edit.id, edit.at)
-    .some((row) => readChange(toDone(row)).added.some((line) => lines.includes(line)));
+    .some((row) => readChangedLines(toDone(row)).added.some((line) => lines.includes(line)));
 }
 
 /** Not a new branch, a side of a merge, or what is only no longer staged. */

@@ -1,6 +1,6 @@
 /** Reads command lines without a shell: their commands, words and programs; and finds how a command was run here. */
 
-import { splitWords } from "../base/text.ts";
+import { baseName, splitWords } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
 import { LOOKING } from "../transcripts/outcome.ts";
 import type { Done } from "../transcripts/session.ts";
@@ -86,13 +86,9 @@ export const RUNS_NEXT = /^(?:(?:sudo|time|npx|bunx) )+/;
 /** Returns the program and its subcommand or file, without folders: `npm test`, `bun run lint`, `node build.js`. */
 export function findProgram(line: string): string {
   const [path = "", what = "", run = ""] = (commandsIn(line)[0] ?? "").replace(RUNS_NEXT, "").split(" ");
-  const program = fileName(path);
+  const program = baseName(path);
   if (!/^[\w./]/.test(what)) return program;
-  return RUNNERS.test(what) ? `${program} ${what} ${run}`.trimEnd() : `${program} ${fileName(what)}`;
-}
-
-function fileName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
+  return RUNNERS.test(what) ? `${program} ${what} ${run}`.trimEnd() : `${program} ${baseName(what)}`;
 }
 
 /** Returns whether a command line changes nothing. */

@@ -178,7 +178,8 @@ export function commandOrTarget({ input, target }: Done): string {
   return input || target;
 }
 
-export function baseName(path: string): string {
+/** Returns the name of a file, by its path on any system. */
+export function fileName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 

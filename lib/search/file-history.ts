@@ -1,6 +1,7 @@
 /** The sessions that edited, read or discussed a file, under its name and those it had before. */
 
 import { isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
+import { baseName } from "../base/text.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
 import type { Done } from "../transcripts/session.ts";
@@ -220,8 +221,4 @@ function discussions(store: Store, names: readonly string[], scope: FindScope): 
 function around(text: string, name: string): string {
   const from = text.indexOf(name) - SAID_BEFORE;
   return from <= 0 ? text : `…${text.slice(from)}`;
-}
-
-function baseName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
 }

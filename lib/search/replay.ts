@@ -5,6 +5,7 @@
 
 import { isAbsolute } from "node:path";
 import { statUnpacked } from "../base/files.ts";
+import { baseName } from "../base/text.ts";
 import type { Store } from "../store/store.ts";
 import { toRows } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -210,7 +211,7 @@ function wholeRows(
   keys: ReadonlySet<string>,
   { names, rules }: ReplayOptions,
 ): (change: Change) => WholeRow {
-  const baseNames = names.map((name) => name.slice(name.lastIndexOf("/") + 1));
+  const baseNames = names.map(baseName);
   const bySession = Map.groupBy(changes, ({ session }) => session.file);
   const files = new Map<string, ReturnType<typeof readRows>>();
   const rowsIn = (file: string) => {

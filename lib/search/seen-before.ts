@@ -12,12 +12,12 @@ import type { Done } from "../transcripts/session.ts";
 import { isChange } from "../transcripts/tool-call.ts";
 import { commandKey, commandsIn, findProgram, isLooking, shellParts, shellWords } from "./commands.ts";
 import {
-  baseName,
   changeAround,
   commandOrTarget,
   cutEssence,
   type Ending,
   failingPart,
+  fileName,
   findEnding,
   hasOwnCode,
   listOperands,
@@ -344,7 +344,7 @@ const DOCUMENT = /\.(?:mdx?|rst|adoc)$/i;
 
 /** Returns whether a step is about this failure too: an edit where the earlier one was is none where this one is. */
 function isHere(step: Stored<Done>, failed: Stored<Done>, { command, output }: FailureQuery): boolean {
-  const name = baseName(step.target);
+  const name = fileName(step.target);
   if (!isChange(step) || `${command} ${output}`.includes(name)) return true;
   return !DOCUMENT.test(name) && !`${commandOrTarget(failed)} ${failed.result}`.includes(name);
 }
@@ -358,7 +358,7 @@ function isKeeping(line: string): boolean {
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
 function endKind({ likely: [first], run }: End): string {
-  if (first && isChange(first)) return baseName(first.target);
+  if (first && isChange(first)) return fileName(first.target);
   return (
     failingPart(commandOrTarget(first ?? run), "", "")
       .map(findProgram)
@@ -393,7 +393,7 @@ function findSaid(end: End, line: string, asked: FailureQuery): ToldEnd["said"] 
   return likely.map((deed) => {
     const command = commandOrTarget(deed);
     const text = isChange(deed)
-      ? `edited ${say(baseName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)}`
+      ? `edited ${say(fileName(deed.target))}: ${say(changeAround(deed, line), CHANGE_CHARS)}`
       : `ran ${say(isPipedToShell(command) ? command : cutEssence(command))}`;
     return { text: named(text), deed };
   });
