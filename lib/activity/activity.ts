@@ -217,7 +217,7 @@ function nextLineStart(file: string, position: number): number {
 type Part = Pick<PendingRead, "head" | "offset" | "after"> & { file: string };
 
 /** Transcripts that may hold the originals of copied rows. */
-interface Sources {
+interface Originals {
   files: readonly string[];
   /** Returns a source's part after an ISO time, which is read once however many sessions are compared with it. */
   partOf: (file: string, after: string | undefined) => SourcePart | undefined;
@@ -233,7 +233,7 @@ interface SourcePart {
 /** Everything in quotes that may be an id. */
 const QUOTED = /"([\w.:@-]{4,128})"/g;
 
-function sourceReader(files: readonly string[], isOver: () => boolean): Sources {
+function sourceReader(files: readonly string[], isOver: () => boolean): Originals {
   const parts = new Map<string, SourcePart | undefined>();
   return {
     files,
@@ -284,7 +284,7 @@ function copiesIn(
     sources,
     isSource,
     isOver,
-  }: { sources: Sources; isSource: (file: string) => boolean; isOver: () => boolean },
+  }: { sources: Originals; isSource: (file: string) => boolean; isOver: () => boolean },
 ): (entry: Entry) => boolean {
   // A fork's header may have its own time, and older entries copied below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;

@@ -133,7 +133,7 @@ function carryContents(carrying: Carrying): boolean {
 
 const TAKES: Record<CarriedTable, (row: SqlRow, carrying: Carrying) => void> = {
   rows: takeRow,
-  exchanges: takeExchange,
+  exchanges: carryExchange,
   chunks: takeChunk,
 };
 
@@ -156,7 +156,7 @@ function rowKey({ session, line, nth }: RowKey): string {
   return `${session} ${line} ${nth}`;
 }
 
-function takeExchange(row: SqlRow, { to, rules, renamed }: Carrying): void {
+function carryExchange(row: SqlRow, { to, rules, renamed }: Carrying): void {
   const subject = rules.clean(String(row.subject));
   if (subject !== row.subject) renamed.add(Number(row.id));
   insertRow(to, "exchanges", { ...row, subject });

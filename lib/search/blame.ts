@@ -99,7 +99,7 @@ export function blameText(
   const judged = asked.map((key, i) => {
     const [line = "", number] = [lines[from - 1 + i], from + i];
     const isHiddenText = key !== lineKey(line);
-    return judge({ key, number, trace: traces.get(key), count: count(keys, key), isHiddenText });
+    return judgeLine({ key, number, trace: traces.get(key), count: count(keys, key), isHiddenText });
   });
   return { hits: makeBlameHits(judged, visible), verdicts: joinVerdicts(judged) };
 }
@@ -108,7 +108,7 @@ function count(keys: readonly string[], wanted: string): number {
   return keys.filter((key) => key === wanted).length;
 }
 
-interface Judged {
+interface JudgedLine {
   number: number;
   key: string;
   verdict: Verdict["verdict"];
@@ -126,7 +126,7 @@ interface LineFacts {
   isHiddenText: boolean;
 }
 
-function judge({ key, number, trace, count, isHiddenText }: LineFacts): Judged {
+function judgeLine({ key, number, trace, count, isHiddenText }: LineFacts): JudgedLine {
   const { writers = [], how = "nowhere" } = trace ?? {};
   const doubt =
     key.length < KEY_MIN
@@ -143,7 +143,7 @@ function judge({ key, number, trace, count, isHiddenText }: LineFacts): Judged {
 }
 
 /** Joins lines that follow each other and have one verdict. */
-function joinVerdicts(judged: readonly Judged[]): Verdict[] {
+function joinVerdicts(judged: readonly JudgedLine[]): Verdict[] {
   const joined: Verdict[] = [];
   for (const { number, verdict, why, writers } of judged) {
     const [writer] = verdict === "written" ? writers : [];
@@ -228,7 +228,7 @@ function byTime(a: Change, b: Change): number {
 }
 
 /** Returns the sessions that wrote the lines, those that may have, and those that edited the file after the first. */
-function makeBlameHits(judged: readonly Judged[], changes: readonly Change[]): Hit[] {
+function makeBlameHits(judged: readonly JudgedLine[], changes: readonly Change[]): Hit[] {
   const written = judged.filter(({ verdict }) => verdict === "written");
   const unsure = judged.filter(({ verdict, key }) => verdict === "cannot tell" && key !== "");
   const writers = hitsBySession(written, "wrote");
@@ -245,7 +245,7 @@ function makeBlameHits(judged: readonly Judged[], changes: readonly Change[]): H
   return [...writers, ...candidates, ...laterHits(changes, last, known)];
 }
 
-function hitsBySession(judged: readonly Judged[], verb: string): Hit[] {
+function hitsBySession(judged: readonly JudgedLine[], verb: string): Hit[] {
   const pairs = judged.flatMap((line) => line.writers.map((writer) => ({ line, writer })));
   return [...Map.groupBy(pairs, ({ writer }) => writer.session.id).values()].map((own) => {
     const changes = [...new Set(own.map(({ writer }) => writer))].sort(byTime);
@@ -271,7 +271,7 @@ function hitsBySession(judged: readonly Judged[], verb: string): Hit[] {
   });
 }
 
-function linesBy(own: readonly { line: Judged; writer: Change }[], change: Change): string[] {
+function linesBy(own: readonly { line: JudgedLine; writer: Change }[], change: Change): string[] {
   return own.filter(({ writer }) => writer === change).map(({ line }) => `+${line.key}`);
 }
 

@@ -205,7 +205,7 @@ export function judge(
     return { ...question, terms: question.terms.filter(isTelling) };
   });
   const terms = new Map(questions.flatMap((question) => question.terms.map((term) => [term.stem, term])));
-  const scale: Scale = { terms, worths: questions.map((question) => weighTerms(question, asked)) };
+  const scale: Scale = { terms, worths: questions.map((question) => weighWithin(question, asked)) };
   const said = saidIn(passages.flatMap(({ found }) => found.map(({ chunk }) => chunk)));
   const enough = ENOUGH * Math.min(PHRASINGS_COUNTED, questions.length);
   let most = 1;
@@ -268,7 +268,7 @@ function joinMeasured(texts: readonly Measured[]): Occurrence[] {
 }
 
 /** Returns the worth of each stem of a phrasing, all together 1. */
-function weighTerms({ terms }: Question, asked: Retrieved["asked"]): Map<string, number> {
+function weighWithin({ terms }: Question, asked: Retrieved["asked"]): Map<string, number> {
   const weighed = asked.weigh(terms);
   const total = weighed.reduce((sum, { worth }) => sum + worth, 0) || 1;
   return new Map(terms.map(({ stem }, i) => [stem, (weighed[i]?.worth ?? 0) / total]));

@@ -207,7 +207,7 @@ function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): Trans
     if (options.recent && place.isOver) continue;
     const root = place.under ? place.under(paths) : paths.expand(home);
     const segments = place.path.split("/");
-    const file = readName(segments.pop() ?? "", { host, place });
+    const file = nameReader(segments.pop() ?? "", { host, place });
     const { names, unless } = place;
     if (root !== undefined) walk(root, segments, { file, names, unless, list, beginnings, options, found });
   }
@@ -283,8 +283,11 @@ function addFiles(
       if (isTranscript(entry)) add(`${folder}${sep}${entry.name}`, entry.name);
 }
 
-/** Returns a reading of the names of files at a place. */
-function readName(segment: string, { host, place }: { host: Host; place: TranscriptPattern }): Walk["file"] {
+/** Makes a reader of the names of files at a place. */
+function nameReader(
+  segment: string,
+  { host, place }: { host: Host; place: TranscriptPattern },
+): Walk["file"] {
   const { agent, names, logs } = { ...host, ...place };
   const [before = "", placeholder, after = ""] = segment.split(/(\*|<\w+>)/);
   return (name) => {

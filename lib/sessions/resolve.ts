@@ -171,7 +171,7 @@ function named(reference: string, context: ResolveContext): Session | (Resolved 
   const begun = readKnown(withBeginning(wanted, [...there.values()]), paths);
   if (begun.length === 1) return one(wanted, begun, paths);
   const isGiven = paths.transcripts.length > 0 || machine !== undefined;
-  const all = withNames(
+  const all = joinNames(
     there,
     namedSessions(
       paths,
@@ -253,7 +253,7 @@ function oneHeld(wanted: string, { held, paths }: ResolveContext): (Resolved & {
 }
 
 /** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
-function withNames(
+function joinNames(
   there: ReadonlyMap<string, KnownSession>,
   named: ReturnType<typeof namedSessions>,
 ): KnownSession[] {
@@ -276,13 +276,13 @@ function readKnown(known: readonly KnownSession[], paths: PathsWithRules): Sessi
   const sessions = known.flatMap(({ session, files }) => {
     if (files.length > 0) return files.flatMap((file) => identifySession(file) ?? []);
     const { meta } = readMeta(metaFile(paths, session));
-    return meta ? [withoutTranscript(meta, paths)] : [];
+    return meta ? [sessionByMeta(meta, paths)] : [];
   });
   return newestCopies(sessions);
 }
 
 /** Returns a session whose transcript the host has deleted, or keeps elsewhere. */
-function withoutTranscript(meta: SessionMeta, paths: PathsWithRules): Session {
+function sessionByMeta(meta: SessionMeta, paths: PathsWithRules): Session {
   const { sessionId: id, sessionFile: file, name, cwd } = meta;
   const there = identifySession({ file: resolve(file) });
   if (there?.id === id) return there;

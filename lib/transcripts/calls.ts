@@ -15,7 +15,7 @@ import { callKind, onlyChanges } from "./tool-call.ts";
 const CALLS_HELD = 512;
 
 /** What a result asks of its call. */
-interface Call {
+interface HeldCall {
   /** Without its input, which may be large; of a call that is no question, without its target too. */
   tool: ToolCall;
   isOurs: boolean;
@@ -51,7 +51,7 @@ export function callCheck(
   results: Results,
   callsBefore: () => Iterable<RawEntry> = () => [],
 ): (raw: RawEntry) => Entry | undefined {
-  const calls = new Map<number, Call>();
+  const calls = new Map<number, HeldCall>();
   const take = ({ callId, workdir = cwd }: RawEntry, tool: ToolCall) => {
     const isOurs = isOwnCall(tool, workdir);
     if (callId === undefined) return isOurs;

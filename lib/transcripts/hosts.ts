@@ -64,9 +64,9 @@ export interface Host {
   /** What befalls sessions with several files, which have the first group of their names in common. */
   severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
   /** Its databases or documents there, `*` any name: their sessions are copied into a folder of ours by the host's name. */
-  store?: Stored;
+  store?: StoredElsewhere;
   /** Its file of all prompts, which outlives transcripts: for those that are gone the copies of their prompts stand in. */
-  prompts?: Stored;
+  prompts?: StoredElsewhere;
   /** Why transcripts without a byte are no sessions in which nothing was said, where that is so. */
   emptiedWhy?: string;
   /** The command that resumes a session, with `<id>` or `<file>`. */
@@ -112,7 +112,7 @@ interface HookEvent {
 }
 
 /** Files below a host's `home` that its sessions are copied from. */
-interface Stored {
+interface StoredElsewhere {
   files: string;
   load: () => Promise<{ store: HostStore }>;
 }

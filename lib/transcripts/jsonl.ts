@@ -14,7 +14,7 @@ import { sha256 } from "../base/text.ts";
 import type { Format } from "./format.ts";
 
 /** One line. `bytes` is a view into a buffer that the next line reuses. */
-interface Line {
+interface ByteLine {
   /** First byte of the line. */
   offset: number;
   /** First byte after its newline. */
@@ -124,7 +124,7 @@ interface LinesForward {
 export function* linesForward(
   descriptor: number,
   { from = 0, to = Number.POSITIVE_INFINITY, block = FORWARD_BLOCK_BYTES }: LinesForward = {},
-): Generator<Line> {
+): Generator<ByteLine> {
   let buffer: Buffer = Buffer.allocUnsafeSlow(block);
   let filled = 0; // bytes of the unfinished line at the front of the buffer
   let offset = from; // file position of buffer[0]
@@ -166,7 +166,7 @@ export function* linesForward(
 }
 
 /** Yields the lines of an open file from its end to its start; each line's bytes are its own. */
-export function* linesBackward(descriptor: number, size: number): Generator<Line> {
+export function* linesBackward(descriptor: number, size: number): Generator<ByteLine> {
   let position = size; // everything from here on has been read
   let held: Buffer = Buffer.alloc(0); // the front part of the line that goes on before `position`
   let overlong = false;
@@ -337,7 +337,7 @@ export function readAt(
 }
 
 /** A line parsed; of several states of one message a transcript's rows hold the last. */
-export interface ParsedLine extends Omit<Line, "bytes"> {
+export interface ParsedLine extends Omit<ByteLine, "bytes"> {
   records: JsonRecord[];
   /** Whether some of the line was not JSON. */
   damaged: boolean;
@@ -366,7 +366,7 @@ export function parsedBackward(descriptor: number, format: Format, size: number)
 
 /** Parses lines, and puts the last state of each message where its first one is. */
 function* lastStates(
-  lines: Iterable<Line>,
+  lines: Iterable<ByteLine>,
   { messageOf }: Format,
   isForward: boolean,
 ): Generator<ParsedLine> {

@@ -109,8 +109,8 @@ function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionEx
   const { sessions, projects, home } = exclude;
   const names = new Set(sessions.map((name) => name.toLowerCase()));
   const beginnings = [...names].filter((name) => name.length >= PREFIX_MIN && !UUID.test(name));
-  const given = withRedacted(projects, { home, extra }).map((project) => projectTest(project, home));
-  const projectTests = [...given, ...movedTests(given, exclude)];
+  const given = withRedacted(projects, { home, extra }).map((project) => placeTest(project, home));
+  const placeTests = [...given, ...movedTests(given, exclude)];
   const hasId = (id: string | undefined) =>
     id !== undefined &&
     (names.has(id) || (UUID.test(id) && beginnings.some((beginning) => id.startsWith(beginning))));
@@ -120,7 +120,7 @@ function compileExclusion(exclude: Exclude, extra: readonly string[]): SessionEx
       if ([id, ...sharedIds(id), parentId].some((each) => hasId(each?.toLowerCase()))) return true;
       if (session.name !== undefined && names.has(session.name.toLowerCase())) return true;
       const places = [session.cwd, session.project].filter((place) => place !== undefined);
-      return projectTests.some((isOfProject) => places.some(isOfProject));
+      return placeTests.some((isOfProject) => places.some(isOfProject));
     },
     needsProject: projects.length > 0,
   };
@@ -161,7 +161,7 @@ function withRedacted(
  * Returns a test for places of a project, which is given by its directory or one above it, with `~` for the user's home, or
  * by the directory's last part; `*` stands for any characters, as in `share.projects`.
  */
-function projectTest(project: string, home: string | undefined): (place: string) => boolean {
+function placeTest(project: string, home: string | undefined): (place: string) => boolean {
   const path = expandHome(project, home);
   const isName = !path.includes("/") && !path.includes(sep);
   const source = wildcardSource(isName ? path : path.replace(/[/\\]+$/, ""));

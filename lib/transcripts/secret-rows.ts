@@ -38,7 +38,7 @@ export interface SecretMemory {
   keep(): void;
 }
 
-interface Reading {
+interface SecretSource {
   clean: Redactor;
   /** The file of noted rows. */
   noted?: string | undefined;
@@ -51,7 +51,7 @@ interface Reading {
 /** Returns the memory of a transcript, which reads the noted rows when a text is first asked for. */
 export function secretMemory(
   file: string,
-  { clean, noted, entriesAt, isAnew = false }: Reading,
+  { clean, noted, entriesAt, isAnew = false }: SecretSource,
 ): SecretMemory {
   const key = shortHash(basename(file).split(".", 1)[0] ?? file).toString(36);
   const kinds = new Map<string, string>();
