@@ -2,8 +2,9 @@
 
 import type { SqlRow } from "../store/sqlite.ts";
 import { SAID_IN_CHUNK, type Store } from "../store/store.ts";
-import type { CallKind, Done, Outcome, Row, Said } from "../transcripts/session.ts";
+import type { CallKind, Done, Outcome, Row, Said, Speaker } from "../transcripts/session.ts";
 import { toolName } from "../transcripts/tool-call.ts";
+import type { Chunk } from "./chunk.ts";
 import type { Header } from "./chunk-text.ts";
 
 /** A row as the index holds it. */
@@ -54,8 +55,8 @@ function placeFrom({ id, session, line, nth, at }: SqlRow) {
   return { id: Number(id), session: Number(session), line: Number(line), nth: Number(nth), at: String(at) };
 }
 
-function saidFrom({ who, text }: SqlRow): Pick<Said, "who" | "text"> {
-  return { who: who as Said["who"], text: String(text) };
+function saidFrom<Who extends Said["who"]>({ who, text }: SqlRow): Pick<Said<Who>, "who" | "text"> {
+  return { who: who as Who, text: String(text) };
 }
 
 /** Reads the rows of a session in order: all, or those on some lines. */
@@ -114,11 +115,8 @@ export function readExchanges(store: Store, session: number): StoredExchange[] {
 }
 
 /** What is said in a chunk, under which header, and with which tool calls. */
-export interface ChunkText {
+export interface ChunkText extends Pick<Chunk, "rows" | "header" | "tools"> {
   id: number;
-  rows: Said[];
-  header: Header;
-  tools: string;
 }
 
 /** Returns whether a row of a session contains one of these texts. */
@@ -163,7 +161,7 @@ export function toHeader({ day, clock, topic_tags, participants, speaker, subjec
 }
 
 /** Reads what is said in chunks, by their id: of a long message the piece that a chunk is. */
-export function readSaid(store: Pick<Store, "db">, ids: readonly number[]): Map<number, Said[]> {
+export function readSaid(store: Pick<Store, "db">, ids: readonly number[]): Map<number, Said<Speaker>[]> {
   const rows = store.db
     .prepare(
       `SELECT c.id AS chunk, c.part_from, c.part_to, r.line, r.nth, r.at, r.who,
@@ -172,10 +170,10 @@ export function readSaid(store: Pick<Store, "db">, ids: readonly number[]): Map<
        ORDER BY c.id, r.line, r.nth`,
     )
     .all(JSON.stringify(ids));
-  const byChunk = new Map<number, Said[]>();
+  const byChunk = new Map<number, Said<Speaker>[]>();
   for (const { chunk, part_from, part_to, line, nth, at, ...said } of rows) {
     const part = part_from === null ? {} : { part: { from: Number(part_from), to: Number(part_to) } };
-    const row = { line: Number(line), nth: Number(nth), at: String(at), ...saidFrom(said), ...part };
+    const row = { line: Number(line), nth: Number(nth), at: String(at), ...saidFrom<Speaker>(said), ...part };
     const own = byChunk.get(Number(chunk));
     if (own) own.push(row);
     else byChunk.set(Number(chunk), [row]);

@@ -12,7 +12,7 @@ import {
 } from "../index/stored-rows.ts";
 import type { NamedValues, SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Agent, Done, Said } from "../transcripts/session.ts";
+import type { Agent, Done, Said, Speaker } from "../transcripts/session.ts";
 import { readIndexedSessions } from "./corpus.ts";
 
 /** The limits on results. */
@@ -149,7 +149,7 @@ function selectChunks(store: Store, condition: string, values: NamedValues): Ind
 }
 
 /** Makes a function that returns what is said in some chunks; a piece of a long message says which characters it is. */
-export function saidIn(chunks: readonly IndexedChunk[]): (chunk: IndexedChunk) => readonly Said[] {
+export function saidIn(chunks: readonly IndexedChunk[]): (chunk: IndexedChunk) => readonly Said<Speaker>[] {
   const byStore = [...Map.groupBy(chunks, ({ store }) => store)];
   const said = new Map(
     byStore.map(([store, own]) => [

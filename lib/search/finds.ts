@@ -4,9 +4,9 @@ import { truncate } from "../base/text.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
-import type { Done, Said } from "../transcripts/session.ts";
+import type { Done, Said, Speaker } from "../transcripts/session.ts";
 import type { Hit } from "./hit.ts";
-import { type Clean, COMMAND_MAX, callHead, type ShownRow, type Speaker } from "./rows.ts";
+import { type Clean, COMMAND_MAX, callHead, type ShownRow } from "./rows.ts";
 
 /** The score of what may be what was asked for, and is not certain to be: below that of a strong hit. */
 const POSSIBLE = 0.4;
@@ -154,9 +154,9 @@ export function messagesWithin(
 
 /** Reads the messages of chunks, or their pieces, each on one line. */
 function readSaidRows(store: Store, ids: readonly number[]): Map<number, ShownRow[]> {
-  const onOneLine = ({ line, who, text }: Said): ShownRow => ({
+  const onOneLine = ({ line, who, text }: Said<Speaker>): ShownRow => ({
     line,
-    who: who as Speaker,
+    who,
     text: text.replace(/\s+/g, " ").trim(),
   });
   return new Map([...readSaid(store, ids)].map(([id, said]) => [id, said.map(onOneLine)]));

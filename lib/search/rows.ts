@@ -8,14 +8,12 @@ import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
 import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import type { Done, LineSpan, Outcome, Said } from "../transcripts/session.ts";
+import type { Done, LineSpan, Outcome, Said, Speaker } from "../transcripts/session.ts";
 import { isOfFiles } from "../transcripts/tool-call.ts";
 import { type IndexedChunk, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
 /** Redacts what was stored under older rules. */
 export type Clean = (text: string) => string;
-
-export type Speaker = "user" | "assistant";
 
 /** Something said or done, as it is printed. */
 export interface ShownRow {
@@ -144,7 +142,7 @@ export function readMessageRows(
   const inside = chunks.filter(isInside).flatMap(said);
   return joinParts(chunks.flatMap(said)).map((row) => {
     const { line, who, text } = row;
-    return { line, who: who as Speaker, text, isInside: inside.some((piece) => belongsTo(piece, row)) };
+    return { line, who, text, isInside: inside.some((piece) => belongsTo(piece, row)) };
   });
 }
 

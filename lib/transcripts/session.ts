@@ -76,9 +76,12 @@ interface RowPlace {
   part?: { from: number; to: number } | undefined;
 }
 
+/** Who says a message; a compaction's summary is nobody's. */
+export type Speaker = "user" | "assistant";
+
 /** Something that was said. */
-export interface Said extends RowPlace {
-  who: "user" | "assistant" | "summary";
+export interface Said<Who extends Speaker | "summary" = Speaker | "summary"> extends RowPlace {
+  who: Who;
   text: string;
   /** Whether it is the user's answer to a tool that asked, while the work goes on. */
   isAnswer?: boolean | undefined;
