@@ -8,7 +8,9 @@ import { isLook } from "../lib/search/commands.ts";
 import { type Hit, isStrong, shownProject } from "../lib/search/hit.ts";
 import { findHits, type HitOptions } from "../lib/search/hits.ts";
 import { makeMeasure } from "../lib/search/measure.ts";
+import { judge, type Passage, toPassages } from "../lib/search/passages.ts";
 import * as print from "../lib/search/print.ts";
+import { retrieve } from "../lib/search/retrieval.ts";
 import { oncePerRow, type PassageRow, type ShownRow } from "../lib/search/rows.ts";
 import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
@@ -344,6 +346,39 @@ describe("on made-up sessions", () => {
     expect(hits.some(isStrong)).toBe(false);
     const known = texts.map((text) => text.replace("zeppelin ", ""));
     expect(ask(store, known).some(isStrong)).toBe(true);
+  });
+
+  test("a name that stands nowhere as it is typed is missing, though its words occur, and so is what no session holds together", () => {
+    const ask1 = (...texts: string[]) => findHits([store], texts, HITS);
+    const sextant = "why does the sextant drift, mirror loose";
+    expect(ask1(sextant).hits.some(isStrong)).toBe(true);
+    const named = ask1(`${sextant} in Sextant-Drift.ts`);
+    expect([named.nowhere, named.hits.some(isStrong)]).toEqual([["ts"], false]);
+    const known = ask1(`${sextant} at crust_marker_77`);
+    expect(known.nowhere).toEqual([]);
+    const apart = ask1(`${sextant} in mirror.sextant.loose:12`);
+    expect([apart.nowhere, apart.hits.some(isStrong)]).toEqual([["mirror.sextant.loose"], false]);
+    for (const word of ["mirror/loose", "sextant-mirror"])
+      expect(ask1(`${sextant} ${word}`).nowhere).toEqual([]);
+    expect(ask1(`${sextant} https://mirror.sextant/loose`).nowhere).toEqual(["https"]);
+    // the second phrasing may have guessed it
+    expect(ask1(sextant, `mirror.sextant.loose ${sextant}`).hits.some(isStrong)).toBe(true);
+    expect(ask1("clepsydra crust oven").nowhere).toEqual([]);
+    expect(ask1("gnomon preheat").nowhere).toEqual(["gnomon together with preheat"]);
+  });
+
+  test("a passage that lacks a rare word takes no strength from one ranked behind it that holds it", () => {
+    const found = retrieve(
+      [store],
+      ["why does the sextant drift", "gnomon component", "sextant gnomon"],
+      HITS,
+    );
+    const rare = found.phrasings[1]?.question.terms.filter(({ stem }) => stem === "gnomon") ?? [];
+    const lacksIt = ({ first }: Passage) => first.header.subject.includes("sextant");
+    const passages = toPassages(found.ranked).toSorted((a, b) => Number(lacksIt(b)) - Number(lacksIt(a)));
+    const judged = judge(passages, found, { rare, isTelling: () => true });
+    const strong = judged.filter(isStrong).map(({ held }) => held?.has("gnomon"));
+    expect([lacksIt(passages[0] as Passage), strong]).toEqual([true, [true]]);
   });
 
   test("who speaks and what time it was are no missing words", () => {

@@ -33,10 +33,40 @@ export function documentFrequencies(stores: readonly Store[], stems: Iterable<st
 
 /** Returns whether a tool call of the stores holds one of some words. */
 export function isInDeeds(stores: readonly Store[], words: readonly string[]): boolean {
-  const match = words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" OR ");
   return stores.some(({ db }) =>
-    db.prepare("SELECT 1 FROM deeds_fts WHERE deeds_fts MATCH ? LIMIT 1").get(match),
+    db.prepare("SELECT 1 FROM deeds_fts WHERE deeds_fts MATCH ? LIMIT 1").get(matchAny(words)),
   );
+}
+
+const SESSIONS_WITH = `SELECT c.session FROM chunks_fts f JOIN chunks c ON c.id = f.rowid WHERE chunks_fts MATCH ?
+  UNION SELECT r.session FROM deeds_fts f JOIN rows r ON r.id = f.rowid WHERE deeds_fts MATCH ?`;
+
+/** Returns whether a session holds one of some words, and one of others. */
+export function areTogether(
+  stores: readonly Store[],
+  words: readonly string[],
+  others: readonly string[],
+): boolean {
+  const [one, other] = [matchAny(words), matchAny(others)];
+  const both = `SELECT * FROM (${SESSIONS_WITH}) INTERSECT SELECT * FROM (${SESSIONS_WITH}) LIMIT 1`;
+  return stores.some(({ db }) => db.prepare(both).get(one, one, other, other));
+}
+
+function matchAny(words: readonly string[]): string {
+  return words.map((word) => `"${word.replaceAll('"', '""')}"`).join(" OR ");
+}
+
+/** Returns whether some words, parted by blanks, stand one after the other in what was said or done. */
+export function isPhraseIn(stores: readonly Store[], words: string): boolean {
+  const said = "SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 1";
+  return stores.some(({ db }) => db.prepare(said).get(`"${words}"`)) || isInDeeds(stores, [words]);
+}
+
+/** Returns whether a session or its project is called so, or something with that in it. */
+export function isNamed(stores: readonly Store[], name: string): boolean {
+  const called = `SELECT 1 FROM sessions
+    WHERE instr(lower(coalesce(project, cwd, '') || ' ' || coalesce(name, '')), ?) LIMIT 1`;
+  return stores.some(({ db }) => db.prepare(called).get(name));
 }
 
 const PREFIX_MIN = 8;

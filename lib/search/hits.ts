@@ -21,6 +21,7 @@ import {
   chooseRows,
   readChoice,
 } from "./choose.ts";
+import { areTogether } from "./corpus.ts";
 import { type Explanation, type Hit, type HitStyle, isStrong, type PassageFacts, STRONG } from "./hit.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
 import {
@@ -42,7 +43,7 @@ import {
   nowhereLines,
   wholeRow,
 } from "./print.ts";
-import { isKept, type Question, type Term, wholeTerms } from "./query.ts";
+import { asTyped, isKept, type Question, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
 import {
@@ -78,7 +79,7 @@ export interface HitOptions extends RetrievalOptions {
 interface Found {
   /** Strong ones first, best first. */
   hits: Hit[];
-  /** Words of the question that no session holds, those of most phrasings first. */
+  /** Words and names of the question that no session holds, those of most phrasings first, and two that none holds both. */
   nowhere: string[];
   beyond: Beyond;
 }
@@ -89,7 +90,9 @@ interface AskedWords {
   beside: Term[] | undefined;
   /** In no session. */
   nowhere: Term[];
-  /** Those of them that most phrasings have. */
+  /** In most phrasings. */
+  kept: Term[];
+  /** Those of them in no session. */
   missing: Term[];
   /** In few sessions, and in most phrasings. */
   rare: Term[];
@@ -119,8 +122,6 @@ interface Filled extends Draft {
 
 /** Rare words named that a hit does not hold. */
 const WITHOUT_MAX = 3;
-/** A word with its accents and capitals. */
-const TYPED = /[\p{L}\p{N}\p{M}_]+/gu;
 /** Passages that are measured; those behind them are weak. */
 const MEASURED = 30;
 /** An explanation gives positions up to this one. */
@@ -135,7 +136,8 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const candidates = bestSentencesFirst(withChoices(shown, found, options), judged);
   const drafts = draftHits(candidates, { found, words, others, options });
   const questions = found.phrasings.map(({ question }) => question);
-  const nowhere = words.nowhere.map((term) => shownWord(term, questions));
+  const apart = judged.some(isStrong) ? [] : apartWords(stores, words, found);
+  const nowhere = [...words.nowhere.map((term) => shownWord(term, questions)), ...apart];
   const beyond: Beyond = {
     strong: others.filter(isStrong).length,
     limit: options.limit,
@@ -154,17 +156,45 @@ function splitAt<T>(all: readonly T[], at: number): [T[], T[]] {
 function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedWords {
   const questions = phrasings.map(({ question }) => question);
   const terms = wholeTerms(questions).filter((term) => isTelling(term, options) && !isTime(term, options));
-  const absent = terms.filter(asked.isNowhere);
+  const words = terms.filter(asked.isNowhere);
+  const names = absentNames(questions, { asked, words });
+  const absent = [...words, ...names];
   // a phrasing all of whose words occur says in other words what those of the others say
   const isCovered = questions.some((question) => !absent.some((term) => isKept(term, [question])));
-  const kept = terms.filter((term) => isKept(term, questions));
+  const kept = [...terms, ...names].filter((term) => isKept(term, questions));
   const nowhere = isCovered ? absent.filter((term) => kept.includes(term)) : absent;
   return {
     nowhere,
+    kept,
     beside: besideTime(terms, questions)?.filter((term) => !asked.isCommon(term) && !asked.isNowhere(term)),
-    missing: kept.filter((term) => nowhere.includes(term)),
+    missing: nowhere.filter((term) => kept.includes(term)),
     rare: kept.filter((term) => asked.isRare(term)),
   };
+}
+
+/** Names the two rarest words that occur, where no session holds both. */
+function apartWords(
+  stores: readonly Store[],
+  { kept, nowhere }: AskedWords,
+  { asked, phrasings }: Retrieved,
+): string[] {
+  const worth = (term: Term) => asked.weigh([term])[0]?.worth ?? 0;
+  const [one, other] = kept.filter((term) => !nowhere.includes(term)).toSorted((a, b) => worth(b) - worth(a));
+  if (!one || !other || areTogether(stores, one.words, other.words)) return [];
+  const questions = phrasings.map(({ question }) => question);
+  return [`${shownWord(one, questions)} together with ${shownWord(other, questions)}`];
+}
+
+/** Returns the names that stand nowhere as they were typed, though each of their words does. */
+function absentNames(
+  questions: readonly Question[],
+  { asked, words }: { asked: Retrieved["asked"]; words: readonly Term[] },
+): Term[] {
+  const known = new Set(words.flatMap((term) => term.words));
+  const names = new Set(questions.flatMap((question) => question.names));
+  return [...names]
+    .filter((name) => !splitWords(name).some((word) => known.has(word)) && asked.isNameNowhere(name))
+    .map((name) => ({ stem: name, words: [name], weight: 1 }));
 }
 
 /** Returns the terms that say what happened then, without `what did we talk about`; undefined where there are none. */
@@ -305,11 +335,11 @@ function draftHits(
 }
 
 /** Returns a word of a question as it was typed first. */
-function shownWord({ words, stem }: Term, questions: readonly Question[]): string {
-  const [folded = stem] = words;
-  for (const { text } of questions)
-    for (const [typed] of text.matchAll(TYPED)) if (foldText(typed) === folded) return typed;
-  return folded;
+function shownWord({ words: [folded], stem }: Term, questions: readonly Question[]): string {
+  return asTyped(
+    folded ?? stem,
+    questions.map(({ text }) => text),
+  );
 }
 
 /** Returns whether a word says what is asked for: it means none of those who speak, and does not ask for what was said. */

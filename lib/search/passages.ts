@@ -193,8 +193,8 @@ interface Scale {
  * Judges how likely passages answer, best ranked first, on the same scale in every index. One is worth the share that it
  * holds of the phrasing that it fits best, by the rarity of the words, times the number of asked words that it holds close
  * together; one that holds all of them is worth most. Without one of the `rare` words that most phrasings keep it is worth
- * half and never strong, and none is worth more than the best ranked one. Names of those who talk are no words, nor are those
- * by which a question asks for what was said.
+ * half and never strong, and none is worth more than the best ranked one, were that to lack nothing. Names of those who talk are
+ * no words, nor are those by which a question asks for what was said.
  */
 export function judge(
   passages: readonly Passage[],
@@ -221,10 +221,9 @@ export function judge(
     });
     const best = windows.reduce((one, other) => (other.worth > one.worth ? other : one), NOTHING);
     const lacks = rare.some(({ stem }) => !held.has(stem));
-    const worth = best.worth * (lacks ? WITHOUT_A_WORD : 1);
-    const full = worth === Number.POSITIVE_INFINITY ? 1 : worth / (worth + enough);
+    const full = scoreFor(best.worth * (lacks ? WITHOUT_A_WORD : 1), enough);
     const score = lacks ? Math.min(full, MOST_WITHOUT) : full;
-    if (i === 0) most = score;
+    if (i === 0) most = scoreFor(best.worth, enough);
     return {
       passage,
       score: Math.min(most, score),
@@ -233,6 +232,11 @@ export function judge(
       together: best.stems,
     };
   });
+}
+
+/** Returns a worth on a scale from 0 to 1, half of which is what is enough. */
+function scoreFor(worth: number, enough: number): number {
+  return worth === Number.POSITIVE_INFINITY ? 1 : worth / (worth + enough);
 }
 
 /** A text of a passage, in the parts that are measured. */

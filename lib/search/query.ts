@@ -13,7 +13,7 @@ import {
 } from "../language/words.ts";
 import { openScratch, type SqlDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import { documentFrequencies, isInDeeds } from "./corpus.ts";
+import { documentFrequencies, isInDeeds, isNamed, isPhraseIn } from "./corpus.ts";
 import { inverseFrequency, type WeightedTerm } from "./rank.ts";
 
 /** One thing asked for. */
@@ -32,6 +32,8 @@ export interface Question {
   end: "first" | "last" | undefined;
   /** Names, paths, versions and quoted words, folded, as they must occur in a text to be the same. */
   literals: string[];
+  /** Names of several words, folded, without a line number: `main-new.ts`, but not `one-time`, `and/or` or an address. */
+  names: string[];
 }
 
 const PART_WEIGHT = 0.5;
@@ -43,9 +45,14 @@ const FIRST =
 const TERMS_MAX = 48;
 /** Longer questions (a pasted page) are cut here. */
 const CHARACTERS_MAX = 10_000;
+/** A word with its accents and capitals. */
+const TYPED = /[\p{L}\p{N}\p{M}_]+/gu;
 /** Something with an inner mark, an inner capital or a digit among letters. */
 const NAME =
   /(?<![\p{L}\p{N}_$@#])[_@#]*[\p{L}\p{N}$]+(?:[-_./\\:#@]+[\p{L}\p{N}$]+)+_*|(?<!\p{Ll})\p{Ll}+\p{Lu}[\p{L}\p{N}]*|\p{Lu}\p{Ll}+\p{Lu}[\p{L}\p{N}]*/gu;
+/** Words that are joined as in any text. */
+const COMPOUND = /^\p{L}+(?:-\p{L}+)?(?:\/\p{L}+(?:-\p{L}+)?)*$/u;
+const LINE_NUMBER = /(?::\d+(?:-\d+)?)+$/;
 const QUOTED = /["“`]([^"”`]{3,120})["”`]/g;
 
 /** Reads questions. One that has only stop words is read with them. */
@@ -55,7 +62,7 @@ export function readQuestions(asked: readonly string[]): Question[] {
   const stems = stemWords(words.flatMap((found) => [...found.keys()]));
   return texts.map((text, i) => {
     const terms = toTerms(words[i] ?? new Map(), stems);
-    return { text, terms, end: findEnd(text), literals: findLiterals(text) };
+    return { text, terms, end: findEnd(text), literals: findLiterals(text), names: findNames(text) };
   });
 }
 
@@ -129,6 +136,25 @@ function toTerms(words: ReadonlyMap<string, number>, stems: ReadonlyMap<string, 
   return [...terms.values()].slice(0, TERMS_MAX);
 }
 
+function findNames(text: string): string[] {
+  const names = joinedNames(text).map((name) => foldText(name).replace(LINE_NUMBER, ""));
+  const isName = (name: string) =>
+    splitWords(name).length > 1 && !COMPOUND.test(name) && !name.includes("://");
+  return [...new Set(names)].filter(isName);
+}
+
+/** Returns a name or a word of a question, given folded, as it was typed. */
+export function asTyped(folded: string, texts: readonly string[]): string {
+  for (const text of texts) {
+    const typed = [...joinedNames(text), ...(text.match(TYPED) ?? [])];
+    const found = typed.find((one) =>
+      [foldText(one), foldText(one).replace(LINE_NUMBER, "")].includes(folded),
+    );
+    if (found !== undefined) return found.replace(LINE_NUMBER, "");
+  }
+  return folded;
+}
+
 function findLiterals(text: string): string[] {
   const quoted = [...text.matchAll(QUOTED)].map((match) => match[1] ?? "");
   return [...new Set([...joinedNames(text), ...quoted].map((name) => foldText(name).trim()))].filter(
@@ -179,11 +205,16 @@ export interface AskedTerms {
   isRare(term: Term): boolean;
   /** Returns whether nothing in the stores holds a term. */
   isNowhere(term: Term): boolean;
+  /** Returns whether the words of a name stand nowhere in the stores as they do in it. */
+  isNameNowhere(name: string): boolean;
 }
 
-/** Returns whether a word is in most phrasings. */
+/** Returns whether a word or name is in most phrasings; a name in the first will do, since the others may guess some. */
 export function isKept({ stem }: Term, questions: readonly Question[]): boolean {
-  const having = questions.filter(({ terms }) => terms.some((term) => term.stem === stem));
+  if (questions[0]?.names.includes(stem)) return true;
+  const having = questions.filter(
+    ({ terms, names }) => terms.some((term) => term.stem === stem) || names.includes(stem),
+  );
   return 2 * having.length > questions.length;
 }
 
@@ -227,5 +258,6 @@ export function weighTerms(
     isCommon: ({ stem }) => !numbers.has(stem) || having(stem) > Math.max(MANY_CHUNKS, chunks * COMMON_SHARE),
     isRare: ({ stem }) => having(stem) <= Math.max(1, chunks * RARE_SHARE),
     isNowhere: (term) => having(term.stem) === 0 && !isInDeeds(stores, term.words),
+    isNameNowhere: (name) => !isNamed(stores, name) && !isPhraseIn(stores, splitWords(name).join(" ")),
   };
 }
