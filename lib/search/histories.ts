@@ -26,11 +26,11 @@ import {
   fit,
   formatHead,
   formatPlace,
+  headLine,
   joinBlocks,
   LIMIT_MAX,
   type PrintOptions,
-  result,
-  row,
+  rowLine,
   timePart,
 } from "./print.ts";
 import { markRewound, rowParts, type ShownRow, withHolding } from "./rows.ts";
@@ -52,10 +52,10 @@ export function printDone(hits: readonly Hit[], options: DoneOptions): Line[] {
   const blocks = hits.map((hit, i): Block => {
     const head = cutLine(formatHead(hits, i, options), LINE_CHARS);
     if (options.isBrief) return { head, rows: [], rest: [] };
-    const rows = hit.rows.map((line) => {
+    const rows = hit.rows.map((row) => {
       // what an only session ended with is wanted whole
-      const most = hits.length === 1 && line.who === "assistant" ? ANSWER_CHARS : ROW_CHARS;
-      return cutLine(row("   ", ...rowParts(line, options.participants)), most);
+      const most = hits.length === 1 && row.who === "assistant" ? ANSWER_CHARS : ROW_CHARS;
+      return cutLine(rowLine("   ", ...rowParts(row, options.participants)), most);
     });
     return { head, rows, rest: alsoLines(hit.also) };
   });
@@ -69,7 +69,7 @@ export function printCommands(hits: readonly Hit[], options: DoneOptions): Line[
     const place: Part = ["name", formatPlace(hit, options)];
     const facts = joinFacts([run?.tool, hit.summary, timePart(hit.at, options.timezone), place]);
     const said: Part[] = run?.text ? [": ", ["said", run.text]] : [];
-    return { head: cutLine(result(i, [...facts, ...said]), LINE_CHARS), rows: [], rest: [] };
+    return { head: cutLine(headLine(i, [...facts, ...said]), LINE_CHARS), rows: [], rest: [] };
   });
   return fitDone(blocks, options);
 }

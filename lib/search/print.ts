@@ -76,12 +76,12 @@ export function printHits(found: readonly Hit[], beyond: Beyond, options: PrintO
   const rest = isCertain ? [leftOutLine(beyond)] : [];
   const maxChars = options.maxChars - countPoints([...top, ...rest]);
   const around = (which: string, texts: readonly string[] = []) =>
-    texts.map((text) => row(`   ${which}: ${oneLine(text, AROUND_MAX)}`));
+    texts.map((text) => rowLine(`   ${which}: ${oneLine(text, AROUND_MAX)}`));
   const blocks = open.map((hit, i) => ({
     head: formatHead(open, i, options),
     rows: [
       ...around("before", hit.passage?.before),
-      ...hit.rows.map((line) => row("   ", ...rowParts(line, options.participants))),
+      ...hit.rows.map((row) => rowLine("   ", ...rowParts(row, options.participants))),
       ...around("after", hit.passage?.after),
     ],
     rest: footLines(hit, options),
@@ -111,7 +111,7 @@ export function nowhereLines(words: readonly string[]): Line[] {
 export function printFull(found: readonly Hit[], options: PrintOptions): Line[] {
   const lines = found.flatMap((hit, i) => [
     formatHead(found, i, options),
-    ...hit.rows.map((line) => wholeRow(line, options.participants)),
+    ...hit.rows.map((row) => wholeRow(row, options.participants)),
     ...footLines(hit, options),
   ]);
   let left = options.maxChars;
@@ -125,12 +125,12 @@ export function printFull(found: readonly Hit[], options: PrintOptions): Line[] 
 }
 
 /** Returns a row with its line breaks; what continues it is indented, so that no text can pass for another row. */
-export function wholeRow(line: ShownRow, participants?: Participants): Line {
-  const text = line.text.trimEnd().replace(/\n/g, "\n     ");
-  return row("   ", ...rowParts({ ...line, text }, participants));
+export function wholeRow(row: ShownRow, participants?: Participants): Line {
+  const text = row.text.trimEnd().replace(/\n/g, "\n     ");
+  return rowLine("   ", ...rowParts({ ...row, text }, participants));
 }
 
-export function row(...parts: Part[]): Line {
+export function rowLine(...parts: Part[]): Line {
   return { kind: "row", parts };
 }
 
@@ -181,7 +181,7 @@ function sessionHead(own: [Hit, ...Hit[]], i: number, options: PrintOptions): Li
   const [hit] = own;
   const places = mergeRanges([...own.map(({ from, to }) => [from, to] as const), ...hit.also]);
   const named = places.slice(0, PLACES_NAMED).map(([from, to]) => formatRange(from, to));
-  return result(
+  return headLine(
     i,
     joinFacts([
       ["name", options.shortId(hit.session)],
@@ -238,7 +238,7 @@ export function formatHead(hits: readonly HeadFacts[], i: number, style: HitStyl
     without.length > 0 ? `without ${without.join(", ")}` : undefined,
     goneMark(hit),
   ];
-  return result(
+  return headLine(
     i,
     joinFacts([
       ["name", formatPlace(hit, style)],
@@ -250,7 +250,7 @@ export function formatHead(hits: readonly HeadFacts[], i: number, style: HitStyl
 }
 
 /** Returns the head of a result by its position. */
-export function result(i: number, parts: readonly Part[]): Line {
+export function headLine(i: number, parts: readonly Part[]): Line {
   return { kind: "result", parts: [["faint", `${i + 1}. `], ...parts] };
 }
 
@@ -300,8 +300,8 @@ function formatLine(
   const day = formatLocal(hit.at, style.timezone).slice(0, 10);
   const facts = joinFacts([["name", formatPlace(hit, style)], name, ["time", day], strengthPart(hit)]);
   const best = bestParts(hit.rows[0], style.participants, describeSubject(hit, style));
-  const head = result(position, facts);
-  return cutLine(result(position, [...facts, ...best]), isRowShown ? lineMax(head, max) : max);
+  const head = headLine(position, facts);
+  return cutLine(headLine(position, [...facts, ...best]), isRowShown ? lineMax(head, max) : max);
 }
 
 /** Returns the code points of a line behind whose head there is room to read its row. */
