@@ -16,7 +16,7 @@ import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./car
 import { type Header, joinContent } from "./chunk-text.ts";
 import { hostId } from "./index-state.ts";
 import { addRows, cachedTopics, contentHash, putTopics } from "./session-rows.ts";
-import { isBefore, readChunkTexts, type Stored, toStored } from "./stored-rows.ts";
+import { isBefore, readChunkTexts, type StoredPlace, toStored } from "./stored-rows.ts";
 
 /** What a carry-over works on. */
 interface Carrying {
@@ -29,12 +29,10 @@ interface Carrying {
   /** Messages that had to be cleaned, as they were, by their place. */
   cleaned: Map<string, string>;
   /** The places of rows that are left out. */
-  dropped: RowKey[];
+  dropped: StoredPlace[];
   /** The exchanges whose subject had to be cleaned. */
   renamed: Set<number>;
 }
-
-type RowKey = Pick<Stored, "session" | "line" | "nth">;
 
 /** Fills a new index from an old one; returns whether all of the old one could be read. */
 export function carryIndex(
@@ -142,7 +140,7 @@ function takeRow(stored: SqlRow, { to, rules, cleaned, dropped }: Carrying): voi
   const clean = cleanRow(row, rules.clean);
   if (rowTexts(clean).some(rules.hasText)) return void dropped.push(row);
   if (row.who !== "tool" && clean.who !== "tool" && clean.text !== row.text)
-    cleaned.set(rowKey(row), row.text);
+    cleaned.set(storedKey(row), row.text);
   addRows({ db: to }, [clean], { session: row.session, timestamp: row.at });
 }
 
@@ -152,7 +150,7 @@ function cleanRow(row: Row, clean: (text: string) => string): Row {
   return { ...row, target, input, result, paths: row.paths.map(clean) };
 }
 
-function rowKey({ session, line, nth }: RowKey): string {
+function storedKey({ session, line, nth }: StoredPlace): string {
   return `${session} ${line} ${nth}`;
 }
 
@@ -194,7 +192,7 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
     { session, line: Number(row.last_line), nth: Number(row.last_nth) },
   ];
   if (dropped.some((out) => out.session === session && !isBefore(out, first) && !isBefore(last, out))) return;
-  const whole = row.part_from === null ? undefined : cleaned.get(rowKey(first));
+  const whole = row.part_from === null ? undefined : cleaned.get(storedKey(first));
   const tools = rules.clean(String(row.tools));
   const kept = { ...row, tools, ...(whole && carryPart(row, whole, rules.clean)) };
   insertRow(to, "chunks", kept);
@@ -210,7 +208,7 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
   }
   const key = contentHash({ header: text.header, content });
   to.prepare("UPDATE chunks SET content_hash = ? WHERE id = ?").run(key, id);
-  const isCleaned = text.rows.some((said) => cleaned.has(rowKey({ session, ...said })));
+  const isCleaned = text.rows.some((said) => cleaned.has(storedKey({ session, ...said })));
   if (isCleaned || renamed.has(Number(row.exchange)))
     to.prepare("UPDATE chunks SET embedder = NULL, embedding = NULL WHERE id = ?").run(id);
   else renamePaid(to, row.content_hash ?? null, key);

@@ -19,6 +19,7 @@ import {
   placeKey,
   readChunkTexts,
   readRows,
+  type StoredPlace,
 } from "./stored-rows.ts";
 
 /** 128 bits: no two of a billion texts share them. */
@@ -30,14 +31,6 @@ export interface StoredChunk {
   hash: string;
   /** Its rows, exchange and tool calls, which may change while its hash stays the same. */
   place: string;
-}
-
-/** An exchange's place: that of its first row. */
-interface ExchangePlace {
-  /** Number of the session. */
-  session: number;
-  line: number;
-  nth: number;
 }
 
 /** The place of a chunk in the index. */
@@ -88,7 +81,7 @@ function findEnds({ rows }: Chunk): [first: Said, last: Said] {
 /** Puts what headers say of an exchange in its place, and returns its number. */
 export function putExchange(
   { db }: Pick<Store, "db">,
-  { session, line, nth }: ExchangePlace,
+  { session, line, nth }: StoredPlace,
   { participants, speaker, subject }: Header,
 ): number {
   const added = db

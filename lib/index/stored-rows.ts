@@ -16,6 +16,9 @@ export type Stored<R extends Row = Row> = R & {
   at: string;
 };
 
+/** The place of a row in the index; an exchange's is that of its first row. */
+export type StoredPlace = Pick<Stored, "session" | "line" | "nth">;
+
 /** Lines of a session: after one, up to and including another. */
 export interface LinesAfter {
   after: number;

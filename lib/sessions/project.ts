@@ -35,7 +35,9 @@ export function directoryHere({ cwd, machine }: Pick<Session, "cwd" | "machine">
 }
 
 /** What a session says of the place it worked in; by its id, or its parent's, it is known which repository was there. */
-type ProjectPlace = Pick<Session, "cwd" | "machine"> & PartlyKnown<"id"> & Partial<Pick<Head, "remote">>;
+export type ProjectPlace = Pick<Session, "cwd" | "machine"> &
+  PartlyKnown<"id"> &
+  Partial<Pick<Head, "remote">>;
 
 /** What a project is known by: a directory, the name of its `.git`, its origin. Two places with one of them are one project. */
 type ProjectNames = readonly string[];

@@ -19,7 +19,13 @@ import {
   promptTranscripts,
   type TranscriptFile,
 } from "./places.ts";
-import { namesOfDirectory, projectFolders, projectLookup, projectNames } from "./project.ts";
+import {
+  namesOfDirectory,
+  type ProjectPlace,
+  projectFolders,
+  projectLookup,
+  projectNames,
+} from "./project.ts";
 import { recordKey, withNames } from "./record.ts";
 import { lastDirectory, lastTime } from "./titles.ts";
 import { voluteSessions } from "./volute.ts";
@@ -200,7 +206,7 @@ export function projectTest(
 }
 
 /** Returns where a session began: the directory it is listed under. */
-export function sessionPlace({ id, parentId = id, file, cwd, machine }: Session) {
+export function sessionPlace({ id, parentId = id, file, cwd, machine }: Session): ProjectPlace {
   const head = tryHead(file);
   return { id: parentId, cwd: head?.cwd ?? cwd, remote: head?.remote, machine };
 }

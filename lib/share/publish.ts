@@ -364,9 +364,9 @@ async function putSessions(
 }
 
 /** What the hub has of a session: the hash of each exchange, by its place. */
-type Hashes = Map<string, RowKey & { hash: string }>;
+type Hashes = Map<string, ExchangePlace & { hash: string }>;
 
-type RowKey = Pick<OutgoingExchange, "line" | "nth">;
+type ExchangePlace = Pick<OutgoingExchange, "line" | "nth">;
 
 async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<number, Hashes>> {
   const hashes = new Map<number, Hashes>(sessions.map((number) => [number, new Map()]));
@@ -387,7 +387,7 @@ async function readHashes(hub: Hub, sessions: readonly number[]): Promise<Map<nu
 function difference(
   exchanges: readonly OutgoingExchange[],
   there: Hashes = new Map(),
-): { put: OutgoingExchange[]; gone: RowKey[] } {
+): { put: OutgoingExchange[]; gone: ExchangePlace[] } {
   const here = new Set(exchanges.map(placeKey));
   return {
     put: exchanges.filter((exchange) => there.get(placeKey(exchange))?.hash !== exchange.hash),
