@@ -108,6 +108,33 @@ test("arguments of a call are judged with their names, in its target too", async
   expect(shown).toContain("user: ann");
 });
 
+const opened = (input: Record<string, unknown>): Row[] => [
+  ...claudeAssistant({ sessionId: ID, tools: [{ id: "t1", name: "mcp__db__open", input }] }),
+  claudeToolResult({ sessionId: ID, toolUseId: "t1", content: "ok" }),
+];
+
+test.each([
+  ["a key", { host: "db", password: PASSWORD }],
+  ["a key deep in the arguments", { host: "db", with: [{ user: "ann", login: { password: PASSWORD } }] }],
+  ["a key beyond ASCII", { host: "db", пароль: PASSWORD }],
+  ["a key of JSON in an argument", { body: JSON.stringify({ user: "ann", password: PASSWORD }) }],
+  ["a word of a list", { args: ["--user", "ann", "--password", PASSWORD] }],
+  ["the name of a field", { fields: [{ name: "password", value: PASSWORD }] }],
+])(
+  "what %s makes a secret is gone from its call, and from messages after it where the call is not shown",
+  async (_, input) => {
+    using home = temporaryHome();
+    writeRows(home, [user("connect"), ...opened(input), ...said(`so ${PASSWORD} it is`)]);
+    for (const shown of ["--tools", "--no-tools", "--full"]) {
+      const page = await home.ok("session-reader", ID, shown);
+      expect(page).not.toContain(PASSWORD);
+      expect(page).toMatch(/so \[redacted:[a-z]+\] it is/);
+    }
+    await home.ok("embed");
+    expect(holds(home, PASSWORD)).toEqual([]);
+  },
+);
+
 test.each([
   ["", `${PASSWORD}\n`],
   [", in colours too", `\u001b[32m${PASSWORD}\u001b[0m \n`],
