@@ -285,11 +285,12 @@ function offsetOfLine(descriptor: number, line: number, size: number): number | 
   return end !== undefined && end < size ? end : undefined;
 }
 
-const SCAN_BLOCK_BYTES = 1024 * 1024; // counting has no lines to hold
+/** The most bytes read at once: counting has no lines to hold. Between two entries there are mostly far fewer. */
+const SCAN_BLOCK_BYTES = 1024 * 1024;
 
 /** Calls `stop` at each newline; returns the offset after the one at which it said so. */
 function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
-  const buffer = Buffer.allocUnsafe(SCAN_BLOCK_BYTES);
+  const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(SCAN_BLOCK_BYTES, to - from)));
   for (let position = from; position < to; ) {
     const length = Math.min(buffer.length, to - position);
     const read = readAt(descriptor, buffer, { at: 0, length, position });
