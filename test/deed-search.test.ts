@@ -490,6 +490,26 @@ function scanEdits(opened: Store): Map<string, Set<string>> {
   return edits;
 }
 
+test("a long command gives way to where it ran", async () => {
+  using own = temporaryHome();
+  const sessionId = uuidFrom("long command");
+  const command = `git add ${Array.from({ length: 12 }, (_, i) => `src/shell/scripts/omp.${i}`).join(" ")}`;
+  const id = "toolu_long";
+  writeClaude(own, {
+    id: sessionId,
+    rows: [
+      claudeUser({ sessionId, text: "add them" }),
+      ...claudeAssistant({ sessionId, tools: [{ name: "Bash", input: { command }, id }] }),
+      claudeToolResult({ sessionId, toolUseId: id, content: "" }),
+    ],
+  });
+  const line = (await own.ok("search", "--command", "git add")).trimEnd();
+  expect(line).toMatch(
+    /^1\. git add src\/shell\/scripts\/omp\.0 .+… · 1x, last done · \S+ \S+ · [0-9a-f]{8}:2-3$/,
+  );
+  expect([...line].length).toBeLessThanOrEqual(160);
+});
+
 test("rows that the user took back are marked in every answer", async () => {
   using own = temporaryHome();
   const sessionId = uuidFrom("taken back");

@@ -1,7 +1,7 @@
 /** Finds what was done about a file, an error or a command, or at a time, as lines to print. */
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
-import { counted } from "../base/text.ts";
+import { counted, truncate } from "../base/text.ts";
 import { SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
@@ -45,6 +45,7 @@ interface DoneOptions extends PrintOptions {
 const ROW_CHARS = 300;
 const ANSWER_CHARS = 1100;
 const LINE_CHARS = 160;
+const SEPARATOR_CHARS = 3;
 const CHARS_STEP = 500; // a round number to type
 
 /** Prints what was done with its rows, as far as these fit. */
@@ -67,7 +68,10 @@ export function printCommands(hits: readonly Hit[], options: DoneOptions): Line[
   const blocks = hits.map((hit, i): Block => {
     const [run] = hit.rows;
     const place: Part = ["name", formatPlace(hit, options)];
-    const facts = joinFacts([run?.tool, hit.summary, timePart(hit.at, options.timezone), place]);
+    const rest = [hit.summary, timePart(hit.at, options.timezone), place];
+    // where it ran is not what gives way
+    const room = LINE_CHARS - countPoints([headLine(i, joinFacts(rest))]) - SEPARATOR_CHARS;
+    const facts = joinFacts([run?.tool && truncate(run.tool, room), ...rest]);
     const said: Part[] = run?.text ? [": ", ["said", run.text]] : [];
     return { head: cutLine(headLine(i, [...facts, ...said]), LINE_CHARS), rows: [], rest: [] };
   });
