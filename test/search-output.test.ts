@@ -345,6 +345,9 @@ describe("on made-up sessions", () => {
     expect(textOf(print.nowhereLines(nowhere))).toBe("in no session: zeppelin, airship");
     expect(hits.some(isStrong)).toBe(false);
     const known = texts.map((text) => text.replace("zeppelin ", ""));
+    const half = [...texts.slice(0, 2), "why does the sextant drift", "mirror glue"];
+    expect(findHits([store], half, HITS).nowhere).toEqual(["zeppelin"]);
+    expect(findHits([store], half.slice(1), HITS).nowhere).toEqual([]);
     expect(ask(store, known).some(isStrong)).toBe(true);
   });
 

@@ -43,7 +43,7 @@ import {
   nowhereLines,
   wholeRow,
 } from "./print.ts";
-import { asTyped, isKept, type Question, type Term, wholeTerms } from "./query.ts";
+import { asTyped, isKept, isRepeated, type Question, type Term, wholeTerms } from "./query.ts";
 import { bestFirst } from "./rank.ts";
 import { type RankedChunk, type RetrievalOptions, type Retrieved, retrieve } from "./retrieval.ts";
 import {
@@ -162,7 +162,9 @@ function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedW
   // a phrasing all of whose words occur says in other words what those of the others say
   const isCovered = questions.some((question) => !absent.some((term) => isKept(term, [question])));
   const kept = [...terms, ...names].filter((term) => isKept(term, questions));
-  const nowhere = isCovered ? absent.filter((term) => kept.includes(term)) : absent;
+  const nowhere = isCovered
+    ? absent.filter((term) => kept.includes(term) || isRepeated(term, questions))
+    : absent;
   return {
     nowhere,
     kept,

@@ -210,12 +210,22 @@ export interface AskedTerms {
 }
 
 /** Returns whether a word or name is in most phrasings; a name in the first will do, since the others may guess some. */
-export function isKept({ stem }: Term, questions: readonly Question[]): boolean {
-  if (questions[0]?.names.includes(stem)) return true;
-  const having = questions.filter(
-    ({ terms, names }) => terms.some((term) => term.stem === stem) || names.includes(stem),
+export function isKept(term: Term, questions: readonly Question[]): boolean {
+  return (
+    questions[0]?.names.includes(term.stem) === true || 2 * countHaving(term, questions) > questions.length
   );
-  return 2 * having.length > questions.length;
+}
+
+/** Returns whether a word or name is in half of the phrasings, and in two where there are two. */
+export function isRepeated(term: Term, questions: readonly Question[]): boolean {
+  const having = countHaving(term, questions);
+  return 2 * having >= questions.length && having >= Math.min(2, questions.length);
+}
+
+function countHaving({ stem }: Term, questions: readonly Question[]): number {
+  return questions.filter(
+    ({ terms, names }) => terms.some((term) => term.stem === stem) || names.includes(stem),
+  ).length;
 }
 
 /** Returns the whole words of all phrasings, those of most phrasings first. */
