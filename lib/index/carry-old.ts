@@ -5,6 +5,7 @@
 
 import { eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
+import type { Said, Speaker } from "../transcripts/session.ts";
 import type { Header } from "./chunk-text.ts";
 
 export type CarriedTable = "rows" | "exchanges" | "chunks";
@@ -23,11 +24,7 @@ interface Reading {
 }
 
 /** A message that was read, and the pieces that it was stored in. */
-interface Message {
-  line: number;
-  nth: number;
-  who: "user" | "assistant";
-  text: string;
+export interface OldMessage extends Said<Speaker> {
   at: string;
   pieces: number;
   /** True if it was the only one of its chunk, as pieces are. */
@@ -78,8 +75,8 @@ function takeSession(
   session: number,
   chunks: readonly SqlRow[],
   { take, idOf }: { take: TakeRow; idOf: (exchange: string) => number },
-): Message[] {
-  const messages: Message[] = [];
+): OldMessage[] {
+  const messages: OldMessage[] = [];
   const spans = chunks.map((chunk) => {
     const own = splitLabelled(String(chunk.content), String(chunk.row_lines), Number(chunk.first_line));
     const joined = own.length === 1 && own[0] ? joinPiece(messages.at(-1), own[0]) : undefined;
@@ -90,7 +87,7 @@ function takeSession(
       messages.push(message);
       return message;
     });
-    const [first, last] = [added[0] as Message, added.at(-1) as Message];
+    const [first, last] = [added[0] as OldMessage, added.at(-1) as OldMessage];
     return { chunk, first, last, part: { from: 0, to: [...first.text].length } };
   });
   for (const [i, { line, nth, who, text, at }] of messages.entries())
@@ -121,7 +118,7 @@ export function readOldText({ header, content }: SqlRow): {
 }
 
 /** Joins a piece to the message that it goes on with, if it does; returns that message and the characters that the piece is. */
-export function joinPiece<M extends Labelled & Pick<Message, "pieces" | "isAlone">>(
+export function joinPiece<M extends Labelled & Pick<OldMessage, "pieces" | "isAlone">>(
   last: M | undefined,
   { line, who, text }: Labelled,
 ): { message: M; part: { from: number; to: number } } | undefined {
@@ -141,7 +138,7 @@ function measureOverlap(text: string, next: string): number {
 }
 
 /** A message as it was labelled in a chunk. */
-type Labelled = Pick<Message, "line" | "who" | "text">;
+type Labelled = Pick<OldMessage, "line" | "who" | "text">;
 
 /** Returns the messages of a labelled text by where they begin, `0:118 340:121`; what damage left of that may be anything. */
 export function splitLabelled(text: string, places: string, firstLine: number): Labelled[] {

@@ -52,10 +52,8 @@ export interface Chunk {
 }
 
 /** A message, or a piece of one, with the tool calls that followed it. */
-interface PieceOfMessage {
+interface PieceOfMessage extends Pick<Chunk, "tokens" | "tools"> {
   row: Said;
-  tokens: number;
-  tools: string;
 }
 
 /** Returns the rows that are searchable, messages without the middle of a paste: no summaries, and nothing that is blank. */

@@ -8,10 +8,10 @@ import type { Held } from "../sessions/resolve.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
-import type { Row } from "../transcripts/session.ts";
 import { heldSessions } from "./held-sessions.ts";
 import { forgetProgress } from "./index-state.ts";
 import { removeChunk, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
+import type { Stored } from "./stored-rows.ts";
 
 /** What would be removed. */
 interface RowsFound {
@@ -75,10 +75,7 @@ interface FoundChunk {
   hasVector: boolean;
 }
 
-interface FoundRow {
-  id: number;
-  who: Row["who"];
-}
+type FoundRow = Pick<Stored, "id" | "who">;
 
 /**
  * Finds the rows and chunks that contain a text. It may reach over several messages, so a chunk that contains it goes with all
@@ -91,7 +88,8 @@ function findText(
   const [chunks, rows] = [new Map<number, FoundChunk>(), new Map<number, FoundRow>()];
   const addChunk = ({ id, embedder }: SqlRow) =>
     chunks.set(Number(id), { id: Number(id), hasVector: embedder !== null });
-  const addRow = ({ id, who }: SqlRow) => rows.set(Number(id), { id: Number(id), who: who as Row["who"] });
+  const addRow = ({ id, who }: SqlRow) =>
+    rows.set(Number(id), { id: Number(id), who: who as FoundRow["who"] });
   const isIn = (...texts: (SqlValue | undefined)[]) =>
     texts.some((text) => typeof text === "string" && hasText(text));
   const addMessages = () => {

@@ -254,13 +254,8 @@ export function contentHash({
   return sha256().update(about).update(content).digest().subarray(0, HASH_BYTES);
 }
 
-/** Where rows belong. */
-interface RowOwner {
-  /** Number of the session. */
-  session: number;
-  /** For rows without a time. */
-  timestamp: string;
-}
+/** Where rows belong, and the time of those without one. */
+type RowOwner = Pick<ChunkPlace, "session" | "timestamp">;
 
 /** Inserts rows, calls with their full text and the keys of their error lines. */
 export function addRows({ db }: Pick<Store, "db">, rows: readonly Row[], place: RowOwner): void {

@@ -85,7 +85,7 @@ export function readDone(store: Store, session: number, { after, to } = ALL_LINE
 
 /** An exchange as the index holds it. */
 export interface StoredExchange {
-  /** The place of its first row. */
+  /** The place of its first row: its name within the session. */
   line: number;
   nth: number;
   rows: Stored[];

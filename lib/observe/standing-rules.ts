@@ -57,12 +57,7 @@ export interface StandingRule {
   isDropped: boolean;
 }
 
-interface End {
-  sessionId: string;
-  line: number;
-  words: string;
-  at: string;
-}
+type End = Pick<StandingMark, "sessionId" | "line" | "words" | "at">;
 
 /** What is stored of a project, or of all. */
 export interface StoredStanding {

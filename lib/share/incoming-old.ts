@@ -4,20 +4,12 @@
  */
 
 import { recordOf, stringOf } from "../base/json.ts";
-import { joinPiece, splitLabelled } from "../index/carry-old.ts";
+import { joinPiece, type OldMessage, splitLabelled } from "../index/carry-old.ts";
 import type { HubRow } from "./hub.ts";
 import { CHUNK_MAX_BYTES, CHUNK_MAX_DEEDS, EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
 
 /** A message of the exchange that is being gathered. */
-interface Message {
-  line: number;
-  who: "user" | "assistant";
-  text: string;
-  at: unknown;
-  pieces: number;
-  /** True if it was the only one of its chunk, as pieces are. */
-  isAlone: boolean;
-}
+type Message = Omit<OldMessage, "nth" | "at"> & { at: unknown };
 
 /** Returns what takes the chunks of sessions in their order, and hands on each exchange in the form of an exchange's row. */
 export function exchangesOfChunks(put: (row: HubRow) => void): { take(row: HubRow): void; end(): void } {

@@ -1,12 +1,10 @@
 /** What goes from machine to machine through the hub: exchanges, of which both sides derive chunks by the same function. */
 
+import type { StoredExchange } from "../index/stored-rows.ts";
 import type { Row } from "../transcripts/session.ts";
 
 /** An exchange as it is sent, and as the hub's table holds it. */
-export interface SharedExchange {
-  /** The place of its first row: its name within the session. */
-  line: number;
-  nth: number;
+export interface SharedExchange extends Pick<StoredExchange, "line" | "nth"> {
   /** In order, cut and redacted as the sender's index has them. */
   rows: readonly Row[];
   /** For each of its chunks the topics that a model gave it, or null; left out where none did. */
