@@ -17,6 +17,7 @@ import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
 import { HITS, indexHome, openHomeStore, type Talk, writeTalk } from "./support/index.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
+import { uuidFrom } from "./support/rows.ts";
 
 const textOf = (lines: readonly Line[]) => lines.map(plainText).join("\n");
 const ALL: print.Beyond = { strong: 0, limit: 5, isAlone: false };
@@ -574,6 +575,25 @@ const NOT_OF_ROW =
   /…|\s[+-] ?|^[+-] ?|\[REDACTED\w*\]|\(asked: |; options: | \| |(?:Approved|Rejected) [\w ]+: /;
 
 /** Letters and digits alone: JSON escapes quotes and line ends, and cuts a result into blocks. */
+test("a call that was found in one index shows none of another index at the same place", async () => {
+  using own = temporaryHome();
+  using theirs = temporaryHome();
+  const talk: Talk = [["mend the sextant of the harbour", "Mended."]];
+  const tools = (command: string) => ({ tools: { 0: [{ name: "Bash", input: { command } }] } });
+  writeTalk(own, uuidFrom("ours"), talk, tools("glue --mark crust_marker_77"));
+  writeTalk(theirs, uuidFrom("theirs"), talk, tools("sweep the floor"));
+  const stores = [openHomeStore(own), openHomeStore(theirs)];
+  await indexHome(own, stores[0] as Store);
+  await indexHome(theirs, stores[1] as Store);
+  const { hits } = findHits(stores, ["sextant harbour crust_marker_77", "mend the sextant"], HITS);
+  const shown = hits.map(({ session, rows }) => [session.id, rows.flatMap(({ tool }) => tool ?? [])]);
+  expect(Object.fromEntries(shown)).toEqual({
+    [uuidFrom("ours")]: ["[Bash glue --mark crust_marker_77]"],
+    [uuidFrom("theirs")]: [],
+  });
+  for (const store of stores) store.close();
+});
+
 test("a project is called by its repository where a program named its folder", () => {
   const origin = (path: string) => (path.startsWith("/noted") ? "github.com/dev/sextant" : undefined);
   const names: Record<string, string> = {

@@ -252,10 +252,9 @@ function withChoices(
   found: Retrieved,
   { style: { clean }, filter }: HitOptions,
 ): Candidate[] {
-  const deeds = new Set([...found.deeds.values()].flat().map(({ session, line }) => `${session} ${line}`));
   const asked = askOfRows(found);
   return shown.map((one) => {
-    const rows = rowsAround(one.passage, { clean, filter, deeds });
+    const rows = rowsAround(one.passage, { clean, filter, deeds: found.deeds });
     return { ...one, choice: readChoice(rows, { asked, measure: found.measure }) };
   });
 }

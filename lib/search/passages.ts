@@ -84,10 +84,10 @@ function extend(passage: Passage, ranked: RankedChunk): void {
 /** Rows within this many lines before and after a passage may be shown with it. */
 const AROUND_LINES = 40;
 
-/** Returns the rows of a passage and of the chunks around it, words and deeds. */
+/** Returns the rows of a passage and of the chunks around it: words, and the deeds that were found. */
 export function rowsAround(
   passage: Passage,
-  { clean, filter, deeds }: { clean: Clean; filter: ChunkFilter; deeds: ReadonlySet<string> },
+  { clean, filter, deeds }: Pick<Retrieved, "deeds"> & { clean: Clean; filter: ChunkFilter },
 ): PassageRow[] {
   const { best, first, last } = passage;
   const near = chunksAround(passage, 1);
@@ -99,12 +99,18 @@ export function rowsAround(
   const said = readMessageRows(chunks, (chunk) => isWithin(chunk, passage))
     .filter(({ who }) => speaker === undefined || speaker === who)
     .map((row) => ({ ...row, text: clean(row.text) }));
-  // read by line: another passage's chunk may have found what stands here, and the other calls of its line go with it
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
-  const done = toDeedRows(best.chunk.store, best.session, lines, {
-    clean,
-    isWanted: ({ session, line, at }) => deeds.has(`${session} ${line}`) && at >= after && at <= before,
-  }).map((row) => ({ ...row, isInside: row.line >= first.firstLine && row.line <= last.lastLine }));
+  // one that was found by the chunk of another passage may stand here
+  const own = [...deeds]
+    .flatMap(([{ store, sessionId }, found]) =>
+      store === first.store && sessionId === first.sessionId ? found : [],
+    )
+    .filter(({ line, at }) => line >= lines.from && line <= lines.to && at >= after && at <= before)
+    .sort((a, b) => a.line - b.line || a.nth - b.nth);
+  const done = toDeedRows(own, { cwd: best.session.cwd, clean }).map((row) => ({
+    ...row,
+    isInside: row.line >= first.firstLine && row.line <= last.lastLine,
+  }));
   const rows: PassageRow[] = [...said, ...done].filter(({ line }) => line >= lines.from && line <= lines.to);
   return markRewound(rows, best.chunk.store, best.session.number).sort((a, b) => a.line - b.line);
 }

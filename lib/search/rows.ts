@@ -5,7 +5,7 @@ import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
-import { joinParts, readDone, type Stored } from "../index/stored-rows.ts";
+import { joinParts, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import type { Done, LineSpan, Outcome, Said, Speaker } from "../transcripts/session.ts";
@@ -208,14 +208,11 @@ export function deedText({ target, input, result }: Stored<Done>): string {
   return `${target}\n${input}\n${result}`;
 }
 
-/** Returns the deeds of a session on some lines as rows: each call, and what came of it. */
+/** Returns deeds as rows: each call, and what came of it. */
 export function toDeedRows(
-  store: Store,
-  { number, cwd }: IndexedSession,
-  { from, to }: { from: number; to: number },
-  { clean, isWanted }: { clean: Clean; isWanted: (deed: Stored<Done>) => boolean },
+  deeds: readonly Stored<Done>[],
+  { cwd, clean }: { cwd: string | undefined; clean: Clean },
 ): Omit<PassageRow, "isInside">[] {
-  const deeds = readDone(store, number, { after: from - 1, to }).filter(isWanted);
   return deeds.flatMap((deed) => {
     const { line, resultLine, kind, outcome, input, result } = deed;
     const who = "tool" as const;
