@@ -357,7 +357,8 @@ describe("on made-up sessions", () => {
     const sextant = "why does the sextant drift, mirror loose";
     expect(ask1(sextant).hits.some(isStrong)).toBe(true);
     const named = ask1(`${sextant} in Sextant-Drift.ts`);
-    expect([named.nowhere, named.hits.some(isStrong)]).toEqual([["ts"], false]);
+    expect([named.nowhere, named.hits.some(isStrong)]).toEqual([["Sextant-Drift.ts"], false]);
+    expect(ask1(`${sextant} with OMP_E2E_REQUIRE`).nowhere).toEqual(["OMP_E2E_REQUIRE"]);
     const known = ask1(`${sextant} at crust_marker_77`);
     expect(known.nowhere).toEqual([]);
     const apart = ask1(`${sextant} in mirror.sextant.loose:12`);

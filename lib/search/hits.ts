@@ -137,7 +137,8 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const drafts = draftHits(candidates, { found, words, others, options });
   const questions = found.phrasings.map(({ question }) => question);
   const apart = judged.some(isStrong) ? [] : apartWords(stores, words, found);
-  const nowhere = [...words.nowhere.map((term) => shownWord(term, questions)), ...apart];
+  const absent = new Set(words.nowhere.map((term) => shownWord(term, questions)));
+  const nowhere = [...absent, ...apart];
   const beyond: Beyond = {
     strong: others.filter(isStrong).length,
     limit: options.limit,

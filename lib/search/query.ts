@@ -143,14 +143,16 @@ function findNames(text: string): string[] {
   return [...new Set(names)].filter(isName);
 }
 
-/** Returns a name or a word of a question, given folded, as it was typed. */
+/** Returns a name or a word of a question, given folded, as it was typed; of a word that stands in a name alone, the name. */
 export function asTyped(folded: string, texts: readonly string[]): string {
   for (const text of texts) {
-    const typed = [...joinedNames(text), ...(text.match(TYPED) ?? [])];
-    const found = typed.find((one) =>
-      [foldText(one), foldText(one).replace(LINE_NUMBER, "")].includes(folded),
-    );
-    if (found !== undefined) return found.replace(LINE_NUMBER, "");
+    const joined = joinedNames(text).filter((name) => !name.includes("://"));
+    const alone = joined.reduce((rest, name) => rest.replace(name, " "), text).match(TYPED) ?? [];
+    const names = joined.map((name) => name.replace(LINE_NUMBER, ""));
+    const typed =
+      [...names, ...alone].find((one) => foldText(one) === folded) ??
+      names.find((name) => splitWords(name).includes(folded));
+    if (typed !== undefined) return typed;
   }
   return folded;
 }
