@@ -284,6 +284,7 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
         id === posting.id ? id : "<new id>",
       )
       .replace(/\d+\.\d s$/gm, "<time> s")
+      .replace(/\b\d+[mhd] ago\b/g, "<age>") // one runtime's run may end another day after a session
       .replace(/(?<=127\.0\.0\.1:)\d+/g, "<port>")
       .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB)": )[\d.]+/g, "<measured>")
       .replace(/(?<="relevance_score": )[\d.]+/g, "<score>") // the home's random name is among the words
