@@ -11,6 +11,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { readJson } from "../lib/base/files.ts";
 import { isRecord, recordOf } from "../lib/base/json.ts";
+import { onMachine } from "../lib/base/text.ts";
 import { systemTimezone } from "../lib/base/time.ts";
 import type { Run } from "../lib/cli.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
@@ -44,7 +45,7 @@ Usage: session-memory session-reference [options] [<text> | -]
 
 Prints what is known of the sessions that a text mentions; nothing when it mentions none. Reads stdin without a text.
   @@name             @@"two words", @@id-prefix and @@last too
-  @@name: question   the answer of query-session (needs the llm block in config.json)
+  @@name: question   the answer of query-session; without a model the rows that search finds in the session
   @@name~2           with the 2 sessions it came from
 
 Options:
@@ -63,13 +64,15 @@ const REFERENCES_MAX = 3; // promised: at most 3
 const READ_AT_ONCE_BYTES = 32 * 1024 * 1024;
 const LOCK_WAIT_MS = 200; // a prompt is waiting
 const STDIN = 0; // POSIX
+/** The most characters of the rows that are found in place of an answer: a hit or two. */
+const FOUND_MAX_CHARS = 1500;
 
 /** Whoever names a session so goes on with its work: what was observed comes with it. */
 const HAND_OVER = "last";
 
 interface ReferenceOptions {
   paths: PathsWithRules;
-  settings: Pick<Settings, "redact" | "exclude" | "timezone" | "minNewUserMessages" | "observe">;
+  settings: Settings;
   /** @default that of the settings, else the system's own */
   timezone?: string | undefined;
   cwd: string;
@@ -227,15 +230,16 @@ async function findMeta(
   return readMeta(file).meta;
 }
 
-/** Asks the model; a failure becomes a line, since a prompt must not wait for a broken model. */
+/** Asks the model, or else searches the session; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
   asked: () => Promise<Pick<Place, "session" | "rows">>,
-  { model, settings, signal }: ReferenceOptions,
+  options: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
+  const { model, settings, signal } = options;
   try {
     const complete = await model?.();
-    if (!complete) return { question, answer: undefined, problem: "no model can be asked here" };
+    if (!complete) return await findAnswer(question, (await asked()).session, options);
     const { querySession } = await import("./query-session.ts");
     const { answer, ...rest } = await querySession(await asked(), question, { complete, settings, signal });
     return { question, answer: { text: answer, ...rest } };
@@ -243,6 +247,36 @@ async function answerTo(
     if (!(error instanceof SessionMemoryError)) throw error;
     return { question, answer: undefined, problem: error.message };
   }
+}
+
+const SPEAKERS = { user: "User", assistant: "Assistant", tool: "Tool" };
+
+/** Finds the rows of a session that hold a question's words; no embedder is asked while a prompt waits. */
+async function findAnswer(
+  question: string,
+  session: Session,
+  { paths, settings, cwd, current, signal }: ReferenceOptions,
+): Promise<AnsweredQuestion> {
+  const { sessionSearch } = await import("../lib/search/session-search.ts");
+  const request = {
+    query: question,
+    filters: { session: onMachine(session.id, session) },
+    maxChars: FOUND_MAX_CHARS,
+    subagents: true,
+  };
+  const withoutEmbedder = { ...settings, embedding: undefined };
+  const config = { paths, settings: withoutEmbedder, currentSession: current, env: {}, ignored: [], cwd };
+  const { results } = await sessionSearch(request, { config, signal });
+  const rows = results.flatMap(({ lines }) =>
+    lines.map(({ line, who, tool, text }) => ({ line, who: tool ?? SPEAKERS[who], text })),
+  );
+  const found = { rows, isCertain: results.some(({ strength }) => strength === "strong") };
+  return {
+    question,
+    answer: undefined,
+    found,
+    problem: "nothing relevant found, and no model can be asked here",
+  };
 }
 
 /** Returns the sessions that a session came from, nearest first. */

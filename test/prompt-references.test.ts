@@ -80,11 +80,25 @@ test("a question in a prompt is answered by the configured model", async () => {
   await server.close();
 });
 
+const FOUND = `- asked: which port?
+- not answered by a model; rows that search finds in it:
+- L2 Assistant: "With the script, on port 8443."
+- L1 User: "how do I deploy this?"
+- to read more: `;
+
+test("without a model a question in a prompt is answered with the rows that a search of the session finds", async () => {
+  deploy(home);
+  expect(await home.prompt("@@deploy: which port?")).toContain(FOUND);
+  expect(await home.prompt("@@deploy: which giraffe?")).toContain(
+    "- asked: which giraffe?\n- not answered: nothing relevant found, and no model can be asked here\n- to read more: ",
+  );
+});
+
 test("a model that is a program is not asked in a prompt, which says how to read more", async () => {
   deploy(home);
   home.configure({ llm: { command: "claude" } });
   const text = await home.prompt("@@deploy: which port?");
-  expect(text).toContain("- not answered: no model can be asked here\n- to read more: ");
+  expect(text).toContain(FOUND);
   expect(text).not.toContain("in a prompt\n");
 });
 

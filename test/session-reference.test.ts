@@ -208,10 +208,12 @@ test("a question is answered from the session, with cited lines", async () => {
   ]);
 });
 
-test("a question without a model, or with one that fails, is said not to be answered", async () => {
+test("a question without a model brings the rows that search finds; with one that fails it is said", async () => {
   known(DEPLOY, "deploy");
   const { stdout: unanswered } = await run("@@deploy: which port?");
-  expect(unanswered).toContain("- not answered: no model can be asked here\n- to read more: ");
+  expect(unanswered).toContain(
+    '- not answered by a model; rows that search finds in it:\n- L2 Assistant: "Deployed on port 8443."\n',
+  );
   configure();
   server.script({ kind: "status", status: 500 });
   const { stdout, exitCode } = await run("@@deploy: which port?");

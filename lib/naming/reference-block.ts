@@ -25,6 +25,8 @@ const TAGS_CHARS = 200;
 const QUESTION_CHARS = 300;
 const ANSWER_CHARS = 3000;
 const EXCERPT_CHARS = 200;
+/** The most characters of one row that a search finds. */
+const FOUND_CHARS = 500;
 
 /** A session that a prompt mentions. */
 interface Mentioned {
@@ -37,9 +39,18 @@ interface Mentioned {
 
 export interface AnsweredQuestion {
   question: string;
-  /** Undefined when it could not be answered, for the reason given. */
+  /** Undefined when no model answered. */
   answer: { text: string; confidence: Confidence; citations: Citation[] } | undefined;
+  /** The rows that a search of the session finds where there is no model. */
+  found?: { rows: FoundRow[]; isCertain: boolean } | undefined;
   problem?: string | undefined;
+}
+
+/** A row of a search: the transcript line, the speaker or the tool, and the words. */
+interface FoundRow {
+  line: number;
+  who: string;
+  text: string;
 }
 
 interface Style extends Pick<Rules, "clean" | "hasText"> {
@@ -124,10 +135,17 @@ export function askLine(
 }
 
 function answerLines(
-  { question, answer, problem }: AnsweredQuestion,
+  { question, answer, found, problem }: AnsweredQuestion,
   { session, line }: { session: Session; line: (text: string, max: number) => string },
 ): string[] {
   const asked = `- asked: ${line(question, QUESTION_CHARS)}`;
+  if (found && found.rows.length > 0) {
+    const rows = found.rows.map(
+      ({ line: at, who, text }) => `- L${at} ${who}: ${quote(line(text, FOUND_CHARS))}`,
+    );
+    const certainty = found.isCertain ? "" : " (nothing certain)";
+    return [asked, `- not answered by a model; rows that search finds in it${certainty}:`, ...rows];
+  }
   if (!answer) return [asked, `- not answered: ${line(problem ?? "", QUESTION_CHARS)}`];
   return [
     asked,
