@@ -6,7 +6,7 @@
  */
 
 import { readFileSync } from "node:fs";
-import { lookForDigest, type Sighting } from "../lib/activity/look.ts";
+import { type Look, lookForDigest, newsAfter } from "../lib/activity/look.ts";
 import { readTold, toldOn } from "../lib/activity/told.ts";
 import { commandLine, parseStrictly } from "../lib/base/command.ts";
 import { parseRecord, stringOf } from "../lib/base/json.ts";
@@ -49,7 +49,7 @@ interface Status {
 }
 
 /** Reads the figures; undefined where they are switched off. Costs opening the index, and a stat per transcript of the project. */
-function readStatus(input: string, now: Date): Status | undefined {
+async function readStatus(input: string, now: Date): Promise<Status | undefined> {
   const { env } = hookEnvironment();
   if (env.SESSION_MEMORY_DISABLE === "1") return undefined;
   const places = resolvePaths(env);
@@ -65,16 +65,23 @@ function readStatus(input: string, now: Date): Status | undefined {
   };
   return {
     known: countKnown(paths, now.toISOString()).count,
-    news: countNews(paths, lookForDigest({ paths, viewer, activity: settings.activity })?.changed ?? []),
+    news: await countNews(paths, lookForDigest({ paths, viewer, activity: settings.activity })),
     told: toldOn(readTold(paths.log), now, settings.timezone).length,
   };
 }
 
-/** Counts the changed transcripts, without those in which the index found nothing said and that are as they were then. */
-function countNews(paths: Pick<Paths, "database">, changed: readonly Sighting[]): number {
-  if (changed.length === 0) return 0;
-  const silent = silentSizes(paths);
-  return changed.filter(({ found, stat }) => silent.get(found.id ?? "") !== stat.size).length;
+/**
+ * Counts the changed transcripts, without those in which the index found nothing said and that are as they were then, and
+ * without those whose last row is old: their files were copied.
+ */
+async function countNews(paths: Pick<Paths, "database">, look: Look | undefined): Promise<number> {
+  if (!look || look.changed.length === 0) return 0;
+  const { lastTime } = await import("../lib/sessions/titles.ts");
+  const [silent, after] = [silentSizes(paths), newsAfter(look)];
+  return look.changed.filter(
+    ({ found, stat }) =>
+      silent.get(found.id ?? "") !== stat.size && !(Date.parse(lastTime(found) ?? "") <= after),
+  ).length;
 }
 
 function describe({ known, news, told }: Status): string {
@@ -94,9 +101,9 @@ function readInput(): string {
 }
 
 /** Returns what is printed: nothing where it is switched off or fails, since a host shows whatever it is. */
-function answer(isJson: boolean): string {
+async function answer(isJson: boolean): Promise<string> {
   try {
-    const status = readStatus(readInput(), new Date());
+    const status = await readStatus(readInput(), new Date());
     if (isJson) return `${JSON.stringify(status ?? null)}\n`;
     return status ? `${describe(status)}\n` : "";
   } catch {
@@ -107,12 +114,12 @@ function answer(isJson: boolean): string {
 /** Flags cost twice what the line does: a host gives none. */
 async function runWithFlags(): Promise<void> {
   const { runMain, switches } = await import("../lib/cli.ts");
-  await runMain(USAGE, (args) => {
-    writeFully(answer(parseStrictly(args, switches("json", "quiet")).values.json));
+  await runMain(USAGE, async (args) => {
+    writeFully(await answer(parseStrictly(args, switches("json", "quiet")).values.json));
   });
 }
 
 if (import.meta.main) {
-  if (commandLine().length === 0) writeFully(answer(false));
+  if (commandLine().length === 0) writeFully(await answer(false));
   else await runWithFlags();
 }

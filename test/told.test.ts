@@ -115,6 +115,7 @@ describe("session-memory alone at a terminal", () => {
 });
 
 describe("status-line", () => {
+  const justNow = () => new Date().toISOString();
   const line = async (stdin: string) => {
     const { stdout, exitCode, stderr } = await runScript("status-line", [], {
       ...{ env: home.env, cwd: home.project, stdin },
@@ -127,7 +128,7 @@ describe("status-line", () => {
     expect(await line("")).toBe("0 sessions known\n");
     const file = writeClaude(home, {
       id: ID,
-      rows: [claudeUser({ sessionId: ID, text: "hello there", cwd: home.project })],
+      rows: [claudeUser({ sessionId: ID, text: "hello there", cwd: home.project, at: justNow() })],
     });
     await home.ok("embed", "--quiet");
     expect(await line('{"session_id": "')).toBe("1 session known · 1 with news\n");
@@ -140,7 +141,7 @@ describe("status-line", () => {
   });
 
   test("counts the sessions that lists show: a fork too, and none in which nothing was said", async () => {
-    const row = { sessionId: ID, text: "hello there", cwd: home.project };
+    const row = { sessionId: ID, text: "hello there", cwd: home.project, at: justNow() };
     const said = claudeUser(row);
     writeClaude(home, { id: ID, rows: [said] });
     writeClaude(home, { id: uuidFrom("fork"), rows: [said] });
@@ -150,6 +151,15 @@ describe("status-line", () => {
     const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
     expect(sessions.length).toBe(2);
     expect(await line("")).toBe("2 sessions known · 2 with news\n");
+  });
+
+  test("counts no session whose file was copied here as news", async () => {
+    const said = { text: "hello there", cwd: home.project };
+    writeClaude(home, { id: ID, rows: [claudeUser({ ...said, sessionId: ID })] });
+    const id = uuidFrom("live");
+    writeClaude(home, { id, rows: [claudeUser({ ...said, sessionId: id, at: justNow() })] });
+    await home.ok("embed", "--quiet");
+    expect(await line("")).toBe("2 sessions known · 1 with news\n");
   });
 
   test("is empty where it is switched off, in the settings or for the process", async () => {

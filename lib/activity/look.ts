@@ -112,10 +112,15 @@ function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: MarksFile): boo
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
 
-function changeDetector({ viewer, now, marksFile, marks }: Glance): Detector {
-  // For sessions that were old at the first look, only later changes are news.
+/** Returns the time after which rows of sessions without a mark are news, in milliseconds: those before were old at the first look. */
+export function newsAfter({ viewer, now, marks }: Pick<Glance, "viewer" | "now" | "marks">): number {
   const since = Date.parse(marks?.get(viewer.id)?.since ?? "") || now;
-  const firstLook = Math.min(now - FIRST_LOOK_MS, since);
+  return Math.min(now - FIRST_LOOK_MS, since);
+}
+
+function changeDetector(glance: Glance): Detector {
+  const { marksFile, marks, now } = glance;
+  const firstLook = newsAfter(glance);
   // Without an id no mark can be found, so every change counts.
   const isMoved = newerThan(Math.min(firstLook, (statPath(marksFile.path)?.mtimeMs ?? now) - 1));
   return (found, stat) => {
