@@ -22,7 +22,6 @@ import {
   texts,
   timeFlag,
   usageError,
-  warn,
 } from "../lib/cli.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
@@ -131,9 +130,6 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   if (results.length === 0 && !blame) note(`nothing relevant found${place}`);
   const isWrong = index.behind.sessions > 0 || (config.settings.embedding && index.semantic !== "on");
   if (hasIndexed || isWrong) note(describeIndex(index, values.sessions));
-  if (values.quiet) return;
-  const { newlyMoved } = await import("../lib/health/moved-hosts.ts");
-  for (const word of await newlyMoved(config.paths, new Date())) warn(word);
 }
 
 function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {

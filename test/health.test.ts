@@ -59,7 +59,7 @@ function check(
     config: { paths: home.paths, settings, env: home.env },
     configError: undefined,
     sessions: listSessions(home.paths, { subagents: true }),
-    homes: { moved: [], unfit: [] },
+    movedHosts: [],
     cwd: home.project,
     now: NOW,
     ...options,

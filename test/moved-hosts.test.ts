@@ -1,8 +1,8 @@
-/** A host that changed where or how it writes is noticed: by health each time, by the first search after. */
+/** A host that changed where or how it writes is noticed by health, by the times of its rows: a copied home is no such host. */
 
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, utimesSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
@@ -27,13 +27,6 @@ function age(file: string): string {
   const time = new Date(Date.now() - 3 * HOUR - 60_000);
   utimesSync(file, time, time);
   return file;
-}
-
-/** Writes a session to where, and as, no host of today does. */
-function writeElsewhere({ paths }: TemporaryHome, host: Host, folder = "conversations"): string {
-  const file = join(paths.expand(host.home), folder, "9", "turns.store");
-  write(file, FUTURE_ROWS);
-  return age(file);
 }
 
 /** Returns a file name that fits a host's pattern. */
@@ -67,6 +60,7 @@ function writeUnreadable({ paths }: TemporaryHome, host: Host): string[] {
     const file = join(root, filled);
     if (path === host.store?.files) {
       mkdirSync(dirname(file), { recursive: true });
+      rmSync(file, { force: true });
       using db = new Database(file, { create: true });
       db.run("CREATE TABLE future (turn TEXT)");
     } else write(file, FUTURE_ROWS);
@@ -93,94 +87,73 @@ async function findings(home: TemporaryHome): Promise<string[]> {
   const { findings } = JSON.parse(await home.ok("health", "--json"));
   return findings
     .map(({ level, what }: { level: string; what: string }) => `${level}: ${what}`)
-    .filter((line: string) => / wrote |no known format/.test(line));
+    .filter((line: string) => / wrote /.test(line));
+}
+
+/** Returns the folder at which a host's files are looked at; undefined where that is one database. */
+function placeOf(home: TemporaryHome, host: Host): string | undefined {
+  const [file = "", ...others] = writeUnreadable(home, host);
+  for (const each of [file, ...others]) rmSync(each);
+  return dirname(file) === home.paths.expand(host.home) ? undefined : dirname(file);
+}
+
+/** Gives everything of a home the time of now, as copying it does. */
+function copied({ home }: TemporaryHome): void {
+  for (const name of readdirSync(home, { recursive: true, encoding: "utf8" }))
+    utimesSync(join(home, name), new Date(), new Date());
 }
 
 describe.each(HOSTS.map((host) => ({ host, agent: host.agent })))("$agent", ({ host }) => {
-  test("that writes to another place, with sessions read before, is named with it by health", async () => {
-    writeOld(home, host, 71);
-    const file = writeElsewhere(home, host);
-    expect(await findings(home)).toEqual([
-      `warning: ${host.name} wrote 3 h ago, the newest session read is 71 d old: ${file}`,
-    ]);
-  });
+  const start = `warning: ${host.name} wrote 3h ago, `;
 
-  test("of which no session is read is named too, whatever form its files have", async () => {
-    const files = writeUnreadable(home, host);
-    expect(files.length).toBeGreaterThan(0);
-    const [moved = "", unfit = "", ...others] = await findings(home);
-    const start = `warning: ${host.name} wrote 3 h ago, no session of it is read: `;
-    expect([moved.startsWith(start), files, others]).toEqual([
-      true,
-      expect.arrayContaining([moved.slice(start.length)]),
-      [],
-    ]);
-    const are = files.length === 1 ? "file of X is" : "files of X are";
-    const counted = `info: ${files.length} ${are.replace("X", host.name)} in no known format: `;
-    expect(unfit.slice(0, counted.length)).toBe(counted);
+  test.each([
+    { days: 71, last: "the newest session read is 71d old" },
+    { days: undefined, last: "no session of it is read" },
+  ])("that writes in another form is named with a file of it: $last", async ({ days, last }) => {
+    if (days !== undefined) writeOld(home, host, days);
+    expect(await findings(home)).toEqual([]);
+    const named = writeUnreadable(home, host).map((file) => `${start}${last}: ${file}`);
+    const found = await findings(home);
+    expect([found.length, named]).toEqual([1, expect.arrayContaining(found)]);
   });
 
   test("of which a session is read from these days is not named", async () => {
     writeOld(home, host, 2);
-    writeElsewhere(home, host);
+    expect(await findings(home)).toEqual([]);
+    writeUnreadable(home, host);
     expect(await findings(home)).toEqual([]);
   });
 
-  test("is not named for its settings, its logs and what it keeps for itself", async () => {
+  test("is not named for its settings, nor for what a client writes that is only started", async () => {
+    const [root, place] = [home.paths.expand(host.home), placeOf(home, host)];
     writeOld(home, host, 71);
-    const root = home.paths.expand(host.home);
-    for (const name of [
-      "settings.json",
-      "auth.json",
-      "log/today",
-      "plugins/a/data.json",
-      "models_cache.json",
-    ])
-      write(join(root, name), "{}");
+    const started = JSON.stringify({ startedAt: new Date().toISOString() });
+    for (const name of ["settings.json", "auth.json", "log/today", "plugins/a/data.json"])
+      write(join(root, name), started);
+    for (const name of ["session.db", `${uuidFrom("new")}.runtime.json`, "meta.json", ".lock", "MEMORY.md"])
+      if (place !== undefined) write(join(place, name), started);
     expect(await findings(home)).toEqual([]);
   });
-});
 
-const OPENCODE = HOSTS.find(({ agent }) => agent === "opencode") as Host;
-const CODEX = HOSTS.find(({ agent }) => agent === "codex") as Host;
-
-/** Returns what a search says about hosts that moved. */
-async function said(home: TemporaryHome, ...flags: string[]): Promise<string[]> {
-  const { stderr } = await home.run("search", "newts", ...flags);
-  return stderr.split("\n").filter((line) => line.includes(" wrote "));
-}
-
-describe("the first search after a host moved", () => {
-  test("says so with the place, and later ones do not", async () => {
-    writeOld(home, CODEX, 71);
-    expect(await said(home)).toEqual([]);
-    const file = writeElsewhere(home, CODEX);
-    expect(await said(home, "--quiet")).toEqual([]);
-    expect(await said(home)).toEqual([
-      `warning: Codex wrote 3 h ago, the newest session read is 71 d old: ${file} · update session-memory: this version may not know where, or how, it writes now`,
-    ]);
-    expect(await said(home)).toEqual([]);
-  });
-
-  test("says it again where the host was followed and moves once more", async () => {
-    writeOld(home, CODEX, 71);
-    writeElsewhere(home, CODEX);
-    expect(await said(home)).toHaveLength(1);
-    writeOld(home, CODEX, 30);
-    writeElsewhere(home, CODEX, "threads");
-    expect(await said(home)).toEqual([expect.stringContaining("the newest session read is 30 d old")]);
-  });
-
-  test("says nothing of given transcripts", async () => {
-    const file = writeElsewhere(home, CODEX);
-    expect(await said(home, "--sessions", file)).toEqual([]);
+  test("whose home was copied is not named, unless it wrote in another form since", async () => {
+    const place = placeOf(home, host);
+    writeOld(home, host, 71);
+    const file = join(place ?? home.root, "turns.v9");
+    for (const rows of [jsonl({ at: daysAgo(71), until: daysAgo(-90) }), "no time stands here"]) {
+      write(file, rows);
+      copied(home);
+      expect(await findings(home)).toEqual([]);
+    }
+    write(file, jsonl({ at: Date.now() - 3 * HOUR - 60_000, words: "count the newts" }));
+    const named = `${start}the newest session read is 71d old: ${file}`;
+    expect(await findings(home)).toEqual(place === undefined ? [] : [named]);
   });
 });
 
 test("sessions of a database that are excluded are no sign that its host moved", async () => {
   home.configure({ exclude: { projects: [home.project] } });
   const id = hostId("opencode", "kept out");
-  HOST_WRITERS.opencode?.(home, {
+  const file = HOST_WRITERS.opencode?.(home, {
     id,
     cwd: home.project,
     at: daysAgo(0),
@@ -188,20 +161,9 @@ test("sessions of a database that are excluded are no sign that its host moved",
   });
   expect(await findings(home)).toEqual([]);
   home.configure({});
-  using db = new Database(join(home.paths.expand(OPENCODE.home), "opencode.db"));
+  using db = new Database(file ?? "");
   db.run("ALTER TABLE session RENAME TO session_next");
   expect(await findings(home)).toEqual([
-    expect.stringContaining("warning: opencode wrote 0 min ago, no session of it is read: "),
-    "info: 1 file of opencode is in no known format: opencode.db",
-  ]);
-});
-
-test("files in the folders of transcripts that are none are counted by kind", async () => {
-  writeOld(home, CODEX, 1);
-  const day = join(home.paths.codex, "sessions", "2026", "11", "22");
-  for (const n of [1, 2, 3]) write(join(day, `thread-2026-11-22T10-00-0${n}-${uuidFrom(`t${n}`)}.cbor`), "x");
-  write(join(day, "summary.json"), "{}");
-  expect(await findings(home)).toEqual([
-    "info: 4 files of Codex are in no known format: thread-*.cbor (3), summary.json",
+    expect.stringContaining("warning: opencode wrote 0s ago, no session of it is read: "),
   ]);
 });

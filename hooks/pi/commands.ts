@@ -200,9 +200,7 @@ export function registerTools(state: PiState): void {
     const currentSession = context.sessionManager.getSessionId();
     const looking = { ...config, paths: pathsFor(config, context), currentSession };
     const { text } = await searchAsText(asked, { config: looking, ...(signal ? { signal } : {}) });
-    const { newlyMoved } = await import("../../lib/health/moved-hosts.ts");
-    const moved = await newlyMoved(looking.paths, new Date());
-    return [text || "nothing relevant found", ...moved].join("\n");
+    return text || "nothing relevant found";
   });
 
   tool(QUERY, async (input, context, signal) => {

@@ -42,7 +42,6 @@ import { withExistingState } from "../store/state.ts";
 import { HOSTS, type Host, listMoments, observingHost } from "../transcripts/hosts.ts";
 import type { Agent, Session } from "../transcripts/session.ts";
 import { type Add, addError, checkIndex, type Finding, type IndexMetrics } from "./index-health.ts";
-import { FOLLOW, type HomesLooked } from "./moved-hosts.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
@@ -51,7 +50,8 @@ export interface HealthOptions {
   /** Why config.json cannot be used; the settings are the defaults then. */
   configError: SessionMemoryError | undefined;
   sessions: readonly Session[];
-  homes: HomesLooked;
+  /** A line for each host that changed where or how it writes. */
+  movedHosts: readonly string[];
   cwd: string;
   now: Date;
 }
@@ -90,8 +90,7 @@ export function checkHealth(options: HealthOptions): Health {
   checkRuntime(runtime, add);
   checkStateFolder(paths.home, add);
   checkVolute(options.cwd, paths, add);
-  for (const what of options.homes.moved) add("warning", what, FOLLOW);
-  for (const what of options.homes.unfit) add("info", what, UNFIT);
+  for (const what of options.movedHosts) add("warning", what, FOLLOW);
   checkResumed(paths, add);
   checkCompressed(sessions, add);
   checkEmptied(paths, add);
@@ -120,7 +119,7 @@ export function checkHealth(options: HealthOptions): Health {
   };
 }
 
-const UNFIT = "update session-memory if they are sessions, else ignore this";
+const FOLLOW = "update session-memory: this version may not know where, or how, it writes now";
 
 const RANKS: Finding["level"][] = ["error", "warning", "info"];
 

@@ -38,19 +38,12 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
 
 /** Loads what reads a host's stores, with what is kept out of a copy. */
 async function loadStore(kept: Pick<NonNullable<Host["store"]>, "load">, paths: PathsWithRules) {
-  const [{ copySessions, lastExcluded }, { currentExclusion }, { store }] = await Promise.all([
+  const [{ copySessions }, { currentExclusion }, { store }] = await Promise.all([
     import("../transcripts/database.ts"),
     import("./gate.ts"),
     kept.load(),
   ]);
-  return { copySessions, lastExcluded, store, rules: currentExclusion({ paths, settings: paths.rules }) };
-}
-
-/** Returns when the newest session in a host's stores ended that is excluded, so that there is no copy of it. */
-export async function newestExcluded(host: Host, paths: PathsWithRules): Promise<number> {
-  if (!host.store) return 0;
-  const { lastExcluded, store, rules } = await loadStore(host.store, paths);
-  return lastExcluded(listStores(host, paths), { store, admits: rules.admits });
+  return { copySessions, store, rules: currentExclusion({ paths, settings: paths.rules }) };
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */

@@ -189,25 +189,6 @@ function copyFrom(
   }
 }
 
-/** Returns when the newest session ended that is excluded, in milliseconds; 0 where there is none. */
-export function lastExcluded(
-  files: readonly string[],
-  { store, admits }: Pick<CopyOptions, "store" | "admits">,
-): number {
-  const times = files.flatMap((file) => {
-    let open: OpenStore | undefined;
-    try {
-      open = store.open(file);
-      return open.sessions().map(({ id, cwd, changed }) => (admits({ id, cwd }) ? 0 : changed));
-    } catch {
-      return 0; // of what cannot be read nothing is excluded
-    } finally {
-      open?.close();
-    }
-  });
-  return times.reduce((newest, each) => Math.max(newest, each), 0);
-}
-
 function copyPath({ id, parent }: StoredSession, { folder, end }: CopyOptions): string {
   return join(folder, parent === undefined ? "" : fileStem(parent), `${fileStem(id)}${end}`);
 }

@@ -20,12 +20,10 @@ import { HOSTS } from "./hosts.ts";
 import {
   LINE_MAX_BYTES,
   linesForward,
-  NEWLINE,
   type ParsedLine,
   parsedBackward,
   parsedForward,
   parseLine,
-  readFully,
   readSize,
   recordsAfter,
   withFile,
@@ -119,27 +117,6 @@ export function outermostEntries(file: string): RawEntry[] {
     };
     const first = firstEntry(parsedForward(descriptor, format));
     return first.length === 0 ? [] : [...first, ...firstEntry(parsedBackward(descriptor, format, size))];
-  });
-}
-
-/** Returns the last entry within so many bytes of a transcript's end, as its host wrote it; undefined where there is none. */
-export function lastEntryWithin(file: string, bytes: number): RawEntry | undefined {
-  const head = tryHead(file);
-  if (!head) return undefined;
-  const format = findFormat(head.agent);
-  return withFile(file, (descriptor, size) => {
-    const from = Math.max(0, size - bytes);
-    const settings = { head, results: true, later: recordsAfter(descriptor) };
-    const tail = readFully(descriptor, from, size - from);
-    for (let end = tail.length; end > 0; ) {
-      const start = tail.lastIndexOf(NEWLINE, end - 1) + 1;
-      const place = { line: 0, nth: 0, offset: from + start, end: from + end };
-      const { records } = parseLine(tail.subarray(start, end));
-      const entry = records.flatMap((record) => readBareEntry(format, record, place, settings)).at(-1);
-      if (entry) return entry;
-      end = start - 1;
-    }
-    return undefined;
   });
 }
 

@@ -55,8 +55,6 @@ export interface Host {
   hooks?: Hooks;
   /** Whether the model of a session observes it, without any setting. @default {false} */
   observesItself?: true;
-  /** The names of folders in its home that are other programs'. */
-  guests?: RegExp;
   /** The setting that says after how many days without a change it deletes a transcript, and its own default. */
   retention?: { settings: string; key: string; days: number };
   /** The folder of outputs that are too long for a row, in the one that is called as the transcript is. */
@@ -301,7 +299,6 @@ export const HOSTS: readonly Host[] = [
     program: "gemini",
     home: "($GEMINI_CLI_HOME|~)/.gemini",
     transcripts: ["tmp/*/chats/session-*.jsonl", "tmp/*/chats/<parent>/<id>.jsonl"],
-    guests: /^antigravity/,
     hooks: {
       installedIn: "settings.json",
       remedy: "check that its hooks are on",
