@@ -178,6 +178,12 @@ describe("an error with a known end brings it", () => {
       `ran "cd e2e && gofmt -l . && go test ./..." in place of "gofmt -l . && go test ./..."`,
     ],
     [
+      "one that came back later in its session",
+      [...ended("npm test", LODASH, install), fails("npm test", LODASH)],
+      ["npm test", LODASH],
+      `ran "npm install lodash" (came back later) (${short("earlier")}:4)`,
+    ],
+    [
       "only the part of long commands that differs",
       [fails(`make ${LONG} --jobs=8`, ZEBRA), runs(`make ${LONG} --jobs=1`)],
       ["make", ZEBRA],
@@ -196,7 +202,6 @@ describe("nothing is said of", () => {
   const failed = fails("npm test", LODASH);
   const npm = (...steps: Turn[]) => ended("npm test", LODASH, ...steps);
   const ci = (...steps: Turn[]) => ended("npm ci", TIMEOUT, ...steps);
-  const there = `${LODASH}\n at src/cart.ts:3`;
   type Case = [name: string, turns: Turn[], command?: string, output?: string, cwd?: string];
   const cases: Case[] = [
     ["an error of another name", npm(install), "npm test", LODASH.replace("lodash", "express")],
@@ -221,7 +226,6 @@ describe("nothing is said of", () => {
     ["a part of what failed", [failed, runs("npm test -- --grep user")]],
     ["another run", [fails("npm test -- cart", LODASH), runs("npm test -- user")], "npm test -- cart"],
     ["what asks a program about itself", [fails("npm ci x", LODASH), runs("npm ci --help")], "npm ci x"],
-    ["a command that the output says", npm(install), "npm test", `${LODASH}\nRun 'npm install lodash'`],
     ["an error that a filter hides", [failed, install, runs("npm test | grep pass")]],
     [
       "an end behind a filter that shows another error",
@@ -235,14 +239,6 @@ describe("nothing is said of", () => {
     ],
     ["an edit without a name of it", ci(edits("README.ts", "a", "b")), "npm ci", TIMEOUT],
     ["an only step after one failure", ci(runs("npm run lint")), "npm ci", TIMEOUT],
-    ["work that was kept or put back", npm(runs("git stash"), runs("git commit -am lodash"))],
-    ["a document that mentions it", npm(edits("notes.md", "a", "find 'lodash' module"))],
-    [
-      "the same error in another file",
-      ended("npm test", there, edits("src/cart.ts", '"lodash"', '"./lodash.ts"')),
-      "npm test",
-      there.replace("cart", "order"),
-    ],
     ["another folder, for what was not run there", moved, "go test ./color/...", MODULE],
     ["another folder, in another project", moved, "go test ./...", MODULE, "/srv/blog"],
   ];
@@ -258,13 +254,6 @@ describe("nothing is said of", () => {
       "a line of many programs",
       Object.fromEntries(
         ["make", "gradle", "npm"].map((name) => [name, ended(`${name} test`, ANY, runs("rm build"))]),
-      ),
-      ANY,
-    ],
-    [
-      "an error after many different ends",
-      Object.fromEntries(
-        [1, 2, 3, 4].map((i) => [`n${i}`, ended("npm test", ANY, runs(`repair-${i}x build`))]),
       ),
       ANY,
     ],
@@ -296,6 +285,11 @@ describe("Seen before", () => {
     expect(await fail(home, "rtk bun x", RTK)).toBe(
       line(`ran "bun run test" in place of "rtk bun run test" (in another session, ${short("two")}:4)`),
     );
+  });
+
+  test("and search --error tell of an end after which the error came back", async () => {
+    using home = await homeWith({ a: [...ended("npm test", LODASH, install), fails("npm test", LODASH)] });
+    expect(await home.ok("search", "--error", LODASH)).toContain("2x, fixed after 1 step, came back later\n");
   });
 
   test("quotes code so that its marks and backslashes neither change nor close it", async () => {

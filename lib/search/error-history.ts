@@ -27,6 +27,8 @@ const LINES_MAX = 6;
 const WORDS_MAX = 12;
 /** The most steps shown between the error and its end; the last ones are. */
 const STEPS_MAX = 5;
+/** The newest failures of a command in which an end is looked for: of an earlier one the error came back. */
+const FAILURES_MAX = 5;
 const CHANGE_CHARS = 300;
 const LINE_CHARS = 300;
 const SAID_CHARS = 300;
@@ -187,9 +189,12 @@ function makeErrorHit(
   own: readonly ErrorRun[],
   { scope: { clean }, error }: { scope: FindScope; error: string },
 ): { hit: Hit; hasEnd: boolean } {
-  const last = own.at(-1) as ErrorRun;
-  const { session } = last;
-  const later = readDone(store, session.number, { after: last.deed.line, to: Number.MAX_SAFE_INTEGER });
+  const { session, deed } = own[0] as ErrorRun;
+  const all = readDone(store, session.number, { after: deed.line, to: Number.MAX_SAFE_INTEGER });
+  const after = (run: ErrorRun) => all.filter(({ line }) => line > run.deed.line);
+  const fixed = own.slice(-FAILURES_MAX).findLast((run) => findEnd(run, after(run)) !== undefined);
+  const last = fixed ?? (own.at(-1) as ErrorRun);
+  const later = after(last);
   const end = findEnd(last, later);
   const next = stepsBetween(later, last.deed.line, last.deed.line + SAID_LINES * 4).slice(0, STEPS_MAX);
   const ranked = end && rankSteps(last.deed, end.steps, error, later).slice(0, STEPS_MAX);
@@ -208,12 +213,12 @@ function makeErrorHit(
   // without an end, what was made of the error says most
   const comments = new Set([...(end ? [] : said.slice(0, SAID_MAX)), ...(outcome ? [outcome] : [])]);
   const count = own.length > 1 ? `${own.length}x, ` : "";
-  const after =
+  const unproven =
     shown.length > 0 ? "what was done next, without a later run that proves it" : "nothing done next";
   const hit = doneHit({
     session,
     at: last.deed.at,
-    summary: `${count}${end ? fixedAfter(end.steps.length) : after}`,
+    summary: `${count}${end ? fixedAfter(end.steps.length) : unproven}${last === own.at(-1) ? "" : ", came back later"}`,
     rows: [...rows, ...comments].sort((a, b) => a.line - b.line),
     from: last.deed.line,
     to: Math.max(lastLine, outcome?.line ?? 0),

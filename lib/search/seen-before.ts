@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 import { errorKeys } from "../transcripts/error-lines.ts";
 import type { Done } from "../transcripts/session.ts";
 import { isChange } from "../transcripts/tool-call.ts";
-import { commandKey, commandsIn, findProgram, isLooking, shellParts, shellWords } from "./commands.ts";
+import { commandKey, findProgram, shellParts, shellWords } from "./commands.ts";
 import {
   changeAround,
   commandOrTarget,
@@ -78,6 +78,8 @@ interface End extends Ending {
   likely: Stored<Done>[];
   /** Whether all that speaks for it is that nothing else was done. */
   isGuess: boolean;
+  /** Whether the error came back later in the session. */
+  cameBack: boolean;
 }
 
 /** An end with what is said of it. */
@@ -93,12 +95,12 @@ const ENDS_MAX = 8;
 const SESSIONS_MAX = 100;
 /** The fewest owners who must have had an end, before another person's is told. */
 const OWNERS_MIN = 2;
+/** The newest failures of a session in which an end is looked for. */
+const FAILURES_MAX = 5;
 /** Lines after a failure in which its end is looked for. */
 const REACH = 200;
 /** A line that so many programs print is about none of them. */
 const PROGRAMS_GENERIC = 3;
-/** Where so many ends are all different, none of them is the end. */
-const ENDS_GENERIC = 4;
 const STEPS_MAX = 3;
 const ALL_CHARS = 600;
 const ERRORS_MAX = 2;
@@ -219,13 +221,12 @@ function agreedEnd(
   const counted = runs.filter(isTrusted);
   if (new Set(counted.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
   const named = ends.filter(({ likely, isOther }) => likely.length > 0 || isOther);
-  const [best = [], ...others] = [...Map.groupBy(named, endKind).values()]
+  const [best = []] = [...Map.groupBy(named, endKind).values()]
     .filter((same) => same.length > 1 || !same[0]?.isGuess)
     .sort((a, b) => b.length - a.length);
-  const isAnything = best.length === 1 && others.length >= ENDS_GENERIC - 1;
-  const [end] = best;
-  if (end === undefined || isAnything || best.length <= ends.length - named.length) return undefined;
-  return isSaid(end, asked) || isElsewhere(end, error.line, asked) ? undefined : { end, isTrusted };
+  const end = best.find(({ cameBack }) => !cameBack) ?? best[0];
+  if (end === undefined || best.length <= ends.length - named.length) return undefined;
+  return isElsewhere(end, error.line, asked) ? undefined : { end, isTrusted };
 }
 
 /** Returns the newest ends of an owner that may be told, one of each session at most. */
@@ -236,8 +237,8 @@ function findEnds(
 ): ToldEnd[] {
   const ends: ToldEnd[] = [];
   const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
-  for (const [last] of sessions.slice(0, SESSIONS_MAX)) {
-    const end = last && endIn(last, error, asked);
+  for (const failures of sessions.slice(0, SESSIONS_MAX)) {
+    const end = newestEnd(failures, error, asked);
     const said = end && findSaid(end, error.line, asked);
     if (said) ends.push({ ...end, said });
     if (ends.length === ENDS_MAX) break;
@@ -263,19 +264,6 @@ function programsThat(line: string, command: string, output: string): string[] {
       .includes(named);
   const programs = isHere ? [named] : failingPart(command, output, line).map(findProgram);
   return programs.map((each) => (each.toLowerCase().split(" ")[0] ?? "").replace(/(?:\.exe|[\d.]+)$/, ""));
-}
-
-/** Returns whether a failure's own output says how it ends: its reader knows that. */
-function isSaid({ run, likely }: End, { command, output }: FailureQuery): boolean {
-  const printed = plain(output);
-  return (likely.length > 0 ? likely : [run]).every((step) => {
-    const ran = cutEssence(commandOrTarget(step));
-    return !isChange(step) && ran.includes(" ") && printed.includes(plain(ran)) && !command.includes(ran);
-  });
-}
-
-function plain(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
 }
 
 /** Returns whether an end was only another folder, for what the failed command does not work on. */
@@ -306,11 +294,24 @@ function isNear(...folders: (string | undefined)[]): boolean {
   return outer !== undefined && inner?.startsWith(outer) === true;
 }
 
+/** Returns the end of the newest of a session's failures that has one; of an earlier failure it came back. */
+function newestEnd(
+  failures: readonly FailedRun[],
+  error: { key: number; line: string },
+  asked: FailureQuery,
+): End | undefined {
+  for (const [i, failed] of failures.slice(0, FAILURES_MAX).entries()) {
+    const end = endIn(failed, error, asked);
+    if (end) return { ...end, cameBack: i > 0 };
+  }
+  return undefined;
+}
+
 function endIn(
   failed: FailedRun,
   { key, line }: { key: number; line: string },
   asked: FailureQuery,
-): End | undefined {
+): Omit<End, "cameBack"> | undefined {
   const { deed, session, store } = failed;
   const until = asked.now.toISOString();
   const later = readDone(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
@@ -327,33 +328,16 @@ function endIn(
     },
   });
   if (!ending) return undefined;
-  const steps = ending.steps.filter((step) => isChange(step) || !isKeeping(commandOrTarget(step)));
+  const { steps } = ending;
   const telling = rankSteps(deed, steps, line, later).flatMap(({ deed: step, worth }) =>
-    worth > 0 && isHere(step, deed, asked) ? [step] : [],
+    worth > 0 ? [step] : [],
   );
   const isGuess = telling.length === 0 && steps.length === 1 && isNear(session.cwd, asked.cwd);
-  const only = isGuess ? steps.filter((step) => step.outcome !== "failed" && isHere(step, deed, asked)) : [];
+  const only = isGuess ? steps.filter((step) => step.outcome !== "failed") : [];
   const likely = [...telling, ...only].slice(0, STEPS_MAX);
   return likely.length > 0 || ending.isOther || steps.length === 0
     ? { ...ending, failed, likely, isGuess }
     : undefined;
-}
-
-/** No program reads it, unless its error says so. */
-const DOCUMENT = /\.(?:mdx?|rst|adoc)$/i;
-
-/** Returns whether a step is about this failure too: an edit where the earlier one was is none where this one is. */
-function isHere(step: Stored<Done>, failed: Stored<Done>, { command, output }: FailureQuery): boolean {
-  const name = fileName(step.target);
-  if (!isChange(step) || `${command} ${output}`.includes(name)) return true;
-  return !DOCUMENT.test(name) && !`${commandOrTarget(failed)} ${failed.result}`.includes(name);
-}
-
-/** Git commands that keep or put back work: they end no other program's error. */
-const KEEPING = /^git (?:add|commit|push|stash|checkout|switch|restore|reset|revert|tag)\b/;
-
-function isKeeping(line: string): boolean {
-  return commandsIn(line).every((command) => KEEPING.test(command) || isLooking(command));
 }
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
@@ -400,7 +384,7 @@ function findSaid(end: End, line: string, asked: FailureQuery): ToldEnd["said"] 
 }
 
 function describe(
-  { failed, said }: ToldEnd,
+  { failed, said, cameBack }: ToldEnd,
   line: string,
   printed: readonly FailedRun[],
   { now, clean, nameOf }: FailureQuery,
@@ -417,7 +401,8 @@ function describe(
       ? ""
       : "in another session, "
     : `in project ${project}, `;
-  const steps = said.map(({ text, deed }) => `${text} (${from}${place(failed)}:${deed.line})`);
+  const back = cameBack ? " (came back later)" : "";
+  const steps = said.map(({ text, deed }) => `${text}${back} (${from}${place(failed)}:${deed.line})`);
   const sessions = counted(new Set(printed.map(({ session }) => session.id)).size, "session");
   const age = formatAge((now.getTime() - Date.parse(newest.deed.at)) / 1000);
   const head = `- ${quoteCode(shown(line, ERROR_CHARS))}: in ${sessions}, last ${place(newest)}:${newest.deed.line} (${age} ago); gone after: `;

@@ -73,19 +73,24 @@ function replayIn(store: Store): Failure[] {
       command: String(command),
       output: String(result),
     };
-    const key = projectKey(failed.cwd ?? "");
+    const repository = repositoryOf(failed.cwd);
     const seen = seenBefore([store], failed, {
       now: new Date(String(timestamp)),
       said,
       isHidden: () => false,
       clean: (text) => text,
       nameOf: (session) => shortId(session.id),
-      originOf: ({ project }) => ({ owner: "", isHere: project === key }),
+      originOf: ({ project }) => ({ owner: "", isHere: repositoryOf(project) === repository }),
     });
     const { text, shown } = describeSeen(seen);
     for (const key of shown) said.add(key);
     return { place: `${shortId(sessionId)}:${line}`, command: failed.command, said: text };
   });
+}
+
+/** Returns the folder of a repository: worktrees beside it (`shop-worktrees/fix-1`) were its own while they stood. */
+function repositoryOf(folder = ""): string {
+  return projectKey(folder).replace(/-worktrees\/[^/]+$/, "");
 }
 
 /** How often it speaks, of how many different errors, and what that costs a command that failed. */
