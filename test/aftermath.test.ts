@@ -4,7 +4,6 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { homePerTest } from "./support/home.ts";
-import { uuidFrom } from "./support/rows.ts";
 import { type Turn, writeWork } from "./support/work.ts";
 
 const home = homePerTest();
@@ -105,87 +104,5 @@ describe("taken back", () => {
     );
     expect(rows).toContain("L3 User: no, don't use a ring buffer: write them to sqlite");
     expect(rows.filter((row) => row.includes("taken back"))).toHaveLength(1);
-  });
-
-  test("shows the call that removed what was added, in the session or in a later one", async () => {
-    const file = join(home.project, "src/barometer.ts");
-    work(
-      "one",
-      1,
-      ["user", "limit the barometer"],
-      ["edits", file, "", ADDED],
-      ["edits", file, ADDED, "// no limit"],
-      ["user", "add the thermometer fuse"],
-      ["edits", file, "", "const thermometerFuse = true;"],
-    );
-    work("two", 2, ["user", "clean up"], ["edits", file, "const thermometerFuse = true;", ""]);
-    expect((await rowsOf("barometer limit")).filter((row) => row.includes("[Edit")).slice(0, 2)).toEqual([
-      `L2 (replaced: L4) [Edit src/barometer.ts] +${ADDED}`,
-      `L4 [Edit src/barometer.ts] -${ADDED} +// no limit`,
-    ]);
-    const other = uuidFrom("two").slice(0, 8);
-    expect((await rowsOf("thermometer fuse")).find((row) => row.includes("+const thermo"))).toBe(
-      `L7 (taken back: ${other}:2) [Edit src/barometer.ts] +const thermometerFuse = true;`,
-    );
-    home.configure({ exclude: { sessions: [uuidFrom("two")] } });
-    expect((await rowsOf("thermometer fuse")).find((row) => row.includes("+const thermo"))).not.toContain(
-      "taken",
-    );
-  });
-
-  test.each([
-    ["git checkout -- src/barometer.ts", true],
-    ["git restore src/barometer.ts", true],
-    ["git reset --hard", true],
-    ["git checkout -b barometer.ts", false],
-    ["git checkout -- src/other.ts", false],
-    ["git checkout --theirs src/barometer.ts", false],
-    ["git restore --staged src/barometer.ts", false],
-    ["git stash", false],
-  ])("%s after an edit takes it back: %p", async (command, isBack) => {
-    const file = join(home.project, "src/barometer.ts");
-    work("one", 1, ["user", "limit the barometer"], ["edits", file, "", ADDED], ["runs", command, ""]);
-    const [edit] = (await rowsOf("barometer limit")).filter((row) => row.includes("[Edit"));
-    expect(edit?.includes("(taken back: L4)")).toBe(isBack);
-  });
-
-  test.each([
-    ["git revert --no-edit 1a2b3c4", true],
-    ["git revert HEAD", true],
-    ["git revert 9f9f9f9", false],
-    ["git checkout -- src/barometer.ts", false],
-  ])("%s after the edit was committed takes it back: %p", async (command, isBack) => {
-    const file = join(home.project, "src/barometer.ts");
-    work(
-      "one",
-      1,
-      ["user", "limit the barometer"],
-      ["edits", file, "", ADDED],
-      ["runs", 'git commit -am "limit it"', "[main 1a2b3c4] limit it\n 1 file changed"],
-      ["runs", command, ""],
-    );
-    const [edit] = (await rowsOf("barometer limit")).filter((row) => row.includes("[Edit"));
-    expect(edit?.includes("(taken back: L6)")).toBe(isBack);
-  });
-
-  test("takes lines that were only set anew by a formatter for kept", async () => {
-    const file = join(home.project, "src/barometer.ts");
-    const line = "export const barometer = read({ limit: 5, unit: 'hPa' });";
-    const lines = "export const barometer = read({\n  limit: 5,\n  unit: 'hPa',\n});";
-    work("one", 1, ["user", "limit the barometer"], ["edits", file, "", line], ["edits", file, line, lines]);
-    expect((await rowsOf("barometer limit")).filter((row) => /taken back|replaced/.test(row))).toEqual([]);
-  });
-
-  test("takes lines that were only moved for kept", async () => {
-    const file = join(home.project, "src/barometer.ts");
-    work(
-      "one",
-      1,
-      ["user", "limit the barometer"],
-      ["edits", file, "", ADDED],
-      ["edits", join(home.project, "src/limits.ts"), "", ADDED],
-      ["edits", file, ADDED, "import { barometerLimit } from './limits.ts';"],
-    );
-    expect((await rowsOf("barometer limit")).filter((row) => /taken back|replaced/.test(row))).toEqual([]);
   });
 });

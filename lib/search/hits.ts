@@ -482,7 +482,7 @@ function fillChosen(
   drafts: readonly Draft[],
   { options, budget, isOneLine = false }: { options: HitOptions; budget: number; isOneLine?: boolean },
 ): Filled[] {
-  const { style, filter, cwd, isHidden } = options;
+  const { style, filter, cwd } = options;
   const facts = drafts.map((draft) => draft.facts);
   const rest = facts.flatMap((own, i) => [formatHead(facts, i, style), ...footLines(own, style)]);
   const taken = new Set<string>();
@@ -500,7 +500,7 @@ function fillChosen(
     const { chunk, session } = draft.passage.best;
     const place = { store: chunk.store, session };
     const held = withHolding(shown, place, { clean: style.clean, speaker: filter.speaker });
-    const settled = withAftermath(held, { ...place, clean: style.clean, cwd, isHidden });
+    const settled = withAftermath(held, { ...place, clean: style.clean, cwd });
     const own = widened(draft, isOneLine ? shown.slice(0, 1) : shown);
     return { ...(isOneLine ? own : withTakenBack(own, shown)), rows: settled, parts };
   });

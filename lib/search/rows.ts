@@ -28,10 +28,8 @@ export interface ShownRow {
   rewound?: true;
   /** True if a file that it changed, or speaks of, was changed since and no longer holds what was added. */
   changed?: true;
-  /** The place of the row that took it back: `L1400`, or that of another session. */
+  /** The line of the user's answer that took it back: `L1400`. */
   takenBack?: string;
-  /** The place of the edit that removed all that it added and put something else there. */
-  replaced?: string;
   text: string;
 }
 
@@ -47,15 +45,10 @@ export interface PassageRow extends ShownRow {
 
 /** Returns a row's line, who said it and its words, or the call and what it did. */
 export function rowParts(
-  { line, who, tool = "", rewound, changed, takenBack, replaced, text }: ShownRow,
+  { line, who, tool = "", rewound, changed, takenBack, text }: ShownRow,
   participants: Participants = PARTICIPANTS,
 ): Part[] {
-  const marks = [
-    rewound && "rewound",
-    takenBack && `taken back: ${takenBack}`,
-    replaced && `replaced: ${replaced}`,
-    changed && "changed since",
-  ];
+  const marks = [rewound && "rewound", takenBack && `taken back: ${takenBack}`, changed && "changed since"];
   const start: Part[] = [
     ["place", `L${line}`],
     ...marks.flatMap((mark): Part[] => (mark ? [" ", ["bad", `(${mark})`]] : [])),
