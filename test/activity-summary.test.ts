@@ -1,4 +1,4 @@
-import { expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import {
   appendFileSync,
   existsSync,
@@ -11,7 +11,7 @@ import {
 import { dirname, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { getSessionUpdates, readUpdates, type UpdateOptions } from "../scripts/activity-summary.ts";
-import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
 import {
   homePerTest,
   type TemporaryHome,
@@ -372,6 +372,53 @@ test("activity-summary.ts reads given folders, also of files that do not say whe
   const { stdout } = await run(home, ["--sessions", folder], { CLAUDE_CODE_SESSION_ID: ME });
   expect(stdout).toBe(`${lines('- notes (1m ago, 1 message): "what is the cap?"')}\n`);
   expect((await run(home, ["--sessions", folder], { CLAUDE_CODE_SESSION_ID: ME })).stdout).toBe("");
+});
+
+describe("an edit", () => {
+  const env = { CLAUDE_CODE_SESSION_ID: ME };
+  const digest = async () => (await run(home, [], env)).stdout;
+  const WARNING = new RegExp(`^! ${NAME} edited limits.txt, which you edited 1m ago$`, "m");
+  const called = (id: string, ago: number) =>
+    claudeAssistant({
+      at: secondsAgo(ago),
+      cwd: home.project,
+      tools: [{ id, name: "Edit", input: { file_path: join(home.project, "limits.txt") } }],
+    });
+  const answered = (id: string, ago: number, isError = false) =>
+    claudeToolResult({ at: secondsAgo(ago), toolUseId: id, content: isError ? "no match" : "ok", isError });
+  const asked = (text: string, ago: number) => claudeUser({ text, at: secondsAgo(ago), cwd: home.project });
+  const mine = () => writeClaude(home, { id: ME, rows: [...called("mine", 90), answered("mine", 89)] });
+
+  test("that failed is not told as done, neither in the digest nor as one of a file of both; the next one is", async () => {
+    mine();
+    const rows = [asked("raise it", 62), ...called("a", 61), answered("a", 60, true)];
+    const file = writeClaude(home, { id: OTHER, rows });
+    expect(await digest()).toBe(`${lines(`- ${NAME} (1m ago, 1 message): "raise it"`)}\n`);
+    appendFileSync(file, jsonl(...called("b", 5), answered("b", 4)));
+    expect(await digest()).toMatch(WARNING);
+    appendFileSync(file, jsonl(...called("c", 3), answered("c", 2)));
+    expect(await digest()).not.toContain("!");
+  });
+
+  test("that waits for leave is told once it was made, and never when it was turned down", async () => {
+    mine();
+    const waiting = (name: string) =>
+      writeClaude(home, {
+        id: name,
+        rows: [asked("raise it", 64), ...called("a", 63), answered("a", 62, true), ...called("b", 61)],
+      });
+    const [made, refused] = [waiting(uuidFrom("made")), waiting(OTHER)];
+    expect(await digest()).toBe(`${lines('- 2 sessions: "raise it"')}\n`);
+    appendFileSync(made, jsonl(answered("b", 4)));
+    appendFileSync(refused, jsonl(answered("b", 4, true), asked("leave it", 3)));
+    expect(await digest()).toBe(
+      `${lines(
+        `- ${NAME} (3s ago, 1 message): "leave it"`,
+        `- ${uuidFrom("made").slice(0, 8)} (4s ago, 0 messages) -> updated limits.txt`,
+        `! ${uuidFrom("made").slice(0, 8)} edited limits.txt, which you edited 1m ago`,
+      )}\n`,
+    );
+  });
 });
 
 test("activity-summary.ts refuses wrong usage", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { plainText } from "../lib/base/output.ts";
 import { commandHistory } from "../lib/search/commands.ts";
 import { errorHistory } from "../lib/search/error-history.ts";
@@ -355,6 +356,26 @@ describe("search --file, --error, --command", () => {
       expect(await windows.ok("search", "--file", path)).toContain(" · edited 1x, in commands 1x\n");
   });
 
+  test("count an edit that failed as none", async () => {
+    using own = temporaryHome();
+    const [file, cwd] = [join(own.project, "limits.txt"), own.project];
+    writeWork(
+      own,
+      "both",
+      { cwd },
+      ["user", "raise it"],
+      ["misses", file, "1", "2"],
+      ["edits", file, "3", "4"],
+    );
+    writeWork(own, "in vain", { cwd }, ["user", "raise it"], ["misses", file, "1", "2"]);
+    expect((await own.ok("search", "--file", "limits.txt")).split("\n")).toEqual([
+      `1. ${uuidFrom("both").slice(0, 8)}:4 · shop · 2026-02-01 10:02 · edited 1x`,
+      "   L1 User: raise it",
+      "   L4 [Edit limits.txt] -3 +4",
+      "",
+    ]);
+  });
+
   test("keep phrasings to the sessions that had to do with it", async () => {
     const { stdout } = await search([
       "talk about the shop and its rate",
@@ -469,7 +490,9 @@ function scanEdits(opened: Store): Map<string, Set<string>> {
       "SELECT id, file FROM sessions s JOIN index_state i ON i.session_id = s.id WHERE i.status <> 'quarantined'",
     )
     .all()) {
-    for (const line of readFileSync(String(file), "utf8").split("\n")) {
+    const all = readFileSync(String(file), "utf8").split("\n");
+    const failing = all.filter((line) => /"is_?[eE]rror":true/.test(line)).join("\n");
+    for (const line of all) {
       if (!/"(?:tool_use|toolCall)"/.test(line)) continue;
       let row: Row;
       try {
@@ -481,6 +504,7 @@ function scanEdits(opened: Store): Map<string, Set<string>> {
       const { content } = row.message as { content: Row[] };
       for (const block of Array.isArray(content) ? content : []) {
         if (!/^(?:edit|write|multiedit)$/i.test(String(block.name))) continue;
+        if (failing.includes(`"${block.id}"`)) continue;
         const { file_path, path } = (block.input ?? block.arguments) as { file_path?: string; path?: string };
         const name = file_path ?? path;
         if (name) edits.set(name, (edits.get(name) ?? new Set()).add(String(id)));

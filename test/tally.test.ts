@@ -31,10 +31,10 @@ describe("tally()", () => {
       said("assistant", "Renamed.", "2026-02-12T10:05:00.000Z"),
       said("user", "thanks", "2026-02-12T10:04:00.000Z"),
     ];
-    const { edited, read, firstUser, lastAssistant, ...counts } = tally(rows);
+    const { edited, tried, read, firstUser, lastAssistant, ...counts } = tally(rows);
     expect(counts).toEqual({ messages: 3, calls: 4, ran: 1, latest: "2026-02-12T10:05:00.000Z" });
     expect([...edited.keys()]).toEqual(["schema.sql", "Makefile"]);
-    expect([...read]).toEqual(["schema.sql"]);
+    expect([[...read], [...tried]]).toEqual([["schema.sql"], []]);
     expect([firstUser?.text, lastAssistant?.text]).toEqual(["rename the table", "Renamed."]);
   });
 
@@ -46,8 +46,8 @@ describe("tally()", () => {
       done("command", "sleep 100", "unknown", "[Request interrupted by user for tool use]"),
       done("command", "sleep 100", "running"),
     ];
-    const { edited, ran, calls } = tally(rows);
-    expect([edited.size, ran, calls]).toEqual([0, 1, 5]);
+    const { edited, tried, ran, calls } = tally(rows);
+    expect([edited.size, [...tried], ran, calls]).toEqual([0, ["a.ts", "b.ts"], 1, 5]);
   });
 
   test("keeps of a file that is edited twice the last edit", () => {

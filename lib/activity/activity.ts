@@ -122,9 +122,29 @@ export function readOwnEdits(
   if (!head) return new Map();
   const isSeen = mark !== undefined && isMarkValid(file, mark);
   const from = isSeen ? mark.offset : offsetSince(file, since);
-  const entries = readEntries(file, { rules, head, from: { offset: from, line: 0 } });
+  const entries = readEntries(file, { rules, head, from: { offset: from, line: 0 }, results: "ends" });
   const isNew = ({ at }: Entry) => isSeen || at === undefined || at >= since;
-  return tally(entries.filter(isNew).map((entry) => toRow(entry))).edited;
+  return tally(settle(entries.filter(isNew)).map((each) => toRow(...each))).edited;
+}
+
+/**
+ * Yields entries, an edit when its result comes. One without a result is still running, unless no call has one: some hosts
+ * write no results.
+ */
+function* settle(entries: Iterable<Entry>): Generator<[entry: Entry, result?: Entry]> {
+  const open = new Map<string, Entry>();
+  let isAnswered = false;
+  for (const entry of entries) {
+    const { callId = "", kind, tool, edit } = entry;
+    if (callId && tool?.action === "edit") open.set(callId, entry);
+    else if (kind !== "result") yield [entry];
+    else {
+      isAnswered ||= callId !== "";
+      open.delete(callId);
+      if (edit) yield [{ ...entry, tool: edit }, entry];
+    }
+  }
+  for (const call of open.values()) yield isAnswered ? [call, { ...call, state: "running" }] : [call];
 }
 
 function prepare(
@@ -167,12 +187,16 @@ function read(
   const from = { offset, line: 0 };
   // A few rows are reported together, not half of them with the next prompt.
   const isCut = stat.size - offset > WHOLE_BYTES ? isOver : undefined;
-  for (const entry of readEntries(session.file, { rules, head, from, progress, isOver: isCut })) {
+  const isWanted = (entry: Entry) => {
     at = entry.at ?? at;
-    if ((after !== undefined && at < after) || isCopy(entry)) continue;
+    return (after === undefined || at >= after) && !isCopy(entry);
+  };
+  const options = { rules, head, from, progress, isOver: isCut, results: "ends" } as const;
+  const entries = readEntries(session.file, options).filter(isWanted);
+  for (const [entry, result] of settle(entries)) {
     const isSaid = isMessage(entry);
     // one message may come as several entries
-    addRow(did, toRow(entry), { goesOn: isSaid && entry.id !== undefined && entry.id === lastId });
+    addRow(did, toRow(entry, result), { goesOn: isSaid && entry.id !== undefined && entry.id === lastId });
     if (isSaid) lastId = entry.id;
   }
   did.latest ??= at;

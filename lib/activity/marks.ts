@@ -190,8 +190,8 @@ function removeStale(folder: string): void {
  *
  * @returns false when the file stayed locked; the same news is then reported once more.
  */
-export function saveMarks(look: Glance, seen: readonly Advance[] = []): boolean {
-  return setMarks(look.marksFile, [...seen, ...ownAdvance(look)], look.marks);
+export function saveMarks(look: Glance, seen: readonly Advance[] = [], own = ownAdvance(look)): boolean {
+  return setMarks(look.marksFile, [...seen, ...own], look.marks);
 }
 
 /** Returns the viewer's new mark of itself if its transcript moved: edits after it count as made since it looked. */

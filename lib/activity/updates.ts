@@ -67,6 +67,8 @@ interface News {
   isNamed: boolean;
   /** Absolute paths. */
   edited: string[];
+  /** Absolute paths of files that it did not succeed in editing yet. */
+  tried: string[];
   latest: string;
 }
 
@@ -178,9 +180,10 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   );
   const others = shared.map((news) => fromShared(news, { marks, now, show, top }));
   const news: News[] = [...own, ...others].sort((a, b) => (a.latest < b.latest ? 1 : -1));
-  const overlaps = news.some(({ edited }) => edited.length > 0)
+  const near = news.some(({ edited, tried }) => edited.length + tried.length > 0)
     ? findOverlaps(news, { view, since, show, rules })
     : [];
+  const overlaps = near.filter(({ isTried }) => !isTried);
   const text = renderDigest(
     news.map(({ activity }) => activity),
     { overlaps, maxChars },
@@ -196,17 +199,23 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     },
     problems,
     skipped: activities.reduce((sum, { skipped }) => sum + skipped, 0),
-    commit: () => since !== undefined || !isWhole || markSeen(view, activities, shared),
+    commit: () =>
+      since !== undefined ||
+      !isWhole ||
+      markSeen(view, activities, { shared, isOwnKept: overlaps.length < near.length }),
   };
 }
 
 type Show = (text: string, max: number) => string;
 
-/** Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change. */
+/**
+ * Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change.
+ * While another session tries to edit a file of the viewer's, the viewer's edits go on to count as made since it looked.
+ */
 function markSeen(
   view: View,
   activities: readonly SessionActivity[],
-  shared: readonly SharedNews[],
+  { shared, isOwnKept }: { shared: readonly SharedNews[]; isOwnKept: boolean },
 ): boolean {
   const advances = activities.flatMap(({ session, did, advance }) => {
     if (!advance || isNews(did) || did.read.size === 0) return advance ?? [];
@@ -214,7 +223,8 @@ function markSeen(
     const isWhole = stat?.size === advance.mark.offset;
     return isWhole ? passing({ found: session, stat }, view.marks) : [];
   });
-  return saveMarks(view, [...advances, ...shared.map(passingShared), ...(view.passed ?? [])]);
+  const seen = [...advances, ...shared.map(passingShared), ...(view.passed ?? [])];
+  return saveMarks(view, seen, isOwnKept ? [] : undefined);
 }
 
 function toNews(
@@ -242,7 +252,8 @@ function toNews(
     ran: did.ran,
   };
   const isMinor = edited.length === 0 && (isHeadless || (did.ran === 0 && saysNothing(activity)));
-  return { activity: { ...activity, isMinor }, isNamed: called !== undefined, edited, latest };
+  const tried = [...did.tried].map(absolute);
+  return { activity: { ...activity, isMinor }, isNamed: called !== undefined, edited, tried, latest };
 }
 
 /** Returns whether nothing was said in a session but a slash command, which the host may have answered. */
@@ -282,6 +293,7 @@ function fromShared(
     activity,
     isNamed: name !== null,
     edited: edited.map((path) => resolve(top, path)),
+    tried: [],
     latest,
   };
 }
@@ -289,7 +301,7 @@ function fromShared(
 function findOverlaps(
   news: readonly News[],
   { view, since, show, rules }: { view: View; since: Date | undefined; show: Show; rules: Rules },
-): Overlap[] {
+): (Overlap & { isTried: boolean })[] {
   const { viewer, now, marks } = view;
   if (viewer.file === undefined) return [];
   const edits = readOwnEdits(viewer.file, {
@@ -301,11 +313,12 @@ function findOverlaps(
   const inOrder = [...edits].sort(([, a], [, b]) => a.line - b.line);
   const own = new Map(inOrder.map(([path, { at }]) => [resolve(viewer.cwd, path), at]));
   const top = projectDirectories(viewer.cwd)[0];
-  return news.flatMap(({ activity, edited }) =>
-    edited.flatMap((path) => {
+  return news.flatMap(({ activity: { id, name }, edited, tried }) =>
+    [...edited, ...tried].flatMap((path, i) => {
       if (!own.has(path)) return [];
       const file = show(within(path, [top, viewer.cwd]), PATH_MAX);
-      return [{ id: activity.id, name: activity.name, file, ageSeconds: secondsSince(own.get(path), now) }];
+      const ageSeconds = secondsSince(own.get(path), now);
+      return [{ id, name, file, ageSeconds, isTried: i >= edited.length }];
     }),
   );
 }

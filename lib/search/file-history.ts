@@ -120,7 +120,7 @@ function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
 }
 
 function readTouch(
-  { kind, paths, input, target }: Stored<Done>,
+  { kind, paths, input, target, outcome }: Stored<Done>,
   name: string,
   cwd = "",
 ): Touched["how"] | undefined {
@@ -128,7 +128,8 @@ function readTouch(
     const whole = normalize(isAbsolute(path) || WINDOWS_PATH.test(path) ? path : join(cwd, path));
     return whole === name || whole.endsWith(`/${name}`);
   };
-  if (kind === "edit" || kind === "write") return paths.some(isPath) ? "edited" : undefined;
+  if (kind === "edit" || kind === "write")
+    return outcome !== "failed" && outcome !== "rejected" && paths.some(isPath) ? "edited" : undefined;
   if (kind === "read") return paths.some(isPath) ? "read" : undefined;
   if (kind !== "command") return undefined;
   const base = baseName(name);

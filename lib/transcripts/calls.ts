@@ -16,7 +16,7 @@ const CALLS_HELD = 512;
 
 /** What a result asks of its call. */
 interface HeldCall {
-  /** Without its input, which may be large; of a call that is no question, without its target too. */
+  /** Without its input, which may be large; with a target only if it is a question, with paths only if it is an edit. */
   tool: ToolCall;
   isOurs: boolean;
 }
@@ -57,7 +57,8 @@ export function callCheck(
     if (callId === undefined) return isOurs;
     const { name, action } = tool;
     const target = action === "other" ? tool.target : "";
-    calls.set(shortHash(callId), { tool: { name, target, action, paths: [] }, isOurs });
+    const paths = action === "edit" ? tool.paths : [];
+    calls.set(shortHash(callId), { tool: { name, target, action, paths }, isOurs });
     if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
     return isOurs;
   };
@@ -81,6 +82,7 @@ export function callCheck(
       return text === "" ? undefined : { ...raw, text };
     }
     if (call?.isOurs) return undefined;
+    if (call?.tool.action === "edit") raw.edit = call.tool;
     return results === "ends" ? resultEnds(raw, call?.tool.action === "run") : raw;
   };
 }

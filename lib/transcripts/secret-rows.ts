@@ -179,6 +179,7 @@ function cleanEntry(raw: Entry, clean: Clean): Entry {
     },
   };
   if (tool) entry.tool = tool;
+  if (raw.edit) entry.edit = cleanCall(raw.edit, clean);
   return entry;
 }
 

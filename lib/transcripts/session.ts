@@ -136,6 +136,8 @@ export interface Entry {
   callId?: string | undefined;
   /** On `result` entries. */
   isError?: boolean | undefined;
+  /** On `result` entries: the call, if that was an edit. */
+  edit?: ToolCall | undefined;
   /** On `result` entries: the call was turned down or never begun, or what it started is still running. */
   state?: "rejected" | "running" | undefined;
   /** On `result` entries: the unified diff that the host kept of an edit. */

@@ -15,6 +15,8 @@ export interface Tally {
   calls: number;
   /** The last call that changed a file, by the file's path as written. */
   edited: Map<string, Done>;
+  /** The files that a call was to change which failed, was turned down or is still running. */
+  tried: Set<string>;
   read: Set<string>;
   /** Commands that were begun. */
   ran: number;
@@ -30,7 +32,7 @@ export function tally(rows: Iterable<Row>): Tally {
 }
 
 export function emptyTally(): Tally {
-  return { messages: 0, calls: 0, edited: new Map(), read: new Set(), ran: 0 };
+  return { messages: 0, calls: 0, edited: new Map(), tried: new Set(), read: new Set(), ran: 0 };
 }
 
 /** Adds a row, which may go on with the message of the row before it. */
@@ -50,7 +52,7 @@ function addSaid(sum: Tally, row: Said, goesOn: boolean): void {
 function addDone(sum: Tally, row: Done): void {
   sum.calls++;
   if (row.kind === "command" && !wasStopped(row)) sum.ran++;
-  if (row.outcome === "failed" || row.outcome === "rejected") return;
-  if (isChange(row)) for (const path of row.paths) sum.edited.set(path, row);
-  else if (row.kind === "read") for (const path of row.paths) sum.read.add(path);
+  const isDone = row.outcome === "done" || row.outcome === "unknown";
+  if (isChange(row)) for (const path of row.paths) isDone ? sum.edited.set(path, row) : sum.tried.add(path);
+  else if (row.kind === "read" && isDone) for (const path of row.paths) sum.read.add(path);
 }

@@ -4,8 +4,11 @@ import { claudeAssistant, claudeToolResult, claudeUser } from "./claude.ts";
 import { type TemporaryHome, writeClaude } from "./home.ts";
 import { type Row, uuidFrom } from "./rows.ts";
 
-/** `["fails", command, output]`, `["edits", file, before, after]`. */
-export type Turn = readonly ["user" | "says" | "fails" | "runs" | "reads" | "edits" | "writes", ...string[]];
+/** `["fails", command, output]`, `["edits", file, before, after]`, and `misses` for an edit that fails. */
+export type Turn = readonly [
+  "user" | "says" | "fails" | "runs" | "reads" | "edits" | "misses" | "writes",
+  ...string[],
+];
 
 /** Rows of a session that begins on a day of February 2026 at ten. */
 function workRows(
@@ -26,7 +29,8 @@ function workRows(
     if (what === "runs") return call("Bash", { command: one }, two);
     if (what === "reads") return call("Read", { file_path: one }, two || "text");
     if (what === "writes") return call("Write", { file_path: one, content: two }, "written");
-    return call("Edit", { file_path: one, old_string: two, new_string: three }, "updated");
+    const edit = { file_path: one, old_string: two, new_string: three };
+    return what === "misses" ? call("Edit", edit, "No match.", true) : call("Edit", edit, "updated");
   });
 }
 
