@@ -1,7 +1,7 @@
 /** `search --file <path>:<line>`: which session wrote a line, and why. */
 
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { homePerTest, type TemporaryHome } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";
@@ -189,6 +189,37 @@ describe("search --file <path>:<line>", () => {
       { lines: [1, 1], verdict: "no session wrote it" },
     ]);
   });
+
+  const ORIGIN = "git@github.com:acme/shop.git";
+  test.each([
+    ["a second clone of the same origin", ORIGIN, "copied", "written"],
+    ["its folder after a move", undefined, "moved", "written"],
+    ["a folder that was moved and has no repository", null, "moved", "cannot tell"],
+    ["a copy of a folder that has no repository", null, "copied", "no session wrote it"],
+  ] as const)(
+    "knows a line, also one indented anew, in %s, as far as it can be known",
+    async (_, origin, how, verdict) => {
+      const [old, now] = [join(home.root, "work", "shop"), join(home.root, "code", "store")];
+      for (const folder of [old, join(now, "..")]) mkdirSync(folder, { recursive: true });
+      if (origin !== null) {
+        mkdirSync(join(old, ".git"));
+        writeFileSync(join(old, ".git", "HEAD"), "ref: refs/heads/main\n");
+        if (origin) writeFileSync(join(old, ".git", "config"), `[remote "origin"]\n\turl = ${origin}\n`);
+      }
+      const file = join(old, "src", "retry.ts");
+      mkdirSync(join(file, ".."));
+      writeFileSync(file, `\t\t${LIMIT}\n`);
+      writeWork(home, "one", { cwd: old }, ["user", "limit the tries"], ["edits", file, "x", `  ${LIMIT}`]);
+      await home.ok("embed");
+      if (how === "moved") renameSync(old, now);
+      else cpSync(old, now, { recursive: true });
+      const { blame: found, results } = await blame(join(now, "src/retry.ts:1"));
+      expect(found.map((each) => each.verdict)).toEqual([verdict]);
+      expect(results.map(({ session_id }) => session_id)).toEqual(
+        verdict === "no session wrote it" ? [] : [uuidFrom("one")],
+      );
+    },
+  );
 
   test("takes a name that ends with a number for a file, and says what is wrong with a place", async () => {
     const odd = lay("notes:12", "the lighthouse keeper winds the clock");

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { plainText } from "../lib/base/output.ts";
 import { commandHistory } from "../lib/search/commands.ts";
@@ -7,7 +7,7 @@ import { errorHistory } from "../lib/search/error-history.ts";
 import { fileHistory } from "../lib/search/file-history.ts";
 import type { FindScope } from "../lib/search/finds.ts";
 import * as histories from "../lib/search/histories.ts";
-import type { Hit } from "../lib/search/hit.ts";
+import type { Hit, HitJson } from "../lib/search/hit.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { openStore, type Store, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -63,7 +63,7 @@ const store = await (async () => {
 })();
 afterAll(() => store.close());
 
-const scope: FindScope = { cwd: CWD, clean: (text) => text };
+const scope: FindScope = { cwd: CWD, paths: home.paths, clean: (text) => text };
 const nameOf = (id: string) => ["oldest", "middle", "newest", "other"].find((name) => uuidFrom(name) === id);
 const brief = (finds: readonly Hit[]) =>
   finds.map(({ session: { id }, summary, from, to }) => `${nameOf(id)}:${from}-${to} ${summary}`);
@@ -354,6 +354,62 @@ describe("search --file, --error, --command", () => {
     );
     for (const path of ["costs.ts", "src/costs.ts", "D:\\shop\\src\\costs.ts"])
       expect(await windows.ok("search", "--file", path)).toContain(" · edited 1x, in commands 1x\n");
+  });
+
+  test("find by a file's whole path only what was done to that file", async () => {
+    using own = temporaryHome();
+    const [bakery, mill] = ["bakery", "mill"].map((name) => join(own.root, name)) as [string, string];
+    for (const folder of [bakery, mill]) mkdirSync(folder);
+    const limits = join(own.project, "limits.txt");
+    writeFileSync(limits, "2");
+    const inFolder = (name: string, day: number, cwd: string, ...turns: Turn[]) =>
+      writeWork(own, name, { day, cwd }, ...turns);
+    inFolder(
+      "mine",
+      1,
+      own.project,
+      ["user", "go"],
+      ["edits", limits, "1", "2"],
+      ["runs", "cat limits.txt", "2"],
+    );
+    const theirs = join(bakery, "limits.txt");
+    inFolder(
+      "theirs",
+      2,
+      bakery,
+      ["user", "go"],
+      ["edits", theirs, "1", "2"],
+      ["runs", "cat limits.txt", "2"],
+    );
+    inFolder(
+      "talk",
+      3,
+      mill,
+      ["user", "what is in limits.txt?"],
+      ["says", "limits.txt holds the mill's numbers"],
+    );
+    inFolder(
+      "from afar",
+      4,
+      mill,
+      ["user", "go"],
+      ["runs", `wc ${limits}`, "1"],
+      ["edits", limits, "2", "3"],
+    );
+    inFolder("at home", 5, own.project, ["user", "what is in limits.txt?"]);
+    const found = async (file: string, cwd: string) => {
+      const { stdout } = await runScript("search", ["--file", file, "--json"], { env: own.env, cwd });
+      return JSON.parse(stdout).results.map((hit: HitJson) => [hit.session_id, hit.summary]);
+    };
+    const wanted = [
+      [uuidFrom("at home"), "discussed"],
+      [uuidFrom("from afar"), "edited 1x, in commands 1x"],
+      [uuidFrom("mine"), "edited 1x, in commands 1x"],
+    ];
+    for (const cwd of [own.project, own.root, bakery]) expect(await found(limits, cwd)).toEqual(wanted);
+    expect(await found(theirs, own.project)).toEqual([[uuidFrom("theirs"), "edited 1x, in commands 1x"]]);
+    // a name alone is that of all of them
+    expect((await found("limits.txt", own.project)).length).toBe(5);
   });
 
   test("count an edit that failed as none", async () => {

@@ -1,12 +1,11 @@
 /** Finds which sessions wrote lines of a file that is here, why, and what sessions did to it since. */
 
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, resolveRealPath, statPath } from "../base/files.ts";
+import { readIfExists, statPath } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { rewoundLines } from "../index/index-state.ts";
 import { isFiller, readReply } from "../language/speech.ts";
-import { folderInProject, projectDirectories, projectKey, readOrigin } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { LineSpan } from "../transcripts/session.ts";
@@ -158,55 +157,17 @@ function joinVerdicts(judged: readonly JudgedLine[]): Verdict[] {
 
 /** Returns a file's names, and in the order of time what sessions did to it. */
 function findChanges(path: string, stores: BlameScope["stores"]): { names: string[]; changes: Change[] } {
-  const file = placeInProject(path);
   const found = stores.map(({ store, scope }) => {
-    const options = { ...scope, cwd: file.top, subagents: true };
-    const { names, touched } = findTouches(store, file.path, options);
+    const { names, touched } = findTouches(store, path, { ...scope, subagents: true });
     const once = new Map(touched.map((touch) => [touch.deed.id, touch]));
     const isRewound = rewoundTest(store);
     const changes = [...once.values()]
-      .filter((touch) => hasHappened(touch) && isAbout(touch, file, names))
+      .filter(hasHappened)
       .map((touch): Change => ({ ...touch, store, isRewound: isRewound(touch) }));
     return { names, changes };
   });
   const changes = found.flatMap((each) => each.changes).sort(byTime);
   return { names: [...new Set(found.flatMap(({ names }) => names))], changes };
-}
-
-interface FileInProject {
-  /** Without symlinks. */
-  path: string;
-  /** The top of its worktree, or its folder. */
-  top: string;
-  /** The tops of all worktrees. */
-  tops: string[];
-  project: string;
-  origin: string | undefined;
-}
-
-function placeInProject(given: string): FileInProject {
-  const folder = resolveRealPath(dirname(given)) ?? dirname(given);
-  const inside = folderInProject(folder);
-  return {
-    path: join(folder, basename(given)),
-    top: inside ? folder.slice(0, -inside.length - 1) : folder,
-    tops: projectDirectories(folder),
-    project: projectKey(folder),
-    origin: readOrigin(folder),
-  };
-}
-
-/** Returns whether a call was about this file, not about one of its name elsewhere. */
-function isAbout({ deed, session }: Touched, file: FileInProject, names: readonly string[]): boolean {
-  const { project, cwd = "/" } = session;
-  const isOfProject = project === file.project || (file.origin !== undefined && project === file.origin);
-  // moved since, or of another machine: its folder has the same name
-  const isElsewhere = basename(cwd) === basename(file.top) && !statPath(cwd);
-  if (deed.kind === "command") return isOfProject || isElsewhere;
-  const tops = [...(isOfProject ? file.tops : []), ...(isOfProject || isElsewhere ? [cwd] : [])];
-  const places = names.flatMap((name) => (isAbsolute(name) ? [name] : tops.map((top) => join(top, name))));
-  const paths = deed.paths.map((path) => (isAbsolute(path) ? path : join(cwd, path)));
-  return paths.some((path) => path === file.path || places.includes(path));
 }
 
 function rewoundTest(store: Store): (touch: Touched) => boolean {
@@ -307,7 +268,11 @@ function changeRow({ deed, session }: Change, lines: readonly string[]): ShownRo
 /** Returns the sessions that edited the file after a change, the newest first. */
 function laterHits(changes: readonly Change[], last: Change, known: ReadonlySet<string>): Hit[] {
   const later = changes.filter(
-    (change) => change.how === "edited" && byTime(change, last) > 0 && !known.has(change.session.id),
+    (change) =>
+      change.how === "edited" &&
+      !change.isUnsure &&
+      byTime(change, last) > 0 &&
+      !known.has(change.session.id),
   );
   return [...Map.groupBy(later, ({ session }) => session.id).values()]
     .sort((a, b) => byTime(b.at(-1) as Change, a.at(-1) as Change))

@@ -1,8 +1,10 @@
 /** The sessions that edited, read or discussed a file, under its name and those it had before. */
 
-import { isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
+import { statPath } from "../base/files.ts";
 import { baseName } from "../base/text.ts";
 import type { Stored } from "../index/stored-rows.ts";
+import { projectDirectories, realDirectory } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import type { Done } from "../transcripts/session.ts";
 import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
@@ -18,6 +20,7 @@ import {
   toPhrase,
 } from "./finds.ts";
 import type { Hit } from "./hit.ts";
+import { matchProject } from "./own-project.ts";
 import type { ShownRow } from "./rows.ts";
 import { WINDOWS_PATH } from "./search-filters.ts";
 
@@ -31,26 +34,84 @@ const REASON_LINES = 40;
 
 export interface Touched extends SessionDeed {
   how: "edited" | "read" | "ran";
+  /** Whether its folder is gone, so that it may have been this file under another path. */
+  isUnsure?: boolean;
 }
 
 /** Finds the sessions that had to do with a file, newest first. */
 export function fileHistory(store: Store, path: string, scope: FindScope): Hit[] {
-  const { names, touched } = findTouches(store, path, scope);
-  const bySession = [...Map.groupBy(touched, ({ session }) => session.number).values()];
+  const { names, touched, file } = findTouches(store, path, scope);
+  const sure = touched.filter(({ isUnsure }) => !isUnsure);
+  const bySession = [...Map.groupBy(sure, ({ session }) => session.number).values()];
   const hits = bySession.map((own) => makeFileHit(store, unique(own), scope));
   const known = new Set(hits.map(({ session }) => session.id));
-  hits.push(...discussions(store, names, scope).filter(({ session }) => !known.has(session.id)));
+  hits.push(
+    ...discussions(store, names, scope).filter(
+      ({ session }) => !known.has(session.id) && (!file || file.isNear(session)),
+    ),
+  );
   return hits.sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-/** Returns a file's names, and what was done to it under each of them. */
+/**
+ * Returns a file's names, and what was done to it under each of them; of one that is given by its whole path, nothing that was
+ * done to a file of its name elsewhere.
+ */
 export function findTouches(
   store: Store,
   path: string,
   scope: FindScope,
-): { names: string[]; touched: Touched[] } {
-  const names = findNames(store, path, scope);
-  return { names, touched: names.flatMap((name) => touchedAs(store, name, scope)) };
+): { names: string[]; touched: Touched[]; file: FilePlace | undefined } {
+  const file = isAbsolute(path) ? placeFile(path, scope) : undefined;
+  const names = findNames(store, file?.path ?? path, { ...scope, cwd: file?.tops[0] ?? scope.cwd });
+  const touched = names.flatMap((name) => touchedAs(store, name, scope));
+  return {
+    names,
+    touched: file ? touched.flatMap((touch) => judgeTouch(touch, file, names)) : touched,
+    file,
+  };
+}
+
+/** A file that is given by its whole path. */
+interface FilePlace {
+  /** Without symlinks. */
+  path: string;
+  /** The tops of all worktrees, its own first; its folder where there is none. */
+  tops: string[];
+  /** Returns whether a session is of the file's project, or ran in a folder around the file. */
+  isNear: (session: SessionDeed["session"]) => boolean;
+}
+
+function placeFile(given: string, { paths }: FindScope): FilePlace {
+  const folder = realDirectory(dirname(given));
+  const path = join(folder, basename(given));
+  const isOfProject = matchProject(folder, paths);
+  return {
+    path,
+    tops: projectDirectories(folder),
+    isNear: (session) => isOfProject(session) || path.startsWith(`${session.cwd}/`),
+  };
+}
+
+/** Returns a touch if it was, or may have been, one of a file at its place. */
+function judgeTouch(touch: Touched, file: FilePlace, names: readonly string[]): Touched[] {
+  const { project = "/", cwd = "/" } = touch.session;
+  const isCommand = touch.how === "ran";
+  const given = isCommand ? commandWords(touch.deed) : touch.deed.paths;
+  const paths = given.map((path) => (isAbsolute(path) ? path : join(cwd, path)));
+  if (paths.includes(file.path)) return [touch];
+  if (file.isNear(touch.session)) {
+    const tops = [...file.tops, project, cwd];
+    const places = names.flatMap((name) => (isAbsolute(name) ? name : tops.map((top) => join(top, name))));
+    // a command may run in a folder below
+    const isTail = (word: string) => isCommand && names.some((name) => name.endsWith(`/${word}`));
+    return paths.some((path) => places.includes(path)) || given.some(isTail) ? [touch] : [];
+  }
+  // its folder was moved since, or is another machine's
+  if (statPath(cwd) || !statPath(file.path)) return [];
+  const tails = paths.filter((path) => path.startsWith(`${cwd}/`)).map((path) => path.slice(cwd.length));
+  const sure = tails.some((tail) => file.path.endsWith(`/${basename(cwd)}${tail}`));
+  return tails.some((tail) => file.path.endsWith(tail)) ? [{ ...touch, isUnsure: !sure }] : [];
 }
 
 /** Returns a file's name relative to the asker's directory, and the names it had before moves. */
@@ -75,7 +136,7 @@ function normalName(path: string, cwd: string): string {
 function formerNames(store: Store, name: string): string[] {
   const phrase = toPhrase(baseName(name));
   if (phrase === undefined) return [];
-  const everywhere = { cwd: "", clean: (text: string) => text, subagents: true };
+  const everywhere = { clean: (text: string) => text, subagents: true };
   return matchDeeds(store, `{target input} : (mv AND ${phrase})`, everywhere).flatMap(
     ({ deed: { input, target, outcome } }) => (outcome === "failed" ? [] : movedTo(name, input || target)),
   );
@@ -133,9 +194,13 @@ function readTouch(
   if (kind === "read") return paths.some(isPath) ? "read" : undefined;
   if (kind !== "command") return undefined;
   const base = baseName(name);
-  const command = WINDOWS_PATH.test(cwd) ? (input || target).replaceAll("\\", "/") : input || target;
-  const words = command.split(/[\s"'`=:;|&()<>]+/);
+  const words = commandWords({ input, target }, cwd);
   return words.some((word) => word.endsWith(base) && isSameFile(normalize(word), name)) ? "ran" : undefined;
+}
+
+function commandWords({ input, target }: Pick<Done, "input" | "target">, cwd = ""): string[] {
+  const command = WINDOWS_PATH.test(cwd) ? (input || target).replaceAll("\\", "/") : input || target;
+  return command.split(/[\s"'`=:;|&()<>]+/);
 }
 
 function unique(touched: readonly Touched[]): Touched[] {

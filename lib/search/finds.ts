@@ -6,6 +6,7 @@ import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows
 import type { Store } from "../store/store.ts";
 import type { Done, Said, Speaker } from "../transcripts/session.ts";
 import type { Hit } from "./hit.ts";
+import type { matchProject } from "./own-project.ts";
 import { type Clean, COMMAND_MAX, callHead, type ShownRow } from "./rows.ts";
 
 /** The score of what may be what was asked for, and is not certain to be: below that of a strong hit. */
@@ -30,6 +31,8 @@ export interface FindScope {
   subagents?: boolean | undefined;
   /** The directory of who asks. */
   cwd: string;
+  /** Where it is noted which repositories were where. */
+  paths: Parameters<typeof matchProject>[1];
   /** Redacts what was stored under older rules. */
   clean: Clean;
   /** Returns whether a session may not be named. @default all may */
@@ -49,7 +52,12 @@ export interface SessionDeed {
 }
 
 /** Reads the deeds in scope that match a full-text expression over their columns: the newest, or the `best` that match. */
-export function matchDeeds(store: Store, match: string, scope: FindScope, best?: number): SessionDeed[] {
+export function matchDeeds(
+  store: Store,
+  match: string,
+  scope: Omit<FindScope, "cwd" | "paths">,
+  best?: number,
+): SessionDeed[] {
   const deeds = store.db
     .prepare(
       `SELECT ${ROW_COLUMNS} FROM deeds_fts JOIN rows r ON r.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
@@ -98,7 +106,7 @@ export function matchMessages(
 function sessionsInScope(
   store: Store,
   numbers: Iterable<number>,
-  scope: FindScope,
+  { among, subagents = false }: Pick<FindScope, "among" | "subagents">,
 ): Map<number, IndexedSession> {
   const rows = store.db
     .prepare(
@@ -106,7 +114,6 @@ function sessionsInScope(
        WHERE number IN (SELECT value FROM json_each(?))`,
     )
     .all(JSON.stringify([...new Set(numbers)]));
-  const { among, subagents = false } = scope;
   const wanted = among && new Set(among);
   const sessions = rows
     .map(toIndexedSession)
@@ -116,7 +123,7 @@ function sessionsInScope(
 }
 
 /** Returns whether a time is in scope. */
-function isInTime(timestamp: string, { after, before }: FindScope): boolean {
+function isInTime(timestamp: string, { after, before }: Pick<FindScope, "after" | "before">): boolean {
   return (after === undefined || timestamp >= after) && (before === undefined || timestamp <= before);
 }
 

@@ -138,7 +138,7 @@ export function listSessionIds(hits: readonly Hit[]): string[] {
 export function makeScope(
   store: Store,
   { session, among, agent, projects, subagents, after, before }: ChunkFilter,
-  rest: Pick<FindScope, "cwd" | "clean">,
+  rest: Pick<FindScope, "cwd" | "clean" | "paths">,
 ): FindScope {
   const { sql, values, isOpen } = filterSelect({ session, among, agent, projects, subagents: true });
   const ids = isOpen

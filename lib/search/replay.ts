@@ -52,8 +52,8 @@ export function replay(
     const { row, wasSeen } = read(change);
     const effect = row && readEffect(row, options.names);
     for (const [key, line] of lines) {
-      if (effect) applyTo(line, { change, effect, key, wasSeen: () => wasSeen(key) });
-      else if (change.how === "edited") line.unread.push(change);
+      if (effect && !change.isUnsure) applyTo(line, { change, effect, key, wasSeen: () => wasSeen(key) });
+      else if (change.how === "edited" && effect?.added.includes(key) !== false) line.unread.push(change);
     }
   }
   return new Map([...lines].map(([key, line]) => [key, toTrace(line)]));
@@ -68,7 +68,7 @@ interface LineState {
   isCertain: boolean;
   /** Who wrote one that was removed since. */
   removed: Change[];
-  /** Changes of which the index keeps a part and no transcript is left. */
+  /** Changes of which the index keeps a part and no transcript is left, or that may be of another file. */
   unread: Change[];
 }
 

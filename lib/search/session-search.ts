@@ -253,7 +253,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const isHidden = await hiddenSessions(store, config);
   const scopes = listStores(stores).map((each) => ({
     store: each,
-    scope: makeScope(each, filter, { cwd, clean: style.clean }),
+    scope: makeScope(each, filter, { cwd, clean: style.clean, paths: config.paths }),
   }));
   const blamed = file === undefined ? undefined : await blameFile(file, { cwd, scopes, isHidden, config });
   const hits =

@@ -150,8 +150,8 @@ interface Count {
 
 async function compare(): Promise<Count> {
   const count: Count = { right: 0, wrong: [], unsure: [], shell: [] };
-  await withIndex((store, { project }) => {
-    const scope = { cwd: project, clean: (text: string) => text, subagents: true };
+  await withIndex((store, { project, paths }) => {
+    const scope = { cwd: project, paths, clean: (text: string) => text, subagents: true };
     const options: BlameScope = { stores: [{ store, scope }], rules: ownRules(), isHidden: () => false };
     for (const [path, lines] of truth()) {
       const keys = lines.map(({ key }) => key);

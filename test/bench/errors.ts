@@ -44,7 +44,7 @@ export async function rows(): Promise<BenchRow[]> {
       clean,
     };
     const missed = ERRORS.filter(({ error, fix }) => {
-      const hits = errorHistory(store, error, { cwd: folder, clean }).slice(0, LIMIT);
+      const hits = errorHistory(store, error, { cwd: folder, paths, clean }).slice(0, LIMIT);
       return !printDone(hits, style).map(plainText).join("\n").includes(fix);
     });
     store.close();
