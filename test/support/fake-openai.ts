@@ -112,6 +112,35 @@ export async function startFakeOpenAI(
   };
 }
 
+/** Answers as a model would: with a name, observations of the lines it is given, or topics. */
+export function answerAsModel({ body }: RecordedRequest): string {
+  const [system = "", prompt = ""] = body.messages.map(({ content }: { content: string }) => content);
+  const lines = [...prompt.matchAll(/^\[(\d+)\][^\n]*?: (.*)$/gm)];
+  if (/You keep the memory/.test(system)) {
+    const observations = lines.map(([, line, text = ""]) => ({
+      priority: /next time|from now on|decided/i.test(text) ? "red" : "yellow",
+      text: `The model on line ${line}: ${text.slice(0, 60)}`,
+      sources: [Number(line)],
+      ...(/next time|from now on/i.test(text) && { standing: true }),
+    }));
+    return JSON.stringify({ observations });
+  }
+  if (/topics/.test(system + prompt)) {
+    const pieces = prompt.split(/^\d+\.$/m).slice(1);
+    return JSON.stringify({
+      topics: pieces.map((_: string, i: number) => ({ chunk: i + 1, tags: ["shopkeeping"] })),
+    });
+  }
+  const [, asked = "a talk"] = /User: (.*)/.exec(prompt) ?? [];
+  const words = asked.split(/\W+/).slice(0, 4).join(" ");
+  return JSON.stringify({
+    name: `About ${words}`,
+    description: asked.slice(0, 80),
+    summary: `Asked: ${asked}`,
+    tags: ["shop"],
+  });
+}
+
 /**
  * A unit vector that is near for texts sharing words: each word, lower-cased, adds to eight places of its own.
  * A text without words gets a fixed direction.

@@ -1,6 +1,6 @@
 /** Runs scripts of the project, and any command. */
 
-import { basename, join } from "node:path";
+import { basename, isAbsolute, join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
 
 /** The project's root folder. */
@@ -42,8 +42,9 @@ export function starting(name: string): string[] {
   return ["/bin/sh", join(ROOT, "bin", "session-memory"), basename(name, ".ts")];
 }
 
-/** The file behind a script's name. */
+/** The file behind a script's name, or a path. */
 export function scriptPath(name: string): string {
+  if (isAbsolute(name)) return name;
   return name.includes("/") ? join(ROOT, name) : join(ROOT, "scripts", `${name}.ts`);
 }
 

@@ -1,0 +1,105 @@
+/** Lines that users type, run in a world, and what is printed then, as golden transcripts hold it. */
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { recordOf } from "../../lib/base/json.ts";
+import { uuidFrom } from "./rows.ts";
+import { type Finished, ROOT, type RunOptions, runCommand, runScript, shellWords } from "./run.ts";
+import { lay, splitElements, type World } from "./world.ts";
+
+export type Start = typeof runScript;
+
+const BIN = join(ROOT, "bin");
+const HOOKS = readdirSync(join(ROOT, "hooks", "claude")).map((file) => file.replace(".ts", ""));
+
+/** Lays what a text describes, and runs its lines after `$ `; returns it with what they print by now. */
+export async function replay(world: World, text: string, start: Start = runScript): Promise<string> {
+  const parts: string[] = [];
+  for (const part of splitElements(text).flatMap((each) => each.split(/^(?=\$ )/m))) {
+    if (part.startsWith("@")) lay(world, part);
+    if (!part.startsWith("$ ")) parts.push(part);
+    else {
+      const [command = ""] = part.split("\n", 1);
+      parts.push(`${command}\n${shown(world, await run(world, command.slice(2), start))}\n`);
+    }
+  }
+  return `${parts.join("").trimEnd()}\n\n`;
+}
+
+/** Runs a line as a shell would: scripts and hooks of ours by `start`, other commands in a process of their own. */
+async function run(world: World, line: string, start: Start): Promise<Finished> {
+  const typed = line.replace(/(^|[\s"'=])~\//g, `$1${world.home}/`);
+  const [, own = "", pipe] = /^((?:[^"'|]|"[^"]*"|'[^']*')*?)(?: \| (.*))?$/.exec(typed) ?? [];
+  const words = shellWords(own);
+  const first = words.findIndex((word) => !/^\w+=/.test(word));
+  const input = words.indexOf("<<<");
+  const [program, name = "", ...args] = words
+    .slice(first, input === -1 ? undefined : input)
+    .filter((word) => word !== "2>&1");
+  const env = {
+    ...world.env,
+    PATH: `${BIN}:${world.env.PATH}`,
+    SESSION_MEMORY_COMMAND: join(BIN, "session-memory"),
+  };
+  const isMerged = words.includes("2>&1");
+  const options = { env: { ...env, ...fieldsOf(words.slice(0, first)) }, cwd: world.project };
+  const shell = (command: string, stdin = "") => runCommand(["sh", "-c", command], { ...options, stdin });
+  if (program !== "session-memory") return await shell(typed);
+  const finished = HOOKS.includes(name)
+    ? await runHook(world, name, fieldsOf(args), { options, start })
+    : await start(name, args, { ...options, stdin: words[input + 1] ?? "" });
+  if (pipe === undefined) return finished;
+  const piped = await shell(pipe, finished.stdout + (isMerged ? finished.stderr : ""));
+  return isMerged ? piped : { ...piped, stderr: finished.stderr + piped.stderr };
+}
+
+/** Runs a hook of Claude Code on an input with these fields; returns what its host is told, as text. */
+async function runHook(
+  { home, project }: World,
+  name: string,
+  { command, ...fields }: Record<string, string>,
+  { options, start }: { options: RunOptions; start: Start },
+): Promise<Finished> {
+  const event = name.replace(/(^|-)(\w)/g, (_, __, letter: string) => letter.toUpperCase());
+  const input = {
+    ...{
+      hook_event_name: event,
+      session_id: uuidFrom("me"),
+      transcript_path: join(home, "me.jsonl"),
+      cwd: project,
+    },
+    ...(command !== undefined && { tool_name: "Bash", tool_input: { command } }),
+    ...fields,
+  };
+  // without a runtime on PATH no work begins in the background
+  const env = { ...options.env, PATH: BIN };
+  const finished = await start(`hooks/claude/${name}.ts`, [], {
+    ...options,
+    env,
+    stdin: JSON.stringify(input),
+  });
+  if (!finished.stdout.startsWith("{")) return finished;
+  const { systemMessage, hookSpecificOutput } = JSON.parse(finished.stdout);
+  const told = recordOf(hookSpecificOutput).additionalContext;
+  const lines = [systemMessage && `(to the person) ${systemMessage}`, told].filter(Boolean);
+  return { ...finished, stdout: lines.map((line) => `${line}\n`).join("") };
+}
+
+function fieldsOf(words: readonly string[]): Record<string, string> {
+  const fields = words.map((word) => [word.split("=", 1)[0], word.slice(word.indexOf("=") + 1)]);
+  return Object.fromEntries(fields.map(([name, value = ""]) => [name, value.replaceAll("\\n", "\n")]));
+}
+
+/** Returns what a command printed, as it stands in a file. */
+function shown({ home, project, server }: World, { stdout, stderr, exitCode }: Finished): string {
+  const errors = stderr.replace(/^(?=.)/gm, "2> ").replace(/^\n/gm, "");
+  const ended = exitCode === 0 ? "" : `[${exitCode}]\n`;
+  const text = `${stdout}${stdout === "" || stdout.endsWith("\n") ? "" : "\n"}${errors}${ended}`;
+  const encoded = (path: string) => path.replace(/[^a-zA-Z0-9]/g, "-");
+  return text
+    .replaceAll(home, "~")
+    .replace(/\/\S+(?=\/bin\/session-memory\b)/g, "ROOT")
+    .replaceAll(encoded(project), "-shop")
+    .replaceAll(encoded(home), "-home")
+    .replaceAll(new URL(server).host, "SERVER");
+}
