@@ -14,9 +14,10 @@ import {
 import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { statUnpacked } from "../lib/base/files.ts";
+import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { type Row, uuidFrom } from "./support/rows.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 
 const DAY_MS = 86_400_000;
 const KEY = "sk-ant-api03-Zx9Kq2Lm8Wp4Tn6Rv1Yb3Hc5Jd7Fg0Sa2Qe4Ui6Oo8Pp1Ll3Kk5Mm7Nn9Bb-ZZZZZZZZ";
@@ -199,6 +200,56 @@ describe("a session that was idle for a day", () => {
     expect(await home.ok("health")).toContain("archive.enabled is false");
     await home.ok("forget", "--archive", "--yes");
     expect(archived(home)).toEqual([]);
+  });
+});
+
+describe("a transcript that is away", () => {
+  const results = async (home: TemporaryHome, ...args: string[]) =>
+    JSON.parse(await home.ok("search", "ostrich", "--json", ...args)).results;
+
+  test("is the same session when it is back, and what it says then is found under its own id", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("ostrich");
+    const file = session(home, "ostrich");
+    const text = readFileSync(file, "utf8");
+    await home.ok("embed");
+    for (const words of ["emu", "rhea"]) {
+      rmSync(file);
+      await home.ok("embed");
+      writeFileSync(file, text + jsonl(claudeUser({ text: `And the ${words} beside the ostrich?` })));
+      const { index } = JSON.parse(await home.ok("search", "ostrich", "--json"));
+      expect(index.behind).toEqual({ sessions: 0, bytes: 0 });
+      const [{ session_id, lines }] = await results(home, "--session", id, words);
+      expect([session_id, lines.map(({ text }: { text: string }) => text).join()]).toEqual([
+        id,
+        expect.stringContaining(`And the ${words} beside`),
+      ]);
+      expect(await home.ok("session-reader", session_id)).toContain(words);
+    }
+    expect(JSON.parse(await home.ok("health", "--json")).metrics).toMatchObject({
+      totalSessions: 1,
+      behind: { sessions: 0, bytes: 0 },
+    });
+  });
+
+  test("is the same session also where an older version indexed it a second time", async () => {
+    using home = temporaryHome();
+    const id = uuidFrom("ostrich");
+    const file = session(home, "ostrich");
+    await home.ok("embed");
+    rmSync(file);
+    const store = openStore(home.paths.database);
+    for (const table of ["sessions SET id", "index_state SET session_id"])
+      store.db.exec(`UPDATE ${table} = '${id}~105f2e'`);
+    store.close();
+    await home.ok("embed");
+    session(home, "ostrich");
+    for (let run = 0; run < 2; run++) await home.ok("embed");
+    expect((await results(home)).map(({ session_id }: { session_id: string }) => session_id)).toEqual([id]);
+    expect(JSON.parse(await home.ok("health", "--json")).metrics).toMatchObject({
+      totalSessions: 1,
+      behind: { sessions: 0, bytes: 0 },
+    });
   });
 });
 

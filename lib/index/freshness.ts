@@ -168,14 +168,13 @@ export function unreadBytes(session: Session, known: IndexProgress | undefined):
 }
 
 /**
- * Returns what the index knows of a session, and the id under which: the host's, unless another file has it already and is
- * still there (two plain folders with files of one name).
+ * Returns what the index knows of a session, and the id under which: the host's, unless another session has it already (of
+ * another host, or in two plain folders with files of one name) and its file is still there.
  */
 export function readStored(store: Store, session: Session): { id: string; known: IndexProgress | undefined } {
   const known = readProgress(store, session.id);
-  const isItsPlace = !known || known.file === session.file || hasPromptsAlone(known.file);
-  if (isItsPlace || hasPromptsAlone(session.file) || !statUnpacked(known.file))
-    return { id: session.id, known };
+  const isSame = known?.file === session.file || (known?.agent === session.agent && known.agent !== "plain");
+  if (!known || isSame || !statUnpacked(known.file)) return { id: session.id, known };
   const mark = sha256().update(session.file).digest("hex").slice(0, 6);
   const id = `${session.id}~${mark}`;
   return { id, known: readProgress(store, id) };

@@ -83,6 +83,7 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
   const { store, settings } = options;
   noteRules(store, settings);
   applyPatterns(store, settings.exclude);
+  removeDoubles(store);
   const run = startRun(options);
   if (options.all) resetProgress(run);
   const steps = indexFiles(run);
@@ -104,6 +105,17 @@ export async function indexSessions(options: IndexOptions): Promise<IndexReport>
   }
   await noteProjects(run).catch(() => undefined); // another process is doing so, or the next run does
   return run.report;
+}
+
+/** Removes what older versions indexed again, under an id of its own, when a transcript came back; the session itself is read anew. */
+function removeDoubles(store: Store): void {
+  const doubles = store.db
+    .prepare(
+      `SELECT d.number, d.id FROM sessions d JOIN sessions s ON d.id GLOB s.id || '~[0-9a-f]*' AND s.agent = d.agent
+       WHERE d.id LIKE '%~______' AND d.agent <> 'plain'`,
+    )
+    .all();
+  for (const { number, id } of doubles) removeSession(store, { number: Number(number), id: String(id) });
 }
 
 /** Notes which repositories are where sessions ran, and where what is excluded lies: folders are moved. */
