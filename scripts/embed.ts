@@ -10,6 +10,7 @@
 
 import { updateArchive } from "../lib/archive/archive.ts";
 import { describeError } from "../lib/base/errors.ts";
+import { placeOnDisk } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
@@ -213,7 +214,7 @@ function statusLine({ id, agent, name, status, chunks, vectors, sourceGone, erro
 }
 
 function validate(sessions: readonly Session[], { values, show }: Run<typeof SCRIPT.flags>): void {
-  const files = sessions.map(({ file }) => ({ file, ...validateSessionFile(file) }));
+  const files = sessions.map(({ file }) => ({ file: placeOnDisk(file), ...validateSessionFile(file) }));
   const lines = files.map(({ file, valid, errors, warnings }) =>
     [`${valid ? "valid" : "invalid"} ${unbroken(file)}`, ...errors, ...warnings].join("\n  "),
   );

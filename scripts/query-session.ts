@@ -9,6 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import { placeOnDisk } from "../lib/base/files.ts";
 import { takeStart } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
@@ -92,7 +93,10 @@ export async function querySession(
     signal,
   });
   const checked = checkCitations(value.citations, value.confidence, textByLine(said));
-  const citations = checked.citations.map((citation) => ({ file: session.file || session.id, ...citation }));
+  const citations = checked.citations.map((citation) => ({
+    file: placeOnDisk(session.file) || session.id,
+    ...citation,
+  }));
   const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
   const isAnswered = value.answer !== NOT_IN_SESSION;
   const notes = [...(isAnswered ? checked.notes : []), ...left];

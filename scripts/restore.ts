@@ -8,7 +8,13 @@
 
 import { restoreSession } from "../lib/archive/restore.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { hasPromptsAlone, isDirectory, resolveRealPath, statUnpacked } from "../lib/base/files.ts";
+import {
+  hasPromptsAlone,
+  isDirectory,
+  placeOnDisk,
+  resolveRealPath,
+  statUnpacked,
+} from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
@@ -64,7 +70,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
   const dryRun = values["dry-run"];
   const { id, file, rows } = restoreSession(session, { paths: config.paths, folder, dryRun });
   const command = `cd ${quoted(folder)} && ${resumeCommand({ id, agent: session.agent, file }) ?? ""}`;
-  const from = { id: session.id, file: session.file, archived: session.archived === true };
+  const from = { id: session.id, file: placeOnDisk(session.file), archived: session.archived === true };
   show({ dryRun, session: { id, agent: session.agent, file, cwd: folder, rows }, from, command }, [command]);
   note(`${dryRun ? "would write" : "wrote"} ${rows} rows to ${file}`);
 }

@@ -251,6 +251,25 @@ describe("a transcript that is away", () => {
       behind: { sessions: 0, bytes: 0 },
     });
   });
+
+  test("has a copy that search names, also before the index knows of it", async () => {
+    using home = temporaryHome();
+    const file = session(home, "ostrich");
+    await home.ok("embed");
+    const [{ file: before }] = await results(home);
+    expect(before).toBe(file);
+    rmSync(file);
+    for (const flags of [["--no-index"], []]) {
+      expect(await home.ok("search", "ostrich", ...flags)).toMatch(/ · archive\n/);
+      const [{ source_gone, archived, file: copy }] = await results(home, ...flags);
+      expect([source_gone, archived, existsSync(copy)]).toEqual([false, true, true]);
+      expect(await home.ok("session-reader", copy)).toContain("Why does the ostrich test fail?");
+      expect(await home.ok("search", "ostrich", "--by-session", "--resume", ...flags)).toContain("restore ");
+    }
+    const { session: read } = JSON.parse(await home.ok("session-reader", uuidFrom("ostrich"), "--json"));
+    const { sessions } = JSON.parse(await home.ok("session-reader", "--list", "--json"));
+    expect([read.file, sessions[0].file].map((path) => existsSync(path))).toEqual([true, true]);
+  });
 });
 
 describe("the archive's limit", () => {

@@ -69,8 +69,8 @@ describe("a compressed session", () => {
     compress(file);
     const again = await embed(home);
     expect([again.sessions, again.newChunks, again.gone]).toEqual([0, 0, 0]);
-    expect(await hits(home, "ostrich feathers")).toEqual(found);
-    expect(found[0].source_gone).toBe(false);
+    expect(await hits(home, "ostrich feathers")).toEqual([{ ...found[0], file: `${file}.zst` }]);
+    expect([found.length, found[0].source_gone]).toEqual([1, false]);
     expect(await home.ok("session-reader", ID, "--tools")).toBe(before);
     expect(await home.ok("session-reader", `${file}.zst`, "--tools")).toBe(before);
     expect(await home.ok("session-reader", "--list")).toBe(listed);

@@ -327,17 +327,23 @@ const CHUNK_MIN_BYTES = 64; // zlib's own least
 const FRAME_HEADER_BYTES = 18; // the longest one
 const FRAME_MAGIC = 0xfd2fb528;
 
+/** Returns where a file is: at its own path, or at that of a compressed one in its place. */
+export function placeOnDisk(file: string): string {
+  const ends = statPath(file) ? [] : [PACKED, BLOCKED];
+  return ends.map((end) => file + end).find(isFile) ?? file;
+}
+
 /** Returns a file's stat, or that of a compressed one in its place with the size of what it holds; undefined without either. */
 export function statUnpacked(file: string): Stats | undefined {
   const stat = statPath(file);
   if (stat) return stat;
-  const suffix = [PACKED, BLOCKED].find((end) => isFile(file + end));
-  const packed = suffix && statPath(file + suffix);
+  const place = placeOnDisk(file);
+  const packed = statPath(place);
   if (!packed) return undefined;
   try {
-    const descriptor = openToRead(file + suffix);
+    const descriptor = openToRead(place);
     try {
-      packed.size = suffix === PACKED ? unpackedBytes(descriptor, file) : sizeInBlocks(descriptor, file);
+      packed.size = place.endsWith(PACKED) ? unpackedBytes(descriptor, file) : sizeInBlocks(descriptor, file);
     } finally {
       closeSync(descriptor);
     }
@@ -353,11 +359,6 @@ export const PROMPTS_ALONE = ".prompts-alone.jsonl";
 /** Returns whether a file is a copy of a session's prompts, of which nothing else is left. */
 export function hasPromptsAlone(file: string): boolean {
   return file.endsWith(PROMPTS_ALONE);
-}
-
-/** Returns whether of a file only a compressed copy of ours is there. */
-export function isOnlyInBlocks(file: string): boolean {
-  return !statPath(file) && isFile(file + BLOCKED);
 }
 
 const BLOCKS_SIZE_AT = 16; // behind the header, the length of its extra field, and that field's name

@@ -3,6 +3,7 @@
  * called, and which of its lines were taken back.
  */
 
+import { placeOnDisk } from "../base/files.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts";
@@ -206,8 +207,13 @@ export function readStatuses(store: Store): SessionStatus[] {
        skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error
      FROM sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`,
   );
-  return rows.all().map(({ name, sourceGone, error, ...row }) => {
+  return rows.all().map(({ name, file, sourceGone, error, ...row }) => {
     const texts = { ...(name ? { name } : {}), ...(error ? { error } : {}) };
-    return { ...row, ...texts, sourceGone: sourceGone === 1 } as SessionStatus;
+    return {
+      ...row,
+      ...texts,
+      file: placeOnDisk(String(file)),
+      sourceGone: sourceGone === 1,
+    } as SessionStatus;
   });
 }

@@ -1,6 +1,6 @@
 /** The one result of every kind of search, the style in which it is shown, and its form as JSON. */
 
-import { hasPromptsAlone, isOnlyInBlocks } from "../base/files.ts";
+import { BLOCKED, hasPromptsAlone, placeOnDisk } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { projectName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
@@ -138,7 +138,7 @@ export function readLoss({ session }: Pick<Hit, "session">): Loss {
   const isShared = sharedBy(session) !== undefined;
   return {
     isGone: isShared ? session.sourceGone : isSourceGone(session),
-    isArchived: !isShared && isOnlyInBlocks(session.file),
+    isArchived: !isShared && placeOnDisk(session.file).endsWith(BLOCKED),
     isPromptsAlone: !isShared && hasPromptsAlone(session.file),
   };
 }
@@ -159,7 +159,7 @@ export function hitJson(hit: Hit, style: HitStyle) {
     agent: session.agent,
     project: shownProject(session, style) ?? null,
     ...(shared && { from: { owner: shared.owner, machine: shared.machine } }),
-    file: shared ? session.id : session.file,
+    file: shared ? session.id : placeOnDisk(session.file),
     source_gone: isGone,
     ...(isArchived && { archived: true as const }),
     ...(isPromptsAlone && { prompts_alone: true as const }),

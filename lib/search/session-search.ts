@@ -1,13 +1,13 @@
 /** Searches past conversation for the command and for hosts: updates the index, finds, and formats the lines to print. */
 
-import { whyUnwritable } from "../base/files.ts";
+import { statUnpacked, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
 import { type Behind, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
-import type { IndexedSession } from "../index/index-state.ts";
+import { hostId, type IndexedSession } from "../index/index-state.ts";
 import { readName } from "../sessions/meta.ts";
-import { findMachine } from "../sessions/places.ts";
+import { archivePlace, findMachine } from "../sessions/places.ts";
 import { readRepositories } from "../store/repositories.ts";
 import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -256,7 +256,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
     scope: makeScope(each, filter, { cwd, clean: style.clean, paths: config.paths }),
   }));
   const blamed = file === undefined ? undefined : await blameFile(file, { cwd, scopes, isHidden, config });
-  const hits =
+  const found =
     blamed?.hits ??
     scopes
       .flatMap(({ store, scope }) => {
@@ -264,6 +264,7 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
         return times.flatMap((time) => timeHistory(store, { ...filter, ...time }, scope));
       })
       .filter(({ session }) => !isHidden(session));
+  const hits = found.map((hit) => located(hit, config.paths));
   const isAsked = texts.length > 0 && (isOfDeeds || hits.length === 0);
   if (!isAsked) return await answerDone(hits, { request, style, isOfDeeds, blamed });
   const among = isOfDeeds ? { among: listSessionIds(hits) } : {};
@@ -385,11 +386,21 @@ async function answerQuestion(
     around: context,
     explain,
   });
-  const hits = found.hits.filter((hit) => roundRelevance(hit) >= minScore);
+  const hits = found.hits
+    .filter((hit) => roundRelevance(hit) >= minScore)
+    .map((hit) => located(hit, config.paths));
   const top = hits.length > 0 ? nowhereLines(found.nowhere) : [];
   const options = { ...style, maxChars: maxCharsFor(request) - countPoints(top) };
   const lines = [...top, ...(await printed(hits, request, { ...options, beyond: found.beyond, config }))];
   return { lines, results: hits.map((hit) => hitJson(hit, style)), semantic };
+}
+
+/** Returns a hit with our copy of its session where its transcript is gone: the index may not know of that yet. */
+function located(hit: Hit, paths: Config["paths"]): Hit {
+  const { session } = hit;
+  if (paths.transcripts.length > 0 || sharedBy(session) || statUnpacked(session.file)) return hit;
+  const file = archivePlace(paths, { ...session, id: hostId(session.id) });
+  return statUnpacked(file) ? { ...hit, session: { ...session, file, sourceGone: false } } : hit;
 }
 
 /** Returns how the sessions of some stores are shown. */

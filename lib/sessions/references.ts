@@ -107,7 +107,7 @@ export function linesIn(text: string): LineRange | undefined {
 
 /** Returns the path that a reference is. Only the suffix of a transcript makes it one, so that a reference reaches no other file. */
 export function asPath(wanted: string, cwd: string): string | undefined {
-  if (!/\.jsonl(?:\.zst)?$/.test(wanted)) return undefined;
+  if (!/\.jsonl(?:\.zst|\.gz)?$/.test(wanted)) return undefined;
   if (!wanted.startsWith("~/")) return resolve(cwd, wanted);
   // Asked for, not imported: the module costs a tenth of an empty start.
   return join(process.getBuiltinModule("node:os").homedir(), wanted.slice(2));

@@ -1,6 +1,6 @@
 /** Says which session is shown: on the line above its log, and in JSON. Loaded by every reader, so it lists nothing. */
 
-import { hasPromptsAlone } from "../base/files.ts";
+import { hasPromptsAlone, placeOnDisk } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { onMachine } from "../base/text.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -29,7 +29,7 @@ export function sessionJson(session: Session, { clean }: Rules) {
     name: shown(name),
     agent,
     cwd: shown(cwd),
-    file: shown(file),
+    file: shown(placeOnDisk(file)),
     startedAt: startedAt ?? null,
     updatedAt,
     ...(machine === undefined ? {} : { machine }),

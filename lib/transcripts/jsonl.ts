@@ -8,7 +8,7 @@
 import { closeSync, fstatSync, readSync, type Stats } from "node:fs";
 import { type Blocks, readBlocks } from "../base/blocks.ts";
 import { hasCode } from "../base/errors.ts";
-import { BLOCKED, isFile, openToRead, PACKED, unpack, unpackedBytes } from "../base/files.ts";
+import { openToRead, PACKED, placeOnDisk, unpack, unpackedBytes } from "../base/files.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
 import type { Format } from "./format.ts";
@@ -59,11 +59,11 @@ export function openTranscript(file: string, stat?: Stats): number {
     return openToRead(file, stat);
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
-    const suffix = [PACKED, BLOCKED].find((end) => isFile(file + end));
-    if (suffix === undefined) throw error;
-    const descriptor = openToRead(file + suffix);
+    const place = placeOnDisk(file);
+    if (place === file) throw error;
+    const descriptor = openToRead(place);
     try {
-      packed.set(descriptor, (suffix === PACKED ? openPacked : readBlocks)(descriptor, file));
+      packed.set(descriptor, (place.endsWith(PACKED) ? openPacked : readBlocks)(descriptor, file));
     } catch (cause) {
       closeSync(descriptor);
       throw cause;
