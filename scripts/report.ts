@@ -101,7 +101,7 @@ async function reportOne(run: ReportRun, reference: string, options: ReportOptio
   if (rows.length === 0) note("nothing was said yet");
   const file = choosePlace(run, pageName(session.id));
   writeSession({ ...reported, overview: findOverview(dirname(file), options.paths) }, file, options);
-  if (run.values.open) await openInBrowser(file, found.lines?.from);
+  if (run.values.open) await openInBrowser(file, found.lines?.[0]?.from);
   run.show({ pages: [{ session: sessionJson(session, options.rules), file }], overview: null }, [file]);
 }
 

@@ -27,7 +27,7 @@ import {
 } from "../lib/cli.ts";
 import type { Config, Participants } from "../lib/config/config.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
-import { type LineRange, linesIn } from "../lib/sessions/references.ts";
+import { linesIn } from "../lib/sessions/references.ts";
 import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
@@ -35,7 +35,7 @@ import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import { AGENTS, resumeNote } from "../lib/transcripts/hosts.ts";
 import {
-  AROUND,
+  cutRow,
   EVERY_ROW,
   fitRows,
   formatRow,
@@ -50,19 +50,20 @@ import { readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
-Usage: session-memory session-reader <session>[:<line>|:<from>-<to>] [options]
+Usage: session-memory session-reader <session>[:<line>|:<from>-<to>[,…]] [options]
        session-memory session-reader --list [--agent <a>] [--project <folder or name>] [--since <t>] [-n <count>]
 
 <session>: id or its start (4+), name or part of it, transcript path, "last"; with lines as search prints them.
 
   --lines <n>        Last entries to print (default: 50)
-  --line <l|l-m>     Entries at these lines; --around <k> more on both sides (default: 10, of a range 0)
+  --line <l|l-m,…>   Entries at these lines; --around <k> more on both sides (default: 10, of ranges 0); 2,000
+                     characters in all, 4,000 with --tools, the nearest entries first
   --outline          One page: what the user said, what was done, failed, committed, decided
   --speaker <who>    Only what user or assistant said, also by a name in participants
   --grep <words>     Only entries that hold all the words; in inputs and results too with --tools
   --tools, --no-tools  Whole inputs and results of tool calls; no tool calls
   --since, --until <t>  2026-02-03, yesterday, 7d, "last week"
-  --max-chars <n>    Only as many entries as fit: the newest, or those from the line on
+  --max-chars <n>    Only as many entries as fit: the newest, or the nearest to the lines
   --full             Nothing is cut: compaction summaries, inputs, results
   --utc              Times in UTC (default: the configured or system's time zone)
   --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|…)
@@ -83,6 +84,8 @@ const FLAGS = {
 } as const;
 
 const OUTLINE_CHARS = 4000; // promised
+/** Characters of all that is printed of a place. */
+const PLACE_CHARS = { rows: 2000, tools: 4000 }; // promised
 /** In larger files the index knows where lines begin; opening it takes as long as counting lines in this many bytes. */
 const SMALL_BYTES = 16 * 1024 * 1024;
 
@@ -120,7 +123,8 @@ export function readSessionLog(options: {
 /** A request. */
 interface Request extends RowRequest {
   style: Pick<LogStyle, "timezone" | "full" | "tools" | "participants">;
-  maxChars: number;
+  /** @default all, of a place as many as promised */
+  maxChars: number | undefined;
 }
 
 function toRequest(values: Values, timezone: string | undefined, participants: Participants): Request {
@@ -138,14 +142,14 @@ function toRequest(values: Values, timezone: string | undefined, participants: P
       until: timeFlag("--until", values.until, { timezone }, "end")?.toISOString(),
     },
     style: { timezone, full: values.full, tools, participants },
-    maxChars: integerFlag("--max-chars", values["max-chars"], Number.MAX_SAFE_INTEGER, { min: 1 }),
+    maxChars: integerFlag("--max-chars", values["max-chars"], undefined, { min: 1 }),
   };
 }
 
-function lineFlag(value: string | undefined): LineRange | undefined {
+function lineFlag(value: string | undefined): Request["lines"] {
   const lines = linesIn(value ?? "");
   if (lines || value === undefined) return lines;
-  throw usageError(`Cannot use --line "${value}": expected a line or a range`, "try --line 118 or 118-140");
+  throw usageError(`Cannot use --line "${value}": expected lines or ranges`, "try --line 118 or 118-140,150");
 }
 
 /** What is printed of a session. */
@@ -171,12 +175,16 @@ async function readLog(
       : undefined;
   const isRewound = rewoundIn(file, size, known);
   if (!lines) return { ...readLastRows(file, { rules, filter, count, known }), isRewound };
-  const { from, to, isRange } = lines;
-  const rows = readRowsAt(file, { rules, filter, from, to, around: around ?? (isRange ? 0 : AROUND) });
-  if (rows) return { rows, isRewound, skipped: 0 };
-  throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${from}: "${file}" has fewer lines`, {
-    hint: "leave out the line to see its end",
+  const places = lines.flatMap((span) => {
+    const rows = readRowsAt(file, { rules, filter, ...span, around: around ?? span.around });
+    if (rows) return rows;
+    throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${span.from}: "${file}" has fewer lines`, {
+      hint: "leave out the line to see its end",
+    });
   });
+  // near each other they may have rows in common
+  const rows = [...new Map(places.map((row) => [`${row.line} ${row.nth}`, row])).values()];
+  return { rows, isRewound, skipped: 0 };
 }
 
 function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["isRewound"] {
@@ -211,21 +219,27 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
     return void show({ session: about, entries: rows.map((row) => rowJson(row, style)), skipped }, []);
   }
   const head = sessionHeader(session, rules);
-  const maxChars = request.maxChars - countPoints([head]);
+  const { lines: asked, filter } = request;
+  const isPlace = asked !== undefined && request.maxChars === undefined;
+  const all = isPlace ? PLACE_CHARS[style.tools ? "tools" : "rows"] : Number.MAX_SAFE_INTEGER;
+  const maxChars = (request.maxChars ?? all) - countPoints([head]);
   if (values.outline) {
     const { outline } = await import("../lib/naming/outline.ts");
     const most = Math.min(maxChars, OUTLINE_CHARS - countPoints([head]));
     const asked = { cwd: session.cwd, maxChars: most };
     return void show(undefined, [head, ...outline(rows, { ...style, ...asked })]);
   }
-  const texts = rows.map((row) => formatRow(row, style));
+  const texts = rows.map((row) => {
+    const text = formatRow(row, style);
+    return isPlace && !style.full ? cutRow(text, row.line) : text;
+  });
   const lines = rows.map(({ line }) => line);
   // Its name in the hint to go on.
   const id = shared
     ? `${shared.owner}@${shared.machine}:${shortId(shared.id)}`
     : onMachine(shortId(session.id), session);
-  const { words } = request.filter;
-  show(undefined, [head, ...fitRows(texts, { maxChars, lines, asked: request.lines?.from, id, words })]);
+  const fit = { maxChars, lines, asked, full: style.full && isPlace, id, words: filter.words };
+  show(undefined, [head, ...fitRows(texts, fit)]);
 }
 
 /** Prints the sessions by their last row. */

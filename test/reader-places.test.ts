@@ -92,6 +92,78 @@ describe("session-reader", () => {
     }
   });
 
+  describe("of a session with long rows", () => {
+    const own = temporaryHome();
+    const said = (line: number, length: number) => {
+      const text = `row ${line} ${"y".repeat(length - 20)} end ${line}`;
+      return line % 2 === 0 ? claudeAssistant({ text, at: at(line) }) : [claudeUser({ text, at: at(line) })];
+    };
+    const lengths = [
+      300, 300, 300, 300, 900, 300, 300, 300, 4000, 300, 300, 300, 300, 300, 300, 300, 300, 300,
+    ];
+    const rows = [
+      ...lengths.flatMap((length, i) => said(i + 1, length)),
+      ...call("Bash", { command: "cat big" }, `first ${"x".repeat(9000)} last`, { minute: 30 }),
+      claudeUser({ text: "thanks", at: at(31) }),
+    ];
+    writeClaude(own, { id: ID, rows });
+    const place = async (of: string, ...args: string[]) => {
+      const stdout = await own.ok("session-reader", of, ...args, "--utc");
+      const entries = stdout.split("\n").slice(1, -1);
+      return { stdout, length: [...stdout].length, lines: linesOf(entries), last: entries.at(-1) ?? "" };
+    };
+
+    test("prints of one line its row, then its neighbours nearest first, within 2,000 characters, in line order", async () => {
+      for (const of of [`${SHORT}:3`, `${ID}:3`]) {
+        const { lines: shown, length } = await place(of);
+        expect([shown, length <= 2000]).toEqual([[1, 2, 3, 4], true]);
+      }
+      expect((await place(SHORT, "--line", "3")).lines).toEqual([1, 2, 3, 4]);
+      expect((await place(`${SHORT}:14`)).lines).toEqual([12, 13, 14, 15, 16]);
+      expect((await place(`${SHORT}:14`, "--tools")).length).toBeLessThanOrEqual(4000);
+      expect((await place(`${SHORT}:14`, "--tools")).lines).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18]);
+      expect((await place(`${SHORT}:14`, "--around", "1")).lines).toEqual([13, 14, 15]);
+    });
+
+    test("cuts a row of over 1,500 characters to its head and tail, and shows it whole with --full", async () => {
+      const { stdout, length } = await place(`${SHORT}:9`);
+      expect(stdout).toMatch(
+        /^L9 \[.*\] User: row 9 y+\n {2}… \d+ characters, --line 9 --full to show …\n {2}y+ end 9$/m,
+      );
+      expect(length).toBeLessThanOrEqual(2000);
+      const whole = await place(SHORT, "--line", "9", "--full");
+      expect([whole.stdout.includes(`row 9 ${"y".repeat(3980)} end 9`), whole.lines]).toEqual([true, [9]]);
+      const output = await place(`${SHORT}:19`, "--tools");
+      expect(output.stdout).toMatch(
+        /first x+\n {2}… \d+ characters, --line 19 --full to show …\n {2}x+ last$/m,
+      );
+      expect(output.length).toBeLessThanOrEqual(4000);
+      expect((await place(`${SHORT}:20`)).lines).toContain(19); // its output's line
+    });
+
+    test("prints of ranges the rows in line order with one budget, and how to go on; JSON is never cut", async () => {
+      for (const [of, shown, rest] of [
+        [`${SHORT}:10-17`, [10, 11, 12, 13, 14], `[3 entries left out; go on with ${SHORT}:15-17]`],
+        [`${SHORT}:1-2,10-11,14`, [1, 2, 10, 11, 14], ""],
+        [`${SHORT}:14, 1-2`, [1, 2, 14], ""],
+        [`${SHORT}:1-4,5,11-12,14`, [1, 2, 3, 4], `[4 entries left out; go on with ${SHORT}:5-14]`],
+      ] as const) {
+        const found = await place(of);
+        expect([found.lines, found.last.startsWith("[") ? found.last : "", found.length <= 2000]).toEqual([
+          [...shown],
+          rest,
+          true,
+        ]);
+      }
+      expect((await place(SHORT, "--line", "1-2,14")).lines).toEqual([1, 2, 14]);
+      expect((await place(`${SHORT}:10-17`, "--max-chars", "10000")).lines.length).toBe(8);
+      const json = JSON.parse((await place(`${SHORT}:1-4,9`, "--json")).stdout);
+      expect(json.entries.map(({ text }: Row) => String(text).length)).toEqual([292, 292, 292, 292, 3992]);
+      for (const wrong of [`${SHORT}:1-2,`, `${SHORT}:1-2,x`])
+        expect((await own.run("session-reader", wrong)).exitCode).toBe(1);
+    });
+  });
+
   test("leaves out what is not asked for: speaker, words, tools, times", async () => {
     expect(await lines(SHORT, "--speaker", "user")).toEqual([1, 11]);
     expect(await lines(SHORT, "--speaker", "assistant")).toEqual([2, 12]);
@@ -316,7 +388,12 @@ describe("session-reader", () => {
     });
     const file = writeClaude(own, { id: ID, rows: rows.flat() });
     const lines = readFileSync(file, "utf8").split("\n");
-    for (const args of ["--lines 30", "--line 120-140", "--line 300 --around 7", "--grep text_17"]) {
+    for (const args of [
+      "--lines 30",
+      "--line 120-140 --max-chars 99999",
+      "--line 300 --around 7 --max-chars 99999",
+      "--grep text_17",
+    ]) {
       const flags = args.split(" ").map((flag) => flag.replace("_", " "));
       const { stdout } = await own.run("session-reader", ID, ...flags);
       const shown = [...stdout.matchAll(/^L(\d+) \[[^\]]*\] \w+: (text \d+ )/gm)];
@@ -340,12 +417,12 @@ describe("resolvePlace()", () => {
       const { session, lines } = resolvePlace(reference, context);
       return [session.id, lines];
     };
-    expect(place(`${SHORT}:1329-1363`)).toEqual([ID, { from: 1329, to: 1363, isRange: true }]);
-    expect(place(`${ID}:7`)).toEqual([ID, { from: 7, to: 7, isRange: false }]);
-    expect(place(`${file}:7-9`)).toEqual([ID, { from: 7, to: 9, isRange: true }]);
-    expect(place("last:3")).toEqual([expect.any(String), { from: 3, to: 3, isRange: false }]);
+    expect(place(`${SHORT}:1329-1363`)).toEqual([ID, [{ from: 1329, to: 1363, around: 0 }]]);
+    expect(place(`${ID}:7`)).toEqual([ID, [{ from: 7, to: 7, around: 10 }]]);
+    expect(place(`${file}:7-9`)).toEqual([ID, [{ from: 7, to: 9, around: 0 }]]);
+    expect(place("last:3")).toEqual([expect.any(String), [{ from: 3, to: 3, around: 10 }]]);
     expect(place("meeting 10:30")).toEqual([other, undefined]);
-    expect(place("meeting 10:30:4")).toEqual([other, { from: 4, to: 4, isRange: false }]);
+    expect(place("meeting 10:30:4")).toEqual([other, [{ from: 4, to: 4, around: 10 }]]);
     expect(resolveSession(`${SHORT}:5`, context).id).toBe(ID);
     expect(() => resolveSession(`${SHORT}:5`, { ...context, sessionOnly: true })).toThrow("it names lines");
     expect(resolveSession("meeting 10:30", { ...context, exact: true }).id).toBe(other);

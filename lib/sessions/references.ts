@@ -8,6 +8,7 @@
 import { join, resolve } from "node:path";
 import { editDistance } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
+import type { LineRange } from "../transcripts/session.ts";
 
 /** One mention of a session. */
 export interface Reference {
@@ -82,27 +83,26 @@ function questionIn(after: string): string | undefined {
   return question ? question.slice(0, QUESTION_MAX_CHARS).toWellFormed() : undefined;
 }
 
-export interface LineRange {
-  from: number;
-  to: number;
-  /** Whether both ends were named. */
-  isRange: boolean;
-}
+/** Rows shown before and after a line that is asked for alone. */
+const AROUND = 10; // promised
 
 const LINES = /^([1-9]\d{0,9})(?:-([1-9]\d{0,9}))?$/;
 
-/** Returns the session and the lines of a place, `<session>:<line>` or `<session>:<from>-<to>`; undefined for anything else. */
-export function placeIn(wanted: string): { session: string; lines: LineRange } | undefined {
+/** Returns the session and the lines of a place, such as `<session>:7` or `<session>:7-9,12`; undefined for anything else. */
+export function placeIn(wanted: string): { session: string; lines: LineRange[] } | undefined {
   const colon = wanted.lastIndexOf(":");
   const lines = linesIn(wanted.slice(colon + 1));
   return colon < 1 || !lines ? undefined : { session: wanted.slice(0, colon), lines };
 }
 
-/** Reads a line or a range of lines; undefined for anything else. */
-export function linesIn(text: string): LineRange | undefined {
-  const [, first, last = first] = LINES.exec(text) ?? [];
-  const lines = { from: Number(first), to: Number(last), isRange: text.includes("-") };
-  return lines.from <= lines.to ? lines : undefined;
+/** Reads lines and ranges of lines, comma-separated; undefined for anything else. */
+export function linesIn(text: string): LineRange[] | undefined {
+  const around = /[-,]/.test(text) ? 0 : AROUND;
+  const ranges = text.split(/, */).map((part) => {
+    const [, first, last = first] = LINES.exec(part) ?? [];
+    return { from: Number(first), to: Number(last), around };
+  });
+  return ranges.every(({ from, to }) => from <= to) ? ranges.sort((a, b) => a.from - b.from) : undefined;
 }
 
 /** Returns the path that a reference is. Only the suffix of a transcript makes it one, so that a reference reaches no other file. */

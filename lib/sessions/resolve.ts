@@ -11,7 +11,7 @@ import { statPath } from "../base/files.ts";
 import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import type { Session, SessionKey } from "../transcripts/session.ts";
+import type { LineRange, Session, SessionKey } from "../transcripts/session.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 import { findTranscripts, isSubagentId } from "./places.ts";
@@ -21,7 +21,6 @@ import {
   findBegun,
   findMeant,
   findNamed,
-  type LineRange,
   likeName,
   nearest,
   placeIn,
@@ -83,7 +82,7 @@ export interface Shared {
 /** A session and, if the reference names them, lines of its transcript. */
 interface ResolvedPlace {
   session: Session;
-  lines: LineRange | undefined;
+  lines: LineRange[] | undefined;
   /** What holds it, where no transcript here does. */
   held?: Held | undefined;
 }

@@ -7,16 +7,15 @@ import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
-import type { LineRange } from "../sessions/references.ts";
 import { type Held, notFound, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
-import type { Agent, Row, Session } from "../transcripts/session.ts";
+import type { Agent, LineRange, Row, Session } from "../transcripts/session.ts";
 
 /** What a reference means: a session of this machine or another's, and lines of it. */
 export interface Place {
   session: Session;
-  lines: LineRange | undefined;
+  lines: LineRange[] | undefined;
   /** Its rows, where no transcript here holds them: it is gone, or another's. */
   rows?: Row[] | undefined;
   /** What its owner shares of it. */

@@ -5,11 +5,8 @@ import { counted, withoutMiddle } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Done, Row, Said } from "./session.ts";
+import type { Done, LineRange, Row, Said } from "./session.ts";
 import { calledAction, countChanges, isChange } from "./tool-call.ts";
-
-/** Rows shown before and after a line that is asked for alone. */
-export const AROUND = 10;
 
 /** Which rows are wanted. */
 export interface RowFilter {
@@ -47,7 +44,7 @@ export function isWantedKind(
 
 /** Which rows of a session are read. */
 export interface RowRequest {
-  lines: { from: number; to: number; isRange: boolean } | undefined;
+  lines: readonly LineRange[] | undefined;
   around: number | undefined;
   /** The most rows from the end, where no lines are asked for. */
   count: number;
@@ -58,11 +55,14 @@ export interface RowRequest {
 export function pickRows(rows: readonly Row[], { lines, around, count, filter }: RowRequest): Row[] {
   const wanted = rows.filter((row) => isWanted(row, filter));
   if (!lines) return wanted.slice(-count);
-  const first = wanted.findIndex(({ line }) => line >= lines.from);
-  if (first === -1) return [];
-  const last = wanted.findLastIndex(({ line }) => line <= lines.to);
-  const reach = around ?? (lines.isRange ? 0 : AROUND);
-  return wanted.slice(Math.max(0, first - reach), Math.max(first, last) + reach + 1);
+  const end = wanted.at(-1)?.line ?? 0;
+  const spans = lines
+    .filter(({ from }) => from <= end)
+    .map(({ from, to, around: reach }) => ({
+      first: wanted.findIndex(({ line }) => line >= from) - (around ?? reach),
+      last: wanted.findLastIndex(({ line }) => line <= to) + (around ?? reach),
+    }));
+  return wanted.filter((_, i) => spans.some(({ first, last }) => i >= first && i <= last));
 }
 
 function searchedText(row: Row, insideTools: boolean): string {
@@ -188,10 +188,19 @@ function changed(line: string): Part {
   return sign === "+" ? ["good", line] : sign === "-" ? ["bad", line] : line;
 }
 
-/** Keeps the beginning and end of a tool call's long input or result, and says how to see the rest. */
-export function cutInside(text: string, line: number): string {
-  const mark = () => `\n… ${text.length} characters, --line ${line} --full to show …\n`;
-  return withoutMiddle(text, INSIDE_MAX, { mark });
+/** Keeps the beginning and end of a long text on a line, and says how to see the rest. */
+export function cutInside(text: string, line: number, { max = INSIDE_MAX, start = "\n" } = {}): string {
+  const mark = () => `${start}… ${text.length} characters, --line ${line} --full to show …${start}`;
+  return withoutMiddle(text, max, { mark });
+}
+
+/** Characters of a row at a place. */
+const ROW_MAX = 1500; // promised
+
+/** Keeps the beginning and end of a long row at a place. */
+export function cutRow(row: Line, line: number): Line {
+  if (countPoints([row]) <= ROW_MAX) return row;
+  return { ...row, parts: [cutInside(plainText(row), line, { max: ROW_MAX, start: "\n  " })] };
 }
 
 /** Indents the lines after the first by two blanks. */
@@ -205,8 +214,10 @@ interface Fit {
   maxChars: number;
   /** The rows' lines. */
   lines: readonly number[];
-  /** The first line that was asked for. @default the newest rows are kept */
-  asked: number | undefined;
+  /** The lines that were asked for. @default the end */
+  asked: readonly LineRange[] | undefined;
+  /** Whether what was asked for is shown however long it is. */
+  full: boolean;
   /** The session as a place names it. */
   id: string;
   /** The words that were searched: long rows are cut to the lines that hold some. */
@@ -214,42 +225,55 @@ interface Fit {
 }
 
 /**
- * Returns the formatted rows that fit, in order, and a line that says what is left out: the newest; or where a line was
- * asked for, those from it on, then those before it.
+ * Returns the formatted rows that fit, in order, and a line that says what is left out: the newest; or where lines were asked
+ * for, those on them, then the nearest.
  */
-export function fitRows(whole: readonly Line[], { maxChars, lines, asked, id, words }: Fit): Line[] {
+export function fitRows(whole: readonly Line[], fit: Fit): Line[] {
+  const { maxChars, lines, asked, full, words } = fit;
   if (countPoints(whole) <= maxChars) return [...whole];
   const share = Math.max(EXCERPT_MIN, Math.floor(maxChars / whole.length));
   const rows = words.length === 0 ? whole : whole.map((row) => shortenRow(row, words, share));
   const end = rows.length - 1;
-  const place = (from: number, to: number) => (from > to ? [] : [`${id}:${lines[from]}-${lines[to]}`]);
-  const leftOut = (from: number, to: number): Line => {
-    const places = [...place(0, from - 1), ...place(to + 1, end)];
-    const count = counted(from + end - to, "entry", "entries");
-    const text =
-      places.length === 0
-        ? "[the rest is cut to fit]"
-        : `[${count} left out; go on with ${places.join(" or ")}]`;
-    return { kind: "text", parts: [["faint", text]] };
-  };
-  const found = asked === undefined ? -1 : lines.findIndex((line) => line >= asked);
-  const first = found === -1 ? end : found;
-  let left = maxChars - countPoints([found === -1 ? leftOut(end, end) : leftOut(rows.length, -1)]);
+  const distance = (at: number, line = Number(lines[at])) =>
+    Math.min(...(asked ?? []).map(({ from, to }) => Math.max(from - line, line - to, 0)));
+  const first = asked ? lines.reduce((best, _, at) => (distance(at) < distance(best) ? at : best), 0) : end;
+  let left = maxChars - countPoints([asked ? leftOut(rows.length, -1, fit) : leftOut(end, end, fit)]);
   const fits = (at: number) => {
     const row = rows[at];
     const rest = row ? left - countPoints([row]) : -1;
-    if (rest >= 0) left = rest;
-    return rest >= 0;
+    const isKept = rest >= 0 || (row !== undefined && full && distance(at) === 0);
+    if (isKept) left = rest;
+    return isKept;
   };
-  let [from, to] = [first, first - 1];
-  while (fits(to + 1)) to++;
   const cut = rows[first];
-  if (to < first)
-    return cut && (found !== -1 || words.length > 0) && left >= CUT_MIN
-      ? [cutLine(cut, left - 1), leftOut(first, first)]
-      : [leftOut(rows.length, end)];
-  while (fits(from - 1)) from--;
-  return [...rows.slice(from, to + 1), leftOut(from, to)];
+  if (!fits(first))
+    return cut && (asked || words.length > 0) && left >= CUT_MIN
+      ? [cutLine(cut, left - 1), leftOut(first, first, fit)]
+      : [leftOut(rows.length, end, fit)];
+  let [from, to] = [first, first];
+  for (let [isUp, isDown] = [true, true]; isUp || isDown; ) {
+    if (isUp && !(isDown && distance(to + 1) < distance(from - 1))) {
+      isUp = fits(from - 1);
+      if (isUp) from--;
+    } else {
+      isDown = fits(to + 1);
+      if (isDown) to++;
+    }
+  }
+  return [...rows.slice(from, to + 1), leftOut(from, to, fit)];
+}
+
+/** Returns the line that says what is left out before and after some rows, and how to go on. */
+function leftOut(from: number, to: number, { lines, id }: Fit): Line {
+  const end = lines.length - 1;
+  const place = (a: number, b: number) => (a > b ? [] : `${id}:${lines[a]}-${lines[b]}`);
+  const places = [place(0, from - 1), place(to + 1, end)].flat();
+  const count = counted(from + end - to, "entry", "entries");
+  const rest = `${count} left out; go on with ${places.join(" or ")}`;
+  return {
+    kind: "text",
+    parts: [["faint", `[${places.length === 0 ? "the rest is cut to fit" : rest}]`]],
+  };
 }
 
 /** Returns the first line of a row and the lines that hold the words, in at most `max` code points. */

@@ -149,6 +149,14 @@ export interface Entry {
 /** The first and last line of rows that follow each other. */
 export type LineSpan = [from: number, to: number];
 
+/** Lines that are asked for. */
+export interface LineRange {
+  from: number;
+  to: number;
+  /** The rows before and after that are wanted too. */
+  around: number;
+}
+
 /** A place in a transcript between two lines. */
 export interface Cursor {
   /** Bytes before it. */
