@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { answerAsModel, serverPerFile } from "./support/fake-openai.ts";
 import { replay } from "./support/golden.ts";
 import { runScript } from "./support/run.ts";
-import { emptyWorld, lay, type World } from "./support/world.ts";
+import { emptyWorld, lay, type World, worldOf } from "./support/world.ts";
 
 const FOLDER = join(import.meta.dir, "golden");
 const server = serverPerFile({ dimensions: 8, replies: [answerAsModel] });
@@ -21,10 +21,10 @@ afterEach(() => setSystemTime());
 
 for (const name of readdirSync(FOLDER)) {
   const file = join(FOLDER, name);
-  const [intro = "", ...sections] = readFileSync(file, "utf8").split(/^(?==== )/m);
+  const [intro, ...sections] = readFileSync(file, "utf8").split(/^(?==== )/m);
   const begin = () => {
     const world = emptyWorld(server.baseUrl);
-    lay(world, intro.slice(intro.search(/^@/m)));
+    lay(world, worldOf(name.replace(".txt", "")));
     return world;
   };
   describe(name.replace(".txt", ""), () => {

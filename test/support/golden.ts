@@ -28,7 +28,8 @@ export async function replay(world: World, text: string, start: Start = runScrip
 
 /** Runs a line as a shell would: scripts and hooks of ours by `start`, other commands in a process of their own. */
 async function run(world: World, line: string, start: Start): Promise<Finished> {
-  const typed = line.replace(/(^|[\s"'=])~\//g, `$1${world.home}/`);
+  const whole = line.replace(/(^|[\s"'=])~(?=[\s/])/g, `$1${world.home}`);
+  const [, folder = world.project, typed = ""] = /^(?:cd (\S+) && )?(.*)$/s.exec(whole) ?? [];
   const [, own = "", pipe] = /^((?:[^"'|]|"[^"]*"|'[^']*')*?)(?: \| (.*))?$/.exec(typed) ?? [];
   const words = shellWords(own);
   const first = words.findIndex((word) => !/^\w+=/.test(word));
@@ -42,7 +43,7 @@ async function run(world: World, line: string, start: Start): Promise<Finished> 
     SESSION_MEMORY_COMMAND: join(BIN, "session-memory"),
   };
   const isMerged = words.includes("2>&1");
-  const options = { env: { ...env, ...fieldsOf(words.slice(0, first)) }, cwd: world.project };
+  const options = { env: { ...env, ...fieldsOf(words.slice(0, first)) }, cwd: folder };
   const shell = (command: string, stdin = "") => runCommand(["sh", "-c", command], { ...options, stdin });
   if (program !== "session-memory") return await shell(typed);
   const finished = HOOKS.includes(name)
@@ -97,6 +98,7 @@ function shown({ home, project, server }: World, { stdout, stderr, exitCode }: F
   const text = `${stdout}${stdout === "" || stdout.endsWith("\n") ? "" : "\n"}${errors}${ended}`;
   const encoded = (path: string) => path.replace(/[^a-zA-Z0-9]/g, "-");
   return text
+    .replace(/\d+\.\d+ (?=m?s\b)/g, "N ")
     .replaceAll(home, "~")
     .replace(/\/\S+(?=\/bin\/session-memory\b)/g, "ROOT")
     .replaceAll(encoded(project), "-shop")

@@ -12,14 +12,22 @@
  *     10:30 [Edit ~/shop/a.ts]                               -old and +new lines follow
  *     {"type": "custom-title", "customTitle": "a row"}       a row as it stands
  *
- * The same id again goes on with that session. `{fog ×90}` repeats a text.
+ * The same id again goes on with that session. `{fog ×90}` repeats a text, in which `##` is the number of its repetition.
  */
 
-import { mkdirSync, utimesSync } from "node:fs";
+import { mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { claudeAssistant, claudeState, claudeSystem, claudeToolResult, claudeUser } from "./claude.ts";
 import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPatch, codexPrompt } from "./codex.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude, writeCodex, writePi } from "./home.ts";
+import {
+  layFixtures,
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writeCodex,
+  writePi,
+} from "./home.ts";
 import { HOST_WRITERS, type Step as HostStep } from "./hosts.ts";
 import { layLivedIn, NOWHERE } from "./lived-in.ts";
 import { piAssistant, piHeader, piLinked, piToolResult, piUser } from "./pi.ts";
@@ -67,6 +75,12 @@ export function emptyWorld(server = NOWHERE): World {
   return Object.assign(home, { now: new Date("2026-02-10T12:00:00Z"), server, sessions: new Map() });
 }
 
+/** Returns the world of a golden transcript. */
+export function worldOf(subject: string): string {
+  const text = readFileSync(join(import.meta.dir, "..", "golden", `${subject}.txt`), "utf8");
+  return text.slice(text.search(/^@/m), text.search(/^=== /m));
+}
+
 /** Splits a text before each element of a world that begins in it. */
 export function splitElements(text: string): string[] {
   return text.split(new RegExp(`^(?=@(?:${KINDS.join("|")})\\b)`, "m"));
@@ -74,8 +88,7 @@ export function splitElements(text: string): string[] {
 
 /** Lays what a text describes. */
 export function lay(world: World, text: string): void {
-  const whole = text
-    .replace(/\{(.+?) ×(\d+)\}/g, (_, part: string, count) => part.repeat(Number(count)))
+  const whole = repeated(text)
     .replace(/(^|[\s"'[(=])~\//gm, `$1${world.home}/`)
     .replaceAll("SERVER", world.server);
   for (const element of splitElements(whole)) {
@@ -83,12 +96,21 @@ export function lay(world: World, text: string): void {
     const [, kind, rest = ""] = /^@([\w-]+) ?(.*)$/.exec(head) ?? [];
     if (kind === "fresh") continue;
     if (kind === "lived-in") layLivedIn(world);
+    else if (kind === "fixtures") layFixtures(world);
     else if (kind === "now") world.now = new Date(`${rest.replace(" ", "T")}Z`);
     else if (kind === "config") world.configure(JSON.parse([rest, ...lines].join("\n")));
     else if (kind === "file") layFile(rest, lines);
     else if (kind !== undefined) laySession(world, kind, rest, lines);
     else if (element.trim() !== "") throw new SyntaxError(`Cannot lay ${JSON.stringify(head)}`);
   }
+}
+
+/** Writes out what is repeated, from the inside; `##` is the number of the repetition. */
+function repeated(text: string): string {
+  const whole = text.replace(/\{([^{}]+) ×(\d+)\}/g, (_, part: string, count) =>
+    Array.from({ length: Number(count) }, (_, i) => part.replaceAll("##", `${i}`.padStart(2, "0"))).join(""),
+  );
+  return whole === text ? text : repeated(whole);
 }
 
 function layFile(head: string, lines: readonly string[]): void {
@@ -221,7 +243,15 @@ const WRITERS: Record<string, Write> = {
   },
 };
 
-const KINDS = ["fresh", "lived-in", "now", "config", "file", ...Object.keys({ ...WRITERS, ...HOST_WRITERS })];
+const KINDS = [
+  "fresh",
+  "lived-in",
+  "fixtures",
+  "now",
+  "config",
+  "file",
+  ...Object.keys({ ...WRITERS, ...HOST_WRITERS }),
+];
 
 function claudeRows(
   { who, text, body, failed, extra }: Step,
