@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
 import { jsonl, type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
 
@@ -108,6 +108,32 @@ test("what is typed while the agent works is the user's, once and at its line", 
   expect(await home.ok("session-reader", ID, "--outline")).toMatch(lineOf);
 });
 
+test("what stands beside a tool's result, or behind a reminder, is the user's, to the reader and to search", async () => {
+  const result = claudeToolResult({
+    sessionId: ID,
+    toolUseId: "toolu_1",
+    content: "1 pass",
+    at: secondsAgo(54),
+  });
+  const { content } = result.message as { content: Row[] };
+  const words = "stop, the zeppelin fixtures are not to be touched";
+  const rows = [
+    user("run the tests"),
+    { ...result, message: { role: "user", content: [...content, { type: "text", text: words }] } },
+    answer("I stop."),
+    user("<system-reminder>The task was started.</system-reminder>\nand rename the zeppelin"),
+    answer("Renamed."),
+  ];
+  expect(await said(rows)).toEqual([
+    "1 user run the tests",
+    `2 user ${words}`,
+    "3 assistant I stop.",
+    "4 user and rename the zeppelin",
+    "5 assistant Renamed.",
+  ]);
+  expect(await found("zeppelin fixtures")).toContain(`2 ${words}`);
+});
+
 test("what a queue holds beside that is nobody's words, or is told by another row", async () => {
   const rows = [
     queue("enqueue", "start with the importer"),
@@ -136,6 +162,19 @@ test("what a queue holds beside that is nobody's words, or is told by another ro
     "14 user written by a newer client",
     "18 assistant Done.",
   ]);
+});
+
+test("what is taken up from the queue between two calls is the user's", async () => {
+  const words = "does the zeppelin need <b> in its name?";
+  const attachment = {
+    type: "queued_command",
+    prompt: words,
+    commandMode: "prompt",
+    origin: { kind: "human" },
+  };
+  const taken = { type: "attachment", attachment, sessionId: ID, timestamp: secondsAgo(54) };
+  const rows = [user("go on"), queue("enqueue", words), queue("dequeue"), taken, answer("It does.")];
+  expect(await said(rows)).toEqual(["1 user go on", `2 user ${words}`, "5 assistant It does."]);
 });
 
 test("a queued message is found from the moment the agent takes it up", async () => {

@@ -11,10 +11,12 @@ import { FIXTURES_FOLDER, HIDDEN } from "./support/fixtures.ts";
 import { ROOT } from "./support/run.ts";
 
 const RECORDED = join(ROOT, "..", "shared", "transcripts");
+/** Long sessions of people at work. */
+const REAL = join(ROOT, "..", "shared", "bench", "real2");
 /** A log of what hooks were told: rows with a session and a cwd, but no transcript. */
 const NO_TRANSCRIPT = /sample_hook_logs\.jsonl$/;
 
-for (const folder of [FIXTURES_FOLDER, RECORDED]) {
+for (const folder of [FIXTURES_FOLDER, RECORDED, REAL]) {
   if (existsSync(folder)) describe(relative(ROOT, folder), () => checkAll(folder));
   else test.skip(`recorded transcripts: ${relative(ROOT, folder)} is not there`, () => {});
 }
@@ -80,7 +82,7 @@ function transcriptsUnder(folder: string): string[] {
   return (
     readdirSync(folder, { recursive: true, encoding: "utf8" })
       // a state folder of ours holds ledgers, not transcripts
-      .filter((name) => name.endsWith(".jsonl") && !name.startsWith("state-"))
+      .filter((name) => /^[^/]+\/.*\.jsonl$/.test(name) && !name.startsWith("state-"))
       .sort()
       .map((name) => join(folder, name))
   );

@@ -35,11 +35,8 @@ import { patchText } from "./tool-call.ts";
 /** Beginnings of user texts that the client wrote itself. */
 const NOT_TYPED = [
   "<local-command-",
-  "<bash-input>",
-  "<bash-stdout>",
-  "<bash-stderr>",
-  "<task-notification>",
-  "<system-reminder>",
+  "<bash-",
+  "<task-notification",
   "[Request interrupted by user",
   "Caveat: The messages below",
   "Base directory for this skill:",
@@ -84,7 +81,7 @@ export const format: Format = {
 
   tree: {
     live: "but edited away",
-    node: (record) => treeNode(record, record.type === "user" && typedText(record) !== ""),
+    node: (record) => treeNode(record, record.toolUseResult === undefined && typedText(record) !== ""),
     leaf: (record) => (record.type === "last-prompt" ? stringOf(record.leafUuid) : undefined),
   },
 
@@ -248,7 +245,7 @@ function answersIn(questions: readonly unknown[], answers: JsonRecord): Answer[]
 /** The most rows that are asked what became of a queued message, and of those behind the one that took it off the queue. */
 const AHEAD = { rows: 2000, rowsTaken: 50 };
 /** Queued beside the user's words: commands, and what the client tells the agent. */
-const NOT_WORDS = /^\s*(?:<[a-z]|\/[\w:.-]+(?:\s|$))/i;
+const NOT_WORDS = /^\s*(?:<([a-z][\w-]*)[\s>][\s\S]*<\/\1>\s*$|\/[\w:.-]+(?:\s|$))/i;
 
 /** Returns what the user typed while the agent worked: up to 2.1.49 no other row holds it. */
 function queuedEntries({ operation, content }: JsonRecord): BareEntry[] {
@@ -257,15 +254,16 @@ function queuedEntries({ operation, content }: JsonRecord): BareEntry[] {
   return [{ kind: "user", text: typedPart(content), counts: (later) => isTakenUp(content, later) }];
 }
 
-/** Returns whether a queued message was taken off the queue, and no row of the user's repeats it. */
+/** Returns whether a queued message was taken up, and no row of the user's repeats it. */
 function isTakenUp(queued: string, later: Iterable<JsonRecord>): boolean {
   const text = `\n${queued.trim()}\n`;
   let rows = 0;
   let taken: number | undefined;
   for (const record of later) {
     if (++rows > AHEAD.rows || rows - (taken ?? rows) > AHEAD.rowsTaken) break;
-    const { type, operation, content = queued } = record;
-    if (type === "user" && `\n${typedText(record).trim()}\n`.includes(text)) return false;
+    const { type, operation, content = queued, attachment } = record;
+    if (`\n${typedText(record).trim()}\n`.includes(text)) return false;
+    if (recordOf(attachment).type === "queued_command" && recordOf(attachment).prompt === queued) return true;
     if (type !== "queue-operation" || taken !== undefined) continue;
     if (operation === "popAll") return false; // back to where it was typed
     if (operation === "remove" && content === queued) taken = rows;
@@ -273,15 +271,14 @@ function isTakenUp(queued: string, later: Iterable<JsonRecord>): boolean {
   return taken !== undefined;
 }
 
-/** Returns what a person typed in a user row, or "" for rows the client wrote. */
-function typedText(record: JsonRecord): string {
-  if (record.isMeta === true || record.isCompactSummary === true) return "";
-  const content = recordOf(record.message).content;
+/** Returns what a person typed in a row, or "" for rows that the client wrote. */
+function typedText({ type, isMeta, isCompactSummary, message }: JsonRecord): string {
+  if (type !== "user" || isMeta === true || isCompactSummary === true) return "";
+  const { content } = recordOf(message);
   if (typeof content === "string") return typedPart(content);
   const parts: string[] = [];
   for (const block of arrayOf(content)) {
     if (!isRecord(block)) continue;
-    if (block.type === "tool_result") return "";
     if (!isTextBlock(block) || typeof block.text !== "string") continue;
     if (COMMAND.test(block.text)) return typedCommand(block.text); // what it expands to may follow
     const part = typedPart(block.text);

@@ -18,7 +18,7 @@ export interface Spoken {
 /** Starts of user texts that no person wrote. */
 const NOT_TYPED: Record<Host, RegExp> = {
   claude:
-    /^\s*(?:<command-(?:name|message)>|<local-command-(?:stdout|stderr|caveat)>|<bash-(?:input|stdout|stderr)>|<task-notification>|<system-reminder>|\[Request interrupted by user|Caveat: The messages below|Base directory for this skill:)/,
+    /^\s*(?:<command-(?:name|message)>|<local-command-(?:stdout|stderr|caveat)>|<bash-(?:input|stdout|stderr)>|<task-notification>|\[Request interrupted by user|Caveat: The messages below|Base directory for this skill:)/,
   codex:
     /^\s*(?:<environment_context>|<user_instructions>|# AGENTS\.md instructions|<turn_aborted>|<subagent_notification>)/,
   pi: /^$/,
@@ -45,7 +45,8 @@ export function spokenLines(file: string, host: Host): Spoken[] {
     const said = own.map((text) =>
       text.replace(/<(system-reminder|ide_(?:opened_file|selection|diagnostics))>[\s\S]*?<\/\1>/g, ""),
     );
-    if (own.length > 0) spoken.push({ line, kind, text: squeeze((kind === "user" ? said : own).join("")) });
+    const text = squeeze((kind === "user" ? said : own).join(""));
+    if (text !== "") spoken.push({ line, kind, text });
   }
   return spoken;
 }
@@ -132,8 +133,6 @@ function speaker(record: Json, host: Host): "user" | "assistant" | undefined {
   if (host === "claude") {
     if (record.type !== "user" && record.type !== "assistant") return undefined;
     if (record.isMeta === true || record.isCompactSummary === true) return undefined;
-    const blocks = Array.isArray(message.content) ? (message.content as Json[]) : [];
-    if (blocks.some((block) => block?.type === "tool_result")) return undefined;
     if (record.isSidechain === true && message.content === "Warmup") return undefined;
     role = record.type;
   } else if (host === "pi") {
