@@ -102,16 +102,17 @@ function makeFigures(mutants: readonly Mutant[], ended: ReadonlyMap<string, stri
   };
 }
 
-/** Copies what git knows and would know of the project, and links the packages. */
+/** Copies what git knows and would know of the project, for tests that ask git, and links the packages. */
 function copyProject(): string {
   const copy = mkdtempSync(join(tmpdir(), "session-memory-mutants-"));
   process.once("exit", () => rmSync(copy, { recursive: true, force: true }));
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(1));
-  const { stdout } = Bun.spawnSync(["git", "ls-files", "-coz", "--exclude-standard", "--deduplicate"], {
+  const listed = Bun.spawnSync(["git", "ls-files", "-coz", "--exclude-standard", "--deduplicate"], {
     cwd: ROOT,
   });
-  for (const file of stdout.toString().split("\0").filter(Boolean))
+  for (const file of listed.stdout.toString().split("\0").filter(Boolean))
     cpSync(join(ROOT, file), join(copy, file), { force: true });
+  for (const words of ["init -q", "add ."]) Bun.spawnSync(["git", ...words.split(" ")], { cwd: copy });
   for (const modules of ["node_modules", "test/node_modules"])
     symlinkSync(join(ROOT, modules), join(copy, modules));
   return copy;
