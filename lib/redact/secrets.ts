@@ -76,27 +76,42 @@ function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): 
   findInAddresses(text, found);
   findCards(text, found);
   findKeyArrays(text, found);
-  const guessed = (start: number, end: number, kind: string) => {
-    if (!blocks.some((block) => block.start <= start && start < block.end))
-      spans.push({ start, end, kind, isGuess: true });
-  };
-  for (const run of tokens) findRandom(text, run, guessed);
+  const guessed = (start: number, end: number, kind: string) =>
+    spans.push({ start, end, kind, isGuess: true });
+  let [until, next] = [0, 0];
+  for (const run of tokens) {
+    for (let block = blocks[next]; block && block.start <= run.start; block = blocks[++next])
+      until = Math.max(until, block.end);
+    until = findRandom(text, { ...run, until }, guessed);
+  }
   return spans;
 }
 
-/** Reports what looks random in a run, and base64 of a text that holds a secret. */
-function findRandom(text: string, run: CharacterRun, found: ReportSecret): void {
-  for (const { index, 0: token } of text.slice(run.start, run.end).matchAll(TOKEN)) {
-    const start = run.start + index;
+/**
+ * Reports what looks random in a run, and base64 of a text that holds a secret, but not before `until`, where a key's body ends;
+ * returns where the last body ends. From each line of a body the same end would be found.
+ */
+function findRandom(
+  text: string,
+  { start: from, end, until }: CharacterRun & { until: number },
+  found: ReportSecret,
+): number {
+  let done = until;
+  for (const { index, 0: token } of text.slice(from, end).matchAll(TOKEN)) {
+    const start = from + index;
+    if (start < done) continue;
     const place = { start, end: start + token.length };
     const inner = decode(token);
     if (inner !== undefined) {
       if (findSecrets(inner, scan(inner)).length > 0) found(start, place.end, "secret");
     } else if (isRandom(text, place)) {
-      if (isBodyLine(text, place)) found(start, endOfBody(text, start), "private-key");
-      else found(start, place.end, "secret");
+      if (isBodyLine(text, place)) {
+        done = endOfBody(text, start);
+        found(start, done, "private-key");
+      } else found(start, place.end, "secret");
     }
   }
+  return done;
 }
 
 const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----/g;

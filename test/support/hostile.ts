@@ -36,10 +36,12 @@ const BLOCKS = [
   "eyJhbGciOiJ9.",
 ];
 
+const BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /** Long words without a break. */
 const ALPHABETS: [name: string, alphabet: string][] = [
   ["hexadecimal", "0123456789abcdef"],
-  ["base64", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"],
+  ["base64", BASE64],
   ["base64url", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"],
   ["letters", "abcdefghijklmnopqrstuvwxyz"],
   ["digits", "0123456789"],
@@ -49,6 +51,22 @@ const ALPHABETS: [name: string, alphabet: string][] = [
   ["Chinese", "的一是不了人我在有他这为之大来以个中上们"],
   ["signs", "!#$%&()*+,-./:;<=>?@[]^_{|}~"],
 ];
+
+/** Base64 and hexadecimal digits in lines, as files, editors, diffs and mails have them. */
+const LINES: [name: string, alphabet: string, line: (text: string, index: number) => string][] = [
+  ["base64 in lines", BASE64, (text) => `${text}\n`],
+  ["base64 in CRLF lines", BASE64, (text) => `${text}\r\n`],
+  ["base64 in numbered lines", BASE64, (text, index) => `${index + 1}→${text}\n`],
+  ["base64 in a quote", BASE64, (text) => `> ${text}\n`],
+  ["base64 in a diff", BASE64, (text) => `+${text}\n`],
+  ["base64 in escaped lines", BASE64, (text) => `${text}\\n`],
+  ["base64 in code", BASE64, (text) => `  "${text}\\n" +\n`],
+  ["base64 behind a key's beginning", BASE64, (text, index) => `${index === 0 ? BLOCKS[0] : ""}${text}\n`],
+  ["base64 in words", BASE64, (text) => `${text.slice(0, 40)} `],
+  ["hexadecimal in lines", "0123456789abcdef", (text) => `${text}\n`],
+  ["digits in a list", "0123456789", (text) => text.replace(/(..)/g, "$1, ")],
+];
+const LINE_CHARS = 76;
 
 interface HostileText {
   name: string;
@@ -69,7 +87,12 @@ export function hostileTexts({ tokens }: { tokens: boolean }): HostileText[] {
     name: `random ${name}`,
     of: (length: number) => randomText([...alphabet], length),
   }));
-  return [...repeated, ...random];
+  const lines = LINES.map(([name, alphabet, line]) => ({
+    name,
+    of: (length: number) =>
+      randomText([...alphabet], length).replace(/.{76}/g, (text, at) => line(text, at / LINE_CHARS)),
+  }));
+  return [...repeated, ...random, ...lines];
 }
 
 function randomText(alphabet: readonly string[], length: number): string {
