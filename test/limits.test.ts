@@ -1,10 +1,14 @@
 /** What somebody else's text, file or program may cost: time in proportion, memory within bounds, and no waiting. */
 
 import { describe, expect, test } from "bun:test";
+import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { codexMeta, codexPrompt } from "./support/codex.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { hostileTexts } from "./support/hostile.ts";
-import { uuidFrom } from "./support/rows.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
 
 const ID = uuidFrom("limits");
 
@@ -51,3 +55,76 @@ describe("an output twice as long takes at most twice the time and a bit:", () =
     expect({ few, many, isInProportion: isInProportion() }).toMatchObject({ isInProportion: true });
   });
 });
+
+describe("a compressed session that holds more than any conversation", () => {
+  const blanks = Buffer.alloc(100 * 1024 * 1024, " ");
+  const file = (home: TemporaryHome) =>
+    join(home.home, ".codex/sessions/2026/02/03", `rollout-2026-02-03T14-30-00-${ID}.jsonl.zst`);
+  const unsized = async () => {
+    const packing = createZstdCompress({ params: { [constants.ZSTD_c_contentSizeFlag]: 0 } });
+    packing.end(blanks);
+    return Buffer.concat(await Array.fromAsync(packing));
+  };
+
+  test.each([
+    ["says its size", async () => zstdCompressSync(blanks)],
+    ["does not say its size", unsized],
+  ])(
+    "and %s is too large: named, never unpacked, and not tried again while it is the same",
+    async (_, make) => {
+      using home = temporaryHome();
+      const packed = file(home);
+      mkdirSync(dirname(packed), { recursive: true });
+      writeFileSync(packed, await make());
+      const reason = `Cannot read "${packed}": too large (over 64 MiB)`;
+      expect((await home.run("session-reader", "--list")).exitCode).toBe(0);
+      expect(await home.run("session-reader", ID)).toEqual({
+        stdout: "",
+        stderr: `error: PARSE_ERROR: ${reason}\n`,
+        exitCode: 1,
+      });
+      const failed = `warning: cannot read ${packed.slice(0, -4)}: ${reason}\n`;
+      expect((await home.run("embed")).stderr).toBe(failed);
+      expect((await home.run("embed")).stderr).toBe("");
+      expect((await home.run("health")).stdout).toContain(`1 transcript could not be read (${reason})`);
+      const rows = [
+        codexMeta({ id: ID, cwd: home.project }),
+        ...codexPrompt({ text: "where do lanterns hang?" }),
+      ];
+      writeFileSync(packed, zstdCompressSync(jsonl(...rows)));
+      await home.ok("embed");
+      expect(await home.ok("search", "lanterns")).toContain("User: where do lanterns hang?");
+    },
+  );
+});
+
+test.each([
+  ["800 MB", (path: string) => truncateSync(path, 800_000_000), "too large (over 8 MiB)"],
+  ["newlines", (path: string) => writeFileSync(path, "\n".repeat(9_000_000)), "too large (over 8 MiB)"],
+])("search --file refuses a place in a file of %s", async (_, fill, why) => {
+  using home = temporaryHome();
+  const path = write(join(home.project, "big.txt"), "");
+  fill(path);
+  expect(await home.run("search", "--file", "big.txt:5")).toEqual({
+    stdout: "",
+    stderr: `error: PARSE_ERROR: Cannot read "${path}": ${why}\n`,
+    exitCode: 1,
+  });
+});
+
+test.skipIf(process.platform !== "linux").each(["mem", "pagemap", "environ"])(
+  "search --file names what the system only shows as a file: /proc/self/%s",
+  async (name) => {
+    using home = temporaryHome();
+    const path = `/proc/self/${name}`;
+    expect(await home.run("search", "--file", `${path}:1`)).toEqual({
+      stdout: "",
+      stderr:
+        `error: NOT_FOUND: Cannot find line 1 of ${path}: it has 0 lines\n` +
+        `hint: search --file ${path} lists the sessions that had to do with it\n`,
+      exitCode: 1,
+    });
+    const given = await home.run("search", "lantern", "--sessions", path);
+    expect([given.exitCode, given.stderr.split("\n")[0]]).toEqual([0, "nothing relevant found"]);
+  },
+);

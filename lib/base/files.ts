@@ -50,10 +50,16 @@ export function refuseDevice(path: string, stat: Stats | undefined = statPath(pa
   throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
 }
 
-/** Opens a file for reading, and no pipe or device; `stat` is the file's, where it is known. */
-export function openToRead(file: string, stat?: Stats): number {
+/** Opens a file of at most `max` bytes for reading, and no pipe or device; `stat` is the file's, where it is known. */
+export function openToRead(file: string, stat = statPath(file), max = Number.POSITIVE_INFINITY): number {
   refuseDevice(file, stat);
+  if (stat && stat.size > max) throw tooLarge(file, max);
   return openSync(file, "r");
+}
+
+function tooLarge(file: string, max: number): SessionMemoryError {
+  const most = Math.floor(max / 2 ** 20);
+  return new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}": too large (over ${most} MiB)`);
 }
 
 export function readIfExists(path: string): string | undefined {
@@ -320,8 +326,11 @@ export function isConflictCopy(name: string): boolean {
 export const PACKED = ".zst";
 /** The end of the name of a file that we wrote in compressed blocks (blocks.ts). */
 export const BLOCKED = ".gz";
-/** The most that a file may hold: it is in memory as a whole while it is read. */
+/** The most that a compressed file may hold: it is in memory as a whole while it is read. */
 const UNPACKED_MAX_BYTES = 512 * 1024 * 1024;
+/** A larger one holds at most so many times its own bytes: conversations pack to a tenth, blanks to nothing. */
+const UNPACKED_BYTES = 64 * 1024 * 1024;
+const PACKED_TIMES_MAX = 100;
 const CHUNK_BYTES = 128 * 1024; // a block of a zstd frame
 const CHUNK_MIN_BYTES = 64; // zlib's own least
 const FRAME_HEADER_BYTES = 18; // the longest one
@@ -396,6 +405,9 @@ export function unpackedBytes(descriptor: number, file: string): number {
   }
 }
 
+/** The files that held too much, with their sizes and times: none is unpacked again to learn it. */
+const refused = new Set<string>();
+
 /**
  * Unpacks what a compressed file holds, of `size` bytes, or the beginning that its first `bytes` give.
  *
@@ -406,24 +418,31 @@ export function unpack(
   file: string,
   { bytes = Number.POSITIVE_INFINITY, size }: { bytes?: number; size?: number } = {},
 ): Buffer {
-  if (!canUnpack()) throw cannotUnpack(file, "this runtime has no zstd", { hint: UNPACKING });
-  if ((size ?? 0) > UNPACKED_MAX_BYTES) throw cannotUnpack(file, "it holds more than 512 MiB");
-  const packed = Buffer.allocUnsafe(Math.min(bytes, fstatSync(descriptor).size));
+  if (!canUnpack())
+    throw cannotUnpack(file, "this runtime has no zstd", { hint: UNPACKING, recoverable: true });
+  const { size: length, mtimeMs } = fstatSync(descriptor);
+  const max = Math.min(UNPACKED_MAX_BYTES, Math.max(UNPACKED_BYTES, length * PACKED_TIMES_MAX));
+  const version = `${file} ${length} ${mtimeMs}`;
+  if ((size ?? 0) > max || refused.has(version)) throw tooLarge(file + PACKED, max);
+  const packed = Buffer.allocUnsafe(Math.min(bytes, length));
   const read = readSync(descriptor, packed, 0, packed.length, 0);
   try {
-    const content = unpackBytes(packed.subarray(0, read), size);
+    const content = unpackBytes(packed.subarray(0, read), size, max);
     // A damaged file unpacks to fewer bytes than it says, without an error.
     if (size === undefined || content.length === size) return content;
   } catch (cause) {
-    throw cannotUnpack(file, "it is damaged", { cause });
+    if (size !== undefined || !hasCode(cause, "ERR_BUFFER_TOO_LARGE"))
+      throw cannotUnpack(file, "it is damaged", { cause });
+    refused.add(version);
+    throw tooLarge(file + PACKED, max);
   }
   throw cannotUnpack(file, "it is damaged");
 }
 
 /** Unpacks bytes, of a known size in one piece: of many pieces a second copy would be made. */
-export function unpackBytes(packed: Uint8Array, size?: number): Buffer {
+export function unpackBytes(packed: Uint8Array, size?: number, max = UNPACKED_MAX_BYTES): Buffer {
   const chunkSize = Math.max(CHUNK_MIN_BYTES, size ?? CHUNK_BYTES);
-  const maxOutputLength = Math.max(1, size ?? UNPACKED_MAX_BYTES);
+  const maxOutputLength = Math.max(1, size ?? max);
   return process.getBuiltinModule("node:zlib").zstdDecompressSync(packed, { chunkSize, maxOutputLength });
 }
 
@@ -438,7 +457,7 @@ export function canUnpack(): boolean {
 function cannotUnpack(
   file: string,
   why: string,
-  more: { hint?: string; cause?: unknown } = {},
+  more: { hint?: string; cause?: unknown; recoverable?: boolean } = {},
 ): SessionMemoryError {
   return new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${PACKED}": ${why}`, more);
 }

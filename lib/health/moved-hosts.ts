@@ -113,7 +113,12 @@ const TIMES = /\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:\d\d)?|\b\d{10}(?:\
 
 /** Returns the newest time that stands at the end of a text file, of those before it was written; undefined without any. */
 function newestTimeIn(file: string, written: number): number | undefined {
-  const tail = readTailBytes(file, TAIL_BYTES).toString("latin1");
+  let tail = "";
+  try {
+    tail = readTailBytes(file, TAIL_BYTES).toString("latin1");
+  } catch {
+    // too large, damaged, or not ours to read
+  }
   if (tail.includes("\0")) return undefined;
   const times = tail.match(TIMES)?.map((time) => Date.parse(isoTime(Number(time) || time) ?? ""));
   const past = times?.filter((time) => time <= written) ?? [];

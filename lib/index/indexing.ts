@@ -240,7 +240,10 @@ function shownFacts({ rules: { clean, hasText } }: IndexingRun, facts: Partial<S
   return { ...facts, name: shown(name), cwd: shown(cwd), project: shown(project) };
 }
 
-/** Notes a file that cannot be read, so that the others still are; every run tries it again. */
+/**
+ * Notes a file that cannot be read, so that the others still are. Every run tries it again, but one whose content is the reason,
+ * which has to change first.
+ */
 function noteFailure(run: IndexingRun, session: Session, error: NodeJS.ErrnoException): void {
   const { store } = run.options;
   const { id, known: before } = readStored(store, session);
@@ -251,7 +254,18 @@ function noteFailure(run: IndexingRun, session: Session, error: NodeJS.ErrnoExce
     return;
   }
   const [reason, lastIndexed] = [describeError(error), new Date().toISOString()];
-  const state: IndexProgress = { ...known, status: "failed", error: reason, size: -1, lastIndexed };
+  const isLasting = error instanceof SessionMemoryError && !error.recoverable;
+  const { file, modifiedAt: modified } = session;
+  const size = isLasting ? session.size : -1;
+  const state: IndexProgress = {
+    ...known,
+    file,
+    size,
+    modified,
+    status: "failed",
+    error: reason,
+    lastIndexed,
+  };
   saveProgress(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
   run.report.failed.push({ file: session.file, reason });
 }

@@ -2,11 +2,12 @@
 
 import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, statPath } from "../base/files.ts";
+import { isFile, statPath } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { rewoundLines } from "../index/index-state.ts";
 import { isFiller, readReply } from "../language/speech.ts";
 import type { Store } from "../store/store.ts";
+import { readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { LineSpan } from "../transcripts/session.ts";
 import { findTouches, type Touched } from "./file-history.ts";
@@ -42,6 +43,8 @@ const KEY_MIN = 12; // promised
 const LINES_MAX = 200;
 /** Lines before a change in which the request and the reason for it are looked for. */
 const REACH = { request: 2000, reason: 40 };
+/** Nobody wrote a larger file line by line; one of nothing but newlines takes a second or two. */
+const FILE_MAX = 8 * 1024 * 1024;
 const CHANGES_SHOWN = 3;
 const LATER_SHOWN = 5;
 const CHANGE_CHARS = 220;
@@ -73,10 +76,11 @@ export function blame(place: LinePlace, scope: BlameScope): { hits: Hit[]; verdi
 
 function readFile({ path, name, from, to }: LinePlace): string {
   const hint = `search --file ${name} lists the sessions that had to do with it`;
-  const text = statPath(path)?.isFile() ? readIfExists(path) : undefined;
-  if (text === undefined)
+  if (!isFile(path))
     throw new SessionMemoryError("NOT_FOUND", `Cannot read ${name}: no such file here`, { hint });
-  const count = text.replace(/\r?\n$/, "").split("\n").length;
+  const read = (descriptor: number, size: number) => readFully(descriptor, 0, size).toString("utf8");
+  const text = withFile(path, read, { max: FILE_MAX });
+  const count = text === "" ? 0 : text.replace(/\r?\n$/, "").split("\n").length;
   if (from >= 1 && from <= to && to <= count && to - from < LINES_MAX) return text;
   const asked = `Cannot find line ${formatRange(from, to)} of ${name}`;
   const why =

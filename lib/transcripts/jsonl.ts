@@ -39,13 +39,13 @@ const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/
 const RECORD_STARTS_MAX = 64;
 const BLANKS_MAX = 64; // hosts write none there
 
-/** Opens a transcript, hands its descriptor to `use`, and closes it; `stat` is the file's, where it is known. */
+/** Opens a transcript of at most `max` bytes, hands its descriptor to `use`, and closes it; `stat` is the file's, where it is known. */
 export function withFile<T>(
   file: string,
   use: (descriptor: number, size: number) => T,
-  { stat }: { stat?: Stats | undefined } = {},
+  { stat, max }: { stat?: Stats | undefined; max?: number } = {},
 ): T {
-  const descriptor = openTranscript(file, stat);
+  const descriptor = openTranscript(file, stat, max);
   try {
     return use(descriptor, readSize(descriptor));
   } finally {
@@ -54,9 +54,11 @@ export function withFile<T>(
 }
 
 /** Opens a transcript for the functions of this file: where it is compressed, its rows are read as if it were not. */
-export function openTranscript(file: string, stat?: Stats): number {
+export function openTranscript(file: string, stat?: Stats, max?: number): number {
   try {
-    return openToRead(file, stat);
+    const descriptor = openToRead(file, stat, max);
+    if (fstatSync(descriptor).size === 0) packed.set(descriptor, NOTHING);
+    return descriptor;
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
     const place = placeOnDisk(file);
@@ -82,8 +84,10 @@ export function readSize(descriptor: number): number {
   return packed.get(descriptor)?.size ?? fstatSync(descriptor).size;
 }
 
-/** The open compressed transcripts. */
+/** The open transcripts that are compressed, or empty. */
 const packed = new Map<number, Blocks>();
+/** Of what the system only shows as a file it says no size, and reading waits or never ends. */
+const NOTHING: Blocks = { size: 0, read: () => 0 };
 /** The last one that was unpacked whole: what reads a transcript opens it several times. */
 let unpacked: { key: string; rows: Buffer } | undefined;
 
