@@ -1,13 +1,15 @@
 /** What somebody else's text, file or program may cost: time in proportion, memory within bounds, and no waiting. */
 
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { hostileTexts } from "./support/hostile.ts";
+import { openOpencode, putOpencode } from "./support/hosts.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 
 const ID = uuidFrom("limits");
@@ -128,3 +130,32 @@ test.skipIf(process.platform !== "linux").each(["mem", "pagemap", "environ"])(
     expect([given.exitCode, given.stderr.split("\n")[0]]).toEqual([0, "nothing relevant found"]);
   },
 );
+
+test("another program's database that is held is not waited for, named, and read when it is free", async () => {
+  using home = temporaryHome();
+  using db = openOpencode(home);
+  const path = db.filename;
+  putOpencode(db, {
+    id: "ses_1",
+    cwd: home.project,
+    steps: [{ says: "user", text: "where do lanterns hang?" }],
+  });
+  db.exec("PRAGMA journal_mode = WAL");
+  using holder = new Database(path);
+  holder.query("PRAGMA locking_mode = EXCLUSIVE").get();
+  db.close();
+  holder.exec("UPDATE session SET title = 'held'");
+  holder.exec("BEGIN EXCLUSIVE");
+  const warning = `warning: Cannot read "${path}": database is locked\n`;
+  const started = performance.now();
+  expect(await home.run("session-reader", "--list")).toEqual({
+    stdout: "",
+    stderr: `${warning}no sessions found\n`,
+    exitCode: 0,
+  });
+  expect((await home.run("search", "lanterns")).stderr).toStartWith(warning);
+  expect(performance.now() - started).toBeLessThan(10_000); // the driver's own patience is ten seconds for each
+  holder.close();
+  expect(await home.ok("session-reader", "--list")).toContain("ses_1");
+  expect(existsSync(`${path}.damaged`)).toBe(false);
+});

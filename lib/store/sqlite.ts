@@ -112,10 +112,11 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
  */
 export function openForeign(path: string, tables: readonly string[]): SqlDatabase {
   refuseDevice(path);
-  const isInUse = existsSync(`${path}-wal`);
-  const driver = openDriver(path, { uri: isInUse ? undefined : immutableUri(path) });
-  driver.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
-  const db = wrapDriver(driver, path, "it is another program's");
+  const uri = existsSync(`${path}-wal`) ? undefined : immutableUri(path);
+  const convert: Convert = (error) => (isSqliteError(error) ? storageError("read", path, error) : error);
+  // neither driver waits for a lock unless told to: whoever asks has other sessions to show
+  const driver = guarded(convert, () => openDriver(path, { uri }));
+  const db = wrapDriver(driver, path, { readOnly: "it is another program's", convert });
   try {
     const find = db.prepare(
       "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' AND lower(name) = ?",
@@ -148,7 +149,7 @@ function openForReading(path: string, reason: unknown): SqlDatabase | undefined 
       driver = openDriver(path, { uri });
       applyPragmas(driver);
       driver.prepare("SELECT 1 FROM sqlite_schema").get();
-      return wrapDriver(driver, path, describeError(reason));
+      return wrapDriver(driver, path, { readOnly: describeError(reason) });
     } catch {
       driver?.close();
     }
@@ -297,7 +298,11 @@ function switchToWal(driver: Driver): void {
   }
 }
 
-function wrapDriver(driver: Driver, path: string, readOnly?: string): SqlDatabase {
+function wrapDriver(
+  driver: Driver,
+  path: string,
+  { readOnly, convert = ownErrors(path) }: { readOnly?: string; convert?: Convert } = {},
+): SqlDatabase {
   const statements = new Map<string, Statement>();
   let depth = 0;
   let vectors: SqlDatabase["vectors"] | undefined;
@@ -309,13 +314,13 @@ function wrapDriver(driver: Driver, path: string, readOnly?: string): SqlDatabas
       vectors ??= loadVectors(driver);
       return vectors;
     },
-    exec: (sql) => guarded(path, () => driver.exec(sql)),
+    exec: (sql) => guarded(convert, () => driver.exec(sql)),
     prepare(sql) {
       let statement = statements.get(sql);
       if (!statement) {
         statement = wrapStatement(
-          guarded(path, () => driver.prepare(sql)),
-          path,
+          guarded(convert, () => driver.prepare(sql)),
+          convert,
         );
         statements.set(sql, statement);
       }
@@ -349,34 +354,38 @@ function rollback(driver: Driver): void {
   }
 }
 
-function guarded<T>(path: string, work: () => T): T {
+function guarded<T>(convert: Convert, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    throw convert(path, error);
+    throw convert(error);
   }
 }
 
+type Convert = (error: unknown) => unknown;
+
 /** Converts damage, and a disk that refuses, into errors with their remedy; leaves mistakes in SQL as they are. */
-function convert(path: string, error: unknown): unknown {
-  if (isDamage(error)) return damaged(path, error);
-  return isDiskError(error) ? storageError("write", path, error) : error;
+function ownErrors(path: string): Convert {
+  return (error) => {
+    if (isDamage(error)) return damaged(path, error);
+    return isDiskError(error) ? storageError("write", path, error) : error;
+  };
 }
 
-function wrapStatement(statement: DriverStatement, path: string): Statement {
+function wrapStatement(statement: DriverStatement, convert: Convert): Statement {
   return {
-    all: (...parameters) => guarded(path, () => statement.all(...parameters) as SqlRow[]),
+    all: (...parameters) => guarded(convert, () => statement.all(...parameters) as SqlRow[]),
     get: (...parameters) =>
-      guarded(path, () => (statement.get(...parameters) ?? undefined) as SqlRow | undefined),
+      guarded(convert, () => (statement.get(...parameters) ?? undefined) as SqlRow | undefined),
     run(...parameters) {
-      const { changes, lastInsertRowid } = guarded(path, () => statement.run(...parameters));
+      const { changes, lastInsertRowid } = guarded(convert, () => statement.run(...parameters));
       return { changes: Number(changes), lastId: Number(lastInsertRowid) };
     },
     *iterate(...parameters) {
       try {
         yield* statement.iterate(...parameters) as IterableIterator<SqlRow>;
       } catch (error) {
-        throw convert(path, error);
+        throw convert(error);
       }
     },
   };

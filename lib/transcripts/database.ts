@@ -11,6 +11,7 @@ import { ensureDirectory, fileStem, readJson, replaceFile } from "../base/files.
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { counted, shortHash } from "../base/text.ts";
 import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
+import { isBusy } from "../store/storage-errors.ts";
 import { isoTime } from "./format.ts";
 import type { Rules } from "./rules.ts";
 import { secretMemory } from "./secret-rows.ts";
@@ -143,6 +144,7 @@ export function copySessions(options: CopyOptions): void {
       if (!isAll || failed.length > 0) delete states[relative(root, file)];
       problems.push(...failed);
     } catch (error) {
+      if (isBusy(error)) delete states[relative(root, file)];
       problems.push(describeError(error));
     }
   }
