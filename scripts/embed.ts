@@ -8,6 +8,7 @@
  * @module
  */
 
+import { setImmediate } from "node:timers/promises";
 import { updateArchive } from "../lib/archive/archive.ts";
 import { describeError } from "../lib/base/errors.ts";
 import { placeOnDisk } from "../lib/base/files.ts";
@@ -127,8 +128,12 @@ async function archive(
   { paths, settings }: Config,
   { listed, signal }: { listed: readonly Session[]; signal: AbortSignal | undefined },
 ): Promise<void> {
+  const rest = async () => {
+    await setImmediate(); // a signal gets its turn
+    signal?.throwIfAborted();
+  };
   try {
-    await updateArchive({ paths, settings, listed, isOver: () => signal?.aborted === true });
+    await updateArchive({ paths, settings, listed, rest, isOver: () => signal?.aborted === true });
   } catch (error) {
     warn(`not archived: ${describeError(error)}`);
   }

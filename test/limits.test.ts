@@ -10,7 +10,9 @@ import { codexMeta, codexPrompt } from "./support/codex.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { hostileTexts } from "./support/hostile.ts";
 import { openOpencode, putOpencode } from "./support/hosts.ts";
+import { contentOf, indexHome, openHomeStore, openNewStore } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
+import { starting } from "./support/run.ts";
 
 const ID = uuidFrom("limits");
 
@@ -158,4 +160,24 @@ test("another program's database that is held is not waited for, named, and read
   holder.close();
   expect(await home.ok("session-reader", "--list")).toContain("ses_1");
   expect(existsSync(`${path}.damaged`)).toBe(false);
+});
+
+test("a run is stopped within a session, and the next one goes on", async () => {
+  using home = temporaryHome();
+  const line = "lantern words go by and password=abcDEF123 ";
+  writePrinted(home, ...Array.from({ length: 800 }, (_, i) => `log ${i} ${line.repeat(100)}`));
+  const child = Bun.spawn([...starting("embed"), "--json"], {
+    env: home.env,
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  while (!existsSync(join(home.paths.home, "index.lock"))) await Bun.sleep(2);
+  child.kill("SIGTERM");
+  const report = JSON.parse(await new Response(child.stdout).text());
+  expect([await child.exited, report.newChunks]).toEqual([143, 0]);
+  await home.ok("embed");
+  const [store, alone] = [openHomeStore(home), openNewStore()];
+  await indexHome(home, alone);
+  expect(contentOf(store)).toEqual(contentOf(alone));
+  alone.close();
 });

@@ -48,8 +48,8 @@ import { holdsAny } from "./stored-rows.ts";
 export const SESSION_CHUNKS_MAX = 2000;
 /** Reading a larger file whole for a few marks is not worth it. */
 const REWOUND_MAX = 256 * 1024 * 1024;
-/** After so many chunks of a session its progress is saved. */
-const CHUNKS_PER_PART = 100;
+/** After so many bytes of a session its progress is saved, and the run can be stopped. */
+const PART_BYTES = 1024 * 1024;
 /** With a larger share of damaged lines than this, the file is validated as a whole. */
 const DAMAGED_SHARE = 0.5;
 
@@ -120,13 +120,14 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
   const pass = startPass(input, options);
   for (const exchange of exchangesIn(readNew(pass))) {
     if (pass.isCut && !exchange.isClosed) break; // what follows was not read
-    moveTo(pass, exchange);
-    if (pass.position.safe.nextChunk - pass.state.nextChunk >= CHUNKS_PER_PART) {
-      savePart(pass);
-      yield;
-      if (!isUntouched(pass)) return; // another process went on with the session
+    if (exchange.items.length > 0) {
+      moveTo(pass, exchange);
+      takeExchange(pass, exchange);
+      continue;
     }
-    takeExchange(pass, exchange);
+    savePart(pass);
+    yield;
+    if (!isUntouched(pass)) return; // another process went on with the session
   }
   if (pass.isCut) savePart(pass);
   else finish(pass);
@@ -135,8 +136,8 @@ export function* runPass(input: PassInput, options: PassOptions): Generator<void
   else addToReport(pass);
 }
 
-/** Yields the entries after the cursor, and notes what must be known of the lines between them. */
-function* readNew(pass: Pass): Generator<Entry> {
+/** Yields the entries after the cursor with pauses, and notes what must be known of the lines between them. */
+function* readNew(pass: Pass): Generator<Entry | undefined> {
   const { state, head, rules, progress } = pass;
   if (!head) return;
   const branches = branchWatch(state.agent);
@@ -144,7 +145,17 @@ function* readNew(pass: Pass): Generator<Entry> {
     pass.isBranched = branches(record) || pass.isBranched;
   };
   const reading = { rules, from: state.cursor, head, progress, onRecord, memory: pass.memory };
+  let begun = state.cursor.offset;
+  let paused = begun;
   for (const entry of readEntries(state.file, { ...reading, results: "ends" })) {
+    const { offset } = entry;
+    if (entry.kind === "user") begun = offset;
+    // the texts of a long exchange are redacted as they are read, not all at its end
+    if (offset - begun > PART_BYTES) JSON.stringify(entry);
+    if (offset - paused > PART_BYTES) {
+      paused = offset;
+      yield undefined;
+    }
     if (pass.isOver()) {
       pass.isCut = true;
       return;

@@ -9,13 +9,20 @@ export interface Exchange<T> {
   isClosed: boolean;
 }
 
-/** Parts rows or entries before each of a user's messages, or before whatever else begins a part. */
+/**
+ * Parts rows or entries before each of a user's messages, or before whatever else begins a part. For an item that is undefined an
+ * exchange without items is yielded at once: a pause.
+ */
 export function* exchangesIn<T extends Row | Entry>(
-  items: Iterable<T>,
+  items: Iterable<T | undefined>,
   isFirst: (item: T) => boolean = isPrompt,
 ): Generator<Exchange<T>> {
   let current: T[] = [];
   for (const item of items) {
+    if (item === undefined) {
+      yield { items: [], isClosed: false };
+      continue;
+    }
     if (isFirst(item) && current.length > 0) {
       yield { items: current, isClosed: true };
       current = [];
