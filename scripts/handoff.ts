@@ -55,7 +55,8 @@ async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.f
   const rules = readRules(settings);
   const [reference = ""] = words;
   const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });
-  const said = rows ?? toRows(readActiveBranch(session.file, { rules, results: true }));
+  const said =
+    rows ?? toRows(readActiveBranch(session.file, { rules, results: true, parentId: session.parentId }));
   const ledger = await handedLedger(session, { paths, settings, rows: said });
   const page = handoffPage(
     { session, rows: said, ledger },

@@ -322,4 +322,13 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(stderr).toStartWith("error: NOT_FOUND: ");
     bob.configure({});
   });
+
+  test("holds no word of the user's to whom it is handed over", async () => {
+    say(alice, uuid(60), ["never book a refund twice", "I book each once."], ["now merge it", "merged"]);
+    await alice.share();
+    await bob.share();
+    const page = await bob.ok("handoff", `alice@desk:${uuid(60)}`);
+    expect(page).toContain('## Asked\n- L1 "never book a refund twice"');
+    expect(page).not.toContain("Decided and forbidden");
+  });
 });

@@ -6,6 +6,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, FILE_MODE, remove, removeLeftovers, temporaryPath } from "../base/files.ts";
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { hostByPlace } from "../sessions/meta.ts";
 import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
 import { hostName } from "../transcripts/hosts.ts";
@@ -44,7 +45,9 @@ export function restoreSession(
   const target: RestoreTarget = { id: crypto.randomUUID(), folder, from: head.cwd, origin, at };
   const file = restorer.place(paths, target);
   const records = readRecords(session.file, { head, rules: readRules(paths.rules) });
-  const rows = () => restoredRows(records, { target, restorer });
+  const { machine, archived } = session;
+  const isForeign = machine === undefined && !archived && !hostByPlace(session.file, paths);
+  const rows = () => restoredRows(records, { target, restorer, isForeign });
   if (!dryRun) return { id: target.id, file, folder, rows: writeNew(file, rows()) };
   let count = 0;
   for (const _ of rows()) count++;
@@ -54,12 +57,14 @@ export function restoreSession(
 interface Restoring {
   target: RestoreTarget;
   restorer: Restorer;
+  /** Whether it is from a place that no host writes to: nobody knows who typed it. */
+  isForeign: boolean;
 }
 
 /** Yields the rows of the new session; one whose parent is left out hangs from that one's parent. */
 function* restoredRows(
   records: readonly JsonRecord[],
-  { target, restorer }: Restoring,
+  { target, restorer, isForeign }: Restoring,
 ): Generator<JsonRecord> {
   yield* restorer.begin(target);
   const lost = new Map<string, unknown>();
@@ -72,7 +77,8 @@ function* restoredRows(
     let parent = row[key];
     for (let known = stringOf(parent); known !== undefined && lost.has(known); known = stringOf(parent))
       parent = lost.get(known) ?? null;
-    yield parent === undefined ? row : { ...row, [key]: parent };
+    const own = isForeign ? { ...row, typed: false } : row;
+    yield parent === undefined ? own : { ...own, [key]: parent };
   }
 }
 

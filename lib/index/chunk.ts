@@ -61,7 +61,9 @@ export function searchableRows(rows: readonly Row[]): Row[] {
   return rows.flatMap((row): Row[] => {
     if (row.who === "tool") return [row];
     const text = row.who === "summary" ? "" : keepEnds(row.text.trimEnd());
-    return text.trim() === "" ? [] : [{ line: row.line, nth: row.nth, at: row.at, who: row.who, text }];
+    return text.trim() === ""
+      ? []
+      : [{ line: row.line, nth: row.nth, at: row.at, who: row.who, typed: row.typed, text }];
   });
 }
 

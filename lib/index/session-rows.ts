@@ -16,6 +16,7 @@ import {
   ALL_LINES,
   type ChunkText,
   type LinesAfter,
+  PROGRAM,
   placeKey,
   readChunkTexts,
   readRows,
@@ -259,10 +260,13 @@ type RowOwner = Pick<ChunkPlace, "session" | "timestamp">;
 
 /** Inserts rows, calls with their full text and the keys of their error lines. */
 export function addRows({ db }: Pick<Store, "db">, rows: readonly Row[], place: RowOwner): void {
-  const insert = db.prepare("INSERT INTO rows (session, line, nth, at, who, text) VALUES (?, ?, ?, ?, ?, ?)");
+  const insert = db.prepare(
+    "INSERT INTO rows (session, line, nth, at, who, text, tool) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  );
   for (const row of rows) {
-    if (row.who === "tool") addDone(db, row, place);
-    else insert.run(place.session, row.line, row.nth, row.at ?? place.timestamp, row.who, row.text);
+    const { line, nth, at = place.timestamp, who } = row;
+    if (who === "tool") addDone(db, row, place);
+    else insert.run(place.session, line, nth, at, who, row.text, row.typed === false ? PROGRAM : null);
   }
 }
 
@@ -313,6 +317,6 @@ function searchedWords({ at, ...row }: Row, { timestamp }: RowOwner): string {
   const words =
     row.who === "tool"
       ? [row.resultLine, row.kind, row.tool, row.target, row.paths, row.input, row.outcome, row.result]
-      : [row.text];
+      : [row.text, row.typed === false];
   return JSON.stringify([at ?? timestamp, row.who, ...words]);
 }

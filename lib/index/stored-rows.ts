@@ -58,8 +58,15 @@ function placeFrom({ id, session, line, nth, at }: SqlRow) {
   return { id: Number(id), session: Number(session), line: Number(line), nth: Number(nth), at: String(at) };
 }
 
-function saidFrom<Who extends Said["who"]>({ who, text }: SqlRow): Pick<Said<Who>, "who" | "text"> {
-  return { who: who as Who, text: String(text) };
+/** The tool of a message that no person typed. */
+export const PROGRAM = "program";
+
+function saidFrom<Who extends Said["who"]>({
+  who,
+  text,
+  tool,
+}: SqlRow): Pick<Said<Who>, "who" | "text" | "typed"> {
+  return { who: who as Who, text: String(text), typed: tool === PROGRAM ? false : undefined };
 }
 
 /** Reads the rows of a session in order: all, or those on some lines. */

@@ -292,7 +292,7 @@ export function spokenText(text: string): string {
 const SENTENCE = { chars: 1500, letters: 0.6 };
 /** Marks what a program wrote in words: a prompt, a log's level or time, an error, a statement. */
 const PRINTED =
-  /^(?:[$%❯➜>|│] |\(?\w+@[\w.-]+[:~]|\[[A-Z]+\] |\[?\d{4}-\d\d-\d\d[T ]\d|\d\d:\d\d:\d\d|at \S+ ?\(|Traceback|npm ERR|\w*(?:error|exception|warning)(?:\[\w+\])?: )|[;{}]$/i;
+  /^(?:[$%❯➜>|│] |\(?\w+@[\w.-]+[:~]|\[[A-Z]+\] |<[a-z][\w-]* \S+=|\[?\d{4}-\d\d-\d\d[T ]\d|\d\d:\d\d:\d\d|at \S+ ?\(|Traceback|npm ERR|\w*(?:error|exception|warning)(?:\[\w+\])?: )|[;{}]$/i;
 
 /** Returns whether a program wrote a line: a log, a prompt, a stack frame, a table, code. */
 function isPasted(line: string): boolean {

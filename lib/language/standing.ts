@@ -135,7 +135,8 @@ function isPastedText(text: string): boolean {
   const lines = text.split("\n");
   const items = lines.filter((line) => /^\s*(?:[-*+•]|\d+[.)])\s/.test(line)).length;
   return (
-    items >= LIST_ITEMS || lines.some((line) => /^\s*#{1,6}\s/.test(line) || /^\s*<[a-z][\w-]*>/i.test(line))
+    items >= LIST_ITEMS ||
+    lines.some((line) => /^\s*#{1,6}\s/.test(line) || /^\s*<[a-z][\w-]*[\s>]/i.test(line))
   );
 }
 

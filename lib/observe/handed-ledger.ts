@@ -37,7 +37,8 @@ export async function handedLedger(
   if (session.size > maxBytes) return [];
   const writing = { timezone: "UTC", redact: rules.clean };
   if (rows) return [observeRows(rows, writing)];
-  const entries = readActiveBranch(session.file, { rules, results: true });
+  const { file, parentId } = session;
+  const entries = readActiveBranch(file, { rules, results: true, parentId });
   const observing = { ...writing, ledger, entries, settings: settings.observe };
   return (await observe({ ...observing, when: "all", append: () => {} })).ledger;
 }

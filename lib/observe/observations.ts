@@ -20,6 +20,9 @@ export const DONE = "✅";
 /** A commit, by rule, begins with this. */
 export const COMMITTED = `${DONE} Committed: `;
 
+/** What a program asked begins with this. */
+export const ASKED = "Asked: ";
+
 /** One thing worth keeping, on one line. */
 export interface Observation {
   id: string;

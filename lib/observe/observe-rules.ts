@@ -1,6 +1,6 @@
 /**
- * Observes without a model: the user's words, 🔴 where they decide, correct or forbid; failures and what followed; causes
- * that an agent states; commits and files. The same conversation and memory always give the same observations.
+ * Observes without a model: the user's words, 🔴 where they decide, correct or forbid; what programs asked; failures and what
+ * followed; causes that an agent states; commits and files. The same conversation and memory always give the same observations.
  */
 
 import { listed, truncate } from "../base/text.ts";
@@ -22,6 +22,7 @@ import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import type { Done, Row, Said } from "../transcripts/session.ts";
 import { isChange } from "../transcripts/tool-call.ts";
 import {
+  ASKED,
   COMMITTED,
   DONE,
   type Draft,
@@ -61,7 +62,8 @@ export function observeByRule(rows: readonly Row[], { memory, clean, earlier }: 
     const [prompt] = part;
     if (prompt?.who === "user") {
       const said = promptDrafts(prompt, { answer, clean });
-      if (settles(prompt, { answer, isFailing })) for (const thread of open.splice(0)) closed.add(thread);
+      const own = open.filter(({ text }) => text.startsWith(ASKED) === (prompt.typed === false));
+      if (settles(prompt, { answer, isFailing })) for (const thread of own) closed.add(thread);
       open.push(...said.filter(({ thread }) => thread));
       drafts.push(...said);
       answer = undefined;
@@ -110,7 +112,7 @@ function settles({ text, isAnswer: isChosen }: Said, { answer, isFailing }: Befo
 
 /** Asks for a commit and nothing else: that one was made settles it. */
 const COMMIT_ALONE =
-  /^User: (?:(?:ok(?:ay)?|yes|now|please|then|great|and|git|just|add|commit|it|this|that|them|everything|all|of|the|your|these|changes?|work|files?)(?:[\s,.!]+|$))+$/i;
+  /^(?:User|Asked): (?:(?:ok(?:ay)?|yes|now|please|then|great|and|git|just|add|commit|it|this|that|them|everything|all|of|the|your|these|changes?|work|files?)(?:[\s,.!]+|$))+$/i;
 
 function asksToCommit({ text }: Draft): boolean {
   return /\bcommit\b/i.test(text) && COMMIT_ALONE.test(text);
@@ -123,6 +125,7 @@ function promptDrafts(
   const whole = clean(prompt.text);
   if (whole === "") return [];
   const text = excerpt(whole, CHARS.message);
+  if (prompt.typed === false) return [{ ...draftAt(prompt, "yellow", `${ASKED}${text}`), thread: true }];
   const isShort = text === whole;
   const offer = pendingOffer(answer);
   const reply = readReply(prompt.text);

@@ -264,10 +264,10 @@ export function readSessionMemory(
 }
 
 function readConversation(
-  { file }: Session,
+  { file, parentId }: Session,
   { leafId, rules }: Pick<ReadingOptions, "leafId"> & { rules: Rules },
 ): Entry[] {
   if (file === "") return []; // the host deleted it, the ledger is left
   const results = (statUnpacked(file)?.size ?? 0) > LARGE_BYTES ? "ends" : true;
-  return readActiveBranch(file, { rules, results, leafId });
+  return readActiveBranch(file, { rules, results, leafId, parentId });
 }

@@ -343,7 +343,8 @@ function lineText(row: readonly Entry[], redact: (text: string) => string): stri
   return row
     .map((entry) => {
       const time = entry.at ? ` (${entry.at.slice(0, 16).replace("T", " ")}Z)` : "";
-      const speaker = entry.isError ? "Tool error" : SPEAKERS[entry.kind];
+      const speaker =
+        entry.typed === false ? "A program" : entry.isError ? "Tool error" : SPEAKERS[entry.kind];
       return `[${entry.line}]${time} ${speaker}: ${asData(entryText(entry, redact))}`;
     })
     .join("\n");

@@ -12,6 +12,7 @@ import { contentWords } from "../language/words.ts";
 import type { CompleteJson, JsonRequest } from "../model/answers.ts";
 import { isMessage } from "../transcripts/calls.ts";
 import {
+  ASKED,
   DONE,
   type Draft,
   isOpen,
@@ -370,7 +371,7 @@ function withStanding(
   { entries }: ObservationStep,
   { said, known }: { said: Partial<OfferedObservation>; known: ReadonlySet<string> },
 ): Draft {
-  const isSaid = entries.some(({ kind, line }) => kind === "user" && draft.sources.includes(line));
+  const isSaid = entries.some((entry) => isUsers(entry) && draft.sources.includes(entry.line));
   if (!isSaid || draft.priority !== "red") return draft;
   const marked: Draft = said.standing ? { ...draft, rule: true, standing: true } : { ...draft };
   for (const key of ["repeats", "replaces"] as const) {
@@ -387,8 +388,15 @@ function toDraft(
   const cited = entries.filter(({ line }) => sources.includes(line));
   const at = cited.find((entry) => entry.at)?.at ?? entries.find((entry) => entry.at)?.at ?? null;
   const draft: Draft = { at, priority, text, sources };
-  const isSaid = cited.some(({ kind }) => kind === "user");
+  const isSaid = cited.some(isUsers);
+  if (!isSaid && cited.some(({ kind }) => kind === "user") && priority === "red")
+    return { ...draft, priority: "yellow", text: ASKED + text };
   return priority === "red" && isSaid && /^Request:/i.test(text) ? { ...draft, thread: true } : draft;
+}
+
+/** Returns whether an entry is the user's word. */
+function isUsers({ kind, typed }: ObservationStep["entries"][number]): boolean {
+  return kind === "user" && typed !== false;
 }
 
 /** Closes the requests that a ✅ names by id, and those of its own step that cite a line it cites. */

@@ -15,7 +15,6 @@ import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { sessionProject } from "../sessions/project.ts";
 import { sessionPlace } from "../sessions/sessions.ts";
-import { tryHead } from "../transcripts/head.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { foldLedger, type Ledger, type Observation } from "./observations.ts";
@@ -42,19 +41,20 @@ type Mark = (
   about: Pick<StandingMark, "words" | "by"> & Partial<Pick<StandingMark, "id" | "kind" | "names">>,
 ) => StandingMark;
 
-/** Stores what a session's user laid down; nothing of a subagent's session, nor of one that a program started. */
+/** Stores what a session's user laid down. */
 export async function keepStanding(session: Session, { paths, entries, ledger }: Observed): Promise<void> {
-  const isPersons = session.parentId === undefined && tryHead(session.file)?.isHeadless !== true;
   const place = sessionPlace(session);
   const { cwd } = place;
-  if (!isPersons || cwd === undefined) return replaceMarks(paths, session, []);
+  if (cwd === undefined) return replaceMarks(paths, session, []);
   const { clean } = readRules(paths.rules);
   const mark = marker(session, {
     project: clean(sessionProject(place) ?? cwd),
     cwd: clean(cwd),
     file: clean(session.file),
   });
-  const said = entries.filter(({ kind, callId }) => kind === "user" && callId === undefined);
+  const said = entries.filter(
+    ({ kind, callId, typed }) => kind === "user" && callId === undefined && typed !== false,
+  );
   const observed = markedByModel(said, { mark, ledger });
   const lines = new Set(observed.map(({ line }) => line));
   const literal = said.flatMap((entry) =>

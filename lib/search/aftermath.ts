@@ -139,9 +139,9 @@ function findRefusal(
   if (who !== "assistant") return undefined;
   const [next] = store.db
     .prepare(
-      "SELECT line, who, text FROM rows WHERE session = ? AND line > ? AND who <> 'tool' ORDER BY line, nth LIMIT 1",
+      "SELECT line, who, text, tool FROM rows WHERE session = ? AND line > ? AND who <> 'tool' ORDER BY line, nth LIMIT 1",
     )
     .all(session.number, line);
-  if (next?.who !== "user" || !takesBack(String(next.text), text)) return undefined;
+  if (next?.who !== "user" || next.tool !== null || !takesBack(String(next.text), text)) return undefined;
   return { line: Number(next.line), who: "user", text: oneLine(clean(String(next.text)), SHOWN_CHARS) };
 }

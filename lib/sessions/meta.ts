@@ -128,13 +128,17 @@ const TEXT_FIELDS = [
 
 /** Returns the agent by a transcript's place and name, for files that are gone. */
 export function agentByPlace(file: string, paths: PathsWithRules): Agent {
+  return (findNaming(file) ?? hostByPlace(file, paths))?.agent ?? "plain";
+}
+
+/** Returns the host in whose place a file lies. */
+export function hostByPlace(file: string, paths: PathsWithRules): Host | undefined {
   const folders = ({ agent, home, transcripts = [], store }: Host) => [
     store === undefined ? paths.expand(home) : copiesFolder(paths, agent),
     ...transcripts.flatMap((place) => (typeof place === "object" && place.under?.(paths)) || []),
   ];
   const isBelow = (folder: string) => file.startsWith(`${folder}${sep}`);
-  const host = findNaming(file) ?? HOSTS.find((each) => folders(each).some(isBelow));
-  return host?.agent ?? "plain";
+  return HOSTS.find((host) => folders(host).some(isBelow));
 }
 
 export function metaFiles(paths: PathsWithRules): string[] {

@@ -99,7 +99,8 @@ export async function findStoredPlace(reference: string, context: ResolveContext
   const { paths } = context;
   const { session, lines, held } = await resolveStored(reference, context);
   if (held?.shared) {
-    const rows = withShared(paths, (replica) => storedRows(replica, held.storedId)) ?? [];
+    const stored = withShared(paths, (replica) => storedRows(replica, held.storedId)) ?? [];
+    const rows = stored.map((row): Row => (row.who === "user" ? { ...row, typed: false } : row));
     return { session, lines, rows, shared: held.shared };
   }
   if (!held && statUnpacked(session.file)) return { session, lines };

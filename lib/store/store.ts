@@ -189,6 +189,7 @@ CREATE TABLE rows (
   text TEXT,
   result_line INTEGER,
   kind TEXT CHECK (kind IN ('command', 'edit', 'write', 'read', 'search', 'fetch', 'other')),
+  -- of a call; of a message that no person typed, 'program'
   tool TEXT,
   target TEXT,
   -- one a line; null where the target is the only one

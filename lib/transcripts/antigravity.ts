@@ -15,7 +15,15 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
-import { type BareEntry, type Format, isoTime, type Tools, toCall } from "./format.ts";
+import {
+  type BareEntry,
+  type Format,
+  isoTime,
+  type Tools,
+  toCall,
+  withoutAttached,
+  wrappedText,
+} from "./format.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const format: Format = {
@@ -42,7 +50,13 @@ export const format: Format = {
     const content = stringOf(record.content) ?? "";
     switch (record.type) {
       case "USER_INPUT":
-        return [{ kind: "user", text: typedText(content) }];
+        return [
+          {
+            kind: "user",
+            text: withoutAttached(wrappedText(content, "USER_REQUEST"), ADDED),
+            typed: /^user/i.test(String(record.source)),
+          },
+        ];
       case "CHECKPOINT":
         return [{ kind: "summary", text: content }];
       case "PLANNER_RESPONSE":
@@ -111,11 +125,8 @@ function folderIn({ content, tool_calls }: JsonRecord): string | undefined {
 
 const METADATA = /<ADDITIONAL_METADATA>\s*(\{[\s\S]*?\})\s*(?:<\/|$)/;
 
-/** Returns what a person typed: the client adds what it knows. */
-function typedText(content: string): string {
-  const [, typed] = /<USER_REQUEST>\s*([\s\S]*?)\s*<\/USER_REQUEST>/.exec(content) ?? [];
-  return typed ?? content.replace(/<(ADDITIONAL_METADATA|USER_SETTINGS_CHANGE)>[\s\S]*?<\/\1>/g, "").trim();
-}
+/** What the client adds to a prompt. */
+const ADDED = /<(ADDITIONAL_METADATA|USER_SETTINGS_CHANGE)>/;
 
 /** The shorter log quotes arguments as JSON. */
 function unquoted(value: unknown): unknown {

@@ -234,6 +234,7 @@ function saidRow(entry: Entry): Said {
     at: entry.at,
     who: entry.kind as Said["who"],
     isAnswer: entry.callId !== undefined || undefined,
+    typed: entry.typed,
     get text() {
       return entry.text;
     },

@@ -51,7 +51,7 @@ function addPrompt(sessions: Map<string, Typed>, record: JsonRecord): void {
   const [id, at] = [stringOf(sessionId) ?? "", numberOf(timestamp)];
   // Older versions wrote no session.
   if (!ID.test(id) || at === undefined || isoTime(at) === undefined) return;
-  const text = typedText(record);
+  const text = promptText(record);
   if (typedPart(text) === "") return;
   const known = sessions.get(id) ?? { cwd: stringOf(project) ?? "", prompts: [] };
   sessions.set(id, known);
@@ -64,7 +64,7 @@ const COMMAND = /^\/([\w:.-]+)(?:\s+([\s\S]*))?$/;
 const PASTED = /\[Pasted text #(\d+)(?: \+\d+ lines)?\]/g;
 
 /** Returns what was typed as a transcript has it: with what was pasted in its place, and a command by its parts. */
-function typedText({ display, pastedContents }: JsonRecord): string {
+function promptText({ display, pastedContents }: JsonRecord): string {
   const pasted = recordOf(pastedContents);
   const text = (stringOf(display) ?? "").replace(PASTED, (mark, key) => {
     const content = isRecord(pasted[key]) ? stringOf(pasted[key].content) : undefined;

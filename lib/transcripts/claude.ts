@@ -20,13 +20,14 @@ import {
   type BareEntry,
   type Format,
   isoTime,
-  isTextBlock,
   optionLabels,
   type ReadHead,
   type RowsWith,
   sumTokens,
   textOf,
   treeNode,
+  typedText,
+  withoutAttached,
 } from "./format.ts";
 import { linesForward, parseLine, readFully, withFile } from "./jsonl.ts";
 import type { ToolCall } from "./session.ts";
@@ -42,7 +43,12 @@ const NOT_TYPED = [
   "Base directory for this skill:",
 ];
 /** Put into a prompt by the client: reminders, and what the editor shows. */
-const PUT_IN = /<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>[\s\S]*?<\/\1>/g;
+const PUT_IN = /<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)[\s>]/;
+/** What other sessions and services say, for which the client makes a prompt. */
+const SENT =
+  /^\s*(?:Another Claude session sent a message:\s*)?<(?:teammate-message|cross-session-message|channel)[\s>]/;
+/** How sessions are started that programs write the prompts of, and what programs' prompts come from. */
+const PROGRAMS = { entrypoint: /^(?:sdk-|claude-code-github-action$)/, source: /^(?:system|cron|sdk)$/ };
 
 /** What was in the model's context and what it said; each row of one message repeats it. */
 const USAGE = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
@@ -62,7 +68,8 @@ export const format: Format = {
   readHead(record, head) {
     head.cwd ??= stringOf(record.cwd);
     head.startedAt ??= isoTime(record.timestamp);
-    head.isHeadless ??= typeof record.entrypoint === "string" ? record.entrypoint === "sdk-cli" : undefined;
+    if (typeof record.entrypoint === "string")
+      head.isHeadless ??= PROGRAMS.entrypoint.test(record.entrypoint);
     if (record.isSidechain === true && typeof record.agentId === "string") {
       head.parentId ??= stringOf(record.sessionId);
     }
@@ -81,7 +88,7 @@ export const format: Format = {
 
   tree: {
     live: "but edited away",
-    node: (record) => treeNode(record, record.toolUseResult === undefined && typedText(record) !== ""),
+    node: (record) => treeNode(record, record.toolUseResult === undefined && saidText(record) !== ""),
     leaf: (record) => (record.type === "last-prompt" ? stringOf(record.leafUuid) : undefined),
   },
 
@@ -151,7 +158,17 @@ function userEntries(
     if (!isRecord(block) || block.type !== "tool_result") return [];
     return [...(results ? [readResult(block, record, outputAt)] : []), ...readAnswer(block, record)];
   });
-  return [...answers, { kind: "user", text: typedText(record) }];
+  const text = saidText(record);
+  return [...answers, { kind: "user", text, typed: SENT.test(text) ? false : isTyped(record) }];
+}
+
+/** Returns whether a person typed a row, by its own flags; undefined where none says so. */
+function isTyped({ isSidechain, entrypoint, origin, promptSource }: JsonRecord): boolean | undefined {
+  const { kind } = recordOf(origin);
+  if (isSidechain === true || PROGRAMS.entrypoint.test(String(entrypoint))) return false;
+  if (kind !== undefined) return kind === "human"; // a desktop's prompts come by the SDK
+  if (PROGRAMS.source.test(String(promptSource))) return false;
+  return entrypoint === undefined ? undefined : true;
 }
 
 function readResult(block: JsonRecord, record: JsonRecord, outputAt: OutputAt): BareEntry {
@@ -250,7 +267,7 @@ const NOT_WORDS = /^\s*(?:<([a-z][\w-]*)[\s>][\s\S]*<\/\1>\s*$|\/[\w:.-]+(?:\s|$
 /** Returns what the user typed while the agent worked: up to 2.1.49 no other row holds it. */
 function queuedEntries({ operation, content }: JsonRecord): BareEntry[] {
   if (operation !== "enqueue" || typeof content !== "string") return [];
-  if (NOT_WORDS.test(content) || parseRecord(content) !== undefined) return [];
+  if (NOT_WORDS.test(content) || SENT.test(content) || parseRecord(content) !== undefined) return [];
   return [{ kind: "user", text: typedPart(content), counts: (later) => isTakenUp(content, later) }];
 }
 
@@ -262,7 +279,7 @@ function isTakenUp(queued: string, later: Iterable<JsonRecord>): boolean {
   for (const record of later) {
     if (++rows > AHEAD.rows || rows - (taken ?? rows) > AHEAD.rowsTaken) break;
     const { type, operation, content = queued, attachment } = record;
-    if (`\n${typedText(record).trim()}\n`.includes(text)) return false;
+    if (`\n${saidText(record).trim()}\n`.includes(text)) return false;
     if (recordOf(attachment).type === "queued_command" && recordOf(attachment).prompt === queued) return true;
     if (type !== "queue-operation" || taken !== undefined) continue;
     if (operation === "popAll") return false; // back to where it was typed
@@ -271,20 +288,14 @@ function isTakenUp(queued: string, later: Iterable<JsonRecord>): boolean {
   return taken !== undefined;
 }
 
-/** Returns what a person typed in a row, or "" for rows that the client wrote. */
-function typedText({ type, isMeta, isCompactSummary, message }: JsonRecord): string {
+/** Returns what a person says in a row, or "" for rows that the client wrote. */
+function saidText({ type, isMeta, isCompactSummary, message }: JsonRecord): string {
   if (type !== "user" || isMeta === true || isCompactSummary === true) return "";
   const { content } = recordOf(message);
-  if (typeof content === "string") return typedPart(content);
-  const parts: string[] = [];
-  for (const block of arrayOf(content)) {
-    if (!isRecord(block)) continue;
-    if (!isTextBlock(block) || typeof block.text !== "string") continue;
-    if (COMMAND.test(block.text)) return typedCommand(block.text); // what it expands to may follow
-    const part = typedPart(block.text);
-    if (part !== "") parts.push(part);
-  }
-  return parts.join("\n");
+  const command = arrayOf(content)
+    .map((block) => textOf([block]))
+    .find((text) => COMMAND.test(text));
+  return command === undefined ? typedText(content, typedPart) : typedCommand(command); // what it expands to may follow
 }
 
 /** A slash command: of one that the client runs itself its name comes first, of one that is a prompt its message. */
@@ -312,8 +323,7 @@ export function typedPart(text: string): string {
   const start = text.trimStart();
   if (start.startsWith("<command-") && COMMAND.test(start)) return typedCommand(start);
   if (/^[<[CB]/.test(start) && NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";
-  const bare = text.includes("<") ? text.replace(PUT_IN, "") : text;
-  const typed = bare === text ? text : bare.trim();
+  const typed = withoutAttached(text, PUT_IN);
   // The client warms a subagent up with this one word.
   return typed.trim() === "" || typed === "Warmup" ? "" : typed;
 }

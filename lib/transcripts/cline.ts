@@ -16,7 +16,7 @@ import {
   stringOf,
 } from "../base/json.ts";
 import { type Clean, type HostStore, redacted } from "./database.ts";
-import { isoTime, textOf } from "./format.ts";
+import { isoTime, textOf, withoutAttached, wrappedText } from "./format.ts";
 import { LINE_MAX_BYTES } from "./jsonl.ts";
 import type { ToolAction } from "./session.ts";
 
@@ -75,10 +75,12 @@ function titleIn({ metadata, prompt }: JsonRecord): string {
   return title === unwrapped(stringOf(prompt) ?? "") ? "" : title;
 }
 
-/** What the client writes around a prompt, and into it when the user changes the mode. */
+/** Files and folders that a prompt names, and what the client tells of the project, and of another mode. */
+const ADDED = /<((?:file|folder|url)_content|environment_details|mode_notice)[\s>]/;
+
+/** Returns what a person typed. */
 function unwrapped(text: string): string {
-  const [, typed = text] = /^\s*<user_input\b[^>]*>([\s\S]*)<\/user_input>\s*$/.exec(text) ?? [];
-  return typed.replace(/<mode_notice>[\s\S]*?<\/mode_notice>/g, "").trim();
+  return wrappedText(withoutAttached(text, ADDED), "user_input").trim();
 }
 
 /** Returns messages as lines, each summary behind the last message that it stands for; none for what plugins told the model. */
@@ -94,7 +96,8 @@ function toLines(messages: readonly JsonRecord[], compaction: JsonRecord, clean:
     const behind = compaction.source_last_message_key === `id:${id}` ? summaries : [];
     if (recordOf(metadata).displayRole === "system") return behind;
     const given = typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content);
-    const blocks = given.filter(isRecord).flatMap((block) => toBlocks(block, clean));
+    const read = role === "user" ? unwrapped : (text: string) => text.trim();
+    const blocks = given.filter(isRecord).flatMap((block) => toBlocks(block, { clean, read }));
     return [...(blocks.length > 0 ? [{ id, role, timestamp: isoTime(ts), content: blocks }] : []), ...behind];
   });
 }
@@ -108,9 +111,12 @@ const LISTS: Readonly<Record<string, { list: string; as: string; action: ToolAct
 };
 
 /** Returns a block as those of our plain form: a text, calls, or what came of them. */
-function toBlocks(block: JsonRecord, clean: Clean): JsonRecord[] {
+function toBlocks(
+  block: JsonRecord,
+  { clean, read }: { clean: Clean; read: (text: string) => string },
+): JsonRecord[] {
   const { type, id, name, input, text } = block;
-  if (type === "text") return [{ type, text: clean(unwrapped(stringOf(text) ?? "")) }];
+  if (type === "text") return [{ type, text: clean(read(stringOf(text) ?? "")) }];
   if (type === "tool_result") return toResults(block, clean);
   if (type !== "tool_use") return [];
   const call = (key: unknown, given: unknown, action?: ToolAction) => ({

@@ -24,6 +24,10 @@ const NOT_TYPED = [
   "<turn_aborted>",
   "<subagent_notification>",
 ];
+/** Where sessions are from that a program started, or another session. */
+const PROGRAMS = /^\W*(?:exec|mcp|sub_?agent|thread_spawn|internal)\b/i;
+/** Files, tabs and selected text that an editor puts before a prompt. */
+const SHOWN = /^#[\s\S]*\n## My request for Codex:\s*/;
 
 export const format: Format = {
   agent: "codex",
@@ -40,7 +44,7 @@ export const format: Format = {
       // Forks repeat the meta row of the session that they are of.
       if (head.id === undefined) head.parentId = stringOf(payload.parent_thread_id);
       head.id ??= stringOf(payload.id);
-      head.isHeadless ??= payload.source === "exec";
+      head.isHeadless ??= PROGRAMS.test(JSON.stringify(payload.source) ?? "");
       head.remote ??= stringOf(recordOf(payload.git).repository_url);
     }
     if (record.type === "event_msg" && typedEvent(payload) !== undefined) head.typedEvents = true;
@@ -54,7 +58,7 @@ export const format: Format = {
     if (record.type === "compacted") return [{ kind: "summary", text: stringOf(payload.message) ?? "" }];
     // The event follows its item at once and is used in its place where the version writes events.
     const typed = record.type === "event_msg" && head.typedEvents ? typedEvent(payload) : undefined;
-    return typed === undefined ? [] : [{ kind: "user", text: typed }];
+    return typed === undefined ? [] : [{ kind: "user", text: typed.replace(SHOWN, "") }];
   },
 
   isHeadComplete: ({ id, typedEvents }) => id !== undefined && typedEvents === true,
@@ -76,7 +80,7 @@ function itemEntries(payload: JsonRecord, head: Head, results: boolean): BareEnt
       const start = text.trimStart();
       const isTyped = payload.role === "user" && !head.typedEvents;
       return isTyped && !NOT_TYPED.some((beginning) => start.startsWith(beginning))
-        ? [{ kind: "user", text }]
+        ? [{ kind: "user", text: text.replace(SHOWN, "") }]
         : [];
     }
     case "function_call":

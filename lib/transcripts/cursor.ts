@@ -15,6 +15,9 @@ import {
   isoTime,
   type Tools,
   textOf,
+  typedText,
+  withoutAttached,
+  wrappedText,
 } from "./format.ts";
 
 const TOOLS: Tools = {
@@ -51,9 +54,9 @@ export const format: Format = {
       return said.map((entry) => (entry.tool ? entry : { ...entry, text: entry.text.replace(THOUGHT, "") }));
     }
     if (record.role !== "user") return [];
-    const text = textOf(content);
-    const at = promptTime(text);
-    const said: BareEntry = { kind: "user", text: typedText(text), ...(at !== undefined && { at }) };
+    const at = promptTime(textOf(content));
+    const text = typedText(content, (block) => wrappedText(withoutAttached(block, BEFORE), "user_query"));
+    const said: BareEntry = { kind: "user", text, ...(at !== undefined && { at }) };
     return [
       ...arrayOf(content).flatMap((block) => (isRecord(block) ? deedEntries(block, results) : [])),
       said,
@@ -63,16 +66,8 @@ export const format: Format = {
 
 /** What stands for a thought at the end of an answer. */
 const THOUGHT = /\s*\[REDACTED\]\s*$/;
-/** What the client puts before a prompt that it does not wrap. */
-const BEFORE = /^\s*(?:<([a-z_]+)>[\s\S]*?<\/\1>\s*)*/;
-
-/** Returns what a person typed: the client says what is the query, and when, and adds what it knows of the project. */
-function typedText(text: string): string {
-  const queries = [...text.matchAll(/<user_query>\s*([\s\S]*?)\s*<\/user_query>/g)].map(
-    ([, query = ""]) => query,
-  );
-  return queries.length > 0 ? queries.join("\n") : text.replace(BEFORE, "");
-}
+/** What the client puts before a prompt. */
+const BEFORE = /^\s*<(?!user_query\b)([a-z_]+)[\s>]/;
 
 /** Reads the time in a prompt: `Tuesday, Jul 28, 2026, 12:06 PM (UTC+2)`. */
 function promptTime(text: string): string | undefined {

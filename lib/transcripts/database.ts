@@ -99,7 +99,7 @@ export const DATA_MAX = 16 * 1024 * 1024;
 type Copied = Record<string, [changed: number, title: number, last: string, hasSecrets?: boolean]>;
 
 /** Raised when the note means something else: all is copied again. */
-const FORMAT = 4;
+const FORMAT = 5;
 const NOTE = "copied.json";
 /** The longest that one run copies from a host's files: the next one goes on. */
 const COPY_MS = 5000;
@@ -208,7 +208,9 @@ function copySession(
   // what one message announces is taken out of those before it too, which are copied again
   if (hasSecrets) reading = read(undefined);
   const isNew = known === undefined || hasSecrets || reading.isAnew === true;
-  const lines = [...reading.lines];
+  const lines = reading.lines.map((line) =>
+    line.role === "user" ? { ...line, typed: line.typed ?? session.parent === undefined } : line,
+  );
   if (!hasHostRows && (isNew || known[1] !== shortHash(session.title)))
     lines.unshift(headLine(agent, session, { clean, isLater: !isNew }));
   const rows = lines.map((line) => `${JSON.stringify(line)}\n`);

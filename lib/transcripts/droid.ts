@@ -1,7 +1,16 @@
 /** Factory Droid's sessions: a line that names the session, then messages near Claude Code's, with hooks' runs among them. */
 
 import { arrayOf, isRecord, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
-import { assistantEntries, type BareEntry, type Format, isoTime, type Tools, textOf } from "./format.ts";
+import {
+  assistantEntries,
+  type BareEntry,
+  type Format,
+  isoTime,
+  type Tools,
+  textOf,
+  typedText,
+  withoutAttached,
+} from "./format.ts";
 import { firstRecord } from "./jsonl.ts";
 
 export const format: Format = {
@@ -25,7 +34,8 @@ export const format: Format = {
     if (record.type !== "message" || isPutIn(record)) return [];
     if (role === "assistant") return assistantEntries(content, results, { tools: TOOLS });
     if (role !== "user") return [];
-    const said: BareEntry = { kind: "user", text: textOf(content).replace(REMINDER, "").trim() };
+    const text = typedText(content, (block) => withoutAttached(block, REMINDER).trim());
+    const said: BareEntry = { kind: "user", text };
     return [...(results ? arrayOf(content).flatMap(readResult) : []), said];
   },
 
@@ -41,7 +51,7 @@ export const format: Format = {
 const TOOLS: Tools = { Execute: { action: "run" } };
 
 /** What the client tells the model, in rows of its own or beside somebody's words. */
-const REMINDER = /<system-reminder>[\s\S]*?<\/system-reminder>/g;
+const REMINDER = /<(system-reminder)>/;
 
 /** Returns whether the client put a row there: what it tells the model alone, or that a hook ran. */
 function isPutIn({ id, message }: JsonRecord): boolean {

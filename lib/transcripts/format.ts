@@ -13,7 +13,7 @@ export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "par
   remote?: string | undefined;
   /** Path of the transcript this one was forked from (pi). */
   forkedFrom?: string | undefined;
-  /** Whether a program started it for one answer, without a person at it. */
+  /** Whether a program started it, without a person at it. */
   isHeadless?: boolean | undefined;
   /** Codex: whether typed messages are marked by events of their own. */
   typedEvents?: boolean | undefined;
@@ -144,6 +144,7 @@ export function readBareEntry(
           id: rowId(record),
           at: rowTime(record, format),
           ...entry,
+          ...(entry.kind === "user" && { typed: isTyped(entry, record, options.head) }),
         });
     }
     return read;
@@ -151,6 +152,11 @@ export function readBareEntry(
     if (error instanceof RangeError) return [];
     throw error;
   }
+}
+
+/** Returns whether a person typed an entry: by the flags of its row, else as its session is a person's. */
+function isTyped({ typed }: BareEntry, record: JsonRecord, { parentId, isHeadless }: Head): boolean {
+  return record.typed !== false && parentId === undefined && (typed ?? isHeadless !== true);
 }
 
 /** Returns the time that a host wrote on a row. */
@@ -197,8 +203,36 @@ export function textOf(content: unknown): string {
   return parts.join("\n");
 }
 
+/** Returns what a person typed of a message, of each block by itself: what is attached to one ends with it. */
+export function typedText(content: unknown, typedIn: (block: string) => string): string {
+  const blocks = typeof content === "string" ? [content] : arrayOf(content).map((block) => textOf([block]));
+  return blocks
+    .map((block) => typedIn(block))
+    .filter(Boolean)
+    .join("\n");
+}
+
+/** Returns a block without what its client attached: from a tag, named by the first group, to where that was closed last. */
+export function withoutAttached(block: string, tag: RegExp, most = 64): string {
+  const found = tag.exec(block);
+  const close = `</${found?.[1]}>`;
+  const end = found ? block.lastIndexOf(close) : -1;
+  if (!found || end < found.index || most === 0) return block;
+  const left = block.slice(0, found.index) + block.slice(end + close.length);
+  return withoutAttached(left.trim(), tag, most - 1);
+}
+
+/** Returns what a person typed in a block in which the client puts that into a tag: the first or, behind what it attached, the last. */
+export function wrappedText(block: string, name: string): string {
+  const wrapped = new RegExp(`\\s*<${name}\\b[^>]*>([\\s\\S]*?)</${name}>`, "gy");
+  const typed = Array.from(block.matchAll(wrapped), ([, words = ""]) => words.trim());
+  if (typed.length > 0) return typed.join("\n");
+  const last = block.lastIndexOf(`<${name}>`);
+  return last > 0 ? wrappedText(block.slice(last), name) : block;
+}
+
 /** Returns whether a content block holds words of the conversation. */
-export function isTextBlock(block: JsonRecord): boolean {
+function isTextBlock(block: JsonRecord): boolean {
   return block.type === "text" || block.type === "input_text" || block.type === "output_text";
 }
 

@@ -27,7 +27,7 @@ export const format: Format = {
 
   entries(record, { results }) {
     if (record.type === "user") {
-      const text = withoutHookText(typedText(record.displayContent ?? record.content));
+      const text = withoutHookText(promptText(record.displayContent ?? record.content));
       return text.startsWith("<session_context>") ? [] : [{ kind: "user", text }];
     }
     if (record.type !== "gemini") return [];
@@ -85,7 +85,7 @@ export function partsText(parts: unknown): string {
 }
 
 /** Returns what a person typed: files that a prompt names follow in parts of their own. */
-export function typedText(parts: unknown): string {
+export function promptText(parts: unknown): string {
   const isFile = (part: unknown) =>
     /^\s*--- Content from referenced files ---/.test(stringOf(recordOf(part).text) ?? "");
   const end = arrayOf(parts).findIndex(isFile);

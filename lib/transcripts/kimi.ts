@@ -7,7 +7,15 @@ import { dirname, join, sep } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { idWithin } from "../base/text.ts";
-import { type BareEntry, type Format, isoTime, textOf, toCall } from "./format.ts";
+import {
+  type BareEntry,
+  type Format,
+  isoTime,
+  textOf,
+  toCall,
+  typedText,
+  withoutAttached,
+} from "./format.ts";
 
 export const format: Format = {
   agent: "kimi",
@@ -77,9 +85,14 @@ function readState(file: string): JsonRecord {
 
 /** Returns what a person typed, or an agent told the one that it started; "" for what the client, a hook or a tool added. */
 function typedEntry({ id, content, origin }: JsonRecord): BareEntry {
-  const isTyped = isPerson(origin) || recordOf(origin).name === "subagent";
-  return { kind: "user", id: stringOf(id), text: isTyped ? textOf(content) : "" };
+  const typed = isPerson(origin);
+  const isSaid = typed || recordOf(origin).name === "subagent";
+  const text = isSaid ? typedText(content, (block) => withoutAttached(block, DOCUMENT)) : "";
+  return { kind: "user", id: stringOf(id), text, typed };
 }
+
+/** A file that a prompt names. */
+const DOCUMENT = /<(document)[\s>]/;
 
 function isPerson(origin: unknown): boolean {
   return recordOf(origin).kind === "user";

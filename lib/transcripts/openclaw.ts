@@ -16,10 +16,11 @@ import {
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
 import { type Clean, databaseStore, redacted } from "./database.ts";
 import { textOf } from "./format.ts";
+import { saidToPi } from "./pi.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 const SESSIONS = `
-  SELECT w.session_id AS id, p.current_session_id AS parent, json_extract(h.event_json, '$.cwd') AS cwd,
+  SELECT w.session_id AS id, coalesce(p.current_session_id, w.spawned_by, n.spawned_by) AS parent, json_extract(h.event_json, '$.cwd') AS cwd,
     coalesce(n.label, n.display_name, w.display_name, '') AS title, w.created_at AS started,
     max(w.updated_at, coalesce(w.transcript_updated_at, 0)) AS changed
   FROM session_windows w
@@ -150,7 +151,10 @@ function toLines({ type, id, timestamp, message, summary }: JsonRecord, clean: C
     return [{ id, role: "summary", timestamp, content: clean(stringOf(summary) ?? "") }];
   const { role, content, ...result } = recordOf(message);
   if (type !== "message") return [];
-  if (role === "user") return [{ id, role, timestamp, content: clean(textOf(content)) }];
+  if (role === "user") {
+    const { text, typed } = saidToPi(content);
+    return [{ id, role, timestamp, typed, content: clean(text) }];
+  }
   if (role === "toolResult")
     return [{ id, role: "assistant", timestamp, content: [resultBlock({ content, ...result }, clean)] }];
   return role === "assistant" ? [{ id, role, timestamp, content: cleanBlocks(content, clean) }] : [];

@@ -76,7 +76,7 @@ function parsed(data: unknown): JsonRecord {
 function blocks(part: JsonRecord, clean: Clean): JsonRecord[] {
   if (part.type === "text") {
     const text = clean(unquoted(stringOf(part.text) ?? ""));
-    return part.synthetic === true || text === "" ? [] : [{ type: "text", text }];
+    return part.synthetic === true || part.ignored === true || text === "" ? [] : [{ type: "text", text }];
   }
   if (part.type !== "tool") return [];
   const { status, input, output, error, metadata } = recordOf(part.state);

@@ -13,6 +13,8 @@ import {
   textOf,
   toCall,
   treeNode,
+  typedText,
+  withoutAttached,
 } from "./format.ts";
 
 export const format: Format = {
@@ -63,7 +65,7 @@ function messageEntries(record: JsonRecord, results: boolean): BareEntry[] {
   const { role, content, usage, output, exitCode, command } = message;
   switch (role) {
     case "user":
-      return [{ kind: "user", text: withoutSkillPage(textOf(content)) }];
+      return [{ kind: "user", ...saidToPi(content) }];
     case "assistant":
       return assistantEntries(content, results, {
         contextTokens:
@@ -119,6 +121,20 @@ function answersIn(details: JsonRecord): Answer[] {
       const words = stringOf(question.prompt) ?? stringOf(question.question) ?? "";
       return [{ question: words, options: optionLabels(question.options), answer }];
     });
+}
+
+/** A file that was named where pi was started. */
+const FILE = /<(file) name=/;
+/** What a schedule asks in OpenClaw, or a channel and other services bring. */
+const BROUGHT = /^\[cron:|<<<EXTERNAL_UNTRUSTED_CONTENT/;
+
+/** Returns what a person typed of a user's message, or all of one that is nobody's. */
+export function saidToPi(content: unknown): Pick<BareEntry, "text" | "typed"> {
+  const text = textOf(content);
+  const typed = BROUGHT.test(text)
+    ? ""
+    : typedText(content, (block) => withoutAttached(withoutSkillPage(block), FILE));
+  return typed === "" ? { text, typed: false } : { text: typed };
 }
 
 /** `/skill:name words` is stored with the skill's whole page before the words. */

@@ -2,7 +2,7 @@
 
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { type Format, isoTime, sumTokens, toCall, treeNode } from "./format.ts";
-import { callResult, partsText, shellOutput, typedText } from "./gemini.ts";
+import { callResult, partsText, promptText, shellOutput } from "./gemini.ts";
 
 export const format: Format = {
   agent: "qwen",
@@ -73,5 +73,5 @@ function typedWords({ message, systemPayload }: JsonRecord): string {
   const shown = stringOf(recordOf(systemPayload).displayText);
   if (shown !== undefined) return shown;
   const parts = arrayOf(recordOf(message).parts);
-  return typedText(parts.filter((part) => !PUT_IN.test(stringOf(recordOf(part).text) ?? "")));
+  return promptText(parts.filter((part) => !PUT_IN.test(stringOf(recordOf(part).text) ?? "")));
 }

@@ -153,7 +153,7 @@ type Clean = (text: string, taken?: Taken) => string;
 /** Returns an entry whose texts are redacted when they are first read. */
 function cleanEntry(raw: Entry, clean: Clean): Entry {
   // Named one by one: what a format adds to a raw entry is not redacted.
-  const { line, nth, offset, end, id, kind, at, callId, contextTokens, isError, state, patch } = raw;
+  const { line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state, patch } = raw;
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
   let changes: string | undefined;
@@ -164,6 +164,7 @@ function cleanEntry(raw: Entry, clean: Clean): Entry {
     end,
     id,
     kind,
+    typed,
     get text() {
       text ??= tool ? `${tool.name} ${tool.target}`.trim() : clean(raw.text);
       return text;

@@ -85,6 +85,8 @@ export interface Said<Who extends Speaker | "summary" = Speaker | "summary"> ext
   text: string;
   /** Whether it is the user's answer to a tool that asked, while the work goes on. */
   isAnswer?: boolean | undefined;
+  /** False for a row of the user's that is not their word: a program wrote it, or another person. */
+  typed?: boolean | undefined;
 }
 
 export type CallKind = "command" | "edit" | "write" | "read" | "search" | "fetch" | "other";
@@ -129,6 +131,8 @@ export interface Entry {
   /** `summary` is a compaction's; `result` is what a tool gave back. */
   kind: "user" | "assistant" | "tool" | "summary" | "result";
   text: string;
+  /** On `user` entries: false where a program wrote it. */
+  typed?: boolean | undefined;
   at?: string | undefined;
   /** On `tool` entries. */
   tool?: ToolCall;

@@ -13,6 +13,8 @@ import { type ReadOptions, readEntries } from "./transcript.ts";
 interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
   /** The row that the conversation is at, where that is known. */
   leafId?: string | undefined;
+  /** The session that this one works for, where its place says so. */
+  parentId?: string | undefined;
 }
 
 /**
@@ -21,9 +23,10 @@ interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
  * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
  * edited away. Linear formats and a broken chain: file order.
  */
-export function readActiveBranch(file: string, { leafId, ...options }: BranchOptions): Entry[] {
-  const head = readHead(file);
-  if (!head) return [];
+export function readActiveBranch(file: string, { leafId, parentId, ...options }: BranchOptions): Entry[] {
+  const known = readHead(file);
+  if (!known) return [];
+  const head = { ...known, parentId: parentId ?? known.parentId };
   const tree = conversationTree(findFormat(head.agent));
   const entries = [...readEntries(file, { ...options, head, onRecord: tree.add, unterminated: "accept" })];
   const isLive = tree.liveFrom(leafId);
