@@ -136,6 +136,7 @@ function plain(text: string, file: string): string {
   return text
     .replaceAll(file, "<file>")
     .replaceAll(join(home.paths.archive, "claude", `${ID}.jsonl`), "<file>")
+    .replaceAll("<file>.gz", "<file>")
     .replace(/(?<=\/|--resume |"id": ")[\da-f-]{36}/g, (id) => (id === ID ? id : "<new id>"))
     .replace("<dt>Kept</dt><dd>only in the archive: its transcript is gone</dd>\n", "")
     .replace(/ · archive$/gm, "")
