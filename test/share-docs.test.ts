@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { parseSettings } from "../lib/config/schema.ts";
@@ -36,7 +37,7 @@ describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
   });
   afterAll(() => postgres.stop());
 
-  test("leads to the first shared answer", async () => {
+  test("leads to the first shared answer, also past a member who holds a lock", async () => {
     const here = (command: string) =>
       command
         .replaceAll("@hub.example.org/", `@localhost:${postgres.port}/`)
@@ -71,6 +72,14 @@ describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
       "the webhook is retried and the ledger key is random",
     ]);
     await alice.type("alice");
+    expect(await bob.type("bob")).toContain("the webhook is retried and the ledger key is random");
+    postgres.shell(here(commandOf("locks")).replace("1min", "1s"));
+    const { Client } = createRequire(import.meta.url)("pg");
+    const client = new Client(postgres.url("alice").replace("alice-pw", "change-me-2"));
+    client.on("error", () => {}); // the server ends it
+    await client.connect();
+    await client.query("BEGIN");
+    await client.query("LOCK TABLE session_memory.sessions");
     expect(await bob.type("bob")).toContain("the webhook is retried and the ledger key is random");
     for (const home of [admin, alice, bob]) home.remove();
   }, 30_000);

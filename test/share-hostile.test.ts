@@ -268,6 +268,28 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     expect(Number(bytes)).toBeLessThanOrEqual(1000 * 4096);
   });
 
+  test("is read no further than the newest of countless empty sessions", async () => {
+    using people = honest();
+    const { alice, bob } = people;
+    await alice.share();
+    const empty = (from: number, to: number) =>
+      postgres.sql(
+        `INSERT INTO session_memory.sessions (agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks)
+         SELECT 'claude', 'empty' || n, '${ORIGIN}', 'mallet', 'team_app', '${PROJECT}', n, '',
+           to_char(timestamp '2026-01-01' + n * interval '1 s', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 1, 1
+         FROM generate_series(${from}, ${to}) n`,
+        "eve",
+      );
+    empty(1, 6000);
+    for (const n of [1, 6000]) postgres.sql(exchanges(`empty${n}`, 1), "eve");
+    expect((await bob.share()).pulled).toEqual({ sessions: 5000 + ALL.length, chunks: 4, removed: 0 });
+    const { results } = JSON.parse(await bob.ok("search", "flood", "--json"));
+    expect(results.map(({ session_id }: { session_id: string }) => session_id)).toEqual(["empty6000"]);
+    empty(6001, 6010);
+    expect((await bob.share()).pulled).toEqual({ sessions: 10, chunks: 0, removed: 10 });
+    expect(ofAlice(bob)).toEqual(ALL);
+  });
+
   test.each(FORMS)("has no session that is newer than the moment it was read, with %s", async (form) => {
     const put = words[form];
     using people = honest();
