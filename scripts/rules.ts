@@ -1,14 +1,16 @@
 #!/usr/bin/env bun
 /**
- * Lists what users laid down beyond a task, ends a rule for good, and prints the rules that hold for CLAUDE.md.
+ * Lists what users laid down beyond a task, keeps and ends rules, and prints those that hold for CLAUDE.md.
  *
  * @module
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { counted, quote, unbroken } from "../lib/base/text.ts";
-import { note, type Run, refuseTogether, runScript, switches, texts } from "../lib/cli.ts";
+import { quote, shortId, unbroken } from "../lib/base/text.ts";
+import { note, type Run, refuseTogether, runScript, switches, texts, usageError } from "../lib/cli.ts";
+import { findWords, keepWords, typedRows } from "../lib/observe/standing-marks.ts";
 import {
+  AGENT,
   endRule,
   formatDay,
   formatPlace,
@@ -22,30 +24,35 @@ import {
   WORDS,
 } from "../lib/observe/standing-rules.ts";
 import { projectCalled } from "../lib/search/own-project.ts";
-import { projectDirectory } from "../lib/sessions/sessions.ts";
+import { resolveSession } from "../lib/sessions/resolve.ts";
+import { listSessions, projectDirectory } from "../lib/sessions/sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
+import type { Session } from "../lib/transcripts/session.ts";
+import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
 Usage: session-memory rules [options]
 
 Lists standing rules: what you laid down in a session beyond its task ("next time …, let me commit"), with place and
 origin. New sessions of the project are given those that hold. A model that observes (llm in config.json, in pi
-its own) marks them; without one only what is said in so many words is heard: from now on, always, never, next time.
+its own) marks them, an agent keeps them by --add, and sentences that begin with from now on, always, never,
+next time or remember are heard without either.
 
 Options:
       --project <p>      Only a project's: a folder in it (.), or its name (default: all projects)
+      --add <words>      Keep the user's own words, as they stand in a message of the calling session
       --drop <id>        End one for good
       --markdown         Those that hold as a list for CLAUDE.md or AGENTS.md; changes no file
       --json, --quiet    One JSON document (rules); no remarks on stderr
 
 Examples:
-  session-memory rules --project .
+  session-memory rules --add "never use port 8080 in this project"
   session-memory rules --drop k3f9a2
 `;
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...texts("project", "drop"), ...switches("markdown") },
+  flags: { ...texts("project", "add", "drop"), ...switches("markdown") },
   words: { max: 0 },
 } as const;
 
@@ -53,7 +60,8 @@ type RulesRun = Run<typeof SCRIPT.flags>;
 
 async function main(run: RulesRun): Promise<void> {
   const { values, config, show } = run;
-  refuseTogether(values, "drop", "markdown");
+  refuseTogether(values, "add", "drop", "markdown");
+  if (values.add !== undefined) return await add(run, values.add);
   const rules = readRules(config.settings);
   const found = await rulesOfAll(await storedFor(run), config.paths);
   if (values.drop !== undefined) return drop(run, found, values.drop);
@@ -61,6 +69,56 @@ async function main(run: RulesRun): Promise<void> {
   const style = { timezone: config.settings.timezone, rules };
   const lines = values.markdown ? markdown(found, rules) : listing(found, style);
   show({ rules: found.map((rule) => ruleJson(rule, rules)) }, lines);
+}
+
+/** The newest sessions of a project that may be the caller's, where the host does not say which one calls. */
+const CALLERS_MAX = 10;
+
+/** Keeps words that the user of the calling session typed. */
+async function add({ config, cwd, show }: RulesRun, given: string): Promise<void> {
+  const words = given.trim().replace(/^["“'](.+)["”']$/s, "$1");
+  if (words === "") throw usageError("Expected words", 'try --add "never push without asking me"');
+  const { paths, settings, currentSession } = config;
+  const rules = readRules(settings);
+  const read = (session: Session, newest?: number) => {
+    const entries = typedRows(readActiveBranch(session.file, { rules }));
+    return { session, entries: newest === undefined ? entries : entries.slice(-newest) };
+  };
+  const callers =
+    currentSession === undefined
+      ? listSessions(paths, { project: ".", cwd })
+          .slice(0, CALLERS_MAX)
+          .map((session) => read(session, 1))
+          .filter(({ entries }) => entries.some(({ text }) => findWords(text, words) !== undefined))
+      : [read(resolveSession(currentSession, { paths, cwd, sessionOnly: true, exact: true }))];
+  const kept =
+    callers.length === 1 && callers[0] ? await keepWords(words, { ...callers[0], paths }) : undefined;
+  if (!kept) throw notKept(rules.clean(words), callers);
+  const { mark, isNew } = kept;
+  const rule = { mark, last: mark, ids: new Set([mark.id]), isDropped: false };
+  const said = `${wordsIn(rule, rules)} · session-memory rules`;
+  show({ rules: [ruleJson(rule, rules)] }, [`${isNew ? "kept for this project" : "already kept"}: ${said}`]);
+}
+
+function notKept(words: string, callers: readonly { session: Session }[]): SessionMemoryError {
+  const ids = callers.map(({ session }) => shortId(session.id)).join(", ");
+  if (callers.length > 1) {
+    return new SessionMemoryError(
+      "AMBIGUOUS",
+      `Cannot keep ${quote(words)}: several sessions end with it: ${ids}`,
+      {
+        hint: "run it in the session in which it was typed",
+      },
+    );
+  }
+  const where = ids === "" ? "in the last message of any session of this project" : `in session ${ids}`;
+  return new SessionMemoryError(
+    "NOT_FOUND",
+    `Cannot keep ${quote(words)}: the user did not type it ${where}`,
+    {
+      hint: "give the user's own words as they stand in the message",
+    },
+  );
 }
 
 /** Reads the marks of the project that is asked for, else all. */
@@ -96,14 +154,11 @@ function* listing(
 ): Generator<string> {
   let last: string | undefined;
   for (const rule of found) {
-    const { mark, last: again, marks, supersededBy, isDropped } = rule;
+    const { mark, supersededBy, isDropped } = rule;
     if (mark.project !== last) yield `# ${unbroken(rules.clean(mark.project))}`;
     last = mark.project;
     const facts = [
-      `by ${mark.by === WORDS ? "words" : "model"}`,
-      ...(marks.length > 1
-        ? [`said ${counted(marks.length, "time")}, last ${formatDay(again, timezone)}${formatPlace(again)}`]
-        : []),
+      `by ${originOf(rule)}`,
       ...(supersededBy === undefined ? [] : [`superseded by ${supersededBy}`]),
       ...(isDropped ? ["ended"] : []),
     ];
@@ -115,8 +170,12 @@ function markdown(found: readonly StandingRule[], { clean }: Rules): string[] {
   return found.filter(holds).map(({ mark }) => `- ${clean(mark.words)}`);
 }
 
+function originOf({ mark: { by } }: StandingRule): string {
+  return by === WORDS || by === AGENT ? by : "model";
+}
+
 function ruleJson(rule: StandingRule, { clean }: Rules) {
-  const { mark, last, marks, supersededBy = null, isDropped } = rule;
+  const { mark, supersededBy = null, isDropped } = rule;
   return {
     id: mark.id,
     words: clean(mark.words),
@@ -124,10 +183,8 @@ function ruleJson(rule: StandingRule, { clean }: Rules) {
     session: { id: mark.sessionId, agent: mark.agent },
     line: mark.line,
     place: formatPlace(mark),
-    origin: mark.by === WORDS ? "words" : "model",
-    model: mark.by === WORDS ? null : clean(mark.by),
-    said: marks.length,
-    lastSaid: last.at || null,
+    origin: originOf(rule),
+    model: originOf(rule) === "model" ? clean(mark.by) : null,
     supersededBy,
     dropped: isDropped,
     holds: holds(rule),

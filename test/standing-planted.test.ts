@@ -35,7 +35,6 @@ const LOOK_ALIKES = [
   "Always return null when the session is missing.",
 ];
 const REWOUND = "From now on never use mocks in tests.";
-const TAKEN_BACK = "Always ask me before you install a package.";
 const OF_OTHERS = {
   project: "Never push without tests.",
   subagent: "Never edit generated files.",
@@ -91,9 +90,8 @@ async function plantRewound(): Promise<void> {
 
 async function plantAll(): Promise<void> {
   const parent = await plant("rules", [...LITERAL, ...MEANT]);
-  await plant("look-alikes", [...LOOK_ALIKES, TAKEN_BACK]);
+  await plant("look-alikes", LOOK_ALIKES);
   await plantRewound();
-  await plant("taken back", ["no need to ask me before you install a package any more"], { day: 5 });
   await plant("elsewhere", [OF_OTHERS.project], { cwd: join(home.root, "elsewhere") });
   await plant("program", [OF_OTHERS.program], { extra: { entrypoint: "sdk-cli" } });
   const agent = "a1b2c3d4e5f60718";

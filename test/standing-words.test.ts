@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { gistOfRule, isSameMatter, isTakenBackBy } from "../lib/language/rule-gist.ts";
-import { standingSentences, takingBack } from "../lib/language/standing.ts";
+import { standingSentences } from "../lib/language/standing.ts";
 
 /** Laid down in so many words, as an instruction to the agent. */
 const RULES = [
@@ -92,25 +91,4 @@ describe("standingSentences()", () => {
       expect(texts.flatMap((text) => standingSentences(text))).toEqual([]);
     });
   }
-});
-
-describe("two rules", () => {
-  test("are of the same matter where only what they say of it differs", () => {
-    const [always, never, other] = [
-      "Always use mocks in tests.",
-      "From now on, never use mocks in tests.",
-      "Always use fixtures in tests.",
-    ].map(gistOfRule);
-    expect(isSameMatter(always ?? gistOfRule(""), never ?? gistOfRule(""))).toBe(true);
-    expect([always?.forbids, never?.forbids]).toEqual([false, true]);
-    expect(isSameMatter(always ?? gistOfRule(""), other ?? gistOfRule(""))).toBe(false);
-  });
-
-  test("end where a sentence takes the first back in its own words", () => {
-    const rule = gistOfRule("Always run the linter before you commit.");
-    const [back] = takingBack("No need to run the linter any more.");
-    expect(isTakenBackBy(rule, gistOfRule(back ?? ""))).toBe(true);
-    expect(takingBack("Is the linter no longer needed?")).toEqual([]);
-    expect(isTakenBackBy(rule, gistOfRule("No need to run the migration any more."))).toBe(false);
-  });
 });

@@ -143,33 +143,19 @@ describe("without a model", () => {
     expect(await listed()).toEqual([]);
   });
 
-  test("what is said again counts, its opposite supersedes it, and what takes it back ends it", async () => {
-    await session(4, [
-      "Always use mocks in tests.",
-      "Never force-push to main.",
-      "Never commit without asking me.",
-    ]);
+  test("rules that contradict each other stand, newest first, and the same words count once", async () => {
+    await session(4, ["Always use mocks in tests.", "Never force-push to main."]);
     await session(5, ["From now on, never use mocks in tests.", "Never force-push to main!"]);
-    await session(6, ["you no longer need to ask me, just commit"]);
-    const all = await listed();
-    const facts = all.map(({ words, said, holds, supersededBy }) => [
-      words,
-      said,
-      holds,
-      supersededBy !== null,
-    ]);
-    expect(facts).toEqual([
-      ["Never force-push to main!", 2, true, false],
-      ["From now on, never use mocks in tests.", 1, true, false],
-      ["Never commit without asking me.", 1, false, true],
-      ["Always use mocks in tests.", 1, false, true],
-    ]);
     expect(
       (await heard())
         .split("\n")
         .slice(1)
         .map((line) => line.replace(/ \(.*/, "")),
-    ).toEqual(['- "Never force-push to main!"', '- "From now on, never use mocks in tests."']);
+    ).toEqual([
+      '- "Never force-push to main."',
+      '- "From now on, never use mocks in tests."',
+      '- "Always use mocks in tests."',
+    ]);
   });
 
   test("at most five are heard, within 600 characters, and none that CLAUDE.md or AGENTS.md says already", async () => {
@@ -296,7 +282,7 @@ describe("by a model", () => {
     const id = await session(4, [complaint]);
     expect(await heard()).toBe(`${LABEL}\n- "${complaint}" (2026-03-04, ${id.slice(0, 8)}:1)`);
     expect(await listed()).toMatchObject([
-      { words: complaint, origin: "model", model: "fake-1", line: 1, said: 1, holds: true },
+      { words: complaint, origin: "model", model: "fake-1", line: 1, holds: true },
     ]);
   });
 
@@ -330,12 +316,10 @@ describe("by a model", () => {
       repeats: [rule],
     };
     answering([{ priority: "red", ...again }]);
-    const later = await session(6, ["add the two gaps as well, and table tests where it can be done"]);
+    await session(6, ["add the two gaps as well, and table tests where it can be done"]);
     expect(await heard()).toBe(`${LABEL}\n- "${complaint}" (2026-03-04, ${id.slice(0, 8)}:1)`);
-    expect(await home.ok("rules")).toEndWith(
-      `by model; said 2 times, last 2026-03-06, ${later.slice(0, 8)}:1\n`,
-    );
-    expect(await listed()).toMatchObject([{ id: rule, said: 2, lastSaid: "2026-03-06T09:00:00.000Z" }]);
+    expect(await home.ok("rules")).toEndWith(" by model\n");
+    expect(await listed()).toMatchObject([{ id: rule }]);
   });
 
   test("of many the next observer is shown five, those that the conversation is about first", async () => {

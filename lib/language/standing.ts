@@ -1,41 +1,46 @@
 /**
- * Recognises, by words alone, what a user lays down beyond the task at hand: an instruction to the agent with "from now on",
- * "always", "never" or "next time" and the like. Better none than a wrong one: what is quoted, pasted, asked, told of somebody
- * or of the program is none.
+ * Recognises by its opening a sentence in which a user lays something down beyond the task at hand: "from now on", "always",
+ * "never", "next time", "remember", followed by an instruction. Better none than a wrong one: questions, quotations, pastes and
+ * remarks about somebody or about the program are left out.
  *
  * English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese, as far as an order can be told from a remark.
  */
 
 import { isQuestion, sentences, spokenText } from "./speech.ts";
 
-/** A longer message is a plan or a paste, and a longer sentence is no rule that was laid down in so many words. */
+/** A longer message is a plan or a paste, and a longer sentence is more than an instruction. */
 const READ_CHARS = { message: 1200, sentence: 300 };
-/** The least list items that are a guideline that was pasted, or the parts of a task. */
+/** The least list items that are a pasted guideline or the parts of a task. */
 const LIST_ITEMS = 3;
 
-/** What an agent does, in the base form: "always return null" and "never retry" are of the program. */
-const DEEDS = `add|amend|answer|apologi[sz]e|approve|ask|assume|avoid|change|check|comment|commit|confirm|create|delete|deploy|do
-  document|edit|explain|follow|force[- ]push|format|guess|include|install|introduce|invent|keep|leave|let|lint|make|mention|merge|modify
-  name|open|prefer|propose|publish|push|put|read|rebase|refactor|release|remove|rename|reply|reset|respond|review|rewrite|run|say|show me|sign|skip
-  speak|squash|stage|start|stop|suggest|summari[sz]e|tell|test|touch|update|use|verify|wait|work|wrap|write`;
+/** Verbs of an agent's own work, in the base form. */
+const WORK = `amend|annotate|answer|apologi[sz]e|approve|ask|assume|branch|comment|commit|confirm|deploy|document|explain|follow|force[- ]push|format
+  guess|install|introduce|invent|leave comments|lint|merge|mock|prefer|propose|rebase|refactor|rename|reply|respond|run|sign|skip|speak|squash|stage
+  suggest|summari[sz]e|talk|test|touch|typecheck|use|verify|wait|work|wrap up|write`;
+/** Verbs of programs too: "always show the banner" is a task, "always show me the diff" is not. */
+const SHARED = `add|avoid|bump|change|check|clean|create|delete|do|edit|finish|give|include|keep|let|make|mention|modify|move|name|open|publish|pull|push|put
+  read|release|remove|replace|reset|restart|review|rewrite|say|send|show|split|start|stop|tell|trust|undo|update|validate`;
+
+/** Objects of an agent's work: "always" and "never" are said of programs too. */
+const OF_THE_WORK = String.raw`(?:\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|test suite|table[- ]driven|linter|lint|prettier|eslint|biome|typecheck|type checks?|code comments?|comments|docstrings?|coding|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ)`;
 
 interface Language {
-  /** What makes an instruction hold from then on. */
+  /** Makes an instruction hold from then on. */
   frame: string;
-  /** How an instruction begins that stands beside a frame. */
+  /** Begins an instruction that stands beside a frame. */
   order: string;
-  /** A whole instruction that holds without a frame. */
+  /** Holds without a frame. */
   always: string;
 }
 
-const POLITE = `(?:(?:please|pls|ok(?:ay)?|and|also|so|but|yes|no|bitte|und|ok|s['’]il (?:te|vous) plaît|por favor|y|e|et|пожалуйста|и|请|あと)[,、]?\\s*)*`;
+const POLITE = `(?:(?:please|pls|ok(?:ay)?|and|also|so|but|yes|no|well|actually|btw|by the way|hey|hi|hello|thanks|thank you|great|good|perfect|nice|cool|important|note|reminder|one more thing|bitte|und|hallo|danke|s['’]il (?:te|vous) plaît|bonjour|merci|por favor|hola|gracias|olá|y|e|et|пожалуйста|привет|и|请|あと)[,、.!:–—-]*\\s*)*`;
 
 const LANGUAGES: readonly Language[] = [
   {
     frame:
-      "from now on|from here on(?: out)?|going forward|in (?:the )?future|for the future|next time(?: [^,.;:]{1,80},)?",
-    order: `(?:always|never|do not|don['’]?t|do|only|no|let me|i want you to|i['’]d like you to|we (?:use|do not|don['’]t|always|never|only)|you (?:should|must|have to|need to|may|can|do not|don['’]t|never|always|shouldn['’]t|mustn['’]t)|${DEEDS})(?![\\w'’])`,
-    always: `(?:you (?:must|should) )?(?:(?:always|never)(?: ever)?|(?:do not|don['’]t) ever) (?:${DEEDS})(?![\\w'’])`,
+      "from now on|from here on(?: out)?|henceforth|going forward|in (?:the )?future|for the future|next time(?:,? (?!(?:it|this|that) )[^,;:]{1,80},)?|remember(?: to(?= )|(?= (?:never|not) to )|[:,])",
+    order: `(?:always|never|not to|do not|don['’]?t|do|only|no|stop|let me|i want you to|i['’]d like you to|we (?:use|do not|don['’]t|always|never|only)|you (?:should|must|have to|need to|may|can|do not|don['’]t|never|always|shouldn['’]t|mustn['’]t)|${WORK}|${SHARED})(?![\\w'’])`,
+    always: `(?:(?:you|we) (?:must|should) |(?:i|we) (?:want|need|['’]?d like) you to |make sure (?:you |to )|remember (?:to )?)?(?:(?:always|never)(?: ever)?|(?:do not|don['’]t) ever) (?:(?:${WORK})(?![\\w'’])|(?=.*${OF_THE_WORK})(?:${SHARED})(?![\\w'’]))`,
   },
   {
     frame: "ab (?:jetzt|sofort)|von jetzt an|künftig|zukünftig|in zukunft|(?:beim |das )?nächste[ns]? mal",
@@ -83,52 +88,39 @@ const LANGUAGES: readonly Language[] = [
 /** Chinese and Japanese write no blank after a word. */
 const FRAMED = matchBeginning(({ frame, order }) => {
   const end = /[a-zа-я]/.test(frame) ? "(?!\\p{L})" : "";
-  return `(?:${frame})${end}[,、，:]?\\s*${POLITE}(?:${order})|(?:${order})[^,;:]{3,200}[,\\s]+(?:${frame})(?=[.!,;。！]|$)`;
+  const within = `(?:${order})[^;:]{3,200}[,\\s]+(?:${frame})(?![\\p{L}:])`;
+  return `(?:[^,;:?]{3,80}, )?(?:${frame})${end}[,、，:]?\\s*${POLITE}(?:${order})|${within}`;
 });
 const ALWAYS = matchBeginning(({ always }) => always);
-/** What only the work of an agent is about: "always" and "never" are said of programs too. */
-const OF_THE_WORK =
-  /\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|test suite|table[- ]driven|linter|lint|prettier|eslint|biome|typecheck|type checks?|code comments?|comments|docstrings?|coding|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let) me|ask first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ/iu;
 
 /** Matches a sentence that begins with the form of any language. */
 function matchBeginning(form: (language: Language) => string): RegExp {
   return new RegExp(`^${POLITE}(?:${LANGUAGES.map(form).join("|")})`.replace(/\n\s*/g, "|"), "iu");
 }
 
-function isLaidDown(sentence: string): boolean {
-  return FRAMED.test(sentence) || (ALWAYS.test(sentence) && OF_THE_WORK.test(sentence));
-}
-
-const FRAME_AT_END = new RegExp(`(?:${LANGUAGES.map(({ frame }) => frame).join("|")})[.!。！]*$`, "iu");
-
-/** Bound to what is at hand, or to a time that ends: no rule for another session. */
+/** A clause of place narrows a rule to the project, which it is kept for anyway. */
+const HERE =
+  /(?<!\p{L})(?:(?:in|for|within|across|throughout) (?:this|our|the) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|workspace|monorepo)|(?:in|für) diesem? (?:projekt|repo(?:sitory)?)|dans ce (?:projet|dépôt)|en este (?:proyecto|repo(?:sitorio)?)|neste (?:projeto|repositório)|в этом (?:проекте|репозитории)|在(?:这个|本)(?:项目|仓库)(?:里|中)?|このプロジェクトでは?)(?!\p{L}),?/giu;
+/** Bound to what is at hand, or to a time that ends. */
 const BOUND =
-  /\b(?:this time|for now|right now|just now|until|today|tonight|here|above|below|(?:in|for|on|to) (?:this|that|these|those|it|them)|(?<!\b(?:you|i|we) )(?:do|run|use|write|read|make|add|change|put|keep|leave|try|say|ask|test|check|remove|delete|push|commit|show) (?:it|that|this|them|those|these|so))\b|(?:^|\s)(?:vorerst|heute|hier|diesmal|cette fois|ici|esta vez|aquí|desta vez|aqui|сейчас|сегодня)(?!\p{L})|这次|今回/iu;
-/** A reason may point back: it lays nothing down. */
-const REASON =
-  /(?:,?\s(?:because|since|as (?:it|that|this)|so that|weil|da|parce que|porque|потому что)\s|[,;–—(]|因为|から、).*$/iu;
-/** Told of somebody, or of a text. */
+  /\b(?:this time|for now|right now|just now|until|today|tonight|above|below|(?:use|do|run|call|touch|change|in|for|on|to) (?:this|that|these|those)|(?<!\b(?:you|i|we) )(?:do|run|try) it|(?:mind|again|fails?|happens)$)\b|(?:^|\s)(?:vorerst|heute|diesmal|cette fois|esta vez|desta vez|сейчас|сегодня)(?!\p{L})|这次|今回/iu;
+/** Tells of somebody, or of a text. */
 const REPORTED =
-  /\b(?:(?<!\b(?:you|i|we) )say|says|said|states?|stated|wrote|writes|told me|according to|reads|guideline|guidelines|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
-const TOLD_BY_ME = /\b(?:i|we) (?:said|told)\b/iu;
+  /\b(?:says|said|states?|stated|wrote|writes|according to|guidelines?|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
 const QUOTED =
   /"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|「[^」]*」|『[^』]*』|(?<![\p{L}\p{N}])['‘][^'’]*['’](?![\p{L}\p{N}])/gu;
 
 /** Returns the sentences of a user's message that lay something down beyond its task, as they were written. */
 export function standingSentences(message: string): string[] {
-  return saidInOwnWords(message).filter((sentence) => laysDown(sentence));
-}
-
-/** Returns the sentences of a message that its user typed as such; none of one that is a paste, a list or a command. */
-function saidInOwnWords(message: string): string[] {
   const text = message.trim();
   if (text.length > READ_CHARS.message || text.startsWith("/") || isPastedText(text)) return [];
-  const typed = spokenText(text)
+  const lines = spokenText(text)
     .split("\n")
     .filter((line) => !/^\s*(?:>|\|)/.test(line));
-  // What follows a colon at a line's end is what that line announces: a text of somebody's.
-  const announced = typed.findIndex((line) => /[:：]\s*$/.test(line));
-  return sentences((announced === -1 ? typed : typed.slice(0, announced)).join("\n"));
+  // A colon at a line's end announces somebody's text.
+  const announced = lines.findIndex((line) => /[:：]\s*$/.test(line));
+  const own = announced === -1 ? lines : lines.slice(0, announced);
+  return sentences(own.join("\n")).filter(laysDown);
 }
 
 function isPastedText(text: string): boolean {
@@ -141,21 +133,11 @@ function isPastedText(text: string): boolean {
 }
 
 function laysDown(sentence: string): boolean {
-  if (sentence.length > READ_CHARS.sentence || isQuestion(sentence) || /[:：]$/.test(sentence)) return false;
-  const own = sentence.replace(QUOTED, " … ").trim();
-  if (!isLaidDown(own) || (REPORTED.test(own) && !TOLD_BY_ME.test(own))) return false;
-  const clause = FRAME_AT_END.test(own) ? own : own.replace(REASON, "");
-  // A reason begins after a comma, and so does what a frame says: of two clauses the second may be the instruction.
-  return !BOUND.test(isLaidDown(clause) ? clause : own);
-}
-
-/** Takes back what holds. */
-const TAKES_BACK =
-  /\b(?:no need to|no longer|not (?:\S+ ){0,8}any ?(?:more|longer)|(?:don['’]t|do not|needn['’]t) (?:have|need) to|forget (?:about )?(?:the|my|what)|ignore (?:the|my) (?:rule|earlier))\b|nicht mehr|nicht länger|ne \S+ plus|ya no|não .*mais|больше не|不再|不用再|もう.*(?:なくて|ない)/iu;
-/** Returns the sentences of a user's message that take a rule back, as they were written. */
-export function takingBack(message: string): string[] {
-  return saidInOwnWords(message).filter(
-    (sentence) =>
-      sentence.length <= READ_CHARS.sentence && !isQuestion(sentence) && TAKES_BACK.test(sentence),
-  );
+  if (sentence.length > READ_CHARS.sentence || isQuestion(sentence)) return false;
+  const own = sentence
+    .replace(QUOTED, " … ")
+    .replace(HERE, " ")
+    .replace(/\s+/g, " ")
+    .replace(/^[\s,]+|\s(?=[,.!])|[.!\s]+$/g, "");
+  return (FRAMED.test(own) || ALWAYS.test(own)) && !BOUND.test(own) && !REPORTED.test(own);
 }

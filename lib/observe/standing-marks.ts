@@ -1,6 +1,6 @@
 /**
- * Marks what a session's user laid down beyond its task: as the observer's model did in the ledger, and where it was said in
- * so many words.
+ * Marks what a session's user laid down beyond its task: as the observer's model did in the ledger, by the openings of its
+ * sentences, and as an agent was told to.
  *
  * Transcript and ledger are the source: whenever a session is observed, the marks of its active branch take the place of
  * those that state.db had of it, so that what was rewound is gone.
@@ -8,9 +8,8 @@
 
 import { sha256 } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { gistOfRule, isTakenBackBy } from "../language/rule-gist.ts";
 import { sentences, spokenText } from "../language/speech.ts";
-import { standingSentences, takingBack } from "../language/standing.ts";
+import { standingSentences } from "../language/standing.ts";
 import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { sessionProject } from "../sessions/project.ts";
@@ -19,7 +18,10 @@ import { readRules } from "../transcripts/rules.ts";
 import type { Entry, Session } from "../transcripts/session.ts";
 import { foldLedger, type Ledger, type Observation } from "./observations.ts";
 import {
-  readStandingFor,
+  AGENT,
+  addMark,
+  isSameWords,
+  readStanding,
   replaceMarks,
   rulesHolding,
   type StandingMark,
@@ -41,45 +43,81 @@ type Mark = (
   about: Pick<StandingMark, "words" | "by"> & Partial<Pick<StandingMark, "id" | "kind" | "names">>,
 ) => StandingMark;
 
-/** Stores what a session's user laid down. */
+/** Stores what a session's user laid down; nothing of a subagent's session, nor of one that a program started. */
 export async function keepStanding(session: Session, { paths, entries, ledger }: Observed): Promise<void> {
-  const place = sessionPlace(session);
-  const { cwd } = place;
-  if (cwd === undefined) return replaceMarks(paths, session, []);
-  const { clean } = readRules(paths.rules);
-  const mark = marker(session, {
-    project: clean(sessionProject(place) ?? cwd),
-    cwd: clean(cwd),
-    file: clean(session.file),
-  });
-  const said = entries.filter(
-    ({ kind, callId, typed }) => kind === "user" && callId === undefined && typed !== false,
-  );
+  const mark = markerFor(session, paths);
+  if (!mark) return replaceMarks(paths, session, []);
+  const said = typedRows(entries);
   const observed = markedByModel(said, { mark, ledger });
-  const lines = new Set(observed.map(({ line }) => line));
-  const literal = said.flatMap((entry) =>
-    (lines.has(entry.line) ? [] : standingSentences(entry.text)).map((sentence) =>
-      mark(entry, { words: cutToLine(clean(sentence)), by: WORDS }),
-    ),
-  );
-  const marks = [...observed, ...literal];
-  const known = [...marksOfOthers(session, (await readStandingFor(cwd, paths)).marks), ...marks];
-  const ends = said.flatMap((entry) =>
-    takingBack(entry.text).flatMap((sentence) => {
-      const names = takenBack(sentence, known, entry.at);
-      if (names.length === 0) return [];
-      return [mark(entry, { words: cutToLine(clean(sentence)), by: WORDS, kind: "end", names })];
-    }),
-  );
-  replaceMarks(paths, session, [...marks, ...ends]);
+  const kept = [...observed, ...keptByAgent(session, said, paths)];
+  const literal = said
+    .flatMap((entry) => standingSentences(entry.text).map((words) => ({ entry, words })))
+    .filter(
+      ({ entry: { line }, words }) => !kept.some((one) => one.line === line && isSameWords(one, { words })),
+    )
+    .map(({ entry, words }) => mark(entry, { words, by: WORDS }));
+  replaceMarks(paths, session, [...kept, ...literal]);
 }
 
-function marker(session: Session, place: Pick<StandingMark, "project" | "cwd" | "file">): Mark {
+/** Returns the rows that a person typed. */
+export function typedRows(entries: readonly Entry[]): Entry[] {
+  return entries.filter(
+    ({ kind, callId, typed }) => kind === "user" && callId === undefined && typed !== false,
+  );
+}
+
+/** Returns what an agent was told to keep of a session, as far as the rows still stand. */
+function keptByAgent({ agent, id }: Session, said: readonly Entry[], paths: PathsWithRules): StandingMark[] {
+  return readStanding(paths).marks.filter(
+    (mark) =>
+      mark.by === AGENT &&
+      mark.agent === agent &&
+      mark.sessionId === id &&
+      said.some(({ line }) => line === mark.line),
+  );
+}
+
+/** Returns what makes the marks of a session; undefined where it names no directory. */
+function markerFor(session: Session, paths: PathsWithRules): Mark | undefined {
+  const place = sessionPlace(session);
+  const { cwd } = place;
+  if (cwd === undefined) return undefined;
+  const { clean } = readRules(paths.rules);
   const { agent, id: sessionId, startedAt = "" } = session;
-  return ({ line, at = startedAt }, { id, kind = "rule", names = [], ...about }) => {
-    const own = id ?? makeId([sessionId, String(line), about.words]);
-    return { agent, sessionId, id: own, line, at, ...place, ...about, kind, names };
+  const at = { project: clean(sessionProject(place) ?? cwd), cwd: clean(cwd), file: clean(session.file) };
+  return ({ line, at: time = startedAt }, { id, kind = "rule", names = [], words, by }) => {
+    const said = cutToLine(clean(words));
+    const own = id ?? makeId([sessionId, String(line), said]);
+    return { agent, sessionId, id: own, line, at: time, ...at, words: said, by, kind, names };
   };
+}
+
+/** A rule that was kept at the word of an agent, or that held already. */
+interface KeptRule {
+  mark: StandingMark;
+  isNew: boolean;
+}
+
+/** Keeps words of the newest row of a session's user that holds them; undefined where none does. */
+export async function keepWords(
+  words: string,
+  { session, entries, paths }: { session: Session; entries: readonly Entry[]; paths: PathsWithRules },
+): Promise<KeptRule | undefined> {
+  const mark = markerFor(session, paths);
+  const entry = typedRows(entries).findLast(({ text }) => findWords(text, words) !== undefined);
+  if (!mark || !entry) return undefined;
+  const kept = mark(entry, { words: findWords(entry.text, words) ?? words, by: AGENT });
+  const holding = (await rulesHolding(kept.cwd, paths)).find((rule) => isSameWords(rule.mark, kept));
+  if (holding) return { mark: holding.mark, isNew: false };
+  addMark(paths, kept);
+  return { mark: kept, isNew: true };
+}
+
+/** Returns words as a text has them, whatever its blanks and capitals; undefined where it does not. */
+export function findWords(text: string, words: string): string | undefined {
+  const [own, wanted] = [text, words].map((each) => each.replace(/\s+/g, " ").trim()) as [string, string];
+  const at = wanted === "" ? -1 : own.toLowerCase().indexOf(wanted.toLowerCase());
+  return at < 0 ? undefined : own.slice(at, at + wanted.length);
 }
 
 function markedByModel(
@@ -95,18 +133,6 @@ function markedByModel(
   });
 }
 
-function marksOfOthers({ agent, id }: Session, marks: readonly StandingMark[]): StandingMark[] {
-  return marks.filter((mark) => mark.agent !== agent || mark.sessionId !== id);
-}
-
-/** Returns the ids of what a sentence of a moment takes back. */
-function takenBack(sentence: string, marks: readonly StandingMark[], at = ""): string[] {
-  const gist = gistOfRule(sentence);
-  return marks
-    .filter((mark) => mark.at < at && isTakenBackBy(gistOfRule(mark.words), gist))
-    .map(({ id }) => id);
-}
-
 function cutToLine(text: string): string {
   return oneLine(text, WORDS_CHARS);
 }
@@ -118,15 +144,12 @@ export async function standingFor(session: Session, paths: PathsWithRules): Prom
   return await rulesHolding(cwd, paths);
 }
 
-/** Returns the words of a user's message that an observation is about: all of a short one, else the sentence that shares most words. */
+/** Returns the sentence of a user's message that shares most words with an observation of it; all of it where none does. */
 function ownWords({ text }: Observation, { text: message }: Entry): string {
-  const whole = message.replace(/\s+/g, " ").trim();
-  if ([...whole].length <= WORDS_CHARS) return cutToLine(whole);
   const about = new Set(contentWords(text));
   const score = (sentence: string) => contentWords(sentence).filter((word) => about.has(word)).length;
-  const all = sentences(spokenText(message));
-  const best = all.toSorted((a, b) => score(b) - score(a))[0] ?? whole;
-  return cutToLine(best);
+  const [best = ""] = sentences(spokenText(message)).toSorted((a, b) => score(b) - score(a));
+  return cutToLine(score(best) > 0 ? best : message.replace(/\s+/g, " ").trim());
 }
 
 /** As long as an observation's, which the model names. */

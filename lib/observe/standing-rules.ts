@@ -8,14 +8,13 @@
 import { headed, quote, shortId } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import type { RuleGist } from "../language/rule-gist.ts";
 import { folderInProject, realDirectory } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type ForgetIn, type Forgetting, isForgotten, withExistingState, withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
-/** Marks what was said in so many words, where no model did. */
-export const WORDS = "words";
+/** Marks by the openings of sentences, and by an agent that was told to keep them: all others are a model's. */
+export const [WORDS, AGENT] = ["words", "agent"];
 
 const KINDS = ["rule", "repeat", "end"] as const;
 
@@ -33,7 +32,7 @@ export interface StandingMark {
   file: string;
   /** The user's own. */
   words: string;
-  /** `WORDS`, or the model that marked it. */
+  /** `WORDS`, `AGENT`, or the model that marked it. */
   by: string;
   /** `repeat` and `end` are of the rules that it names; a `rule` changes those. */
   kind: (typeof KINDS)[number];
@@ -41,19 +40,17 @@ export interface StandingMark {
   names: readonly string[];
 }
 
-/** A rule with everything that was said of it. */
+/** A rule, whichever marks say it. */
 export interface StandingRule {
   /** With the words that stand for it. */
   mark: StandingMark;
-  /** When it was said last. */
+  /** Its latest mark. */
   last: StandingMark;
   /** The ids of all of its marks. */
   ids: ReadonlySet<string>;
-  /** Oldest first. */
-  marks: readonly StandingMark[];
   /** The id of the mark that changed it or took it back. */
   supersededBy?: string;
-  /** Whether a person ended it. */
+  /** True if a person ended it. */
   isDropped: boolean;
 }
 
@@ -114,65 +111,51 @@ function toEnd(row: SqlRow): End {
 
 /** A rule while later marks are still to come. */
 interface Growing extends StandingRule {
-  gist: RuleGist;
-  marks: StandingMark[];
   ids: Set<string>;
 }
 
-/** Returns the rules of one project's marks: those that hold, the most often and then the last said first, then the others. */
-async function makeRules({ marks, ends }: StoredStanding): Promise<StandingRule[]> {
-  if (marks.length === 0) return [];
-  const language = await import("../language/rule-gist.ts");
+/** Returns the rules of one project's marks: those that hold first, the newest of them first. */
+function makeRules({ marks, ends }: StoredStanding): StandingRule[] {
   const rules: Growing[] = [];
   const inTime = marks.toSorted((a, b) => (a.at === b.at ? a.line - b.line : a.at < b.at ? -1 : 1));
-  for (const mark of inTime) takeMark(mark, rules, language);
+  for (const mark of inTime) takeMark(mark, rules);
   return rules
-    .map(({ gist, ...rule }): StandingRule => {
-      const endsIt = (mark: StandingMark, end: End) =>
-        (end.sessionId === mark.sessionId && end.line === mark.line) ||
-        (mark.at <= end.at && language.isSameMatter(language.gistOfRule(end.words), gist));
-      return { ...rule, isDropped: rule.marks.every((mark) => ends.some((end) => endsIt(mark, end))) };
-    })
-    .toSorted(inOrder);
+    .map((rule) => ({ ...rule, isDropped: ends.some((end) => endsRule(end, rule)) }))
+    .toSorted((a, b) => Number(holds(b)) - Number(holds(a)) || (a.last.at < b.last.at ? 1 : -1));
 }
 
 /** Lets a mark repeat, change or end what was laid down before it, or lay down what is new. */
-function takeMark(
-  mark: StandingMark,
-  rules: Growing[],
-  { gistOfRule, isSameMatter }: typeof import("../language/rule-gist.ts"),
-): void {
+function takeMark(mark: StandingMark, rules: Growing[]): void {
   const holding = rules.filter(({ supersededBy }) => supersededBy === undefined);
   const named = holding.filter(({ ids }) => mark.names.some((id) => ids.has(id)));
-  if (mark.kind === "end") supersede(named, mark);
-  else if (mark.kind === "repeat" && named.length > 0) for (const rule of named) repeat(rule, mark);
-  else {
-    const gist = gistOfRule(mark.words);
-    const alike = holding.filter((rule) => isSameMatter(rule.gist, gist));
-    const again = alike.find((rule) => rule.gist.forbids === gist.forbids);
-    supersede(
-      [...named, ...alike].filter((rule) => rule !== again),
-      mark,
-    );
-    // in the same words, those that were said last stand for it
-    if (again) repeat(Object.assign(again, { mark }), mark);
-    else rules.push({ mark, last: mark, ids: new Set([mark.id]), isDropped: false, gist, marks: [mark] });
+  const same = holding.filter((rule) => mark.kind !== "end" && isSameWords(rule.mark, mark));
+  const again = mark.kind === "repeat" && named.length > 0 ? named : same;
+  for (const rule of again) {
+    rule.last = mark;
+    rule.ids.add(mark.id);
   }
+  for (const rule of named) if (!again.includes(rule)) rule.supersededBy = mark.id;
+  if (again.length === 0 && mark.kind !== "end")
+    rules.push({ mark, last: mark, ids: new Set([mark.id]), isDropped: false });
 }
 
-function repeat(rule: Growing, mark: StandingMark): void {
-  rule.last = mark;
-  rule.ids.add(mark.id);
-  rule.marks.push(mark);
+/** Returns whether a person's word ends a rule: the one of these words, unless it was laid down again since. */
+function endsRule(end: End, { mark, last }: StandingRule): boolean {
+  const isSamePlace = end.sessionId === last.sessionId && end.line === last.line;
+  return isSameWords(end, mark) && (isSamePlace || last.at <= end.at);
 }
 
-function supersede(rules: readonly Growing[], { id }: StandingMark): void {
-  for (const rule of rules) rule.supersededBy = id;
+type Words = Pick<StandingMark, "words">;
+
+export function isSameWords(one: Words, other: Words): boolean {
+  return foldWords(one.words) === foldWords(other.words);
 }
 
-function inOrder(a: StandingRule, b: StandingRule): number {
-  const held = Number(!holds(a)) - Number(!holds(b));
-  return held || b.marks.length - a.marks.length || (a.last.at < b.last.at ? 1 : -1);
+function foldWords(words: string): string {
+  return words
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();
 }
 
 /** Returns the rules of every project, without those of sessions and of texts that are kept out. */
@@ -194,13 +177,13 @@ export async function rulesOfAll(
       for (const name of names) project.names.add(name);
     }
   }
-  return (await Promise.all(projects.map((project) => makeRules({ marks: project.marks, ends })))).flat();
+  return projects.flatMap((project) => makeRules({ marks: project.marks, ends }));
 }
 
 /** Returns the rules that hold in a directory's project, without those of sessions and of texts that are kept out. */
 export async function rulesHolding(directory: string, paths: PathsWithRules): Promise<StandingRule[]> {
   const { marks, ends } = await readStandingFor(directory, paths);
-  return (await makeRules({ marks: await visibleMarks(marks, paths), ends })).filter(holds);
+  return makeRules({ marks: await visibleMarks(marks, paths), ends }).filter(holds);
 }
 
 async function visibleMarks(marks: readonly StandingMark[], paths: PathsWithRules): Promise<StandingMark[]> {
@@ -220,6 +203,8 @@ export function holds({ supersededBy, isDropped }: StandingRule): boolean {
 interface Hearer {
   id: string;
   cwd: string;
+  /** The time of its last row, where it goes on: what was laid down before it was heard. */
+  since?: string | undefined;
 }
 
 interface Hearing {
@@ -233,7 +218,7 @@ const MOST = { lines: 5, chars: 600 }; // promised
 
 /** Returns the rules that hold in a session's project, as the session is told of them; undefined where there is none. */
 export async function standingText(
-  { id, cwd }: Hearer,
+  { id, cwd, since = "" }: Hearer,
   { paths, timezone }: Hearing,
 ): Promise<string | undefined> {
   if (!isStored(paths)) return undefined;
@@ -242,13 +227,12 @@ export async function standingText(
     import("../redact/redact.ts"),
   ]);
   const { clean } = readRules(paths.rules);
-  const heard = (await rulesHolding(cwd, paths)).filter(({ marks }) =>
-    marks.some(({ sessionId }) => sessionId !== id),
+  const heard = (await rulesHolding(cwd, paths)).filter(
+    ({ last }) => last.sessionId !== id && (since === "" || last.at > since),
   );
   if (heard.length === 0) return undefined;
-  const { gistOfRule, saysRule } = await import("../language/rule-gist.ts");
-  const known = await projectInstructions(cwd);
-  const untold = heard.filter(({ mark }) => !saysRule(known, gistOfRule(mark.words)));
+  const isSaid = await instructionsTest(cwd);
+  const untold = heard.filter(({ mark }) => !isSaid(mark.words));
   return fitted(
     untold.map(({ mark }) => {
       const words = quote(oneLine(clean(mark.words), WORDS_CHARS));
@@ -286,11 +270,30 @@ function isStored(paths: Pick<PathsWithRules, "state">): boolean {
   return withExistingState(paths, find) ?? false;
 }
 
-/** Returns what a project's agents read anyway, from the folder that a session begins in up to the project's own. */
-async function projectInstructions(cwd: string): Promise<string> {
-  const { readInstructions } = await import("../transcripts/instructions.ts");
+const OPENING_WORD =
+  /^(?:always|never|ever|now|here|going|forward|future|next|time|remember|want|project|repo)$/;
+const NEGATES =
+  /\b(?:never|not|no|don['’]?t|avoid|stop|without|nie|niemals|nicht|keine?[nr]?|jamais|ne|nunca|não)\b|никогда|(?:^|\s)не\s|不要|别|ないで|しない/iu;
+
+/** Returns a test for rules that a project's own instructions say, line by line, from a session's folder up to the project's. */
+async function instructionsTest(cwd: string): Promise<(rule: string) => boolean> {
+  const [{ readInstructions }, { isFunctionWord, splitWords }] = await Promise.all([
+    import("../transcripts/instructions.ts"),
+    import("../language/words.ts"),
+  ]);
   const within = folderInProject(cwd)?.split("/").filter(Boolean) ?? [];
-  return readInstructions(realDirectory(cwd), within.length);
+  const lines = readInstructions(realDirectory(cwd), within.length)
+    .split("\n")
+    .map((line) => ({ words: new Set(splitWords(line)), negates: NEGATES.test(line) }));
+  return (rule) => {
+    const whole = rule.replace(/\S*…$/, "");
+    const telling = splitWords(whole).filter((word) => !isFunctionWord(word) && !OPENING_WORD.test(word));
+    const negates = NEGATES.test(rule);
+    // the end of a cut rule may negate
+    const isIn = (line: { words: Set<string>; negates: boolean }) =>
+      (whole !== rule || line.negates === negates) && telling.every((word) => line.words.has(word));
+    return telling.length > 0 && lines.some(isIn);
+  };
 }
 
 /** Puts a session's marks in the place of those it had. */
@@ -299,19 +302,25 @@ export function replaceMarks(
   { agent, id }: { agent: string; id: string },
   marks: readonly StandingMark[],
 ): void {
-  const replace = ({ db }: Store) =>
-    db.transaction(() => {
-      db.prepare("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?").run(agent, id);
-      const insert = db.prepare(
-        "INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      );
-      for (const { sessionId, line, at, project, cwd, file, words, by, kind, names, ...mark } of marks) {
-        const place = [mark.agent, sessionId, mark.id, line, at, project, cwd, file] as const;
-        insert.run(...place, words, by, kind, names.join(" "));
-      }
+  const replace = (state: Store) =>
+    state.db.transaction(() => {
+      state.db.prepare("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?").run(agent, id);
+      for (const mark of marks) insertMark(state, mark);
     });
   if (marks.length > 0) withState(paths, replace);
   else withExistingState(paths, (state) => hasMarks(state, { agent, id }) && replace(state));
+}
+
+/** Adds a mark beside those of its session. */
+export function addMark(paths: Pick<PathsWithRules, "state">, mark: StandingMark): void {
+  withState(paths, (state) => insertMark(state, mark));
+}
+
+function insertMark({ db }: Store, mark: StandingMark): void {
+  const { agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names } = mark;
+  db.prepare("INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").run(
+    ...[agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names.join(" ")],
+  );
 }
 
 function hasMarks({ db }: Store, { agent, id }: { agent: string; id: string }): boolean {

@@ -170,16 +170,11 @@ function editedHtml({ edited, project }: PageFacts): Html {
 }
 
 function standingHtml({ session, standing }: ReportedSession, { rules }: PageStyle): Html {
-  const items = standing.flatMap((rule) => {
-    const here = rule.marks.filter(
-      ({ sessionId, agent }) => sessionId === session.id && agent === session.agent,
-    );
-    const state = rule.isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
-    const again = rule.marks.length > here.length ? ` (said ${counted(rule.marks.length, "time")})` : "";
-    return here.map(
-      ({ words, line }) =>
-        `<li dir="auto">${escapeHtml(rules.clean(words))}${state}${again} ${placeHtml(line)}</li>`,
-    );
+  const items = standing.map((rule) => {
+    const { mark, last, isDropped } = rule;
+    const here = mark.sessionId === session.id ? mark : last;
+    const state = isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
+    return `<li dir="auto">${escapeHtml(rules.clean(here.words))}${state} ${placeHtml(here.line)}</li>`;
   });
   return listHtml("Standing rules", items);
 }
