@@ -80,6 +80,20 @@ describe("restore", () => {
     expect(rows[0]).toMatchObject({ type: "restored-from", session: ID });
   });
 
+  test("takes the folders below a project of another system to those below its own", async () => {
+    using home = temporaryHome();
+    const from = "C:\\Users\\dev\\shop";
+    const below = ["", "\\src", "\\src\\api", "\\..cache"].map((path) => `c${from.slice(1)}${path}`);
+    const outside = ["C:\\Users\\dev", "D:\\shop\\src", "/mnt/c/Users/dev/shop/src"];
+    const rows = [from, ...below, ...outside].map((cwd, n) =>
+      claudeUser({ sessionId: ID, cwd, text: `Why does ostrich ${n} fail?` }),
+    );
+    writeClaude(home, { id: ID, rows: chain(rows) });
+    const { session } = await restore(home);
+    const own = ["", "", "src", "src/api", "..cache"].map((path) => join(home.project, path));
+    expect(rowsIn(session.file).flatMap(({ cwd }) => cwd ?? [])).toEqual([...own, ...outside]);
+  });
+
   test("takes the archive's copy where the transcript is gone, and its rows count once", async () => {
     using home = temporaryHome();
     const file = writeClaude(home, { id: ID, rows: claudeRows(home.project) });

@@ -3,7 +3,7 @@
  * thoughts and images that are in no copy, and what belongs to one run of the client.
  */
 
-import { join, relative, sep } from "node:path";
+import { join, posix, win32 } from "node:path";
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { encodeClaudeCwd, findHost } from "./hosts.ts";
@@ -137,6 +137,9 @@ function keepContent(content: unknown): string | unknown[] | undefined {
 /** Returns a directory of the session as one of the new folder; one outside the old folder stays. */
 function moved(cwd: unknown, { from, folder }: RestoreTarget): unknown {
   if (typeof cwd !== "string" || from === undefined) return folder;
+  const { relative, isAbsolute, sep } = posix.isAbsolute(from) ? posix : win32;
   const below = relative(from, cwd);
-  return below === ".." || below.startsWith(`..${sep}`) ? cwd : join(folder, below);
+  const [first, ...rest] = below.split(sep);
+  // absolute: there is no way from one drive to another
+  return first === ".." || isAbsolute(below) ? cwd : join(folder, first ?? "", ...rest);
 }
