@@ -291,7 +291,8 @@ function isTakenUp(queued: string, later: Iterable<JsonRecord>): boolean {
 /** Returns what a person says in a row, or "" for rows that the client wrote. */
 function saidText({ type, isMeta, isCompactSummary, message }: JsonRecord): string {
   if (type !== "user" || isMeta === true || isCompactSummary === true) return "";
-  const { content } = recordOf(message);
+  const { content: given } = recordOf(message);
+  const content = typeof given === "string" ? given : arrayOf(given).filter(isRecord);
   const command = arrayOf(content)
     .map((block) => textOf([block]))
     .find((text) => COMMAND.test(text));
