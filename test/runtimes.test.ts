@@ -8,9 +8,9 @@ import { openDatabase } from "../lib/store/sqlite.ts";
 import { type FakeOpenAI, type RecordedRequest, startFakeOpenAI } from "./support/fake-openai.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
-import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
+import { type Database, hasPostgres } from "./support/postgres.ts";
 import { type Finished, ROOT, runCommand, scriptPath } from "./support/run.ts";
-import { initHub, say, sharer, uuid } from "./support/share.ts";
+import { createHub, say, sharer, uuid } from "./support/share.ts";
 
 const { posting, deploy } = FIXTURES.claude;
 
@@ -204,10 +204,9 @@ let onBun: ReturnType<typeof runConfigured> | undefined;
 async function runConfigured(runtime: string[]) {
   const [server, hub] = await Promise.all([
     startFakeOpenAI({ dimensions: 64, replies: [(request) => modelAnswer(request)] }),
-    startPostgres(),
+    createHub(),
   ]);
   try {
-    await initHub(hub);
     await shareAsBob(hub);
     using alice = sharer(hub, { role: "alice", machine: "desk" });
     layFixtures(alice);
@@ -226,12 +225,11 @@ async function runConfigured(runtime: string[]) {
     return { results, vectors: storedVectors(alice), sent: sentTo(server) };
   } finally {
     await server.close();
-    hub.stop();
   }
 }
 
 /** Publishes another person's session for the one to come to pull. */
-async function shareAsBob(hub: Postgres): Promise<void> {
+async function shareAsBob(hub: Database): Promise<void> {
   using bob = sharer(hub, { role: "bob", machine: "laptop" });
   say(bob, uuid(1), ["who winds the lighthouse clock", "the lighthouse keeper, on Mondays"]);
   await bob.share();
@@ -285,7 +283,7 @@ function stable({ stdout, stderr, exitCode }: Finished, home: TemporaryHome): Fi
       )
       .replace(/\d+\.\d s$/gm, "<time> s")
       .replace(/\b\d+[mhd] ago\b/g, "<age>") // one runtime's run may end another day after a session
-      .replace(/(?<=127\.0\.0\.1:)\d+/g, "<port>")
+      .replace(/(?<=127\.0\.0\.1:)\d+(?:\/memory_\w+)?/g, "<port>")
       .replace(/(?<="(?:tookMs|avg\w+|storageUsedMB)": )[\d.]+/g, "<measured>")
       .replace(/(?<="relevance_score": )[\d.]+/g, "<score>") // the home's random name is among the words
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z/g, (time) => (time > "2026-03" ? "<now>" : time));

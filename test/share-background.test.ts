@@ -1,11 +1,8 @@
 /** Sharing beside a session: after a turn and at its start, with rests after failures, and never where somebody waits. */
 
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { hasPostgres } from "./support/postgres.ts";
 import { hubPerBlock, listenAsHub, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
-
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(60_000);
 
 const after = (home: Sharer, id: string, file: string) =>
   home.run("hooks/background.ts", "--session", id, "--file", file, "--cwd", home.project);
@@ -22,7 +19,7 @@ describe.skipIf(!hasPostgres())("in the background", () => {
     expect(postgres.sql("SELECT id FROM session_memory.sessions")).toEqual([uuid(1)]);
     await atStart(bob);
     expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${uuid(1)}`]);
-  }, 30_000);
+  });
 
   test("after --leave it stays away until share.ts is run by hand", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -30,14 +27,14 @@ describe.skipIf(!hasPostgres())("in the background", () => {
     await alice.share();
     const { stdout } = await alice.run("share", "--leave");
     expect(stdout).toMatch(
-      /^took 1 session from 127\.0\.0\.1:\d+\/memory and deleted what was read from it\n$/,
+      /^took 1 session from 127\.0\.0\.1:\d+\/memory_\w+ and deleted what was read from it\n$/,
     );
     await after(alice, uuid(3), file);
     const there = () => postgres.sql(`SELECT id FROM session_memory.sessions WHERE id = '${uuid(3)}'`);
     expect(there()).toEqual([]);
     await alice.share();
     expect(there()).toEqual([uuid(3)]);
-  }, 30_000);
+  });
 });
 
 describe("a hub that is away", () => {
@@ -59,7 +56,7 @@ describe("a hub that is away", () => {
     const whats = health.findings.map(({ what }: { what: string }) => what);
     expect(whats).toContain(`sharing fails: ${error}`);
     hub.close();
-  }, 30_000);
+  });
 
   test("is never asked by a search, a prompt hook, a reader, a digest or a session's start itself", async () => {
     const hub = await listenAsHub(() => {});

@@ -11,8 +11,7 @@ import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts
 import { ROOT, runCommand } from "./support/run.ts";
 import { say, uuid } from "./support/share.ts";
 
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(60_000);
+setDefaultTimeout(60_000); // a server is made first
 
 const PAGE = readFileSync(join(ROOT, "docs", "sharing.md"), "utf8");
 
@@ -33,7 +32,7 @@ test("each config.json that docs/sharing.md shows is valid", () => {
 describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
   let postgres: Postgres;
   beforeAll(async () => {
-    postgres = await startPostgres({ hasTeam: false, settings: { listen_addresses: "localhost" } });
+    postgres = await startPostgres({ settings: { listen_addresses: "localhost" } });
   });
   afterAll(() => postgres.stop());
 
@@ -82,5 +81,5 @@ describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
     await client.query("LOCK TABLE session_memory.sessions");
     expect(await bob.type("bob")).toContain("the webhook is retried and the ledger key is random");
     for (const home of [admin, alice, bob]) home.remove();
-  }, 30_000);
+  });
 });

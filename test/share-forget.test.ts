@@ -1,14 +1,11 @@
 /** What was forgotten leaves the hub and every replica, and nothing brings it back. */
 
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { write, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { conversation, hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
-
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(60_000);
 
 /** Returns whether the bytes of a file hold a word. */
 function holds(file: string, word: string): boolean {
@@ -67,7 +64,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     await laptop.share();
     expect(rowsOf(id)).not.toBe("0|0");
     postgres.sql("DELETE FROM session_memory.sessions");
-  }, 30_000);
+  });
 
   test("of a pattern takes the words from the hub and from replicas, and leaves the rest", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -86,7 +83,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     expect(postgres.dump()).not.toContain("walrus");
     expect([bob.paths.shared, `${bob.paths.shared}-wal`].filter((file) => holds(file, "walrus"))).toEqual([]);
     postgres.sql("DELETE FROM session_memory.sessions");
-  }, 30_000);
+  });
 
   test("of a pattern takes back a session of which nothing is left, with its name", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -114,7 +111,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     expect(await alice.share()).toMatchObject({ published: { withdrawn: 0 } });
     expect(rowsOf(named)).toBe("1|1");
     postgres.sql("DELETE FROM session_memory.sessions");
-  }, 30_000);
+  });
 
   test("of a session takes the pages that a colleague made of it, but none that was written elsewhere", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -136,7 +133,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     await bob.run("forget", `alice@desk:${uuid(15)}`, "--yes");
     expect(about("newt")).toBe(0);
     postgres.sql("DELETE FROM session_memory.sessions");
-  }, 30_000);
+  });
 
   test("of a colleague's session takes it from the own replica for good, down to the bytes, and from nobody else", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -156,7 +153,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     await bob.run("forget", "--undo", `alice@desk:${id}`);
     await bob.share();
     expect(held()).toBe(true);
-  }, 30_000);
+  });
 
   test("of a project takes own and others' sessions of it", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
@@ -177,8 +174,6 @@ describe.skipIf(!hasPostgres())("forget", () => {
     say(alice, uuid(6), ["where is the vole", "gone"]);
     await alice.share();
     const { stdout } = await alice.run("setup", "--remove");
-    expect(stdout).toContain(
-      `what was shared at 127.0.0.1:${postgres.port}/memory: before you delete anything`,
-    );
+    expect(stdout).toContain(`what was shared at ${postgres.address}: before you delete anything`);
   });
 });

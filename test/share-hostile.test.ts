@@ -1,12 +1,9 @@
 /** A member who writes raw rows to the hub: every reader still finds what it found before, and `health` names the rows. */
 
-import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { openStore } from "../lib/store/store.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { hubPerBlock, initHub, PROJECT, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
-
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(60_000);
+import { createHub, hubPerBlock, PROJECT, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 const ORIGIN = "00000000-0000-4000-9000-000000000001";
 const CONSTRAINTS = ["origins_claims", "sessions_claims", "chunks_claims", "exchanges_claims"];
@@ -26,8 +23,10 @@ interface RawSession {
 describe.skipIf(!hasPostgres())("a hostile member", () => {
   const postgres = hubPerBlock();
   beforeAll(() => {
-    postgres.sql("GRANT team_app TO eve");
-    postgres.sql(`INSERT INTO session_memory.origins (id, machine) VALUES ('${ORIGIN}', 'mallet')`, "eve");
+    postgres.sql(
+      `INSERT INTO session_memory.origins (id, machine) VALUES ('${ORIGIN}', 'mallet')`,
+      "mallory",
+    );
   });
 
   const session = ({
@@ -46,7 +45,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
   const chunks = (id: string, count: number, body = "'{}'") =>
     `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
      SELECT number, n, 1, '\\x00', '2026-01-01T00:00:00Z', ${body}, 'User: flood ' || n
-     FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'eve';`;
+     FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'mallory';`;
   const row =
     "jsonb_build_object('line', n, 'nth', 0, 'who', 'user', 'at', '2026-01-01', 'text', 'flood ' || n)";
   const exchanges = (
@@ -56,7 +55,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
   ) =>
     `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
      SELECT number, n, 0, 1, '\\x00', ${body}
-     FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'eve';`;
+     FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'mallory';`;
   const words = { chunks, exchanges };
   /** Runs work on the hub as it was before it checked what rows claim. */
   const unchecked = async (work: () => Promise<void>) => {
@@ -73,7 +72,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     try {
       await work();
     } finally {
-      postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
+      postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'mallory'");
       postgres.sql(`UPDATE session_memory.origins SET seq = 0 WHERE id = '${ORIGIN}'`);
       for (const { name, sql } of checks) {
         if (sql) postgres.sql(`ALTER TABLE session_memory.${table(name)} ADD CONSTRAINT ${name} ${sql}`);
@@ -104,21 +103,23 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       { id: "a", seq: "9223372036854775807" },
       { id: "a", seq: "-1" },
     ]) {
-      expect(postgres.refusal(session(row), "eve")).toContain("sessions_claims");
+      expect(postgres.refusal(session(row), "mallory")).toContain("sessions_claims");
     }
     expect(
       postgres.refusal(
         `UPDATE session_memory.origins SET seq = 9223372036854775807 WHERE id = '${ORIGIN}'`,
-        "eve",
+        "mallory",
       ),
     ).toContain("origins_claims");
-    postgres.sql(session({ id: "deeds" }), "eve");
+    postgres.sql(session({ id: "deeds" }), "mallory");
     const deeds =
       "(SELECT jsonb_build_object('deeds', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 2001))";
-    expect(postgres.refusal(chunks("deeds", 1, deeds), "eve")).toContain("chunks_claims");
+    expect(postgres.refusal(chunks("deeds", 1, deeds), "mallory")).toContain("chunks_claims");
     // a number taken ahead of its turn would end another member's publishing
-    expect(postgres.refusal(session({ id: "ahead", number: "1000" }), "eve")).toContain("permission denied");
-    postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
+    expect(postgres.refusal(session({ id: "ahead", number: "1000" }), "mallory")).toContain(
+      "permission denied",
+    );
+    postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'mallory'");
   });
 
   const claims: [what: string, rows: () => string, named: string | undefined][] = [
@@ -130,20 +131,20 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     [
       "the highest number there is",
       () => session({ id: "last", seq: "9223372036854775807" }),
-      "eve@mallet:last",
+      "mallory@mallet:last",
     ],
-    ["a number below all", () => session({ id: "below", seq: "-7" }), "eve@mallet:below"],
+    ["a number below all", () => session({ id: "below", seq: "-7" }), "mallory@mallet:below"],
     [
       "one id for sessions of two agents",
       () => session({ id: "twin" }) + session({ id: "twin", agent: "codex" }),
-      "eve@mallet:twin",
+      "mallory@mallet:twin",
     ],
     [
       "one id for sessions of agents that nobody knows",
       () => session({ id: "odd", agent: "x1" }) + session({ id: "odd", agent: "x2" }),
-      "eve@mallet:odd",
+      "mallory@mallet:odd",
     ],
-    ["no time", () => session({ id: "dateless", updatedAt: "zzzz" }), "eve@mallet:dateless"],
+    ["no time", () => session({ id: "dateless", updatedAt: "zzzz" }), "mallory@mallet:dateless"],
   ];
   for (const [what, rows, named] of claims) {
     test(`who claims ${what} takes nothing from others`, async () => {
@@ -153,7 +154,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       await bob.share();
       expect(ofAlice(bob)).toEqual(ALL);
       await unchecked(async () => {
-        postgres.sql(rows(), "eve");
+        postgres.sql(rows(), "mallory");
         for (let round = 0; round < 2; round++) {
           await bob.share();
           expect(ofAlice(bob)).toEqual(ALL);
@@ -167,12 +168,12 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
           what: string;
         }[];
         const said = findings.map(({ what }) => what).filter((text) => text.includes("hub"));
-        expect(said.join("\n").includes("eve@mallet")).toBe(named !== undefined);
+        expect(said.join("\n").includes("mallory@mallet")).toBe(named !== undefined);
         if (named !== undefined) expect(said.join("\n")).toContain(named);
       });
       await bob.share();
       const { findings } = JSON.parse((await bob.run("health", "--json")).stdout);
-      expect(JSON.stringify(findings)).not.toContain("eve@mallet");
+      expect(JSON.stringify(findings)).not.toContain("mallory@mallet");
     });
   }
 
@@ -185,22 +186,22 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       bob.configure({ share: { maxChunks: 10 } });
       await alice.share();
       await unchecked(async () => {
-        postgres.sql(session({ id: "flood" }) + put("flood", 5000), "eve");
+        postgres.sql(session({ id: "flood" }) + put("flood", 5000), "mallory");
         for (let at = 0; at < 30; at++)
-          postgres.sql(session({ id: `drop${at}` }) + put(`drop${at}`, 1), "eve");
+          postgres.sql(session({ id: `drop${at}` }) + put(`drop${at}`, 1), "mallory");
         await bob.share();
         const held = wordsIn(bob.paths.shared);
         expect(ofAlice(bob)).toEqual(ALL);
-        expect(held["eve@mallet:flood"]).toBeUndefined();
+        expect(held["mallory@mallet:flood"]).toBeUndefined();
         expect(Object.values(held).flat()).toHaveLength(10);
         // a session that grows after it was read is counted again
         postgres.sql(
           put("drop29", 40)
             .replace("generate_series(0, 39)", "generate_series(1, 40)")
             .replace(/n, (0, )?1,/, "n, $12,"),
-          "eve",
+          "mallory",
         );
-        postgres.sql("UPDATE session_memory.sessions SET seq = 2 WHERE id = 'drop29'", "eve");
+        postgres.sql("UPDATE session_memory.sessions SET seq = 2 WHERE id = 'drop29'", "mallory");
         await bob.share();
         expect(ofAlice(bob)).toEqual(ALL);
         expect(Object.values(wordsIn(bob.paths.shared)).flat().length).toBeLessThanOrEqual(10);
@@ -221,7 +222,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
         exchanges:
           "(SELECT jsonb_build_object('rows', jsonb_agg(jsonb_build_object('who', 'tool', 'line', k))) FROM generate_series(1, 30000) k)",
       };
-      postgres.sql(session({ id: "dense" }) + put("dense", 1, dense[form]), "eve");
+      postgres.sql(session({ id: "dense" }) + put("dense", 1, dense[form]), "mallory");
       await bob.share();
       const store = openStore(bob.paths.shared);
       const count = Number(store.db.prepare("SELECT count(*) AS n FROM rows WHERE who = 'tool'").get()?.n);
@@ -234,9 +235,9 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
         chunks: `jsonb_build_object('tools', ${text})`,
         exchanges: `jsonb_build_object('rows', jsonb_build_array(jsonb_build_object('who', 'user', 'line', n, 'text', ${text})))`,
       };
-      postgres.sql(session({ id: "wide" }) + put("wide", 100, wide[form]), "eve");
+      postgres.sql(session({ id: "wide" }) + put("wide", 100, wide[form]), "mallory");
       await bob.share();
-      expect(wordsIn(bob.paths.shared)["eve@mallet:wide"]).toBeUndefined();
+      expect(wordsIn(bob.paths.shared)["mallory@mallet:wide"]).toBeUndefined();
       expect(ofAlice(bob)).toEqual(ALL);
     });
   });
@@ -249,7 +250,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       `INSERT INTO session_memory.sessions (agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks, meta, observations)
        SELECT 'claude', 'long' || n, '${ORIGIN}', 'mallet', 'team_app', '${PROJECT}', 1, '', now()::text, 1, 1,
          jsonb_build_object('summary', repeat('x y ', 260000)), repeat('x y ', 260000) FROM generate_series(1, 400) n`,
-      "eve",
+      "mallory",
     );
     bob.configure({ share: { maxChunks: 1000 } });
     await bob.share();
@@ -260,7 +261,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       store.db
         .prepare(
           `SELECT count(*) FILTER (WHERE held_seq > 0) AS held, sum(length(meta) + length(observations)) AS bytes
-         FROM shared_sessions WHERE owner = 'eve'`,
+         FROM shared_sessions WHERE owner = 'mallory'`,
         )
         .get() ?? {};
     store.close();
@@ -295,12 +296,15 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     using people = honest();
     const { alice, bob } = people;
     await alice.share();
-    postgres.sql(session({ id: "future", updatedAt: "2099-01-01T00:00:00.000Z" }) + put("future", 1), "eve");
+    postgres.sql(
+      session({ id: "future", updatedAt: "2099-01-01T00:00:00.000Z" }) + put("future", 1),
+      "mallory",
+    );
     const times = () => {
       const store = openStore(bob.paths.shared);
       const rows = store.db.prepare(
         `SELECT updated_at AS at, (SELECT max(timestamp) FROM session_chunks c WHERE c.session_id = s.id) AS chunk
-         FROM sessions s WHERE id = 'eve@mallet:future'`,
+         FROM sessions s WHERE id = 'mallory@mallet:future'`,
       );
       const found = rows.get();
       store.close();
@@ -314,10 +318,10 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     say(alice, uuid(8), ["another", "one"]);
     await alice.share();
     await Bun.sleep(5);
-    postgres.sql(session({ id: "more" }) + put("more", 1), "eve");
+    postgres.sql(session({ id: "more" }) + put("more", 1), "mallory");
     await bob.share();
     expect(times()?.at).toBe(at);
-    postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'eve'");
+    postgres.sql("DELETE FROM session_memory.sessions WHERE owner = 'mallory'");
   });
 
   test("is read past whatever the fields of a row hold", async () => {
@@ -371,11 +375,11 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     ]);
     for (const [at, value] of odd.entries()) {
       const id = `odd${at}`;
-      postgres.sql(session({ id, updatedAt: value.replaceAll("'", "") }), "eve");
+      postgres.sql(session({ id, updatedAt: value.replaceAll("'", "") }), "mallory");
       postgres.sql(
         `UPDATE session_memory.sessions SET meta = '${value}', parent_id = 'odd${(at + 1) % 3}', started_at = '${value}',
            observations = '${value}', folder = '../${value}', name = '${value}', updated_at = now()::text WHERE id = '${id}'`,
-        "eve",
+        "mallory",
       );
     }
     const rows = bodies.map((body, at) => `('${body}'::jsonb, ${at})`).join(", ");
@@ -383,7 +387,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
        SELECT number, r.at, 1, '\\x00', 'x', r.body, 'User: odd words' FROM session_memory.sessions, (VALUES ${rows}) AS r(body, at)
        WHERE id = 'odd0'`,
-      "eve",
+      "mallory",
     );
     const bodiesOf = ofExchange
       .map((body, at) => `('${body.replaceAll("LINE", `${at * 10}`)}'::jsonb, ${at * 10})`)
@@ -392,7 +396,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
        SELECT number, r.line, 0, 1, '\\x00', r.body FROM session_memory.sessions, (VALUES ${bodiesOf}) AS r(body, line)
        WHERE id = 'odd1'`,
-      "eve",
+      "mallory",
     );
     await bob.share();
     expect(ofAlice(bob)).toEqual(ALL);
@@ -401,44 +405,41 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       "SELECT group_concat(text) AS text FROM rows WHERE session = (SELECT number FROM sessions WHERE id = ?)",
     );
     const times = (id: string) => String(find.get(id)?.text).split("odd words").length - 1;
-    expect(times("eve@mallet:odd0")).toBe(bodies.length);
-    expect(times("eve@mallet:odd1")).toBe(ofExchange.filter((body) => body.includes(known)).length);
+    expect(times("mallory@mallet:odd0")).toBe(bodies.length);
+    expect(times("mallory@mallet:odd1")).toBe(ofExchange.filter((body) => body.includes(known)).length);
     store.close();
     const found = JSON.parse(await bob.ok("search", "why are refunds booked twice", "--json"));
     expect(found.results[0].id ?? found.results[0].session_id).toContain(uuid(1));
     for (const command of ["session-reader", "report", "query-session"] as const) {
-      const args = command === "query-session" ? ["eve@mallet:odd0", "what"] : ["eve@mallet:odd0"];
+      const args = command === "query-session" ? ["mallory@mallet:odd0", "what"] : ["mallory@mallet:odd0"];
       const { stderr } = await bob.run(command, ...args);
       expect(stderr).not.toMatch(/\bat .*\.ts:\d+/);
     }
   });
 
   test("is read past on a hub whose tables are older than this program", async () => {
-    postgres.sql("CREATE DATABASE older OWNER hub_admin", "postgres", "postgres");
-    const at = { url: (role: string) => postgres.url(role, { database: "older" }) };
-    await initHub(at);
-    const older = (sql: string) => postgres.sql(sql, "postgres", "older");
+    const at = await createHub();
     for (const name of CONSTRAINTS) {
-      older(`ALTER TABLE session_memory.${name.slice(0, name.indexOf("_"))} DROP CONSTRAINT ${name}`);
+      at.sql(`ALTER TABLE session_memory.${name.slice(0, name.indexOf("_"))} DROP CONSTRAINT ${name}`);
     }
-    older(
+    at.sql(
       "DROP TABLE session_memory.exchanges; UPDATE session_memory.facts SET value = '2' WHERE name = 'version'",
     );
     using alice = sharer(at, { role: "alice", machine: "desk" });
     using bob = sharer(at, { role: "bob", machine: "laptop" });
     say(alice, uuid(1), ["first", "one"]);
     expect((await alice.run("share")).stderr).toContain("its tables are version 2, this program knows 4");
-    const [origin] = older("SELECT id FROM session_memory.origins WHERE owner = 'alice'");
-    const as = (sql: string) => postgres.sql(sql, "alice", "older");
+    const [origin] = at.sql("SELECT id FROM session_memory.origins WHERE owner = 'alice'");
+    const as = (sql: string) => at.sql(sql, "alice");
     as(
       session({ id: uuid(1) })
         .replace(ORIGIN, `${origin}`)
         .replace("mallet", "desk"),
     );
-    as(chunks(uuid(1), 1).replace("'eve'", "'alice'"));
+    as(chunks(uuid(1), 1).replace("'mallory'", "'alice'"));
     await bob.share("--pull");
     expect(ofAlice(bob)).toEqual([`alice@desk:${uuid(1)}`]);
-    older("UPDATE session_memory.facts SET value = '99' WHERE name = 'version'");
+    at.sql("UPDATE session_memory.facts SET value = '99' WHERE name = 'version'");
     expect((await bob.run("share")).stderr).toContain("its tables are version 99, this program knows 4");
   });
 });

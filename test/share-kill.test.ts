@@ -1,16 +1,13 @@
 /** Two publishers and a reader, ended by SIGKILL at any moment: the hub and the replica become what was said, no more and no less. */
 
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { openStore } from "../lib/store/store.ts";
 import { write } from "./support/home.ts";
-import { hasPostgres, type Postgres } from "./support/postgres.ts";
+import { type Database, hasPostgres } from "./support/postgres.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { starting } from "./support/run.ts";
 import { conversation, hubPerBlock, type Sharer, sharer, uuid, wordsIn } from "./support/share.ts";
-
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(120_000);
 
 const ROUNDS = 6;
 const SESSIONS = 4;
@@ -108,7 +105,7 @@ async function run(home: Sharer, killAfter: number | undefined) {
 }
 
 /** What was said in the sessions of the hub, by session. */
-function hubRows(postgres: Postgres): Record<string, string[]> {
+function hubRows(postgres: Database): Record<string, string[]> {
   const rows = postgres.sql(
     `SELECT json_build_array('alice@' || s.machine || ':' || s.id, json_agg(r ->> 'text' ORDER BY e.line, (r ->> 'line')::integer))
      FROM session_memory.sessions s JOIN session_memory.exchanges e ON e.session = s.number, jsonb_array_elements(e.body -> 'rows') r

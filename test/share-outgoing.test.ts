@@ -1,14 +1,11 @@
 /** What one session of our own can do to the publishing of all: nothing; and what is sent of each. */
 
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { conversation, hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
-
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(60_000);
 
 describe.skipIf(!hasPostgres())("publishing", () => {
   const postgres = hubPerBlock();

@@ -6,18 +6,11 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { ShareConfig } from "../lib/config/config.ts";
 import { temporaryHome, write } from "./support/home.ts";
-import {
-  giveToServer,
-  hasPostgres,
-  makeCertificates,
-  type Postgres,
-  startPostgres,
-} from "./support/postgres.ts";
+import { giveToServer, hasPostgres, makeCertificates, startTeam } from "./support/postgres.ts";
 import { type Finished, runCommand, runScript, scriptPath } from "./support/run.ts";
-import { listenAsHub, type Sharer, say, sharer, uuid } from "./support/share.ts";
+import { initHub, listenAsHub, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(120_000);
+setDefaultTimeout(60_000); // a server is made first
 
 /** The runtimes that are here: CI names the other two. */
 const RUNTIMES: [name: string, command: string[] | undefined][] = [
@@ -50,8 +43,7 @@ const MISSING =
   /it offers no TLS\nhint: turn ssl on in its postgresql\.conf: a password is not sent in the clear\n$/;
 
 describe.skipIf(!hasPostgres())("the hub's certificate", () => {
-  let postgres: Postgres;
-  let plain: Postgres;
+  let postgres: Awaited<ReturnType<typeof startTeam>>;
   let folder: string;
   let ca: string;
   let otherCa: string;
@@ -62,10 +54,8 @@ describe.skipIf(!hasPostgres())("the hub's certificate", () => {
     const made = makeCertificates(join(folder, "localhost"), "localhost");
     const byAddress = makeCertificates(join(folder, "other"), "hub.example.org");
     [ca, otherCa] = [made.ca, byAddress.ca];
-    const listen = OUTSIDE === undefined ? "localhost" : `localhost,${OUTSIDE}`;
-    plain = await startPostgres({ settings: { listen_addresses: listen } });
-    postgres = await startPostgres({
-      settings: { ssl: "on", listen_addresses: listen },
+    postgres = await startTeam({
+      settings: { ssl: "on", listen_addresses: ["localhost", OUTSIDE].filter(Boolean).join() },
       prepare: (data) => {
         for (const [from, to] of [
           [made.certificate, "server.crt"],
@@ -76,57 +66,61 @@ describe.skipIf(!hasPostgres())("the hub's certificate", () => {
         }
       },
     });
-    const env = { PATH: process.env.PATH, HOME: folder, SESSION_MEMORY_HOME: join(folder, "admin") };
-    for (const server of [postgres, plain]) {
-      const url = server.url("hub_admin", { host: "localhost" });
-      const made = await runScript("share", ["--init", "hub_users"], {
-        env: { ...env, SESSION_MEMORY_HUB_ADMIN_URL: url },
-      });
-      if (made.exitCode !== 0) throw new Error(made.stderr);
-    }
+    await initHub(postgres.database);
   });
   afterAll(() => {
     postgres.stop();
-    plain.stop();
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const at = (server: Postgres, host: string) => `${server.url("alice", { host })}?sslmode=disable`;
+  const at = (host: string) => `${postgres.database.url("alice", { host })}?sslmode=disable`;
+  /** Shares with a hub that answers that it has no TLS. */
+  const withoutTls = async (runtime: string[] | undefined, host: string, settings?: Partial<ShareConfig>) => {
+    const plain = await listenAsHub((socket) => void socket.once("data", () => socket.write("N")), host);
+    using alice = home(`${plain.url("alice")}?sslmode=disable`, settings);
+    const finished = await share(runtime, alice);
+    plain.close();
+    return finished;
+  };
 
   for (const [name, runtime] of RUNTIMES) {
     describe(`on ${name}`, () => {
       test("is taken from the authority that config.json names, for the host of the URL", async () => {
-        using alice = home(at(postgres, "localhost"), { caFile: ca });
+        using alice = home(at("localhost"), { caFile: ca });
         say(alice, uuid(1), ["over tls", "it went"]);
         const { stderr, exitCode } = await share(runtime, alice, "--quiet");
         expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
-        const encrypted = postgres.sql("SELECT count(*) FROM session_memory.sessions WHERE owner = 'alice'");
+        const encrypted = postgres.database.sql(
+          "SELECT count(*) FROM session_memory.sessions WHERE owner = 'alice'",
+        );
         expect(Number(encrypted[0])).toBeGreaterThan(0);
       });
 
-      const refused: [what: string, home: () => Sharer, message: RegExp][] = [
-        ["of another authority", () => home(at(postgres, "localhost"), { caFile: otherCa }), WRONG],
-        ["for another name", () => home(at(postgres, "127.0.0.1"), { caFile: ca }), WRONG],
-        ["that is missing", () => home(at(plain, "localhost"), { caFile: ca }), MISSING],
+      const refused: [what: string, home: () => Sharer][] = [
+        ["of another authority", () => home(at("localhost"), { caFile: otherCa })],
+        ["for another name", () => home(at("127.0.0.1"), { caFile: ca })],
       ];
-      test.each(refused)("%s is refused", async (_, make, message) => {
+      test.each(refused)("%s is refused", async (_, make) => {
         using alice = make();
-        await expectRefused(await share(runtime, alice), message);
+        expectRefused(await share(runtime, alice), WRONG);
+      });
+
+      test("that is missing is refused", async () => {
+        expectRefused(await withoutTls(runtime, "localhost", { caFile: ca }), MISSING);
       });
 
       test.skipIf(OUTSIDE === undefined)(
         "is asked for wherever the hub is not on this machine, whatever the URL says",
         async () => {
-          using untrusted = home(at(postgres, OUTSIDE ?? ""));
-          await expectRefused(await share(runtime, untrusted), WRONG);
-          using none = home(at(plain, OUTSIDE ?? ""));
-          await expectRefused(await share(runtime, none), MISSING);
+          using untrusted = home(at(OUTSIDE ?? ""));
+          expectRefused(await share(runtime, untrusted), WRONG);
+          expectRefused(await withoutTls(runtime, OUTSIDE ?? ""), MISSING);
         },
       );
     });
   }
 
-  async function expectRefused({ stdout, stderr, exitCode }: Finished, message: RegExp): Promise<void> {
+  function expectRefused({ stdout, stderr, exitCode }: Finished, message: RegExp): void {
     expect({ stdout, exitCode }).toEqual({ stdout: "", exitCode: 1 });
     expect(stderr).toStartWith("error: HUB_ERROR: Cannot reach the hub ");
     expect(stderr).toMatch(message);
@@ -170,7 +164,7 @@ describe("a hub", () => {
       exitCode: 1,
       stderr: `error: HUB_ERROR: Cannot reach the hub 127.0.0.1:${silent.port}/memory: it does not answer\nhint: check that it runs and that no firewall blocks it\n`,
     });
-  }, 30_000);
+  });
 });
 
 describe("credentials and a project's .env", () => {

@@ -1,6 +1,6 @@
 /** Others' sessions where one's own are used: found, read, referred to, and told of. */
 
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
@@ -8,9 +8,6 @@ import { serverPerFile } from "./support/fake-openai.ts";
 import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts";
-
-// A test that takes too long has its processes killed, the server among them.
-setDefaultTimeout(60_000);
 
 const ID = uuid(1);
 const ALICE = { owner: "alice", machine: "desk" };
@@ -231,7 +228,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     ]) {
       expect([filter, await found(question, ...filter)]).toEqual([filter, []]);
     }
-  }, 30_000);
+  });
 
   test("is found by what was done in it, and an own one as before", async () => {
     expect(await found("--command", "bun")).toEqual([[ID, ALICE]]);
@@ -296,7 +293,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     await alice.share();
     await bob.share();
     expect(await prompt(bob.project, uuid(31))).toContain("in a burrow");
-  }, 30_000);
+  });
 
   test("has an id that forges no line, and its subagent the same parent, whatever the hub holds", async () => {
     for (const id of [21, 22]) say(alice, uuid(id), [`where is newt ${id}`, "under a leaf"]);

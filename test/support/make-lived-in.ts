@@ -11,7 +11,7 @@ import { openDatabase } from "../../lib/store/sqlite.ts";
 import { answerAsModel, startFakeOpenAI } from "./fake-openai.ts";
 import { write } from "./home.ts";
 import { clockOf, command, FOLDER, HOME, holding, NOWHERE, rewrite } from "./lived-in.ts";
-import { startPostgres } from "./postgres.ts";
+import { startTeam } from "./postgres.ts";
 import { runCommand } from "./run.ts";
 import { emptyWorld, lay, splitElements, type World } from "./world.ts";
 
@@ -40,7 +40,7 @@ if (!existsSync(join(checkout, "scripts", "search.ts")))
 if (existsSync(dirname(SHOP))) throw new Error(`Expected no ${dirname(SHOP)} here`);
 
 const server = await startFakeOpenAI({ dimensions: 8, replies: [answerAsModel] });
-const hub = await startPostgres();
+const { database: hub, stop: stopHub } = await startTeam();
 try {
   write(join(SHOP, ".git", "HEAD"), "ref: refs/heads/main\n");
   write(join(SHOP, ".git", "config"), ORIGIN);
@@ -54,7 +54,7 @@ try {
   await tell(world, story.slice(story.search(/^@/m)), "alice");
   pack(world);
 } finally {
-  hub.stop();
+  stopHub();
   await server.close();
   rmSync(dirname(SHOP), { recursive: true });
 }

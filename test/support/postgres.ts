@@ -1,9 +1,10 @@
 /**
- * A PostgreSQL server made for one test file: in a temp folder, on loopback, as an unprivileged user, with the roles of
- * a small team. Debian's packages; a machine without them skips with a word, and CI fails.
+ * PostgreSQL for tests: on loopback, as an unprivileged user, in a temp folder. One server per run of tests, with the roles
+ * of a small team and a database per block of tests; a server of its own where its settings are what is tested. Debian's
+ * packages; a machine without them skips with a word, and CI fails.
  */
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
@@ -11,29 +12,39 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
-  rmSync,
+  readFileSync,
+  renameSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 
+/** A server. */
 export interface Postgres {
   port: number;
   folder: string;
+  /** Runs a shell command as the server's own user, with what its programs need to reach it. */
+  shell(command: string): void;
+  stop(): void;
+}
+
+/** A database of a team. */
+export interface Database {
+  name: string;
+  /** As our messages name it: host, port and name. */
+  address: string;
   /** A URL for a role; its password is its name followed by `-pw`. */
   url(role: string, options?: { database?: string; host?: string }): string;
   /** Runs SQL as a role and returns the rows, columns joined by `|`. */
   sql(sql: string, role?: string, database?: string): string[];
   /** Runs SQL and returns what went wrong, empty when nothing did. */
   refusal(sql: string, role: string): string;
-  /** Everything in a database as SQL. */
-  dump(database?: string): string;
-  /** Runs a shell command as the server's own user, with what its programs need to reach it. */
-  shell(command: string): void;
-  stop(): void;
+  /** Everything in the database as SQL. */
+  dump(): string;
+  /** The folder of the database's files. */
+  folder(): string;
 }
 
-const DATABASE = "memory";
 const PACKAGES = "/usr/lib/postgresql";
 
 /** The folder of PostgreSQL's programs; undefined where the packages are not installed. */
@@ -59,85 +70,126 @@ export function hasPostgres(): boolean {
   return false;
 }
 
-/** Starts a server with the roles and the database of a team. */
-export async function startPostgres({
-  settings = {},
-  prepare = () => {},
-  hasTeam = true,
-}: {
-  /** Whether the roles and the database of a team are there from the start. @default {true} */
-  hasTeam?: boolean;
+/** Makes a database of the team's on the server of this run of tests. */
+export async function createDatabase(): Promise<Database> {
+  const name = `memory_${crypto.randomUUID().slice(0, 8)}`;
+  const { port, folder } = await serverOfRun();
+  const database = teamDatabase(name, port, folder);
+  database.sql(`CREATE DATABASE ${name} OWNER hub_admin`, "postgres", "postgres");
+  return database;
+}
+
+/** Makes a server with settings of its own, and a team's database on it. */
+export async function startTeam(options: ServerOptions = {}): Promise<Postgres & { database: Database }> {
+  const server = await startPostgres(options);
+  const database = teamDatabase("memory", server.port, server.folder);
+  database.sql(TEAM.join(";"), "postgres", "postgres");
+  database.sql("CREATE DATABASE memory OWNER hub_admin", "postgres", "postgres");
+  return { ...server, database };
+}
+
+function teamDatabase(name: string, port: number, folder: string): Database {
+  const bin = postgresPrograms() ?? "";
+  const url: Database["url"] = (role, { database = name, host = "127.0.0.1" } = {}) =>
+    `postgresql://${role}:${role}-pw@${host}:${port}/${database}`;
+  const run = (program: string, ...args: string[]) =>
+    spawnSync(join(bin, program), args, {
+      encoding: "utf8",
+      env: { PATH: process.env.PATH, PGSSLMODE: "disable" },
+      maxBuffer: 1 << 30,
+    });
+  const psql = (sql: string, role: string, database = name) =>
+    run("psql", "-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-c", sql, url(role, { database }));
+  const sql: Database["sql"] = (sql, role = "postgres", database) => {
+    const { status, stdout, stderr } = psql(sql, role, database);
+    if (status !== 0) throw new Error(stderr);
+    return stdout.split("\n").filter(Boolean);
+  };
+  return {
+    name,
+    address: `127.0.0.1:${port}/${name}`,
+    url,
+    sql,
+    refusal: (sql, role) => psql(sql, role).stderr.trim(),
+    dump: () => run("pg_dump", "--inserts", url("postgres")).stdout,
+    folder: () => {
+      const [oid = ""] = sql(`SELECT oid FROM pg_database WHERE datname = '${name}'`);
+      return join(folder, "data", "base", oid);
+    },
+  };
+}
+
+/** The run of tests that this process belongs to: the id of its first process, and what tells it from an older one. */
+const RUN = process.env.SESSION_MEMORY_TEST_RUN ?? `${process.pid}-${Math.round(performance.timeOrigin)}`;
+
+/** Returns the server of this run; the first that asks starts it, and it ends with the run. */
+async function serverOfRun(): Promise<{ port: number; folder: string }> {
+  const folder = `/tmp/session-memory-pg-${RUN}`;
+  const ready = join(folder, "ready");
+  if (isMade(folder)) {
+    const { port } = await startPostgres({ folder });
+    teamDatabase("postgres", port, folder).sql(TEAM.join(";"));
+    writeFileSync(`${ready}.new`, String(port));
+    renameSync(`${ready}.new`, ready);
+  }
+  for (let tries = 0; !existsSync(ready); tries++) {
+    if (tries > 600)
+      throw new Error(`Expected the first process of this run to start PostgreSQL in ${folder}`);
+    await Bun.sleep(50);
+  }
+  return { port: Number(readFileSync(ready, "utf8")), folder };
+}
+
+/** Makes a folder; false where it is there. */
+function isMade(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+interface ServerOptions {
+  /** An empty folder. @default a new one */
+  folder?: string;
   settings?: Record<string, string>;
   /** Puts files into the data folder before the server starts. */
   prepare?: (data: string) => void;
-} = {}): Promise<Postgres> {
+}
+
+/** Starts a server without roles or databases of ours. It ends with the run, if it is not stopped before. */
+export async function startPostgres({
+  folder = mkdtempSync("/tmp/session-memory-pg-"), // not below TMPDIR: its folders are closed to other users
+  settings = {},
+  prepare = () => {},
+}: ServerOptions = {}): Promise<Postgres> {
   const bin = postgresPrograms();
   if (bin === undefined) throw new Error("Expected PostgreSQL's packages: apt-get install postgresql");
   const user = unprivileged();
-  // Not below TMPDIR: its folders are closed to other users.
-  const folder = mkdtempSync("/tmp/session-memory-pg-");
   own(folder, user);
   const port = await freePort();
-  const data = join(folder, "data");
-  const password = join(folder, "password");
+  const [data, password, log] = ["data", "password", "log"].map((name) => join(folder, name)) as Three;
+  const control = [join(bin, "pg_ctl"), "-D", data, "-l", log];
+  const command = commandAs(user, [...control, "-m", "immediate", "stop"]).flat().join(" ");
+  // the programs that the tests see are gone when their run is over
+  const stop = `PATH=/usr/bin:/bin; ${command}; rm -rf ${folder}`;
+  endWithRun(stop);
   writeFileSync(password, "postgres-pw\n");
   own(password, user);
-  runAs(user, [
-    join(bin, "initdb"),
-    "-D",
-    data,
-    "-U",
-    "postgres",
-    "--auth=scram-sha-256",
-    `--pwfile=${password}`,
-    "-E",
-    "UTF8",
-    "--locale=C",
-    "--no-sync",
-  ]);
+  const flags = "-U postgres --auth=scram-sha-256 -E UTF8 --locale=C --no-sync --no-instructions".split(" ");
+  runAs(user, [join(bin, "initdb"), "-D", data, `--pwfile=${password}`, ...flags]);
   writeFileSync(
     join(data, "pg_hba.conf"),
     "host all all 127.0.0.1/32 scram-sha-256\nhost all all ::1/128 scram-sha-256\nhost all all all scram-sha-256\n",
   );
   prepare(data);
-  const all = { listen_addresses: "127.0.0.1", unix_socket_directories: "", fsync: "off", ...settings };
-  const flags = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  const child = spawn(...commandAs(user, [join(bin, "postgres"), "-D", data, "-p", String(port), ...flags]), {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  let log = "";
-  child.stderr?.on("data", (bytes) => {
-    log = `${log}${bytes}`.slice(-20_000);
-  });
-  const url: Postgres["url"] = (role, { database = DATABASE, host = "127.0.0.1" } = {}) =>
-    `postgresql://${role}:${role}-pw@${host}:${port}/${database}`;
-  const psql = (sql: string, role: string, database: string) =>
-    spawnSync(
-      join(bin, "psql"),
-      ["-X", "-q", "-t", "-A", "-v", "ON_ERROR_STOP=1", "-c", sql, url(role, { database })],
-      {
-        encoding: "utf8",
-        env: { PATH: process.env.PATH, PGSSLMODE: "disable" },
-        maxBuffer: 1 << 30,
-      },
-    );
-  const server: Postgres = {
+  const all = { ...SETTINGS, port: String(port), ...settings };
+  const options = Object.entries(all).map(([name, value]) => `-c ${name}='${value}'`);
+  runAs(user, [...control, "-w", "-o", options.join(" "), "start"], log);
+  return {
     port,
     folder,
-    url,
-    sql(sql, role = "postgres", database = DATABASE) {
-      const { status, stdout, stderr } = psql(sql, role, database);
-      if (status !== 0) throw new Error(stderr);
-      return stdout.split("\n").filter(Boolean);
-    },
-    refusal: (sql, role) => psql(sql, role, DATABASE).stderr.trim(),
-    dump(database = DATABASE) {
-      const { stdout } = spawnSync(join(bin, "pg_dump"), ["--inserts", url("postgres", { database })], {
-        encoding: "utf8",
-        maxBuffer: 1 << 30,
-      });
-      return stdout;
-    },
     shell(command) {
       const env = {
         PATH: `${bin}:/usr/bin:/bin`, // the folder of the tests is closed to it
@@ -153,39 +205,41 @@ export async function startPostgres({
       });
       if (status !== 0) throw new Error(stderr);
     },
-    stop() {
-      child.kill("SIGQUIT");
-      spawnSync("sleep", ["0.2"]);
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-    },
+    stop: () => void spawnSync("sh", ["-c", stop]),
   };
-  await untilReady(
-    () => psql("SELECT 1", "postgres", "postgres").status === 0,
-    () => log,
-  );
-  if (!hasTeam) return server;
-  server.sql(TEAM.join(";"), "postgres", "postgres");
-  server.sql(`CREATE DATABASE ${DATABASE} OWNER hub_admin`, "postgres", "postgres");
-  return server;
 }
 
-/** Alice and Bob are in the team, Eve may use the hub and is not; the admin owns the tables and is no superuser. */
+type Three = [string, string, string];
+
+/** A server whose data nobody needs after the run. */
+const SETTINGS = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  fsync: "off",
+  full_page_writes: "off",
+};
+
+/** Runs a shell command when the run of tests is over, however it ended. */
+function endWithRun(command: string): void {
+  const [id] = RUN.split("-");
+  // a process that a test started is killed with it, one that its shell left behind is not
+  const waits = `tail --pid=${id} -f /dev/null; ${command}`;
+  spawnSync("sh", ["-c", `setsid sh -c '${waits}' </dev/null >/dev/null 2>&1 &`]);
+}
+
+/**
+ * Who may use the hub. Of them Eve is not in the team; Mallory is and writes what she likes; Carol's membership comes and
+ * goes, for roles are the server's and not a database's. The admin owns the tables and is not a superuser.
+ */
 const TEAM = [
   "CREATE ROLE team_app NOLOGIN",
   "CREATE ROLE hub_users NOLOGIN",
-  ...["alice", "bob", "eve"].map(
+  ...["alice", "bob", "carol", "eve", "mallory"].map(
     (name) => `CREATE ROLE ${name} LOGIN PASSWORD '${name}-pw' IN ROLE hub_users`,
   ),
-  "GRANT team_app TO alice, bob",
+  "GRANT team_app TO alice, bob, carol, mallory",
   "CREATE ROLE hub_admin LOGIN CREATEROLE PASSWORD 'hub_admin-pw'",
 ];
-
-async function untilReady(isReady: () => boolean, log: () => string): Promise<void> {
-  for (let tries = 0; !isReady(); tries++) {
-    if (tries > 200) throw new Error(`Expected PostgreSQL to start: ${log()}`);
-    await Bun.sleep(50);
-  }
-}
 
 interface User {
   uid: number;
@@ -212,12 +266,12 @@ function commandAs(user: User | undefined, command: string[]): [string, string[]
   return [all[0] ?? "", all.slice(1)];
 }
 
-function runAs(user: User | undefined, command: string[]): void {
+function runAs(user: User | undefined, command: string[], log?: string): void {
   const { status, stderr } = spawnSync(...commandAs(user, command), {
     encoding: "utf8",
     env: { PATH: process.env.PATH },
   });
-  if (status !== 0) throw new Error(stderr);
+  if (status !== 0) throw new Error(log === undefined ? stderr : readFileSync(log, "utf8"));
 }
 
 function freePort(): Promise<number> {

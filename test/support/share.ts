@@ -1,6 +1,6 @@
 /** Homes of people who share through one hub: each with its own config, transcripts and index. */
 
-import { afterAll, beforeAll } from "bun:test";
+import { beforeAll, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { ShareConfig } from "../../lib/config/config.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./home.ts";
 import { turn } from "./index.ts";
-import { type Postgres, startPostgres } from "./postgres.ts";
+import { createDatabase, type Database } from "./postgres.ts";
 import type { Row } from "./rows.ts";
 
 export const PROJECT = "github.com/acme/shop";
@@ -26,25 +26,29 @@ interface ShareAnswer {
 }
 
 /** Makes the hub's tables, as its admin does once. */
-export async function initHub(postgres: Pick<Postgres, "url">): Promise<void> {
+export async function initHub(postgres: Pick<Database, "url">): Promise<void> {
   using home = temporaryHome({ SESSION_MEMORY_HUB_ADMIN_URL: postgres.url("hub_admin") });
   await home.ok("share", "--init", "hub_users");
 }
 
 /** A hub for all tests of a block. */
-export function hubPerBlock(): Postgres {
-  const hub = {} as Postgres;
-  beforeAll(async () => {
-    Object.assign(hub, await startPostgres());
-    await initHub(hub);
-  }, 60_000);
-  afterAll(() => hub.stop());
+export function hubPerBlock(): Database {
+  const hub = {} as Database;
+  setDefaultTimeout(60_000); // the block that starts the server waits for it
+  beforeAll(async () => void Object.assign(hub, await createHub()));
+  return hub;
+}
+
+/** A database with the hub's tables. */
+export async function createHub(): Promise<Database> {
+  const hub = await createDatabase();
+  await initHub(hub);
   return hub;
 }
 
 /** A person's machine whose project is a clone of `PROJECT`. */
 export function sharer(
-  postgres: Pick<Postgres, "url">,
+  postgres: Pick<Database, "url">,
   { role, machine, share = {} }: { role: string; machine: string; share?: Partial<ShareConfig> },
 ): Sharer {
   const home = temporaryHome({ SESSION_MEMORY_HUB_URL: postgres.url(role) });
@@ -102,7 +106,7 @@ export function wordsIn(file: string): Record<string, string[]> {
 }
 
 /** A server in the place of a hub, which does this with every connection. */
-export async function listenAsHub(answer: (socket: Socket) => void) {
+export async function listenAsHub(answer: (socket: Socket) => void, host = "127.0.0.1") {
   let connections = 0;
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -111,11 +115,11 @@ export async function listenAsHub(answer: (socket: Socket) => void) {
     socket.on("error", () => {});
     answer(socket);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
     port,
-    url: (role: string) => `postgresql://${role}:${role}-pw@127.0.0.1:${port}/memory`,
+    url: (role: string) => `postgresql://${role}:${role}-pw@${host}:${port}/memory`,
     connections: () => connections,
     close() {
       for (const socket of sockets) socket.destroy();
