@@ -1,41 +1,15 @@
 /** No test can see this machine's agents: every home is a fresh temp folder that is removed at the end. */
 
 import { afterAll } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import os, { tmpdir } from "node:os";
 import { join } from "node:path";
-
-/** The programs of this machine that tests may use: no other one is on PATH, be it an agent, a browser or an editor. */
-const PROGRAMS =
-  "awk bash basename cat chmod chown cp cut date deno diff dirname echo env expr false find git grep gzip head id kill ln ls mkdir mkfifo mktemp mount mv node nohup npm npx od openssl printf ps pwd readlink realpath rm rmdir script sed seq setpriv setsid sh sleep sort stat stty tail tar tee test timeout touch tr true uname uniq unshare wc which xargs";
-/** The variables that tests keep; others may name places, programs or keys of the user's. */
-const VARIABLES =
-  /^(?:SESSION_MEMORY_TEST_\w+|BUN_\w+|JEST_WORKER_ID|NODE_ENV|CI|TERM|USER|npm_config_registry|(?:https?|no)_proxy)$/i;
+import { isolatedEnvironment } from "./support/isolation.ts";
 
 const root = mkdtempSync(join(tmpdir(), "session-memory-test-"));
-const bin = join(root, "bin");
-mkdirSync(bin);
-for (const name of PROGRAMS.split(" ")) {
-  const program = Bun.which(name);
-  if (program) symlinkSync(program, join(bin, name));
-}
-// What starts a process of ours needs a `bun` on PATH, which is not how every machine starts the tests.
-symlinkSync(process.execPath, join(bin, "bun"));
-// No test opens a browser: this machine may have none, or a person before it.
-for (const opener of ["xdg-open", "open"]) writeFileSync(join(bin, opener), "#!/bin/sh\n", { mode: 0o755 });
-
-for (const name of Object.keys(process.env)) if (!VARIABLES.test(name)) delete process.env[name];
-Object.assign(process.env, {
-  PATH: bin,
-  HOME: join(root, "home"),
-  CLAUDE_CONFIG_DIR: join(root, "claude"),
-  PI_CODING_AGENT_DIR: join(root, "pi"),
-  CODEX_HOME: join(root, "codex"),
-  SESSION_MEMORY_HOME: join(root, "state"),
-  // Whatever a test leaves in the temp folder goes with it.
-  TMPDIR: root,
-  TZ: "UTC",
-});
+const env = isolatedEnvironment(process.env, root);
+for (const name of Object.keys(process.env)) delete process.env[name];
+Object.assign(process.env, env);
 // Bun asks the system once, for the home it was started with.
 os.homedir = () => process.env.HOME ?? "/";
 
