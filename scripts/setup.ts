@@ -8,7 +8,7 @@
  * @module
  */
 
-import { spawnSync } from "node:child_process";
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { archiveLine } from "../lib/archive/archive.ts";
@@ -151,15 +151,23 @@ const SCRIPT = {
   words: { max: 0 },
 } as const;
 
+/** Starts a program of an agent's, or a script of ours, and returns how it ended. */
+export type Start = (
+  command: readonly string[],
+  options: { stdout: "ignore" | "inherit" | 2; env?: Config["env"]; timeout?: number },
+) => Ended | Promise<Ended>;
+type Ended = Pick<SpawnSyncReturns<Buffer>, "status" | "error">;
+
 /** A run: what was asked, what is said, and what comes of it. */
 interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd"> {
+  start: Start;
   say: (...lines: string[]) => void;
   report: Report;
   /** The hosts whose program is here. */
   found: readonly Host[];
 }
 
-async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>, start: Start): Promise<void> {
   const { json = false, remove } = values;
   const only = agentsAsked(values.only);
   const say: Work["say"] = (...lines) => json || lines.every((line) => show(undefined, [asCalled(line)]));
@@ -191,7 +199,7 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): Pr
     ...{ pages: [], statusLine: null, sessions: null, questions: [], removed: [], keptFiles: [] },
   };
   const found = hosts.filter(({ file }) => file !== undefined);
-  const work = { config, values, cwd, say, report, found };
+  const work = { start, config, values, cwd, say, report, found };
   const pages = found.flatMap((host) => filesToWrite(host, config.paths));
   const line = found.some(({ agent }) => agent === "claude") && statusLineToWrite(config);
   const changes = commands.length + pages.length + quietSteps(work).length;
@@ -223,7 +231,7 @@ interface Step {
   host: string;
   /** As it is shown: what is run or written, and where. */
   line: string;
-  run: () => void;
+  run: () => void | Promise<void>;
 }
 
 /** Returns what is to be done for each host: its commands, its files by folder, and Claude Code's status line. */
@@ -311,9 +319,9 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
   const kept = archiveLine(config.paths, config.settings);
   say(...receivers(config, commands), ...(kept === undefined ? [] : [kept]));
   const chosen = await chosenHosts(work, steps);
-  for (const { host, run } of steps) if (chosen.includes(host)) run();
+  for (const { host, run } of steps) if (chosen.includes(host)) await run();
   if (commands.some(({ host, ok }) => host === "Codex" && ok)) say(CODEX);
-  indexAndName(work);
+  await indexAndName(work);
   say("", `${counted(report.sessions ?? 0, "session")} can be searched now`);
   await answerOwnQuestion(work);
   // asked last: the names of a first run are made by rule, and the rest in the background
@@ -366,8 +374,8 @@ function statusLineToWrite({ paths, settings }: Config): string | undefined {
 }
 
 /** Indexes and names what came since, where every agent has us as we are now, and says so in a line. */
-function goOn(work: Work, hosts: readonly Host[]): void {
-  indexAndName({ ...work, values: { ...work.values, quiet: true } });
+async function goOn(work: Work, hosts: readonly Host[]): Promise<void> {
+  await indexAndName({ ...work, values: { ...work.values, quiet: true } });
   const sessions = `${counted(work.report.sessions ?? 0, "session")} can be searched`;
   work.say(`nothing to do: session-memory is in ${hosts.map(({ name }) => name).join(", ")}; ${sessions}`);
 }
@@ -399,7 +407,7 @@ async function takeOut(work: Work): Promise<void> {
   say(...whatStays(paths, { changed, exported }));
   if (isNothing) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
-  for (const command of commands) runCommand(work, command);
+  for (const command of commands) await runCommand(work, command);
   removePages(paths, own);
   for (const path of removed) rmSync(path, { recursive: true, force: true });
   if (block.length > 0) await setHostAsModel(paths.config, false);
@@ -528,13 +536,14 @@ function piPackages(pi: string): string[] {
 }
 
 /** Runs a host's command, whose output goes to stderr with `--json`, and names one that fails or hangs. */
-function runCommand({ config, values, say }: Work, step: Report["commands"][number]): void {
-  const [program = "", ...args] = step.command;
-  const { status, error } = spawnSync(program, args, {
-    stdio: ["ignore", values.json ? 2 : "inherit", "inherit"],
+async function runCommand(
+  { start, config, values, say }: Work,
+  step: Report["commands"][number],
+): Promise<void> {
+  const { status, error } = await start(step.command, {
+    stdout: values.json ? 2 : "inherit",
     env: { ...process.env, PATH: trustedPath(config) },
     timeout: COMMAND_TIMEOUT_MS,
-    killSignal: "SIGKILL",
   });
   step.ok = status === 0;
   if (step.ok) return;
@@ -544,13 +553,13 @@ function runCommand({ config, values, say }: Work, step: Report["commands"][numb
 }
 
 /** Runs two scripts of ours, whose progress goes to stderr; where there is no session, nothing is to be named. */
-function indexAndName(work: Work): void {
-  const run = (name: string) => {
-    if (startOwn(work, [name], "ignore") !== 0) process.exitCode = 1;
+async function indexAndName(work: Work): Promise<void> {
+  const run = async (name: string) => {
+    if ((await startOwn(work, [name], "ignore")).status !== 0) process.exitCode = 1;
   };
-  run("embed");
+  await run("embed");
   work.report.sessions = countKnown(work.config.paths, "").count;
-  if (work.report.sessions > 0) run("index-meta");
+  if (work.report.sessions > 0) await run("index-meta");
 }
 
 /** Answers a question of the user's own, and shows how to ask it. */
@@ -561,18 +570,17 @@ async function answerOwnQuestion(work: Work): Promise<void> {
   if (first === undefined || values.json) return;
   const commands = report.questions.map((question) => `session-memory search ${quoted(question)}`);
   say(...formatList("Questions of your own history:", commands), "", "The first one's answer:");
-  startOwn(work, ["search", "--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
+  await startOwn(work, ["search", "--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
 }
 
-/** Runs a script of ours on the same sessions. Returns its exit code. */
+/** Runs a script of ours on the same sessions. */
 function startOwn(
-  { values: { sessions = [], quiet } }: Work,
+  { start, values: { sessions = [], quiet } }: Work,
   [name = "", ...words]: readonly string[],
   stdout: "ignore" | "inherit",
-): number | null {
-  const [shell = "", ...command] = ownCommand(name);
+): ReturnType<Start> {
   const flags = [...sessions.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
-  return spawnSync(shell, [...command, ...words, ...flags], { stdio: ["ignore", stdout, "inherit"] }).status;
+  return start([...ownCommand(name), ...words, ...flags], { stdout });
 }
 
 /** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */
@@ -597,4 +605,12 @@ function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "
   ]);
 }
 
-if (import.meta.main) await runScript(SCRIPT, main);
+const startProcess: Start = ([program = "", ...args], { stdout, ...options }) =>
+  spawnSync(program, args, { ...options, stdio: ["ignore", stdout, "inherit"], killSignal: "SIGKILL" });
+
+/** Runs the script. */
+export function setup(start: Start): Promise<void> {
+  return runScript(SCRIPT, (run) => main(run, start));
+}
+
+if (import.meta.main) await setup(startProcess);

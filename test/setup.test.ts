@@ -1,11 +1,23 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
 import { recordWritten } from "../lib/store/state.ts";
+import { setup as runSetup, type Start } from "../scripts/setup.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { layFixtures, type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { runInProcess, runWithin } from "./support/in-process.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { BUN_PATH, ROOT, runCommand, startScript } from "./support/run.ts";
+import { BUN_PATH, ROOT, runCommand, scriptPath, startScript } from "./support/run.ts";
 
 let home: TemporaryHome;
 beforeEach(() => {
@@ -17,6 +29,7 @@ afterEach(() => {
 
 const bin = () => join(home.root, "bin");
 const calls = () => join(home.root, "calls");
+const called = () => (existsSync(calls()) ? readFileSync(calls(), "utf8").trimEnd().split("\n") : []);
 
 /** A host's program that writes down how it was called. */
 function host(name: string, exitCode = 0): string {
@@ -26,14 +39,29 @@ function host(name: string, exitCode = 0): string {
   return file;
 }
 
-/** A process of its own, whose streams its children inherit. */
-function setup(...args: string[]) {
-  mkdirSync(bin(), { recursive: true });
-  const env = { ...home.env, PATH: `${bin()}:${BUN_PATH}` };
-  return startScript("setup", args, { env, cwd: home.home });
+const STARTER = join(ROOT, "bin", "session-memory");
+const options = (cwd: string) => ({
+  env: { ...home.env, PATH: `${bin()}:${BUN_PATH}`, SESSION_MEMORY_COMMAND: STARTER },
+  cwd,
+});
+
+/** Runs set-up, whose scripts run in this process and whose hosts' programs are only written down. */
+const setup = (...args: string[]) => setupIn(home.home, ...args);
+function setupIn(cwd: string, ...args: string[]) {
+  return runInProcess(scriptPath("setup"), args, options(cwd), () => runSetup(start));
 }
 
-const called = () => readFileSync(calls(), "utf8").trimEnd().split("\n");
+const start: Start = async ([program = "", ...args], { stdout }) => {
+  if (args[0] !== STARTER) {
+    appendFileSync(calls(), `${[basename(program), ...args].join(" ")}\n`);
+    return { status: Number(/exit (\d)/.exec(readFileSync(program, "utf8"))?.[1]) };
+  }
+  // within set-up a script that is quiet would make set-up quiet too: they share lib/cli.ts
+  const [, name = "", ...words] = args.filter((word) => word !== "--quiet");
+  const ended = await runWithin(scriptPath(name), words, { env: { ...process.env }, cwd: process.cwd() });
+  if (stdout === "inherit") writeSync(1, ended.stdout);
+  return { status: ended.exitCode };
+};
 
 test("setup installs nothing where nobody can answer, but indexes and names, and says how to go on", async () => {
   const [claude, pi, codex] = [host("claude"), host("pi"), host("codex")];
@@ -57,13 +85,13 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
   expect(stderr).toEndWith(
     `installed into no agent: sh ${ROOT}/bin/session-memory setup --yes does what is listed above\n`,
   );
-  expect([exitCode, existsSync(calls()), existsSync(home.paths.meta)]).toEqual([0, false, true]);
-}, 30_000);
+  expect([exitCode, called(), existsSync(home.paths.meta)]).toEqual([0, [], true]);
+});
 
 test("setup --yes runs the hosts' commands, indexes and names, and answers a question of the user's own history", async () => {
   host("claude");
   layFixtures(home);
-  const { stdout, exitCode } = await setup("--yes");
+  const { stdout, exitCode } = await startScript("setup", ["--yes"], options(home.home));
   expect(called()).toEqual([
     `claude plugin marketplace add ${ROOT}`,
     "claude plugin install session-memory@session-memory",
@@ -79,7 +107,7 @@ test("setup --yes runs the hosts' commands, indexes and names, and answers a que
     /^(?:\n {2}sh \S+\/session-memory search '.+\?'){1,3}\n\nThe first one's answer:\n1\. \S+:\d+-\d+ · [\s\S]+\n {3}L\d+ [\s\S]+\n\nInstalled from \S+ in Claude Code\nTo undo: \S+/,
   );
   expect([existsSync(home.paths.database), existsSync(home.paths.meta)]).toEqual([true, true]);
-}, 30_000);
+});
 
 test("setup brings an installation up to date with no more commands than that takes", async () => {
   for (const name of ["claude", "pi", "codex"]) host(name);
@@ -136,8 +164,7 @@ test("setup asks what a person would, of the sessions of the project one stands 
   writeWork("alpha", { day: "01", asked: "Why is the gateway's retry limit low?" });
   writeWork("gamma", { day: "03", asked: "Why is it?", cwd: "/elsewhere" });
   writeWork("billing", { day: "02", asked: "Can you look at it?" });
-  const env = { ...home.env, PATH: BUN_PATH };
-  const questions = asked((await startScript("setup", ["--yes"], { env, cwd: home.project })).stdout);
+  const questions = asked((await setupIn(home.project, "--yes")).stdout);
   expect(questions?.slice(0, 2)).toEqual([
     "'what came of \"Have a look at the billing module\"?'",
     "'Why is the gateway'\\''s retry limit low?'",
@@ -153,8 +180,7 @@ test("setup asks first what the first row found answers, and nothing that an age
   const told =
     "## The ledger counts in cents\n\nThe ledger counts in cents now, and rounds once, at the end.";
   writeWork("other", { day: "02", told });
-  const env = { ...home.env, PATH: BUN_PATH };
-  const { stdout } = await startScript("setup", ["--yes"], { env, cwd: home.project });
+  const { stdout } = await setupIn(home.project, "--yes");
   const [, answer = ""] = stdout.split("The first one's answer:\n");
   expect(asked(stdout)).toEqual([
     "'what came of \"The ledger counts in cents\"?'",
@@ -274,7 +300,7 @@ test("setup says one line where nothing is left to do, and installs into Codex a
     exitCode: 0,
   });
   expect((await setup()).stdout).toBe(again.stdout);
-  expect(existsSync(calls())).toBe(false);
+  expect(called()).toEqual([]);
   write(join(copyOfCodex(), "hooks", "hook.ts"), "// an older one\n");
   const { stdout } = await setup("--yes");
   expect(called()).toEqual([
@@ -282,7 +308,7 @@ test("setup says one line where nothing is left to do, and installs into Codex a
     "codex plugin add session-memory@session-memory",
   ]);
   expect(stdout).toContain(`\nInstalled from ${ROOT} in Codex\n`);
-}, 60_000);
+});
 
 test("setup goes on after a host's command that failed, names it, and ends with 1", async () => {
   const claude = host("claude", 3);
@@ -328,7 +354,7 @@ test("setup sets Claude Code's status line where there is none, keeps the rest, 
   write(settings, "{}");
   home.configure({ activity: { statusLine: false } });
   expect((await setup("--yes")).stdout).not.toContain("statusLine");
-}, 60_000);
+});
 
 /** What the hosts keep of an installation. */
 function installed(pi: unknown[] = [relative(home.paths.pi, ROOT), "npm:session-memory@0.1.0"]): void {
@@ -377,7 +403,7 @@ test("setup --remove leaves the notes and pages that somebody exported, and take
   await setup("--remove", "--yes");
   expect(JSON.parse(readFileSync(home.paths.config, "utf8"))).toEqual({ timezone: "UTC" });
   expect((await setup("--remove", "--yes")).stdout).toContain("nothing to remove: ");
-}, 30_000);
+});
 
 test("setup installs into Codex, says that its hooks need a yes, and takes it out again", async () => {
   host("codex");

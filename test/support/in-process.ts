@@ -48,18 +48,26 @@ mock.module("node:fs", () => ({ ...fs, ...replaced, default: { ...fs, ...replace
 let last: Promise<unknown> = Promise.resolve();
 let number = 0;
 
-/** Runs a script's file to its end, after those that were asked for before. */
-export function runInProcess(file: string, args: string[], options: RunOptions): Promise<Finished> {
-  const finished = last.then(() => run(file, args, options));
+/** Runs a script's file to its end, or `work` in its place, after those that were asked for before. */
+export function runInProcess(
+  file: string,
+  args: string[],
+  options: RunOptions,
+  work?: () => Promise<unknown>,
+): Promise<Finished> {
+  const finished = last.then(() => runWithin(file, args, options, work));
   last = finished.catch(() => {});
   return finished;
 }
 
-async function run(
+/** Runs a script's file to its end, within one that is running or alone. */
+export async function runWithin(
   file: string,
   args: string[],
   { env = {}, cwd, stdin = "" }: RunOptions,
+  work?: () => Promise<unknown>,
 ): Promise<Finished> {
+  const outer = streams;
   const own = { env: { ...process.env }, cwd: process.cwd(), argv: process.argv, main: Bun.main };
   const { exitCode } = process;
   const isTerminal = process.stdin.isTTY;
@@ -71,10 +79,10 @@ async function run(
     process.argv = [process.execPath, file, ...args];
     process.exitCode = 0;
     process.stdin.isTTY = false;
-    setMain(file);
+    if (work === undefined) setMain(file);
     streams = written;
     let failed: unknown;
-    await import(`${file}?run=${++number}`).catch((error) => {
+    await (work?.() ?? import(`${file}?run=${++number}`)).catch((error) => {
       failed = error;
     });
     if (failed !== undefined) written.stderr += `${Bun.inspect(failed)}\n`;
@@ -84,7 +92,7 @@ async function run(
       exitCode: failed ? 1 : Number(process.exitCode),
     };
   } finally {
-    streams = undefined;
+    streams = outer;
     process.exitCode = exitCode ?? 0; // undefined would leave it as the script set it
     process.stdin.isTTY = isTerminal;
     process.argv = own.argv;
