@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { type ChatMessage, jsonCompleter, type SendChat } from "../lib/model/answers.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 
 const schema = z.object({ name: z.string().min(3), tags: z.array(z.string()) });
 const good = { name: "fix login", tags: ["auth"] };
@@ -69,7 +69,7 @@ test("50 KB of opening braces or quotes are refused without being read a thousan
 
 test("no mangled answer makes the reader throw, and none invents a value", async () => {
   const random = seeded(fuzzSeed("answers"));
-  for (let i = 0; i < 2000; i++) {
+  for (let i = 0; i < 1000 * SOAK; i++) {
     const text = [...random.pick(readable)[1]];
     for (let cut = random.integer(0, 4); cut > 0; cut--)
       text.splice(random.integer(0, text.length), random.integer(0, 5));

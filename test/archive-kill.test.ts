@@ -6,24 +6,23 @@ import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { killPoints, runKilled } from "./support/kill.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
-import { starting } from "./support/run.ts";
 
-/** Kills of each kind; a longer run by hand raises it. */
-const KILLS = Number(process.env.SESSION_MEMORY_TEST_KILLS ?? 3);
-setDefaultTimeout(60_000 + KILLS * 20_000);
-const SESSIONS = 3;
+const POINTS = killPoints(3);
+setDefaultTimeout(60_000 + POINTS.length * 20_000);
+const SESSIONS = 2;
+const QUESTIONS = 40 + POINTS.length;
 const DAY_MS = 86_400_000;
 const END = "that is all of it";
 
-function rowsOf(topic: string, version: number, count = 250): Row[] {
+function rowsOf(topic: string, version: number, count = QUESTIONS): Row[] {
   const rows = Array.from({ length: count }, (_, i) => [
     claudeUser({
       sessionId: uuidFrom(topic),
-      text: `${topic} v${version} question ${i} ${"word ".repeat(40)}`,
+      text: `${topic} v${version} question ${i} ${"word ".repeat(10)}`,
     }),
-    claudeAssistant({ sessionId: uuidFrom(topic), text: `${topic} answer ${i} ${"sentence ".repeat(60)}` }),
+    claudeAssistant({ sessionId: uuidFrom(topic), text: `${topic} answer ${i} ${"sentence ".repeat(15)}` }),
   ]);
   return chain([
     ...rows.flat(2),
@@ -41,20 +40,9 @@ function writeSessions(home: TemporaryHome, version: number): string[] {
   });
 }
 
-/** Starts a script and kills it after a while; returns whether it was still at work. */
-async function killed(
-  home: TemporaryHome,
-  afterMs: number,
-  ...command: [string, ...string[]]
-): Promise<boolean> {
-  const [name, ...args] = command;
-  const child = Bun.spawn([...starting(name), ...args], {
-    ...{ env: home.env, cwd: home.project, stdout: "ignore", stderr: "ignore" },
-  });
-  const timer = setTimeout(() => child.kill("SIGKILL"), afterMs);
-  await child.exited;
-  clearTimeout(timer);
-  return child.signalCode === "SIGKILL";
+/** Starts a script and kills it after a while. */
+function run({ env, project }: TemporaryHome, command: readonly string[], afterMs?: number) {
+  return runKilled(command, { env, cwd: project }, afterMs);
 }
 
 const BEGIN = ["hooks/background.ts", "--begin", "--cwd"] as const;
@@ -77,31 +65,35 @@ function versions(home: TemporaryHome): number[] {
 }
 
 test("archiving: every copy is the old one or the new one, and the next run leaves nothing behind", async () => {
-  const random = seeded(fuzzSeed("kill -9 while archiving"));
   using home = temporaryHome();
-  let atWork = 0;
-  for (let version = 1; version <= KILLS; version++) {
+  const begin = [...BEGIN, home.project];
+  writeSessions(home, 1);
+  const { ms } = await run(home, begin);
+  let killed = 0;
+  for (const [at, part] of POINTS.entries()) {
+    const version = at + 2;
     writeSessions(home, version);
-    if (await killed(home, random.integer(150, 1200), ...BEGIN, home.project)) atWork++;
+    if ((await run(home, begin, part * ms)).isKilled) killed++;
     for (const found of versions(home)) expect([version - 1, version]).toContain(found);
     await home.ok(...BEGIN, home.project);
     expect(versions(home)).toEqual(Array.from({ length: SESSIONS }, () => version));
   }
-  expect(atWork).toBeGreaterThan(0);
+  expect(killed).toBeGreaterThan(0);
   const left = readdirSync(home.paths.home, { recursive: true, encoding: "utf8" });
   expect(left.filter((name) => name.endsWith(".tmp"))).toEqual([]);
 });
 
 test("restoring: the new session is whole or not there, and nothing that was there is touched", async () => {
-  const random = seeded(fuzzSeed("kill -9 while restoring"));
   using home = temporaryHome();
   const [file = ""] = writeSessions(home, 1);
   const before = readFileSync(file, "utf8");
   const folder = dirname(file);
   const rows = rowsOf("topic0", 1).length + 1;
   const own = new Set(readdirSync(folder));
-  for (let kill = 0; kill < KILLS; kill++) {
-    await killed(home, random.integer(60, 400), "restore", uuidFrom("topic0"));
+  const restore = ["restore", uuidFrom("topic0")];
+  const { ms } = await run(home, restore);
+  for (const part of POINTS) {
+    await run(home, restore, part * ms);
     for (const name of readdirSync(folder).filter((each) => !own.has(each) && each.endsWith(".jsonl"))) {
       expect(readFileSync(join(folder, name), "utf8").trimEnd().split("\n").length).toBe(rows);
       rmSync(join(folder, name));
@@ -113,19 +105,20 @@ test("restoring: the new session is whole or not there, and nothing that was the
 });
 
 test("forgetting: the next run completes it, and no copy holds a byte of it", async () => {
-  const random = seeded(fuzzSeed("kill -9 while forgetting"));
   using home = temporaryHome();
   const files = writeSessions(home, 1);
   await home.ok(...BEGIN, home.project);
   for (const file of files) rmSync(file);
-  for (let kill = 0; kill < KILLS; kill++) {
-    const word = `question ${kill + 10} `;
-    await killed(home, random.integer(100, 900), "forget", "--pattern", word, "--yes");
+  const forget = (word: string) => ["forget", "--pattern", word, "--yes"] as const;
+  const { ms } = await run(home, forget("question 9 "));
+  for (const [at, part] of POINTS.entries()) {
+    const word = `question ${at + 10} `;
+    await run(home, forget(word), part * ms);
     for (const found of versions(home)) expect(found).toBe(1);
-    await home.ok("forget", "--pattern", word, "--yes");
+    await home.ok(...forget(word));
     const text = copies(home).map((file) => gunzipSync(readFileSync(file)).toString("utf8"));
     expect(text.join("").includes(word)).toBe(false);
-    expect(text.join("").includes("question 200 ")).toBe(true);
+    expect(text.join("").includes(`question ${QUESTIONS - 1} `)).toBe(true);
   }
   expect(jsonl(...rowsOf("topic0", 1))).toContain("question 10 ");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { conversationText } from "../lib/naming/conversation.ts";
 import type { Row } from "../lib/transcripts/session.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 
 function row(who: Row["who"], line: number, text: string): Row {
   if (who !== "tool") return { line, nth: 0, who, text };
@@ -19,7 +19,7 @@ test("one message larger than the limit is cut from its middle", () => {
 
 test("no conversation is longer than the limit, and all its characters are whole", () => {
   const random = seeded(fuzzSeed("conversation"));
-  for (let run = 0; run < 200; run++) {
+  for (let run = 0; run < 100 * SOAK; run++) {
     const speakers = ["user", "assistant", "summary", "tool"] as const;
     const rows = Array.from({ length: random.integer(0, 60) }, (_, i) =>
       row(random.pick(speakers), i + 1, random.pick(["a", "é", "😀", "数"]).repeat(random.integer(1, 400))),

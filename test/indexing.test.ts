@@ -19,7 +19,7 @@ import {
 } from "./support/index.ts";
 import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -69,7 +69,7 @@ describe("indexSessions()", () => {
   test("gives the same index however a session's bytes arrived", async () => {
     const seed = fuzzSeed("indexing in pieces");
     const random = seeded(seed);
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < 6 * SOAK; round++) {
       using home = temporaryHome();
       const rows = Array.from({ length: random.integer(1, 30) }, (_, i) => [
         ...turn(`question ${i} ${"word ".repeat(random.integer(0, 400))}`, `answer ${i} é🎉`, { minute: i }),

@@ -1,14 +1,13 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, existsSync, readFileSync, utimesSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, statSync, utimesSync } from "node:fs";
 import { startFakeOpenAI } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { contentOf, openHomeStore, turn } from "./support/index.ts";
-import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { killPoints, runKilled } from "./support/kill.ts";
+import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
-import { runScript, starting } from "./support/run.ts";
+import { runScript } from "./support/run.ts";
 
-const ROUNDS = 3;
-const KILLS_PER_ROUND = 5;
 const DIMENSIONS = 64;
 
 /** The texts whose vectors are in the index or in its cache: to send one of them again is to pay twice. */
@@ -43,18 +42,6 @@ function grow(files: readonly string[], random: Random, number: number): void {
   }
 }
 
-async function killRun(home: TemporaryHome, afterMs: number): Promise<boolean> {
-  const child = Bun.spawn([...starting("embed"), "--quiet"], {
-    env: home.env,
-    stdout: "ignore",
-    stderr: "ignore",
-  });
-  const timer = setTimeout(() => child.kill("SIGKILL"), afterMs);
-  await child.exited;
-  clearTimeout(timer);
-  return child.signalCode === "SIGKILL";
-}
-
 test("kill -9 at any moment, then a normal run: the index is the one built in peace, and nothing is paid twice", async () => {
   const random = seeded(fuzzSeed("kill -9"));
   const server = await startFakeOpenAI({ dimensions: DIMENSIONS });
@@ -62,8 +49,7 @@ test("kill -9 at any moment, then a normal run: the index is the one built in pe
     embedding: { baseUrl: server.baseUrl, apiKeyEnv: "NO_KEY", model: "fake", dimensions: DIMENSIONS },
     timezone: "UTC",
   });
-  let killed = 0;
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < SOAK; round++) {
     using home = temporaryHome();
     write(home.paths.config, config);
     const files = Array.from({ length: 24 }, (_, i) => {
@@ -72,13 +58,28 @@ test("kill -9 at any moment, then a normal run: the index is the one built in pe
       );
       return writeClaude(home, { id: uuidFrom(`killed ${round} ${i}`), rows });
     });
-    for (let kill = 0; kill < KILLS_PER_ROUND; kill++) {
+    const copyTo = (other: TemporaryHome) => {
+      write(other.paths.config, config);
+      for (const file of files) {
+        const copy = write(file.replace(home.root, other.root), readFileSync(file, "utf8"));
+        const { mtime } = statSync(file);
+        utimesSync(copy, mtime, mtime);
+      }
+    };
+    const embed = ({ env }: TemporaryHome, afterMs?: number) =>
+      runKilled(["embed", "--quiet"], { env }, afterMs);
+    using undisturbed = temporaryHome();
+    copyTo(undisturbed);
+    const { ms } = await embed(undisturbed);
+    let killed = 0;
+    for (const [kill, part] of killPoints(5).entries()) {
       const paid = paidHashes(home);
       server.requests.length = 0;
-      if (await killRun(home, random.integer(25, 330))) killed++;
+      if ((await embed(home, part * ms)).isKilled) killed++;
       expect(server.embeddedTexts().filter((text) => paid.has(hashOf(text)))).toEqual([]);
       grow(files, random, kill + 1);
     }
+    expect(killed).toBeGreaterThan(0);
     const paid = paidHashes(home);
     server.requests.length = 0;
     const run = await runScript("embed", ["--quiet"], { env: home.env });
@@ -88,12 +89,7 @@ test("kill -9 at any moment, then a normal run: the index is the one built in pe
     expect(sent).toHaveLength(new Set(sent).size);
 
     using peaceful = temporaryHome();
-    write(peaceful.paths.config, config);
-    for (const file of files) {
-      const copy = write(file.replace(home.root, peaceful.root), readFileSync(file, "utf8"));
-      const { mtime } = await Bun.file(file).stat();
-      utimesSync(copy, mtime, mtime);
-    }
+    copyTo(peaceful);
     await runScript("embed", ["--quiet"], { env: peaceful.env });
     const [store, other] = [openHomeStore(home), openHomeStore(peaceful)];
     const asText = (content: unknown, root: string) => JSON.stringify(content, null, 1).replaceAll(root, "");
@@ -111,7 +107,5 @@ test("kill -9 at any moment, then a normal run: the index is the one built in pe
     store.close();
     other.close();
   }
-  console.error(`kill -9: ${killed} of ${ROUNDS * KILLS_PER_ROUND} runs were killed before their end`);
-  expect(killed).toBeGreaterThan(0);
   await server.close();
 }, 120_000);

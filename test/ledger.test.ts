@@ -19,7 +19,7 @@ import { answering, linesOf, observationsOf } from "./support/conversation.ts";
 import { readActiveBranch } from "./support/entries.ts";
 import { homePerTest, temporaryHome, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION, piAssistant, piHeader, piUser } from "./support/pi.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 import type { Row } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
 
@@ -54,7 +54,7 @@ function claudeRows(count: number): Row[] {
 test("a torn tail is not read, costs no later record, and is counted", () => {
   const random = seeded(fuzzSeed("torn ledger"));
   const line = Buffer.from(`${JSON.stringify(RECORD)}\n`);
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < 15 * SOAK; round++) {
     using home = temporaryHome();
     const file = ledgerFile(home.paths, "s1");
     appendLedgerFile(file, RECORD);
@@ -115,7 +115,7 @@ test("killed at any moment, the next observer goes on: nothing lost, nothing dou
   );
   const file = ledgerFile(home.paths, session.id);
   let before = "";
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 4 * SOAK; round++) {
     const command = [
       process.execPath,
       join(ROOT, "scripts/observe-compact.ts"),

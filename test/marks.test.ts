@@ -8,7 +8,7 @@ import { readUpdates } from "../scripts/activity-summary.ts";
 import { claudeUser } from "./support/claude.ts";
 import { readEntries } from "./support/entries.ts";
 import { homePerTest, type TemporaryHome, writeClaude } from "./support/home.ts";
-import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
 import { jsonl, secondsAgo, uuidFrom } from "./support/rows.ts";
 import { ROOT } from "./support/run.ts";
 
@@ -102,7 +102,7 @@ test("growth and replacement between two looks never lose a message, nor put a m
   const file = writeClaude(home, { id: OTHER, rows: message() });
   const look = lookOf(home);
   expect(look()).toBe(1);
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < 30 * SOAK; round++) {
     const added = Array.from({ length: random.integer(1, 6) }, message);
     const isReplaced = random.chance(0.3);
     if (isReplaced) writeFileSync(file, added.join(""));
@@ -115,7 +115,7 @@ test("growth and replacement between two looks never lose a message, nor put a m
 
 test("flipped, spliced and torn bytes throw nothing, and what can be read is told", () => {
   const random = seeded(fuzzSeed("damage"));
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < 20 * SOAK; round++) {
     const id = uuidFrom(`damaged ${round}`);
     const rows = Array.from({ length: 12 }, (_, i) =>
       claudeUser({ text: `d${i}`, at: secondsAgo(60), cwd: home.project }),
@@ -151,7 +151,7 @@ test("two looks at once tell the same messages twice at worst, and none is lost 
   const seen = new Set<number>();
   const told = (updates: ReturnType<typeof readUpdates>) => updates.report.sessions[0]?.messages ?? 0;
   let marked = 0;
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < 20 * SOAK; round++) {
     const grow = () => {
       const count = random.integer(0, 4);
       for (let i = 0; i < count; i++) {

@@ -7,7 +7,7 @@ import type { Store } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { HITS, indexHome, openHomeStore } from "./support/index.ts";
-import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
 
 const EMBEDDING = { apiKeyEnv: "NO_KEY", model: "test", dimensions: 64 };
 
@@ -75,7 +75,7 @@ test("nearestChunks() gives what a look at every vector gives, by bits and by sc
   const store = await indexTexts(home, texts, vectors);
   const source = vectorSource(store, EMBEDDING);
   if (source.mode === "off") throw new Error(source.why);
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 5 * SOAK; round++) {
     const query = randomVector(random);
     const project = random.pick(["even", "odd", undefined]);
     const wanted = vectors
@@ -136,7 +136,7 @@ test("meaning finds what shares no word, and noise from a weak embedder does not
   };
   const boat = ask("vessel disposal", vectors[1] ?? randomVector(random));
   expect(boat[0]).toEqual({ session_id: idOf(1), isStrong: true });
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < 10 * SOAK; round++) {
     const noisy = ask("where is the sextant", randomVector(random));
     expect(noisy[0]).toEqual({ session_id: idOf(0), isStrong: true });
   }

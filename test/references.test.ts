@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { findReferences } from "../lib/sessions/references.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 
 /** `name`, `name~2`, `name: question`. */
 function short(prompt: string): string[] {
@@ -104,7 +104,7 @@ test("findReferences() never throws, and each name stands in the prompt", () => 
     "“",
     "”",
   ];
-  for (let run = 0; run < 3000; run++) {
+  for (let run = 0; run < 1500 * SOAK; run++) {
     const prompt = Array.from({ length: random.integer(0, 14) }, () => random.pick(parts)).join("");
     for (const { name, question } of findReferences(prompt)) {
       expect(prompt).toContain(name);

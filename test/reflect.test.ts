@@ -12,7 +12,7 @@ import {
 import { observe } from "../lib/observe/observe.ts";
 import { isReflectionDue, reflect } from "../lib/observe/reflect.ts";
 import { answering, conversation, observationsOf, observing, type Turn } from "./support/conversation.ts";
-import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
 
 function item(id: string, fields: Partial<Observation> = {}): Observation {
   return {
@@ -68,7 +68,7 @@ async function reflectedBy(
 
 test("reflection by rule never grows, never empties, drops nothing open, and keeps order", async () => {
   const random = seeded(fuzzSeed("reflection by rule"));
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < 150 * SOAK; round++) {
     const items = randomItems(random);
     const closed = items.filter(() => random.chance(0.5)).map(({ id }) => id);
     const ledger = ledgerOf(items, closed);

@@ -3,7 +3,7 @@ import { foldLedger, isOpen, type LedgerRecord } from "../lib/observe/observatio
 import { observe } from "../lib/observe/observe.ts";
 import { renderObservations } from "../lib/observe/render-observations.ts";
 import { conversation, observing, randomTurn, type Turn } from "./support/conversation.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 
 const TURNS: Turn[] = [
   ["user", "fix the flaky login test"],
@@ -50,7 +50,7 @@ test("observations only grow at their end while nothing is reflected on", async 
 
 test("a limit keeps open 🔴, then the newest 🟡, then 🟢, in whole lines, and says what is left out", async () => {
   const random = seeded(fuzzSeed("limit"));
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < 20 * SOAK; round++) {
     const ledger = await ledgerOf(
       Array.from({ length: random.integer(1, 25) }, () => randomTurn(random)).flat(),
     );

@@ -7,7 +7,7 @@ import type { Store } from "../lib/store/store.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { layFixtures, type TemporaryHome, temporaryHome } from "./support/home.ts";
 import { HITS, indexHome, openHomeStore, type Talk, writeTalk } from "./support/index.ts";
-import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
 
 function find(store: Store, query: string | string[], filter: ChunkFilter = {}): Retrieved {
   return retrieve([store], [query].flat(), { ...HITS, filter, limit: 100 });
@@ -211,7 +211,7 @@ describe("on made-up sessions", () => {
     }
     const indexed = await index();
     const all = everyChunk(indexed);
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 20 * SOAK; round++) {
       const filter = randomFilter(random, all);
       const word = random.pick(words);
       const wanted = all.filter(

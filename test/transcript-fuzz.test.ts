@@ -12,7 +12,7 @@ import type { ReadProgress } from "../lib/transcripts/transcript.ts";
 import { claudeUser } from "./support/claude.ts";
 import { conversation, type Format } from "./support/corpus.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
-import { fuzzSeed, type Random, seeded } from "./support/random.ts";
+import { fuzzSeed, type Random, SOAK, seeded } from "./support/random.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 
 const FORMATS: Format[] = ["claude", "pi", "codex", "plain"];
@@ -30,7 +30,8 @@ describe.each(FORMATS)("%s", (format) => {
     const rows = conversation(format, random, 1);
     const bytes = Buffer.from(jsonl(...rows));
     const { head, entries } = readWhole(bytes);
-    for (let cut = 0; cut <= bytes.length; cut++) {
+    const step = SOAK > 1 ? 1 : 2;
+    for (let cut = random.integer(0, step - 1); cut <= bytes.length; cut += step) {
       writeFileSync(file, bytes.subarray(0, cut));
       const progress: ReadProgress = { offset: 0, line: 0, skipped: 0 };
       const first = [...readEntries(file, { head, progress })];
@@ -45,7 +46,7 @@ describe.each(FORMATS)("%s", (format) => {
   test("a flipped byte damages its own line at most", () => {
     const bytes = Buffer.from(jsonl(...conversation(format, random, 3)));
     const { head, entries } = readWhole(bytes);
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < 30 * SOAK; round++) {
       const damaged = Buffer.from(bytes);
       const at = random.integer(0, bytes.length - 1);
       if (damaged[at] === NEWLINE) continue;
@@ -61,7 +62,7 @@ describe.each(FORMATS)("%s", (format) => {
 
   test("any bytes at all are read without a throw", () => {
     const bytes = Buffer.from(jsonl(...conversation(format, random, 3)));
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 20 * SOAK; round++) {
       const damaged = Buffer.from(bytes);
       for (let i = random.integer(1, 40); i > 0; i--) {
         damaged[random.integer(0, bytes.length - 1)] = random.integer(0, 255);
@@ -72,7 +73,7 @@ describe.each(FORMATS)("%s", (format) => {
   });
 
   test("rows fused on one line are all read, with or without white space between them", () => {
-    for (let round = 0; round < 25; round++) {
+    for (let round = 0; round < 12 * SOAK; round++) {
       const rows = conversation(format, random, 3);
       const { head, entries } = readWhole(Buffer.from(jsonl(...rows)));
       const glued = rows
@@ -84,14 +85,14 @@ describe.each(FORMATS)("%s", (format) => {
   });
 
   test("a reader that polls while two writers append sees every whole row exactly once", () => {
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 20 * SOAK; round++) {
       const { seen, whole } = twoWriters(format);
       expect(seen).toEqual(whole);
     }
   });
 
   test("reading while the file grows, shrinks or is replaced never throws and never tells a row twice", () => {
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < 15 * SOAK; round++) {
       const rows = conversation(format, random, 6);
       const bytes = Buffer.from(jsonl(...rows));
       const { head, entries } = readWhole(bytes);
@@ -116,7 +117,7 @@ describe.each(FORMATS)("%s", (format) => {
   });
 
   test("backward is forward reversed, also with damaged lines and without a last newline", () => {
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < 15 * SOAK; round++) {
       const lines = jsonl(...conversation(format, random, random.integer(1, 30))).split("\n");
       if (random.chance(0.5)) lines.splice(random.integer(1, lines.length), 0, '{"type":"user","mess');
       if (random.chance(0.5)) lines.pop();

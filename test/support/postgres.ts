@@ -171,7 +171,9 @@ export async function startPostgres({
   const port = await freePort();
   const [data, password, log] = ["data", "password", "log"].map((name) => join(folder, name)) as Three;
   const control = [join(bin, "pg_ctl"), "-D", data, "-l", log];
-  const command = commandAs(user, [...control, "-m", "immediate", "stop"]).flat().join(" ");
+  const command = commandAs(user, [...control, "-m", "immediate", "stop"])
+    .flat()
+    .join(" ");
   // the programs that the tests see are gone when their run is over
   const stop = `PATH=/usr/bin:/bin; ${command}; rm -rf ${folder}`;
   endWithRun(stop);

@@ -40,3 +40,6 @@ export function fuzzSeed(what: string): number {
   console.error(`${what}: seed ${seed} (repeat with SESSION_MEMORY_TEST_SEED=${seed})`);
   return seed;
 }
+
+/** How many times more rounds `npm run soak` plays than `npm test`, whose own are enough to see a fault that is common. */
+export const SOAK = Math.max(1, Math.trunc(Number(process.env.SESSION_MEMORY_TEST_SOAK)) || 1);
