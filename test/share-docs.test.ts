@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgres())("docs/sharing.md", () => {
     expect(await bob.type("bob")).toContain("the webhook is retried and the ledger key is random");
     postgres.shell(here(commandOf("locks")).replace("1min", "1s"));
     const { Client } = createRequire(import.meta.url)("pg");
-    const client = new Client(postgres.url("alice").replace("alice-pw", "change-me-2"));
+    const client = new Client(`postgresql://alice:change-me-2@127.0.0.1:${postgres.port}/memory`);
     client.on("error", () => {}); // the server ends it
     await client.connect();
     await client.query("BEGIN");

@@ -230,7 +230,7 @@ function endWithRun(command: string): void {
 }
 
 /**
- * Who may use the hub. Of them Eve is not in the team; Mallory is and writes what she likes; Carol's membership comes and
+ * The users of the hub. Eve is not in the team; Mallory is, and writes what she likes; Carol's membership comes and
  * goes, for roles are the server's and not a database's. The admin owns the tables and is not a superuser.
  */
 const TEAM = [
