@@ -50,7 +50,7 @@ async function sharedLast(cwd: string, paths: PathsWithRules) {
 
 /** Returns the standing rules that hold in a session's project; a failure leaves what else is said. */
 export async function rulesFor(
-  session: Viewer,
+  session: Viewer & { since?: string | undefined },
   paths: PathsWithRules,
   { activity, timezone }: Settings,
 ): Promise<string | undefined> {

@@ -14,8 +14,8 @@ await runHook("moment", async ({ env, input, paths }) => {
   const { moment, isTold, command, output } = input;
   const [host, id, text] = [input.host, input.session, input.text].map(stringOf);
   const teller = findHost(host);
-  const known = teller && listMoments(teller).find((each) => each === moment);
-  if (host === undefined || known === undefined || id === undefined)
+  const asked = teller && listMoments(teller).find((each) => each === moment);
+  if (host === undefined || asked === undefined || id === undefined)
     throw new Error("Cannot answer: expected moment, host and session");
   const gone = stringOf(input.gone);
   if (gone !== undefined)
@@ -23,7 +23,7 @@ await runHook("moment", async ({ env, input, paths }) => {
   const cwd = stringOf(input.cwd) ?? currentDirectory();
   const session = { id, cwd, file: `${copiesFolder(paths, host)}/${id}.jsonl` };
   // one that has a copy had a turn, and was told at its start
-  if (known === "start" && isFile(session.file)) return;
+  const known = asked === "start" && isFile(session.file) ? "resume" : asked;
   const called = { command: stringOf(command) ?? "", output: stringOf(output) ?? "" };
   const answer = await answerMoment(known, {
     ...{ host, session, env, isTold: isTold === true, text: text ?? "" },

@@ -66,17 +66,26 @@ async function atStart(asked: Asked): Promise<Answer> {
   return withPerson(asked, beginning);
 }
 
-/** Returns the standing rules to a session that goes on, in a host that dropped what it was told at its start. */
+/**
+ * Returns the standing rules to a session that goes on: those laid down since its last row; all in a host that dropped what it
+ * was told at its start.
+ */
 async function atResume(asked: Asked): Promise<Answer> {
   const { host, session, env } = asked;
   await startBeginning(host, { cwd: session.cwd, env });
-  return withPerson(asked, hears(asked, "resume") ? await tellRules(asked) : undefined);
+  if (hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
+  const { lastTime } = await import("../lib/sessions/titles.ts");
+  const since = session.file && lastTime({ file: session.file, agent: host });
+  return withPerson(asked, since ? await tellRules(asked, since) : undefined);
 }
 
-/** Returns the standing rules alone. */
-export async function tellRules(asked: Pick<Asked, "session" | "paths" | "settings">): Promise<Injection> {
+/** Returns the standing rules alone, of those laid down since a time where one is given. */
+export async function tellRules(
+  asked: Pick<Asked, "session" | "paths" | "settings">,
+  since?: string,
+): Promise<Injection> {
   const { rulesFor } = await import("./beginning.ts");
-  return toModel(asked, await rulesFor(asked.session, asked.paths, asked.settings));
+  return toModel(asked, await rulesFor({ ...asked.session, since }, asked.paths, asked.settings));
 }
 
 /** Returns what other sessions did, and what the prompt's references mean. With nothing to say it loads little more than the look. */

@@ -5,9 +5,10 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { registerPrompt } from "../hooks/pi/extension.ts";
+import { encodeClaudeCwd } from "../lib/transcripts/hosts.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
-import { homePerTest, writeClaude } from "./support/home.ts";
+import { homePerTest, write, writeClaude } from "./support/home.ts";
 import { piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { piHost } from "./support/pi-host.ts";
 import { uuidFrom } from "./support/rows.ts";
@@ -47,8 +48,9 @@ async function heard({
   source = "startup",
   id = uuidFrom("new session"),
   cwd = home.project,
+  file = join(home.root, `${id}.jsonl`),
 } = {}): Promise<string> {
-  const input = { session_id: id, transcript_path: join(home.root, `${id}.jsonl`), cwd, source };
+  const input = { session_id: id, transcript_path: file, cwd, source };
   const { stdout, stderr, exitCode } = await home.hook("session-start", input);
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   const text: string = stdout === "" ? "" : (JSON.parse(stdout).hookSpecificOutput?.additionalContext ?? "");
@@ -253,6 +255,26 @@ describe("where no hook of Claude Code runs", () => {
     host.add([after]);
     host.add([piEntry("compaction", { summary: "all of it", firstKeptEntryId: after.id })]);
     expect(await told()).toBe(ruled(id));
+  });
+
+  test("a session that goes on hears those laid down since its last row: in Claude Code, pi and opencode", async () => {
+    await session(4, [COMMIT]);
+    const own = await session(5, ["fix the login test"]);
+    const later = await session(6, ["Never push without asking me."]);
+    const line = `${LABEL}\n- "Never push without asking me." (2026-03-06, ${later.slice(0, 8)}:1)`;
+    const file = join(home.paths.claude, "projects", encodeClaudeCwd(home.project), `${own}.jsonl`);
+    expect(await heard({ source: "resume", id: own, file })).toBe(line);
+    const copy = join(home.paths.home, "opencode", "ses_1.jsonl");
+    write(copy, [{ type: "user", id: "1", text: "hello", timestamp: "2026-03-05T09:00:00.000Z" }]);
+    const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
+    expect(JSON.parse((await home.hook("../moment", start)).stdout)).toEqual({ context: line });
+    const at = "2026-03-05T09:00:00.000Z";
+    const told = piEntry("custom_message", { customType: "standing-rules", content: COMMIT }, { at });
+    const rows = piLinked([piHeader({ cwd: home.project, at }), piUser({ text: "hello", at }), told]);
+    const host = await piHost(home, { rows, config: {} });
+    registerPrompt(host.state);
+    const messages = await host.emitToEach("before_agent_start", { prompt: "hello" });
+    expect(messages.map((result) => Object(result).message?.content)).toContain(line);
   });
 
   test("opencode's first prompt brings them", async () => {

@@ -37,6 +37,8 @@ export interface PiEntry {
   /** On compactions. */
   firstKeptEntryId?: string;
   details?: unknown;
+  /** ISO. */
+  timestamp?: string;
 }
 
 export interface PiContext {

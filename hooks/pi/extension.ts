@@ -75,10 +75,14 @@ function registerRules(state: PiState): void {
     const compaction = branch.findLast(({ type }) => type === "compaction");
     const time = `${session.id} ${compaction?.id ?? ""}`;
     if (asked === time) return undefined;
+    const isFirst = asked === undefined;
     asked = time;
     const kept = branch.findIndex(({ id }) => id === compaction?.firstKeptEntryId);
-    if (branch.slice(Math.max(0, kept)).some(({ customType }) => customType === RULES)) return undefined;
-    const { text, delivered } = await tellRules(askedIn(config, context));
+    const isTold = branch.slice(Math.max(0, kept)).some(({ customType }) => customType === RULES);
+    // a session that goes on hears what was laid down since its last row
+    const since = isTold && isFirst ? branch.at(-1)?.timestamp : undefined;
+    if (isTold && since === undefined) return undefined;
+    const { text, delivered } = await tellRules(askedIn(config, context), since);
     delivered();
     return message(RULES, text);
   });
