@@ -18,7 +18,7 @@ import {
   writeSession,
 } from "./support/forget.ts";
 import { homePerTest, write, writeClaude, writePi } from "./support/home.ts";
-import { HOST_WRITERS, type Step } from "./support/hosts.ts";
+import { layHost } from "./support/hosts.ts";
 import { piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 
@@ -106,17 +106,11 @@ describe("forget", () => {
   }, 60_000);
 
   test("keeps no title of what a pattern took: not of a copied session, nor in the recorded path of a note", async () => {
-    const steps: Step[] = [
-      { says: "user", text: "where does it sleep" },
-      { says: "assistant", text: "in the sand" },
-    ];
-    HOST_WRITERS.opencode?.(home, {
-      id: "ses_dune00a1b2c3d",
-      cwd: home.project,
-      title: "the tapir hunt",
-      steps,
-    });
-    HOST_WRITERS.opencode?.(home, { id: "ses_newt00a1b2c3d", cwd: home.project, title: "a newt", steps });
+    for (const [id, title] of [
+      ["ses_dune00a1b2c3d", "the tapir hunt"],
+      ["ses_newt00a1b2c3d", "a newt"],
+    ] as const)
+      layHost(home, "opencode", "zebra", { id, cwd: home.project, words: { "Zebra limits": title } });
     const id = uuidFrom("titled");
     const session = { sessionId: id, cwd: home.project };
     writeClaude(home, {
@@ -139,7 +133,7 @@ describe("forget", () => {
     const held = () => holding(home, "tapir").filter((file) => file !== home.paths.config);
     expect(held()).toEqual([]);
     // what is copied again does not bring it back
-    const found = JSON.parse(await home.ok("search", "where does it sleep", "--json"));
+    const found = JSON.parse(await home.ok("search", "raise the zebra limit", "--json"));
     expect(found.results.length).toBeGreaterThan(0);
     expect(held()).toEqual([]);
   });

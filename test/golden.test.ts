@@ -19,7 +19,9 @@ const isUpdate = Boolean(process.env.SESSION_MEMORY_TEST_UPDATE);
 
 afterEach(() => setSystemTime());
 
-for (const name of readdirSync(FOLDER)) {
+for (const name of readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).filter((file) =>
+  file.endsWith(".txt"),
+)) {
   const file = join(FOLDER, name);
   const [intro, ...sections] = readFileSync(file, "utf8").split(/^(?==== )/m);
   const begin = () => {

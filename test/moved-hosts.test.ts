@@ -2,13 +2,11 @@
 
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, rmSync, utimesSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
-import { codexMeta, codexPrompt } from "./support/codex.ts";
-import { homePerTest, type TemporaryHome, write, writeCodex, writePi } from "./support/home.ts";
-import { HOST_WRITERS, hostId } from "./support/hosts.ts";
-import { piHeader, piUser } from "./support/pi.ts";
+import { homePerTest, type TemporaryHome, write } from "./support/home.ts";
+import { layHost } from "./support/hosts.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -70,16 +68,13 @@ function writeUnreadable({ paths }: TemporaryHome, host: Host): string[] {
 
 /** Writes a session that is read, so many days old. */
 function writeOld(home: TemporaryHome, { agent }: Host, days: number): void {
-  const [at, cwd, id] = [daysAgo(days), home.project, hostId(agent, "old")];
-  const steps = [{ says: "user", text: "count the newts" }] as const;
-  if (agent === "codex")
-    writeCodex(home, { id, rows: [codexMeta({ id, cwd, at }), ...codexPrompt({ text: "newts", at })] });
-  else if (agent === "pi")
-    writePi(home, { id, rows: [piHeader({ id, cwd, at }), piUser({ at, text: "newts" })] });
-  else {
-    const file = HOST_WRITERS[agent]?.(home, { id, cwd, at, steps }) ?? "";
+  const at = daysAgo(days);
+  for (const file of layHost(home, agent, "zebra", { cwd: home.project, at })) {
+    // Cursor's answers have no times of their own.
+    if (agent === "cursor") writeFileSync(file, readFileSync(file, "utf8").split("\n", 1).join("\n"));
     // A transcript that was copied here has the time of that; a database is not copied a session at a time.
-    if (!file.endsWith(".jsonl")) utimesSync(file, new Date(at), new Date(at));
+    const time = file.endsWith(".jsonl") && agent !== "cursor" ? new Date() : new Date(at);
+    utimesSync(file, time, time);
   }
 }
 
@@ -152,16 +147,11 @@ describe.each(HOSTS.map((host) => ({ host, agent: host.agent })))("$agent", ({ h
 
 test("sessions of a database that are excluded are no sign that its host moved", async () => {
   home.configure({ exclude: { projects: [home.project] } });
-  const id = hostId("opencode", "kept out");
-  const file = HOST_WRITERS.opencode?.(home, {
-    id,
-    cwd: home.project,
-    at: daysAgo(0),
-    steps: [{ says: "user", text: "newts" }],
-  });
+  const [file = ""] = layHost(home, "opencode", "zebra", { cwd: home.project, at: daysAgo(0) });
+  utimesSync(file, new Date(), new Date());
   expect(await findings(home)).toEqual([]);
   home.configure({});
-  using db = new Database(file ?? "");
+  using db = new Database(file);
   db.run("ALTER TABLE session RENAME TO session_next");
   expect(await findings(home)).toEqual([
     expect.stringContaining("warning: opencode wrote 0s ago, no session of it is read: "),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { appendLedgerFile, ledgerFile } from "../lib/observe/ledger.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";
-import { HOST_WRITERS } from "./support/hosts.ts";
+import { layHost } from "./support/hosts.ts";
 import { uuidFrom } from "./support/rows.ts";
 import { ROOT, runCommand } from "./support/run.ts";
 
@@ -101,11 +101,11 @@ test("a compaction's summary is followed by what was observed, and no other text
 });
 
 test("before a compaction what was said since the last turn is observed, and who summarises hears that it comes back", async () => {
-  const steps = [
-    { says: "user", text: "Never use port 8080 for the gateway, it must stay on 8443." },
-    { says: "assistant", text: "Noted." },
-  ] as const;
-  HOST_WRITERS.opencode?.(home, { id: SESSION, cwd: home.project, title: "the gateway", steps });
+  const words = {
+    "Raise the zebra limit to 20, please": "Never use port 8080 for the gateway, it must stay on 8443.",
+    "Zebra limits": "the gateway",
+  };
+  layHost(home, "opencode", "zebra", { id: SESSION, cwd: home.project, words });
   const [context, summary] = await drive(`
     const output = { context: [] };
     await hooks["experimental.session.compacting"]({ sessionID }, output);
@@ -113,7 +113,7 @@ test("before a compaction what was said since the last turn is observed, and who
     await hooks["experimental.text.complete"]({ sessionID }, result);
     return [output.context, result.text];`);
   expect(context).toEqual([
-    "session-memory adds 1 observation of this conversation after the summary; they replace none of it.",
+    "session-memory adds 3 observations of this conversation after the summary; they replace none of it.",
   ]);
   expect(summary).toContain("User: Never use port 8080 for the gateway, it must stay on 8443. [");
 });

@@ -6,7 +6,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
-import { openOpencode, putOpencode } from "./support/hosts.ts";
+import { hostId, layHost, sayInOpencode } from "./support/hosts.ts";
 import { jsonl, type Row } from "./support/rows.ts";
 
 const ID = "7d1f0c52-7a84-4e7b-9a51-0a6de7f3c1aa";
@@ -159,16 +159,15 @@ test.each([
 
 test("copies of a host's database hold no secret that another message announces", async () => {
   using home = temporaryHome();
-  using db = openOpencode(home);
-  const session = { id: "ses_1", cwd: home.project };
-  putOpencode(db, { ...session, steps: [{ says: "user", text: BARE }] });
-  const copy = join(home.paths.home, "opencode", "ses_1.jsonl");
+  const id = hostId("opencode");
+  layHost(home, "opencode", "zebra", { words: { "Raise the zebra limit to 20, please": BARE } });
+  const copy = join(home.paths.home, "opencode", `${id}.jsonl`);
   await home.ok("session-reader", "--list");
   expect(readFileSync(copy, "utf8")).toContain(BARE);
-  putOpencode(db, { ...session, from: 1, steps: [{ says: "user", text: `DB_PASSWORD=${PASSWORD}` }] });
+  sayInOpencode(home, id, 10, `DB_PASSWORD=${PASSWORD}`);
   await home.ok("session-reader", "--list");
   expect(readFileSync(copy, "utf8")).not.toContain(PASSWORD);
-  putOpencode(db, { ...session, from: 2, steps: [{ says: "user", text: `again: ${BARE}` }] });
+  sayInOpencode(home, id, 11, `again: ${BARE}`);
   await home.ok("session-reader", "--list");
   expect(readFileSync(copy, "utf8")).toContain(`again: ${HIDDEN}`);
 });

@@ -3,8 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { write } from "./support/home.ts";
-import { HOST_WRITERS, hostId, type Step } from "./support/hosts.ts";
+import { AGENTS, hostId, layHost } from "./support/hosts.ts";
 import { hasPostgres } from "./support/postgres.ts";
+import { secondsAgo } from "./support/rows.ts";
 import { conversation, hubPerBlock, initHub, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 describe.skipIf(!hasPostgres())("sharing", () => {
@@ -85,20 +86,19 @@ describe.skipIf(!hasPostgres())("sharing", () => {
   test("shares the sessions of every host, each as its agent's", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
     using bob = sharer(postgres, { role: "bob", machine: "laptop" });
-    const steps: Step[] = [
-      { says: "user", text: "what moves the heron" },
-      { says: "assistant", text: "the tide, an hour after low water" },
-    ];
-    const hosts = Object.entries(HOST_WRITERS);
-    for (const [at, [agent, write]] of hosts.entries()) {
-      const id = hostId(agent, `heron${at}`);
-      write(alice, { id, cwd: alice.project, title: `heron ${agent}`, steps });
+    const words = {
+      "Raise the zebra limit to 20, please": "what moves the heron",
+      "Zebra limits": "heron limits",
+    };
+    for (const agent of AGENTS) {
+      const id = hostId(agent, `heron ${agent}`);
+      layHost(alice, agent, "zebra", { id, cwd: alice.project, at: secondsAgo(600), words });
     }
     await alice.share();
     await bob.share();
     const found = JSON.parse(await bob.ok("search", "what moves the heron", "--limit", "20", "--json"));
     const agents = found.results.map(({ agent }: { agent: string }) => agent);
-    expect(agents.sort()).toEqual(hosts.map(([agent]) => agent).sort());
+    expect(agents.sort()).toEqual(AGENTS.toSorted());
     postgres.sql("DELETE FROM session_memory.sessions WHERE name LIKE 'heron %'");
   });
 

@@ -1,8 +1,7 @@
 /** What the sessions of each host cost to search, against Claude Code's of the same content. CPU time. */
 
-import { join } from "node:path";
 import { type TemporaryHome, temporaryHome } from "../support/home.ts";
-import { HOST_WRITERS, type HostSession, hostId, type Step } from "../support/hosts.ts";
+import { AGENTS, hostId, layHost } from "../support/hosts.ts";
 import { seeded } from "../support/random.ts";
 import { scriptPath } from "../support/run.ts";
 import { sentence } from "./corpus.ts";
@@ -10,30 +9,29 @@ import { atMost, type BenchRow, bun, interleaved, times } from "./measure.ts";
 
 const SESSIONS = 500;
 
-/** Sessions of some twenty steps, with words, commands with output, and edits. */
-function conversation(home: TemporaryHome, agent: string, number: number): HostSession {
+/** Lays a session of the conversation, each of its texts in some hundred other words. */
+function lay(home: TemporaryHome, agent: string, number: number): void {
   const random = seeded(number);
   const words = (count: number) => sentence(random, count).slice(0, -1);
-  const steps = Array.from({ length: 6 }, (_, i): Step[] => [
-    { says: "user", text: `${words(30)}?` },
-    { says: "assistant", text: `${words(120)}.` },
-    { runs: `make ${words(2)}`, output: `${words(150)}\n`, exit: i % 3 === 0 ? 1 : 0 },
-    { edits: join(home.project, `${words(1)}.ts`), from: words(20), to: words(20) },
-  ]).flat();
-  return {
+  layHost(home, agent, "zebra", {
     id: hostId(agent, `bench${number}`),
     cwd: home.project,
-    title: words(4),
-    steps,
     at: new Date(1.77e12 + number * 60_000).toISOString(),
-  };
+    words: {
+      "Zebra limits": words(4),
+      "Raise the zebra limit to 20, please": `${words(180)}?`,
+      "Let me look where the limit is set.": `${words(300)}.`,
+      "error: zebra quota exceeded in limits.conf": words(300),
+      "The zebra limit is 20 now.": `${words(400)}.`,
+    },
+  });
 }
 
 export async function rows(): Promise<BenchRow[]> {
   const homes = Object.fromEntries(
-    Object.entries(HOST_WRITERS).map(([agent, write]) => {
+    AGENTS.map((agent) => {
       const home = temporaryHome();
-      for (let i = 0; i < SESSIONS; i++) write(home, conversation(home, agent, i));
+      for (let i = 0; i < SESSIONS; i++) lay(home, agent, i);
       return [agent, home] as const;
     }),
   );

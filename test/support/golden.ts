@@ -3,9 +3,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { recordOf } from "../../lib/base/json.ts";
+import { run as runOnDatabase } from "./hosts.ts";
 import { uuidFrom } from "./rows.ts";
 import { type Finished, ROOT, type RunOptions, runCommand, runScript, shellWords } from "./run.ts";
-import { lay, splitElements, type World } from "./world.ts";
+import { lay, repeated, splitElements, type World } from "./world.ts";
 
 export type Start = typeof runScript;
 
@@ -28,9 +29,10 @@ export async function replay(world: World, text: string, start: Start = runScrip
 
 /** Runs a line as a shell would: scripts and hooks of ours by `start`, other commands in a process of their own. */
 async function run(world: World, line: string, start: Start): Promise<Finished> {
-  const whole = line.replace(/(^|[\s"'=])~(?=[\s/])/g, `$1${world.home}`);
+  const whole = repeated(line).replace(/(^|[\s"'=])~(?=[\s/])/g, `$1${world.home}`);
   const [, folder = world.project, typed = ""] = /^(?:cd (\S+) && )?(.*)$/s.exec(whole) ?? [];
-  const [, own = "", pipe] = /^((?:[^"'|]|"[^"]*"|'[^']*')*?)(?: \| (.*))?$/.exec(typed) ?? [];
+  const [, own = "", how, rest = ""] =
+    /^((?:[^"'|>]|2>&1|"[^"]*"|'[^']*')*?)(?: (\||>) (.*))?$/.exec(typed) ?? [];
   const words = shellWords(own);
   const first = words.findIndex((word) => !/^\w+=/.test(word));
   const input = words.indexOf("<<<");
@@ -43,13 +45,21 @@ async function run(world: World, line: string, start: Start): Promise<Finished> 
     SESSION_MEMORY_COMMAND: join(BIN, "session-memory"),
   };
   const isMerged = words.includes("2>&1");
-  const options = { env: { ...env, ...fieldsOf(words.slice(0, first)) }, cwd: folder };
+  const options = {
+    env: { ...env, ...(fieldsOf(words.slice(0, first)) as Record<string, string>) },
+    cwd: folder,
+  };
   const shell = (command: string, stdin = "") => runCommand(["sh", "-c", command], { ...options, stdin });
+  if (program === "sql") return { stdout: runOnDatabase(name, args.join(" ")), stderr: "", exitCode: 0 };
   if (program !== "session-memory") return await shell(typed);
   const finished = HOOKS.includes(name)
     ? await runHook(world, name, fieldsOf(args), { options, start })
-    : await start(name, args, { ...options, stdin: words[input + 1] ?? "" });
-  if (pipe === undefined) return finished;
+    : await start(name === "background" ? "hooks/background.ts" : name, args, {
+        ...options,
+        stdin: words[input + 1] ?? "",
+      });
+  if (how === undefined) return finished;
+  const pipe = how === "|" ? rest : `cat > ${rest}`;
   const piped = await shell(pipe, finished.stdout + (isMerged ? finished.stderr : ""));
   return isMerged ? piped : { ...piped, stderr: finished.stderr + piped.stderr };
 }
@@ -58,7 +68,7 @@ async function run(world: World, line: string, start: Start): Promise<Finished> 
 async function runHook(
   { home, project }: World,
   name: string,
-  { command, ...fields }: Record<string, string>,
+  { command, ...fields }: Record<string, string | null>,
   { options, start }: { options: RunOptions; start: Start },
 ): Promise<Finished> {
   const event = name.replace(/(^|-)(\w)/g, (_, __, letter: string) => letter.toUpperCase());
@@ -86,9 +96,10 @@ async function runHook(
   return { ...finished, stdout: lines.map((line) => `${line}\n`).join("") };
 }
 
-function fieldsOf(words: readonly string[]): Record<string, string> {
+function fieldsOf(words: readonly string[]): Record<string, string | null> {
   const fields = words.map((word) => [word.split("=", 1)[0], word.slice(word.indexOf("=") + 1)]);
-  return Object.fromEntries(fields.map(([name, value = ""]) => [name, value.replaceAll("\\n", "\n")]));
+  const read = (value = "") => (value === "null" ? null : value.replaceAll("\\n", "\n"));
+  return Object.fromEntries(fields.map(([name, value]) => [name, read(value)]));
 }
 
 /** Returns what a command printed, as it stands in a file. */

@@ -11,6 +11,7 @@
  *       its output
  *     10:30 [Edit ~/shop/a.ts]                               -old and +new lines follow
  *     {"type": "custom-title", "customTitle": "a row"}       a row as it stands
+ *     @host qwen zebra 1234 2026-02-03 10:00 {"zebra": "gnu"}   a host's fixtures, or a part as another session in other words
  *
  * The same id again goes on with that session. `{fog ×90}` repeats a text, in which `##` is the number of its repetition.
  */
@@ -28,7 +29,7 @@ import {
   writeCodex,
   writePi,
 } from "./home.ts";
-import { HOST_WRITERS, type Step as HostStep } from "./hosts.ts";
+import { layHost, type Part } from "./hosts.ts";
 import { layLivedIn, NOWHERE } from "./lived-in.ts";
 import { piAssistant, piHeader, piLinked, piToolResult, piUser } from "./pi.ts";
 import { plainLine } from "./plain.ts";
@@ -50,7 +51,6 @@ interface Session {
   at: string;
   steps: Step[];
   parentId?: string;
-  title?: string;
 }
 
 /** What is said (`User`), called (`[Bash make]`) or stands there as a row (`{…}`). */
@@ -100,13 +100,14 @@ export function lay(world: World, text: string): void {
     else if (kind === "now") world.now = new Date(`${rest.replace(" ", "T")}Z`);
     else if (kind === "config") world.configure(JSON.parse([rest, ...lines].join("\n")));
     else if (kind === "file") layFile(rest, lines);
+    else if (kind === "host") layHostAs(world, [rest, ...lines].join("\n"));
     else if (kind !== undefined) laySession(world, kind, rest, lines);
     else if (element.trim() !== "") throw new SyntaxError(`Cannot lay ${JSON.stringify(head)}`);
   }
 }
 
 /** Writes out what is repeated, from the inside; `##` is the number of the repetition. */
-function repeated(text: string): string {
+export function repeated(text: string): string {
   const whole = text.replace(/\{([^{}]+) ×(\d+)\}/g, (_, part: string, count) =>
     Array.from({ length: Number(count) }, (_, i) => part.replaceAll("##", `${i}`.padStart(2, "0"))).join(""),
   );
@@ -119,22 +120,29 @@ function layFile(head: string, lines: readonly string[]): void {
   if (at !== undefined) touch(path, `${at.replace(" ", "T")}Z`);
 }
 
-const SESSION =
-  /^(\S+)(?: (\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?))?(?: in (\S+))?(?: (fork )?of (\S+))?(?: called (.+))?$/;
+/** Lays all that there is of a host, or a part of it, as another session in other words. */
+function layHostAs(world: World, text: string): void {
+  const [, agent = "", part, id, at, words = "{}"] =
+    /^(\w+)(?: (\w+))?(?: (\S+) (\d[\d-]+ [\d:]+))?\s*(\{.*\})?$/s.exec(text) ?? [];
+  const laid = { id, at: at && `${at.replace(" ", "T")}:00.000Z`, words: JSON.parse(words) };
+  for (const each of part ? [part] : ["recorded", "zebra", "ostrich"])
+    layHost(world, agent, each as Part, laid);
+}
+
+const SESSION = /^(\S+)(?: (\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?))?(?: in (\S+))?(?: (fork )?of (\S+))?$/;
 
 function laySession(world: World, agent: string, head: string, lines: readonly string[]): void {
-  const [, name = "", day, time, cwd, isFork, of, title] = SESSION.exec(head) ?? [];
+  const [, name = "", day, time, cwd, isFork, of] = SESSION.exec(head) ?? [];
   const [id, other] = [name, of].map((each) => each && fullId(each));
   const at = day === undefined ? undefined : `${day}T${time}${time?.length === 5 ? ":00" : ""}.000Z`;
   const parent = isFork ? world.sessions.get(other ?? "") : undefined;
   const session: Session = world.sessions.get(id ?? "") ?? {
     ...{ agent, id: id ?? "", cwd: cwd ?? world.project, at: at ?? "", steps: [...(parent?.steps ?? [])] },
     ...(of !== undefined && !isFork && { parentId: other }),
-    ...(title !== undefined && { title }),
   };
   session.steps.push(...readSteps(lines, at ?? session.steps.at(-1)?.at ?? session.at));
   world.sessions.set(session.id, session);
-  const file = WRITERS[agent]?.(world, session, parent) ?? HOST_WRITERS[agent]?.(world, hostSession(session));
+  const file = WRITERS[agent]?.(world, session, parent);
   if (file === undefined) throw new SyntaxError(`Cannot lay a session of ${agent}`);
   touch(file, session.steps.at(-1)?.at ?? session.at);
 }
@@ -243,15 +251,7 @@ const WRITERS: Record<string, Write> = {
   },
 };
 
-const KINDS = [
-  "fresh",
-  "lived-in",
-  "fixtures",
-  "now",
-  "config",
-  "file",
-  ...Object.keys({ ...WRITERS, ...HOST_WRITERS }),
-];
+const KINDS = ["fresh", "lived-in", "fixtures", "now", "config", "file", "host", ...Object.keys(WRITERS)];
 
 function claudeRows(
   { who, text, body, failed, extra }: Step,
@@ -285,18 +285,6 @@ function claudeRows(
       ...{ content: isChange ? "done" : body, isError: failed },
     }),
   ];
-}
-
-/** A session in the words of the other hosts' writers. */
-function hostSession({ steps, ...session }: Session) {
-  return {
-    ...session,
-    steps: steps.map(({ who, text, body, failed }): HostStep => {
-      if (who === "User" || who === "Assistant") return { says: who === "User" ? "user" : "assistant", text };
-      if (who === "Edit") return { edits: text, ...change(body) };
-      return { runs: text, output: body, exit: failed ? 1 : 0 };
-    }),
-  };
 }
 
 function touch(file: string, at: string): void {
