@@ -9,7 +9,7 @@ import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 import { hostileTexts } from "./support/hostile.ts";
-import { openOpencode, putOpencode } from "./support/hosts.ts";
+import { layHost } from "./support/hosts.ts";
 import { contentOf, indexHome, openHomeStore, openNewStore } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
 import { starting } from "./support/run.ts";
@@ -135,17 +135,10 @@ test.skipIf(process.platform !== "linux").each(["mem", "pagemap", "environ"])(
 
 test("another program's database that is held is not waited for, named, and read when it is free", async () => {
   using home = temporaryHome();
-  using db = openOpencode(home);
-  const path = db.filename;
-  putOpencode(db, {
-    id: "ses_1",
-    cwd: home.project,
-    steps: [{ says: "user", text: "where do lanterns hang?" }],
-  });
-  db.exec("PRAGMA journal_mode = WAL");
+  const words = { "Raise the zebra limit to 20, please": "where do lanterns hang?" };
+  const [path = ""] = layHost(home, "opencode", "zebra", { cwd: home.project, words });
   using holder = new Database(path);
   holder.query("PRAGMA locking_mode = EXCLUSIVE").get();
-  db.close();
   holder.exec("UPDATE session SET title = 'held'");
   holder.exec("BEGIN EXCLUSIVE");
   const warning = `warning: Cannot read "${path}": database is locked\n`;
@@ -158,7 +151,7 @@ test("another program's database that is held is not waited for, named, and read
   expect((await home.run("search", "lanterns")).stderr).toStartWith(warning);
   expect(performance.now() - started).toBeLessThan(10_000); // the driver's own patience is ten seconds for each
   holder.close();
-  expect(await home.ok("session-reader", "--list")).toContain("ses_1");
+  expect(await home.ok("session-reader", "--list")).toContain("ses_limit");
   expect(existsSync(`${path}.damaged`)).toBe(false);
 });
 
