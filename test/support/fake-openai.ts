@@ -80,6 +80,8 @@ export async function startFakeOpenAI(
   let embeddingReplies: Reply[] = [];
 
   const server = createServer(async (message, response) => {
+    // a connection that is kept is closed by a timer, which a clock that stands still misleads
+    response.setHeader("connection", "close");
     const text = await readBody(message);
     const request = { path: message.url ?? "", headers: message.headers, body: parseBody(text), text };
     requests.push(request);
