@@ -8,7 +8,7 @@ import { codexAnswer, codexMeta, codexPrompt } from "./support/codex.ts";
 import { eventually } from "./support/eventually.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";
-import { HOST_WRITERS, hostId } from "./support/hosts.ts";
+import { layHost } from "./support/hosts.ts";
 import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 
@@ -138,16 +138,7 @@ test.each([
 );
 
 test("the lines that we copy of a host's database say of each prompt whether it was typed", async () => {
-  const id = hostId("opencode", "typed");
-  const session = {
-    cwd: home.project,
-    steps: [
-      { says: "user", text: WORDS },
-      { says: "assistant", text: "Done." },
-    ],
-  } as const;
-  HOST_WRITERS.opencode?.(home, { id, ...session });
-  HOST_WRITERS.opencode?.(home, { id: hostId("opencode", "child"), parentId: id, ...session });
+  for (const part of ["zebra", "ostrich"] as const) layHost(home, "opencode", part, { cwd: home.project });
   await home.ok("embed", "--quiet");
   const copies = join(home.paths.home, "opencode");
   const names = readdirSync(copies, { recursive: true, encoding: "utf8" }).filter((name) =>

@@ -1,5 +1,6 @@
 /** Whose word a row is: kinds of rows of every host, from the transcript to the observations and to what the next session is told. */
 
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +14,7 @@ import {
   writeCodex,
   writePi,
 } from "./support/home.ts";
-import { HOST_WRITERS, hostId, openOpenclaw, openOpencode } from "./support/hosts.ts";
+import { AGENTS, hostId, layHost } from "./support/hosts.ts";
 import { piAssistant, piHeader, piLinked, piMessage, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { type Row, uuidFrom } from "./support/rows.ts";
@@ -335,18 +336,18 @@ const PI: Kind[] = [
 
 const TYPED = "what the user types here";
 const hosted =
-  (agent: string, change: (written: string, place: Place) => string, parentId?: string): Write =>
+  (agent: string, change: (written: string, place: Place) => string, isSubagent = false): Write =>
   (place) => {
     const seed = place.id.slice(0, 8);
-    const parent = parentId === undefined ? {} : { parentId: hostId(agent, parentId) };
-    const id = agent === "kimi" && parent.parentId ? `${parent.parentId}.agent-${seed}` : hostId(agent, seed);
-    const steps = [
-      { says: "user", text: TYPED },
-      { says: "assistant", text: "Done." },
-    ] as const;
-    const file = HOST_WRITERS[agent]?.(home, { id, cwd: place.cwd, steps, ...parent }) ?? "";
-    if (!/\.(?:db|sqlite)$/.test(file)) writeFileSync(file, change(readFileSync(file, "utf8"), place));
-    else inDatabase(agent, (written) => change(written, place));
+    const id = isSubagent && agent === "kimi" ? `agent-${seed}` : hostId(agent, seed);
+    const words = { [isSubagent ? "Count the ostriches" : "Raise the zebra limit to 20, please"]: TYPED };
+    const part = isSubagent ? "ostrich" : "zebra";
+    for (const file of layHost(home, agent, part, { id, cwd: place.cwd, words })) {
+      if (/\.(?:db|sqlite)$/.test(file)) inDatabase(agent, file, (written) => change(written, place));
+      else if (readFileSync(file, "utf8").includes(TYPED))
+        writeFileSync(file, change(readFileSync(file, "utf8"), place));
+    }
+    if (isSubagent && agent === "kimi") return `${hostId(agent)}.${id}`;
     return id;
   };
 /** Puts a text as it stands in JSON in the place of what is typed, or of a longer text around that. */
@@ -362,8 +363,8 @@ const becomes = (old: string, now: string) => (written: string) => {
   return put(EVIL)(written).replaceAll(old, now);
 };
 
-function inDatabase(agent: string, change: (written: string) => string): void {
-  using db = agent === "openclaw" ? openOpenclaw(home) : openOpencode(home, agent);
+function inDatabase(agent: string, file: string, change: (written: string) => string): void {
+  using db = new Database(file);
   const [table, column] = agent === "openclaw" ? ["transcript_events", "event_json"] : ["part", "data"];
   const rows = db.query(`SELECT rowid AS row, ${column} AS data FROM ${table}`).all() as {
     row: number;
@@ -379,11 +380,11 @@ const FAKE = tag("user_query", EVIL);
 const REQUEST = `<USER_REQUEST>\n${TYPED}\n</USER_REQUEST>`;
 const FAKE_REQUEST = tag("USER_REQUEST", EVIL);
 const HOSTED: Kind[] = [
-  ...Object.keys(HOST_WRITERS).map(
+  ...AGENTS.filter((agent) => agent !== "pi" && agent !== "codex").map(
     (agent): Kind => [`${agent}: a prompt`, "typed", hosted(agent, put(WORDS))],
   ),
   ...["gemini", "opencode", "kilo", "openclaw", "droid", "cline", "cursor", "kimi"].map(
-    (agent): Kind => [`${agent}: a subagent's task`, "asked", hosted(agent, put(EVIL), "parent00")],
+    (agent): Kind => [`${agent}: a subagent's task`, "asked", hosted(agent, put(EVIL), true)],
   ),
   ["openclaw: mail", "asked", hosted("openclaw", put(NOTICE))],
   ["openclaw: words behind mail", "asked", hosted("openclaw", put(`${EXTERNAL}\n${WORDS}`))],

@@ -36,6 +36,11 @@ export function hostId(agent: string, seed = "limit"): string {
   return agent === "opencode" || agent === "kilo" ? `ses_${seed}0a1b2c3d` : uuidFrom(seed);
 }
 
+/** Returns the id of the subagent, in Kimi Code behind its parent's. */
+function subagentId(agent: string): string {
+  return agent === "kimi" ? "agent-0" : hostId(agent, "sub");
+}
+
 export interface Laid {
   /** @default the fixture's */
   id?: string | undefined;
@@ -51,7 +56,7 @@ export function layHost(home: TemporaryHome, agent: string, part: Part = "zebra"
   const from = join(FOLDER, agent, part);
   if (!existsSync(from)) return [];
   const to = home.paths.expand(findHost(agent)?.home ?? "");
-  const change = changer(agent, laid);
+  const change = changer(part === "ostrich" ? subagentId(agent) : hostId(agent), laid);
   return readdirSync(from, { recursive: true, encoding: "utf8" })
     .filter((name) => statSync(join(from, name)).isFile())
     .map((name) => {
@@ -66,6 +71,8 @@ export function layHost(home: TemporaryHome, agent: string, part: Part = "zebra"
     });
 }
 
+/** In the id of the conversation of most hosts: a subagent names it. */
+const PARENT = uuidFrom("limit");
 /** An id as `uuidFrom` gives them. */
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}/g;
 
@@ -74,10 +81,9 @@ function shift({ at }: Laid): number {
 }
 
 /** Returns what writes the conversation for another session, directory, time, or in other words. */
-function changer(agent: string, laid: Laid): (text: string) => string {
+function changer(known: string, laid: Laid): (text: string) => string {
   const { id, cwd, words = {} } = laid;
   const ms = shift(laid);
-  const known = hostId(agent);
   const short = (whole: string) => `-${whole.slice(0, 8)}.jsonl`; // Gemini CLI names files so
   const said = Object.entries(words).map(
     ([a, b]) => [a, JSON.stringify(b).slice(1, -1).replaceAll("'", "''")] as const,
@@ -103,7 +109,9 @@ function changer(agent: string, laid: Laid): (text: string) => string {
     const named = pairs.reduce((whole, [a, b]) => whole.replaceAll(a, b), text);
     // rows with the ids of another session's would be copies of these
     const changed =
-      id === undefined ? named : named.replace(UUID, (row) => (id.includes(row) ? row : uuidFrom(row + id)));
+      id === undefined
+        ? named
+        : named.replace(UUID, (row) => (id.includes(row) || row === PARENT ? row : uuidFrom(row + id)));
     if (ms === 0) return changed;
     return changed
       .replace(/2026-02-03T14:30:0\d\.000Z/g, (time) => new Date(Date.parse(time) + ms).toISOString())
