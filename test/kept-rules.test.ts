@@ -3,10 +3,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { HOSTS } from "../lib/transcripts/hosts.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { codexAnswer, codexMeta, codexPrompt } from "./support/codex.ts";
-import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } from "./support/home.ts";
-import { HOST_WRITERS, hostId } from "./support/hosts.ts";
-import { piHeader, piUser } from "./support/pi.ts";
+import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { hostId, layHost } from "./support/hosts.ts";
 import { secondsAgo, uuidFrom } from "./support/rows.ts";
 
 setDefaultTimeout(30_000);
@@ -18,21 +16,7 @@ const KEPT = `kept for this project: "${RULE}" · session-memory rules\n`;
 /** Writes a session of a host in which the user said it; returns its id. */
 function say(home: TemporaryHome, agent: string): string {
   const [cwd, id] = [home.project, hostId(agent, "caller")];
-  if (agent === "pi") writePi(home, { id, rows: [piHeader({ id, cwd }), piUser({ text: SAID })] });
-  else if (agent === "codex")
-    writeCodex(home, {
-      id,
-      rows: [codexMeta({ id, cwd }), ...codexPrompt({ text: SAID }), ...codexAnswer({ text: "Noted." })],
-    });
-  else
-    HOST_WRITERS[agent]?.(home, {
-      id,
-      cwd,
-      steps: [
-        { says: "user", text: SAID },
-        { says: "assistant", text: "Noted." },
-      ],
-    });
+  layHost(home, agent, "zebra", { id, cwd, words: { "Raise the zebra limit to 20, please": SAID } });
   return id;
 }
 
@@ -47,10 +31,8 @@ function claude(home: TemporaryHome, name: string, ...texts: string[]): string {
   return id;
 }
 
-const AGENTS = HOSTS.filter(({ agent }) => agent in HOST_WRITERS || agent === "pi" || agent === "codex");
-
 describe("rules --add keeps the user's own words", () => {
-  for (const { agent, idVariable } of AGENTS)
+  for (const { agent, idVariable } of HOSTS)
     test(`in ${agent}, ${idVariable ? "whose variable names the session" : "found by the newest typed row"}`, async () => {
       using home = temporaryHome();
       const id = say(home, agent);
