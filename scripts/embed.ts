@@ -145,7 +145,14 @@ async function run(
 ): Promise<void> {
   const { log } = config.paths;
   try {
-    const report = await withIndex(config, (store) => embedSessions({ ...options, store }));
+    const started = new Date().toISOString();
+    const report = await withIndex(config, async (store) => {
+      const report = await embedSessions({ ...options, store });
+      // most runs find nothing new, and what reads rules is half of the program
+      if (report.newChunks > 0)
+        await (await import("../lib/observe/found-rules.ts")).keepFound(store, { ...config, since: started });
+      return report;
+    });
     remarkOn(report, values);
     const { sessions, chunks, newChunks, tookMs, vectors, topics } = report;
     show({ ...report, vectors: toJson(vectors), topics: topics && toJson(topics) }, describe(report));

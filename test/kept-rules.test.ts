@@ -82,6 +82,18 @@ describe("rules --add keeps the user's own words", () => {
   });
 });
 
+test("rules that were said before set-up are found when set-up indexes", async () => {
+  using home = temporaryHome();
+  claude(home, "before", SAID, "From now on use pnpm.");
+  writeClaude(home, {
+    id: uuidFrom("program"),
+    rows: [claudeUser({ text: "From now on use npm.", cwd: home.project, extra: { entrypoint: "sdk-ts" } })],
+  });
+  await home.ok("embed");
+  const { rules } = JSON.parse(await home.ok("rules", "--json"));
+  expect(rules.map(({ words }: { words: string }) => words)).toEqual(["From now on use pnpm."]);
+});
+
 test("rules --drop ends the one named and nothing else of its line", async () => {
   using home = temporaryHome();
   const id = claude(home, "two rules", "Never push without asking me. From now on use pnpm.");
