@@ -81,8 +81,8 @@ function hostOf(name: string): Host {
 function transcriptsUnder(folder: string): string[] {
   return (
     readdirSync(folder, { recursive: true, encoding: "utf8" })
-      // a state folder of ours holds ledgers, not transcripts
-      .filter((name) => /^[^/]+\/.*\.jsonl$/.test(name) && !name.startsWith("state-"))
+      // a state folder of ours holds ledgers, not transcripts; hosts' homes are held by golden transcripts
+      .filter((name) => /^[^/]+\/.*\.jsonl$/.test(name) && !/^(?:state-|hosts\/)/.test(name))
       .sort()
       .map((name) => join(folder, name))
   );
