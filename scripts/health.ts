@@ -12,7 +12,7 @@ import { readTold, type Told } from "../lib/activity/told.ts";
 import { asCalled } from "../lib/base/command.ts";
 import type { Line } from "../lib/base/output.ts";
 import { counted, shortId, unbroken } from "../lib/base/text.ts";
-import { formatLocal } from "../lib/base/time.ts";
+import { formatLocal, formatMinute } from "../lib/base/time.ts";
 import { integerFlag, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { findMovedHosts } from "../lib/health/moved-hosts.ts";
@@ -88,7 +88,7 @@ function* describe(
   { status, findings, metrics, hooks, rules, sends, runtime }: Health,
   timezone: string | undefined,
 ): Generator<Line | string> {
-  const minute = (iso: string) => formatLocal(iso, timezone).slice(0, 16);
+  const minute = (iso: string) => formatMinute(iso, timezone);
   yield { kind: "text", parts: [[status === "OK" ? "good" : "bad", status]] };
   for (const { level, what, remedy } of findings) {
     yield { kind: "text", parts: [[level === "info" ? "time" : "bad", level], `: ${what} · ${remedy}`] };

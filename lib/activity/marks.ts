@@ -12,6 +12,7 @@ import { namesIn, readIfExists, remove, replaceFile } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import { waitForLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
 import { NEWLINE, readAt, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { PartlyKnown, Session } from "../transcripts/session.ts";
@@ -44,7 +45,7 @@ const HEAD_BYTES = 1024;
 const TAIL_BYTES = 2048; // a row or two, enough to tell two files apart
 /** The last newline is looked for in these: a last line that is still being written may be of any length. */
 const BLOCK_BYTES = 16 * 1024; // holds most rows
-const STALE_MS = 30 * 86_400_000; // untouched for 30 days: its session is over
+const STALE_MS = 30 * DAY_MS; // untouched for 30 days: its session is over
 const LOCK_WAIT_MS = 500; // a prompt is waiting
 
 /** Returns whether the bytes before a mark are unchanged. */

@@ -20,6 +20,7 @@ import {
 import { recordOf } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import {
@@ -42,7 +43,6 @@ import { type Rules, readRules } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
 
-const DAY_MS = 86_400_000;
 /** A session that does nothing for so long is taken for finished; one that goes on gets a new copy. */
 const IDLE_MS = DAY_MS;
 /** The most that a copy takes of its transcript's size, of real ones: outputs of programs pack worst. */

@@ -4,7 +4,8 @@
  */
 
 import type { Line, Part, PartKind } from "./output.ts";
-import { DAY_MS, formatLocal, MONTHS } from "./time.ts";
+import { escapePattern } from "./text.ts";
+import { DAY_MS, formatLocal, formatMinute, MONTHS } from "./time.ts";
 
 /** What can be painted: of a `said` part only the words that were asked for, as `match`. */
 type Painted = Exclude<PartKind, "said"> | "match";
@@ -41,7 +42,7 @@ export function painter(env: Record<string, string | undefined>): Paint {
 function highlight(text: string, words: readonly string[], paint: Paint): string {
   const wanted = words.filter(Boolean).sort((a, b) => b.length - a.length);
   if (wanted.length === 0) return text;
-  const pattern = wanted.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+  const pattern = wanted.map(escapePattern).join("|");
   return text.replace(new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})[\\p{L}\\p{N}]*`, "giu"), (word) =>
     paint("match", word),
   );
@@ -96,7 +97,7 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
 
 /** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
 export function sayTime(iso: string, timezone: string | undefined, now = Date.now()): string {
-  const [day = "", clock = ""] = formatLocal(iso, timezone).slice(0, 16).split(" ");
+  const [day = "", clock = ""] = formatMinute(iso, timezone).split(" ");
   const dayAgo = (ms: number) => formatLocal(new Date(now - ms).toISOString(), timezone).slice(0, 10);
   if (day === dayAgo(0)) return `today ${clock}`;
   if (day === dayAgo(DAY_MS)) return `yesterday ${clock}`;

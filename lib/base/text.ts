@@ -127,12 +127,14 @@ export function projectName(
   return folderName(originAt(path) ?? "") || (around === "" ? name : `${around}/${name}`);
 }
 
+/** Returns the source of a regular expression for a text as it stands. */
+export function escapePattern(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
 /** Returns the source of a regular expression for a pattern in which `*` stands for any characters. */
 export function wildcardSource(pattern: string): string {
-  return pattern
-    .split("*")
-    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-    .join(".*");
+  return pattern.split("*").map(escapePattern).join(".*");
 }
 
 /** `1 session`, `2 sessions`. */

@@ -140,6 +140,11 @@ export function formatLocal(iso: string, timezone?: string): string {
   return `${pad(year, 4)}-${pad(month)}-${pad(day)} ${pad(hour)}:${pad(minute)}:${pad(second)}`;
 }
 
+/** `2026-02-12 10:30` in the time zone. */
+export function formatMinute(iso: string, timezone?: string): string {
+  return formatLocal(iso, timezone).slice(0, 16);
+}
+
 /** Returns an ISO time of UTC; undefined for one later than now: nothing that was read is newer than that. */
 export function pastTime(iso: string | undefined, now: Date = new Date()): string | undefined {
   return iso !== undefined && iso <= now.toISOString() ? iso : undefined;

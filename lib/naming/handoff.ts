@@ -5,7 +5,7 @@
 
 import { ownCommand } from "../base/runtime.ts";
 import { counted, headed, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatMinute } from "../base/time.ts";
 import { readReply } from "../language/speech.ts";
 import {
   COMMITTED,
@@ -94,7 +94,7 @@ function headLine(
 ): string {
   const { name, agent, cwd } = session;
   const times = [rows[0], rows.at(-1)].flatMap((row) => row?.at ?? []);
-  const [from, to = from] = times.map((at) => formatLocal(at, timezone).slice(0, 16));
+  const [from, to = from] = times.map((at) => formatMinute(at, timezone));
   const facts = [
     `Session ${name === undefined ? "" : `${line(name)} `}(${quoteName(oneLine(clean(displayId(session)), ITEM_CHARS))})`,
     agent,

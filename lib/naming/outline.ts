@@ -2,7 +2,7 @@
 
 import { countPoints, type Line, type Part } from "../base/output.ts";
 import { counted, folderName, listed, truncate } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
@@ -188,7 +188,7 @@ function lastAnswer(rows: readonly Row[], { timezone, participants = PARTICIPANT
 }
 
 function placeParts({ line, at }: Row, timezone: string | undefined): Part[] {
-  const time = at ? formatLocal(at, timezone).slice(0, 16) : "no time";
+  const time = at ? formatMinute(at, timezone) : "no time";
   return [["place", `L${line}`], " ", ["time", `[${time}]`], " "];
 }
 

@@ -5,7 +5,7 @@
 
 import { ownCommand } from "../base/runtime.ts";
 import { headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
-import { formatAge, formatLocal } from "../base/time.ts";
+import { formatAge, formatMinute } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { Observation } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -80,7 +80,7 @@ export function sessionLines(
   // A meta file may be older than what is excluded.
   const shown = (text = "") => (hasText(text) ? "" : text);
   const name = shown(meta?.name ?? session.name);
-  const updated = formatLocal(session.updatedAt, timezone).slice(0, 16);
+  const updated = formatMinute(session.updatedAt, timezone);
   const lines = [
     `${line(written, NAME_CHARS)} is ${name === "" ? "(no name)" : quote(line(name, NAME_CHARS))} · ${session.agent} · ${quoteName(line(session.id, 255))} · updated ${updated}`,
   ];

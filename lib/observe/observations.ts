@@ -6,7 +6,7 @@
  */
 
 import { sha256, withoutMiddle } from "../base/text.ts";
-import { formatLocal, systemTimezone } from "../base/time.ts";
+import { formatMinute, systemTimezone } from "../base/time.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { Entry, Row } from "../transcripts/session.ts";
 
@@ -279,7 +279,7 @@ export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine
     return {
       id,
       ...draft,
-      ...(isDated ? { local: `${formatLocal(draft.at ?? "", zone).slice(0, 16)} ${zone}` } : {}),
+      ...(isDated ? { local: `${formatMinute(draft.at ?? "", zone)} ${zone}` } : {}),
       ...(idOfLine ? { sourceIds: draft.sources.map((line) => idOfLine.get(line) ?? "") } : {}),
     };
   });

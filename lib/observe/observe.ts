@@ -4,6 +4,7 @@
  * A failure never advances the ledger, and only lines that a record covers count as observed.
  */
 
+import { formatMinute } from "../base/time.ts";
 import type { Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -342,7 +343,7 @@ const SPEAKERS: Record<Entry["kind"], string> = {
 function lineText(row: readonly Entry[], redact: (text: string) => string): string {
   return row
     .map((entry) => {
-      const time = entry.at ? ` (${entry.at.slice(0, 16).replace("T", " ")}Z)` : "";
+      const time = entry.at ? ` (${formatMinute(entry.at, "UTC")}Z)` : "";
       const speaker =
         entry.typed === false ? "A program" : entry.isError ? "Tool error" : SPEAKERS[entry.kind];
       return `[${entry.line}]${time} ${speaker}: ${asData(entryText(entry, redact))}`;

@@ -3,7 +3,7 @@
 import { hasPromptsAlone } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatLocal, formatMinute } from "../base/time.ts";
 import { outline } from "../naming/outline.ts";
 import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { holds, type StandingRule } from "../observe/standing-rules.ts";
@@ -336,7 +336,7 @@ function itemHtml({ id, facts }: LinkedPage, timezone: string | undefined): Html
   const { title, description, agent, to, messages, edited } = facts;
   const length = [agent, counted(messages, "message")];
   if (edited.size > 0) length.push(`${counted(edited.size, "file")} edited`);
-  return `<li><time datetime="${escapeHtml(to)}">${formatLocal(to, timezone).slice(0, 16)}</time>
+  return `<li><time datetime="${escapeHtml(to)}">${formatMinute(to, timezone)}</time>
 <div dir="auto"><a href="${pageLink(id)}">${escapeHtml(title)}</a>
 <p class="dim" dir="auto">${escapeHtml(description)}</p>
 <p class="dim">${length.join(" · ")}</p></div></li>`;

@@ -2,7 +2,7 @@
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatLocal, formatMinute } from "../base/time.ts";
 import type { Participants } from "../config/config.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -386,5 +386,5 @@ export function formatRange(from: number, to: number): string {
 
 /** Returns a time to the minute. */
 export function timePart(timestamp: string, timezone: string | undefined): Part {
-  return ["time", formatLocal(timestamp, timezone).slice(0, 16), timestamp];
+  return ["time", formatMinute(timestamp, timezone), timestamp];
 }

@@ -1,7 +1,7 @@
 /** Reads the rows to print of a part of a session from the index: what was said and done, on which line, in which exchange. */
 
 import type { Part } from "../base/output.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
@@ -176,7 +176,7 @@ export function exchangesAround(
 ): { before: string[]; after: string[] } {
   const beside = (step: -1 | 1) =>
     readExchangesBeside(chunk, { count, step }).map((chunks) => {
-      const time = formatLocal(chunks[0]?.timestamp ?? "", timezone).slice(0, 16);
+      const time = formatMinute(chunks[0]?.timestamp ?? "", timezone);
       return `${time} ${clean(shortenExchange(chunks))}`;
     });
   return count > 0 ? { before: beside(-1), after: beside(1) } : { before: [], after: [] };

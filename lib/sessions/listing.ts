@@ -9,7 +9,7 @@ import { hasPromptsAlone, isDirectory, listEntries, statUnpacked } from "../base
 import type { Line } from "../base/output.ts";
 import { alignColumns, countColumns, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, projectName, quoted, shortId } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { oneLine } from "../redact/redact.ts";
 import { textOf } from "../transcripts/format.ts";
@@ -68,7 +68,7 @@ function listingCells(
 ): string[] {
   const { id, agent, cwd = "?", updatedAt, size } = session;
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
-  const date = formatLocal(updatedAt, timezone).slice(0, 16);
+  const date = formatMinute(updatedAt, timezone);
   const place = [onMachine(shortId(id), session), agent, cwd].map(line);
   return [date, showTitle(session, rules), ...place, `${formatSize(size)}${keptMark(session)}`];
 }

@@ -334,8 +334,9 @@ function recentDays(root: string): string[] {
   if (!statPath(root)) return days;
   // The folder's day is the local one, so tomorrow's may be there already by UTC.
   for (let ago = -1; ago <= RECENT_DAYS; ago++) {
-    const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
-    days.push(join(root, ...day.split("-")));
+    const day = new Date();
+    day.setUTCDate(day.getUTCDate() - ago);
+    days.push(join(root, ...day.toISOString().slice(0, 10).split("-")));
   }
   return days;
 }

@@ -4,13 +4,12 @@ import { type JsonRecord, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import { type Format, isoTime, rowTime } from "../transcripts/format.ts";
 import { findFormat } from "../transcripts/head.ts";
-import { parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
+import { NEWLINE, parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
 import type { Session } from "../transcripts/session.ts";
 import { cleanName } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 
 const END_BYTES = 64 * 1024; // promised: the first and last 64 KiB
-const NEWLINE = 10; // \n
 
 /** Returns the host's title of a session; undefined when it has none. */
 export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): string | undefined {

@@ -5,7 +5,7 @@
  */
 
 import { realpathSync, statSync } from "node:fs";
-import { sha256, shortHash } from "../base/text.ts";
+import { escapePattern, sha256, shortHash } from "../base/text.ts";
 import { systemTimezone } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { ChunkContext } from "../index/chunk.ts";
@@ -339,7 +339,7 @@ function rootRemover(root: string): (text: string) => string {
 }
 
 function escaped(path: string): string {
-  return path.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll("/", String.raw`\\?/`);
+  return escapePattern(path).replaceAll("/", String.raw`\\?/`);
 }
 
 function realPath(path: string): string {

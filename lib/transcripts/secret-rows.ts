@@ -11,7 +11,7 @@ import { appendFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { ensureDirectory, readIfExists, statPath } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
-import { shortHash } from "../base/text.ts";
+import { escapePattern, shortHash } from "../base/text.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
 import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
@@ -261,7 +261,7 @@ function replaceValues(text: string, kinds: ReadonlyMap<string, string>): string
   let result = text;
   for (const [value, kind] of kinds) {
     if (!result.includes(value)) continue;
-    const source = value.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+    const source = escapePattern(value);
     const [before, after] = [
       /^\w/.test(value) ? "(?<![A-Za-z0-9])" : "",
       /\w$/.test(value) ? "(?![A-Za-z0-9])" : "",
