@@ -3,8 +3,9 @@
  * out with their output, and long results are cut to their ends. What is left becomes rows.
  */
 
-import { resolve } from "node:path";
-import { shortHash, takeEnd, takeStart } from "../base/text.ts";
+import { join, resolve } from "node:path";
+import { namesIn } from "../base/files.ts";
+import { escapePattern, shortHash, takeEnd, takeStart } from "../base/text.ts";
 import { errorLines } from "./error-lines.ts";
 import type { Head, RawEntry, Results } from "./format.ts";
 import { commitLines, readOutcome } from "./outcome.ts";
@@ -23,10 +24,13 @@ interface HeldCall {
 
 /** Tools that only our own extension registers. */
 const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
+const OWN_FOLDER = resolve(import.meta.dirname, "..", "..");
 /** A folder of ours: this one, or a copy elsewhere. */
-const FOLDER = `(?:session-memory[\\w.@-]*|${resolve(import.meta.dirname, "..", "..").replace(/[.*+?^${}()|[\]\\]/g, "\\$&")})`;
-const SCRIPTS =
-  "activity|chunk|embed|forget|handoff|health|index|observe|query|report|restore|rules|save|search|session|setup|share|status";
+const FOLDER = `(?:session-memory[\\w.@-]*|${escapePattern(OWN_FOLDER)})`;
+/** The first words of our scripts' names, with the second name of `embed` that none of them begins with. */
+const SCRIPTS = [...namesIn(join(OWN_FOLDER, "scripts")), "chunk"]
+  .flatMap((name) => /^\w+/.exec(name) ?? [])
+  .join("|");
 const OWN_COMMAND = new RegExp(
   [
     // Our bin: by its path, or where a command can begin.
