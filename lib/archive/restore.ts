@@ -26,7 +26,7 @@ export interface Restored extends Pick<Session, "id" | "file"> {
 /**
  * Restores a session for a folder.
  *
- * @throws {SessionMemoryError} `UNSUPPORTED` for a host that goes on with no file, `NOT_FOUND` where nothing was said.
+ * @throws {SessionMemoryError} `USAGE` for a host that goes on with no file, `NOT_FOUND` where nothing was said.
  */
 export function restoreSession(
   session: Session,
