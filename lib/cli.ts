@@ -23,6 +23,7 @@ import {
 } from "./config/config.ts";
 import { redactor } from "./redact/redact.ts";
 import { updateCopies } from "./sessions/copies.ts";
+import { callingSession } from "./transcripts/hosts.ts";
 
 const STDOUT = 1; // POSIX
 const STDERR = 2; // POSIX
@@ -94,7 +95,8 @@ export function runScript<T extends Options>(
       warnOfState(reading.home);
       await warnOfExclusions(loaded, cwd);
     }
-    const config = { ...loaded, paths: readsAnyVolute ? await readingVolute(reading, cwd) : reading };
+    const paths = readsAnyVolute ? await readingVolute(reading, cwd) : reading;
+    const config = { ...loaded, currentSession: callingSession(loaded.env), paths };
     await updateCopies(config.paths).catch((error) => warn(describeError(error)));
     if (!json) await useTerminal(args, loaded.settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>

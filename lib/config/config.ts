@@ -67,7 +67,7 @@ export interface Config {
   readonly paths: PathsWithRules;
   readonly settings: Settings;
   /** The session that called us, when the host names it. */
-  readonly currentSession: string | undefined;
+  readonly currentSession?: string | undefined;
   /** The environment without what the project folder put there. API keys are looked up here. */
   readonly env: Environment;
   /** Names of the variables that were left out. */
@@ -302,7 +302,6 @@ export function defaultConfig(env: Environment, cwd: string): Config {
   return {
     paths,
     settings,
-    currentSession: SESSION_VARIABLES.map((name) => trusted.env[name]).find(Boolean),
     env: { ...trusted.env },
     ignored: trusted.ignored,
     cwd,
@@ -358,24 +357,15 @@ export function expandPath(path: string, env: Environment, cwd: string): string 
 
 /** The variables we read. One set by the project folder's `.env` was not set by the user. */
 const OWN_VARIABLE = /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|PI_CODING_AGENT_\w+|CODEX_HOME)$/;
-/** Those that tell a command whose session it is called in; opencode's is set by our plugin. */
-const SESSION_VARIABLES = [
-  "CLAUDE_CODE_SESSION_ID",
-  "PI_SESSION_ID",
-  "QWEN_CODE_SESSION_ID",
-  "COPILOT_AGENT_SESSION_ID",
-  "SESSION_MEMORY_SESSION_ID",
-];
-/** Those that move a host's folder, and others of such names: they are left out without a word. */
-const MOVING_VARIABLE = /_HOME$/;
+/** Those that move a host's folder or name the calling session, and others of such names: they are left out without a word. */
+const HOST_VARIABLE = /_(?:HOME|SESSION_ID)$/;
 
 /**
  * Returns the environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads
  * such files by itself, and a project folder must not redirect our state, our reading or our key.
  */
 export function trustedEnvironment(env: Environment, cwd: string): { env: Environment; ignored: string[] } {
-  const isRead = (name: string) =>
-    OWN_VARIABLE.test(name) || MOVING_VARIABLE.test(name) || SESSION_VARIABLES.includes(name);
+  const isRead = (name: string) => OWN_VARIABLE.test(name) || HOST_VARIABLE.test(name);
   const own = Object.keys(env).filter((name) => env[name] && isRead(name));
   if (own.length === 0) return { env, ignored: [] };
   const values = plantedValues(cwd, env.NODE_ENV);

@@ -10,6 +10,7 @@ import { readName } from "../sessions/meta.ts";
 import { archivePlace, findMachine } from "../sessions/places.ts";
 import { readRepositories } from "../store/repositories.ts";
 import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
+import { callingSession } from "../transcripts/hosts.ts";
 import { readRules } from "../transcripts/rules.ts";
 import type { BlameScope, Verdict } from "./blame.ts";
 import type { ChunkFilter } from "./candidates.ts";
@@ -153,7 +154,8 @@ async function withFreshIndex<T>(
   { index: isWanted = true, signal, ...resources }: SearchResources,
   use: (opened: { store: Store; config: Config; behind: Behind }) => Promise<T>,
 ): Promise<T> {
-  const config = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const loaded = resources.config ?? (await loadConfig(process.env, process.cwd()));
+  const config = { currentSession: callingSession(loaded.env), ...loaded };
   const index = isWanted && whyUnwritable(config.paths.home) === undefined;
   const store = await openIndex(config.paths.database, config.settings, { create: index });
   try {

@@ -8,7 +8,7 @@
 import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { dashedPath } from "../base/text.ts";
-import type { Paths, PathsWithRules } from "../config/config.ts";
+import type { Environment, Paths, PathsWithRules } from "../config/config.ts";
 import type { HostStore } from "./database.ts";
 import type { Format } from "./format.ts";
 
@@ -71,7 +71,7 @@ export interface Host {
   resume: string;
   /** What to know before it is resumed. */
   resumeNote?: string;
-  /** The variable that tells the commands of a session whose they are. */
+  /** The variable that tells the commands of a session whose they are; opencode's is set by our plugin. */
   idVariable?: string;
   /** Where it looks for skills, for a host that no plugin of ours brings them to. */
   skills?: string;
@@ -438,6 +438,11 @@ export function listMoments({ moments, hooks }: Host): readonly Moment[] {
 
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */
 export const AGENTS: readonly string[] = [...HOSTS.map(({ agent }) => agent), "plain"];
+
+/** Returns the id of the session that a command was called in, where its host names it. */
+export function callingSession(env: Environment): string | undefined {
+  return HOSTS.map(({ idVariable = "" }) => env[idVariable]).find(Boolean);
+}
 
 /** Returns what to know before a session of a host is resumed. */
 export function resumeNote(agent: string): string | undefined {
