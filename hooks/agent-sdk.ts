@@ -18,9 +18,10 @@ import {
   trustedEnvironment,
 } from "../lib/config/config.ts";
 import type { Viewer } from "../lib/transcripts/session.ts";
+import type { Injection } from "./asked.ts";
 import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
 import { answerMoment, tellRules } from "./moments.ts";
-import { type Injection, readFailure } from "./prompt-answer.ts";
+import { readFailure } from "./prompt-answer.ts";
 
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */

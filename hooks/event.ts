@@ -5,8 +5,9 @@
 
 import { type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import { findHost, type Host, type Moment } from "../lib/transcripts/hosts.ts";
+import type { Asked } from "./asked.ts";
 import { type HookCall, printAnswer, readSession, requireSettings, runHook } from "./hook.ts";
-import { type Asked, answerMoment } from "./moments.ts";
+import { answerMoment } from "./moments.ts";
 
 async function answerEvent({ env, input, paths }: HookCall, host: Host | undefined): Promise<void> {
   const written = host?.hooks?.written;

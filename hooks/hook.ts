@@ -18,7 +18,7 @@ import {
   withFolders,
 } from "../lib/config/config.ts";
 import type { Agent, Viewer } from "../lib/transcripts/session.ts";
-import type { Answer, Asked } from "./moments.ts";
+import type { Answer, Asked } from "./asked.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {

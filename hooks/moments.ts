@@ -6,40 +6,9 @@
  */
 
 import { hasViewerMoved, lookForDigest } from "../lib/activity/look.ts";
-import type { Failure } from "../lib/activity/seen.ts";
-import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
 import { findHost, listMoments, type Moment } from "../lib/transcripts/hosts.ts";
-import type { Agent, Viewer } from "../lib/transcripts/session.ts";
+import type { Answer, Asked, Injection, Sources } from "./asked.ts";
 import { startBackground, startBeginning } from "./hook.ts";
-import type { Injection, Sources } from "./prompt-answer.ts";
-
-/** A moment of a session, and what it is about. */
-export interface Asked {
-  host: Agent;
-  session: Viewer;
-  env: Environment;
-  paths: PathsWithRules;
-  settings: Settings;
-  /** The prompt. */
-  text?: string;
-  /** Provides the model for `@@name: question`. @default the one that config.json names */
-  model?: Sources["model"];
-  /** Whether the host has the tool `query_session`. @default {false} */
-  hasTool?: boolean;
-  /** The command that failed. */
-  failure?: Failure;
-  /** Whether the session is told of others with the same prompt. @default {false} */
-  isTold?: boolean;
-  /** Whether a person has just started the host. @default {false} */
-  isStarted?: boolean;
-  /** Whether the user cleared the session that ends. @default {false} */
-  isCleared?: boolean;
-}
-
-/** What is said at a moment: to the model, with a callback for when it was, and to the person. */
-export interface Answer extends Injection {
-  toPerson?: string | undefined;
-}
 
 const ANSWERS: Record<Moment, (asked: Asked) => Promise<Answer | undefined>> = {
   start: atStart,

@@ -8,29 +8,9 @@ import type { Failure } from "../lib/activity/seen.ts";
 import type { Updates } from "../lib/activity/updates.ts";
 import { isRecord, type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
-import { type Environment, loadConfig, type PathsWithRules, type Settings } from "../lib/config/config.ts";
-import type { CompleteJson } from "../lib/model/answers.ts";
+import { type Environment, loadConfig, type PathsWithRules } from "../lib/config/config.ts";
+import type { Injection, Settled, Sources } from "./asked.ts";
 import { logFailure, type Prompt, readSession } from "./hook.ts";
-
-interface Settled {
-  paths: PathsWithRules;
-  settings: Settings;
-}
-
-/** What an answer to a prompt is made from. */
-export interface Sources extends Settled {
-  /** Provides the model for `@@name: question`; called only for a question. */
-  model: () => Promise<CompleteJson | undefined>;
-  /** Whether the host has the tool `query_session`. @default {false} */
-  hasTool?: boolean;
-}
-
-/** A text for the host, with a callback for when it has been delivered. */
-export interface Injection {
-  /** Undefined when there is nothing to add. */
-  text: string | undefined;
-  delivered(): unknown;
-}
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
 const OUTPUT_MAX_CHARS = 9990;

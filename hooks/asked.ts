@@ -1,0 +1,53 @@
+/** A moment of a session in any host: what is asked at it, and what is said. */
+
+import type { Failure } from "../lib/activity/seen.ts";
+import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
+import type { CompleteJson } from "../lib/model/answers.ts";
+import type { Agent, Viewer } from "../lib/transcripts/session.ts";
+
+/** Our places and settings. */
+export interface Settled {
+  paths: PathsWithRules;
+  settings: Settings;
+}
+
+/** What an answer to a prompt is made from. */
+export interface Sources extends Settled {
+  /** Provides the model for `@@name: question`; called only for a question. */
+  model: () => Promise<CompleteJson | undefined>;
+  /** Whether the host has the tool `query_session`. @default {false} */
+  hasTool?: boolean;
+}
+
+/** A text for the host, with a callback for when it has been delivered. */
+export interface Injection {
+  /** Undefined when there is nothing to add. */
+  text: string | undefined;
+  delivered(): unknown;
+}
+
+/** A moment of a session, and what it is about. */
+export interface Asked extends Settled {
+  host: Agent;
+  session: Viewer;
+  env: Environment;
+  /** The prompt. */
+  text?: string;
+  /** Provides the model for `@@name: question`. @default the one that config.json names */
+  model?: Sources["model"];
+  /** Whether the host has the tool `query_session`. @default {false} */
+  hasTool?: boolean;
+  /** The command that failed. */
+  failure?: Failure;
+  /** Whether the session is told of others with the same prompt. @default {false} */
+  isTold?: boolean;
+  /** Whether a person has just started the host. @default {false} */
+  isStarted?: boolean;
+  /** Whether the user cleared the session that ends. @default {false} */
+  isCleared?: boolean;
+}
+
+/** What is said at a moment: to the model, with a callback for when it was, and to the person. */
+export interface Answer extends Injection {
+  toPerson?: string | undefined;
+}
