@@ -136,8 +136,9 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const candidates = bestSentencesFirst(withChoices(shown, found, options), judged);
   const drafts = draftHits(candidates, { found, words, others, options });
   const questions = found.phrasings.map(({ question }) => question);
-  const apart = judged.some(isStrong) ? [] : apartWords(stores, words, found);
   const absent = new Set(words.nowhere.map((term) => shownWord(term, questions)));
+  const present = words.kept.filter((term) => !absent.has(shownWord(term, questions)));
+  const apart = judged.some(isStrong) ? [] : apartWords(stores, present, found);
   const nowhere = [...absent, ...apart];
   const beyond: Beyond = {
     strong: others.filter(isStrong).length,
@@ -175,17 +176,18 @@ function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedW
   };
 }
 
-/** Names the two rarest words that occur, where no session holds both. */
+/** Names the two rarest words that occur, where no session holds both; two words of one name by that name. */
 function apartWords(
   stores: readonly Store[],
-  { kept, nowhere }: AskedWords,
+  terms: readonly Term[],
   { asked, phrasings }: Retrieved,
 ): string[] {
   const worth = (term: Term) => asked.weigh([term])[0]?.worth ?? 0;
-  const [one, other] = kept.filter((term) => !nowhere.includes(term)).toSorted((a, b) => worth(b) - worth(a));
+  const [one, other] = terms.toSorted((a, b) => worth(b) - worth(a));
   if (!one || !other || areTogether(stores, one.words, other.words)) return [];
   const questions = phrasings.map(({ question }) => question);
-  return [`${shownWord(one, questions)} together with ${shownWord(other, questions)}`];
+  const names = new Set([one, other].map((term) => shownWord(term, questions)));
+  return [[...names].join(" together with ")];
 }
 
 /** Returns the names that stand nowhere as they were typed, though each of their words does. */
@@ -313,10 +315,8 @@ function draftHits(
     const { passage, held, score, isNearly } = one;
     const isFirst = sessions.indexOf(passage.first.sessionId) === i;
     const lacks = (term: Term) => held && !held.has(term.stem) && !words.nowhere.includes(term);
-    const without = words.rare
-      .filter(lacks)
-      .slice(0, WITHOUT_MAX)
-      .map((term) => shownWord(term, questions));
+    const lacking = new Set(words.rare.filter(lacks).map((term) => shownWord(term, questions)));
+    const without = [...lacking].slice(0, WITHOUT_MAX);
     const isBest = i === 0 && (isNearly || (words.missing.length === 0 && without.length === 0));
     const { chunk, session } = passage.best;
     const facts: Draft["facts"] = {
