@@ -72,6 +72,14 @@ describe("the runtime", () => {
     rmSync(own);
     expect(await found({ folders })).toBe(line(onPath));
     expect(await found({})).toBe(line(ofUser));
+    // every command gets the flags that keep the current directory out
+    for (const [folder, names] of [
+      ["scripts", SCRIPTS],
+      ["hooks/claude", HOOKS],
+      ["hooks", ["background"]],
+    ] as const)
+      for (const name of names)
+        expect((await start(place, name)).stdout).toBe(`${ofUser} ${flags} ${ROOT}/${folder}/${name}.ts\n`);
   });
 
   test("is never one of the project's, however its folder is written", async () => {
@@ -217,13 +225,11 @@ describe("a project folder's preload, path maps, .env and packages run and steer
   }
 
   test.each([
-    ["every command, in a clone", "root", "clone"],
-    ["a script, a hook and a job, in a clone", "sub-folder", "clone"],
-    ["a script, a hook and a job, under the project's node_modules", "root", "node_modules"],
-    ["a script, a hook and a job, under the project's node_modules", "sub-folder", "node_modules"],
+    ["root", "clone"],
+    ["sub-folder", "node_modules"],
   ])(
-    "for %s, started from its %s",
-    async (what, from, where) => {
+    "for a script, a hook and a job of ours, started from its %s, in a %s",
+    async (from, where) => {
       using place = temporaryHome();
       const { proof, folders } = hostile(place);
       const root = where === "clone" ? ROOT : join(place.project, "node_modules", "session-memory");
@@ -237,11 +243,8 @@ describe("a project folder's preload, path maps, .env and packages run and steer
         ...{ session_id: "11111111-2222-4333-8444-555555555555", transcript_path: file },
         ...{ cwd: place.project, prompt: "as in @@last", source: "startup" },
       });
-      const names = what.startsWith("every")
-        ? ["--version", ...HOOKS, ...SCRIPTS.filter((name) => name !== "search")]
-        : ["user-prompt-submit"];
       const entries = [
-        ...names.map((name) => [name]),
+        ["user-prompt-submit"],
         ["search", "hello"],
         ["background", "--session", "x", "--file", file, "--cwd", place.project],
       ];

@@ -86,7 +86,7 @@ export function readSize(descriptor: number): number {
 
 /** The open transcripts that are compressed, or empty. */
 const packed = new Map<number, Blocks>();
-/** Of what the system only shows as a file it says no size, and reading waits or never ends. */
+/** The system gives no size for what it only shows as a file, and reading that waits or never ends. */
 const NOTHING: Blocks = { size: 0, read: () => 0 };
 /** The last one that was unpacked whole: what reads a transcript opens it several times. */
 let unpacked: { key: string; rows: Buffer } | undefined;
