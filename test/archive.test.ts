@@ -51,7 +51,7 @@ function rowsOf(topic: string, at: string): Row[] {
 function session(
   home: TemporaryHome,
   topic: string,
-  { days = 2, id = uuidFrom(topic), rows }: { days?: number; id?: string; rows?: Row[] } = {},
+  { days = 1.5, id = uuidFrom(topic), rows }: { days?: number; id?: string; rows?: Row[] } = {},
 ) {
   const at = new Date(Date.now() - days * DAY_MS).toISOString();
   return age(writeClaude(home, { id, rows: rows ?? rowsOf(topic, at) }), days);

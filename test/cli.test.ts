@@ -219,6 +219,15 @@ describe("what the file system refuses", () => {
   });
 });
 
+test("a bug keeps its stack", async () => {
+  const file = join(home.root, "bug.ts");
+  const cli = join(ROOT, "lib", "cli.ts");
+  writeFileSync(file, `import { runMain } from "${cli}"; await runMain("", () => undefined.length);`);
+  const { stderr, exitCode } = await runCommand([process.execPath, file], { env: home.env });
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(/^TypeError: undefined is not an object[\s\S]*\n +at .*\/bug\.ts:1/m);
+});
+
 test("a session's folder and id cannot write to the terminal", async () => {
   const folder = join(home.root, "odd");
   mkdirSync(folder);

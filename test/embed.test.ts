@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import {
   appendFileSync,
   existsSync,
@@ -414,6 +414,18 @@ describe("embed.ts", () => {
     expect([run.exitCode, server.requests.length]).toEqual([1, 0]);
     expect(run.stderr).toStartWith("error: BUDGET_EXCEEDED: ");
     expect(plan.usd).toBeGreaterThan(0.0000001);
+  });
+
+  test("says how far it is, and how long the rest takes, once it takes over a second", async () => {
+    home.configure({ embedding: embedding() });
+    writeClaude(home, { id: ONE, rows: manyTurns(150) });
+    server.scriptEmbeddings(() => {
+      setSystemTime(Date.now() + 4000);
+      return { kind: "vectors" };
+    });
+    const { stderr } = await home.run("embed");
+    setSystemTime();
+    expect(stderr).toMatch(/^vectors 100\/150 · \d+\/s · \d s left$/m);
   });
 
   const refusals: [what: string, reply: Reply, message: string][] = [

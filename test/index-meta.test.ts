@@ -110,17 +110,23 @@ test("without a model rules make the meta, nothing is sent, and the file has exa
 });
 
 test("with a model its words are taken, tidied, at their price", async () => {
+  const name = '"Fix flaky login test with awaited refresh of the session, token and all."';
   configure({});
   session(5);
   server.script({
     kind: "chat",
-    content: JSON.stringify(answer),
+    content: JSON.stringify({ ...answer, name }),
     usage: { prompt_tokens: 1000, completion_tokens: 200 },
   });
   const { json } = await run("--json");
   expect(json).toEqual({
     sessions: [
-      { sessionId: ID, status: "indexed", name: "Fix flaky login test with awaited refresh", usd: 0.0012 },
+      {
+        sessionId: ID,
+        status: "indexed",
+        name: "Fix flaky login test with awaited refresh of the session",
+        usd: 0.0012,
+      },
     ],
   });
   expect(meta()).toMatchObject({

@@ -52,6 +52,17 @@ test("a model's observations get ids, the lines' own times and the files, and a 
   expect(openThreads(foldLedger(records))).toEqual([]);
 });
 
+test("the tail that is retained is not observed yet", async () => {
+  const records: LedgerRecord[] = [];
+  const entries = conversation(
+    Array.from({ length: 8 }, (_, i): Turn => ["user", `part ${i}: ${"look at the login test ".repeat(60)}`]),
+  );
+  const [part = 0] = entries.map((one) => rawTokens([one]));
+  const settings = { ...defaultSettings().observe, stepTokens: part, retainTokens: 3 * part };
+  await observe(observing(entries, { records, settings, when: "due" }));
+  expect(records.findLast((record) => record.kind === "observed")?.coversTo).toBe(entries[4]?.line ?? 0);
+});
+
 test("a later ✅ settles the request whose id it names", async () => {
   const records: LedgerRecord[] = [];
   const entries = conversation([...TURNS, ["user", "thanks"], ["assistant", "Deployed too."]]);

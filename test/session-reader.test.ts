@@ -71,6 +71,8 @@ L14 [2025-12-14 11:30:40] Assistant: deploy/deploy.sh starts with set -eu, so it
     const options = { env: own.env, cwd: own.project };
     const whole = await startScript("session-reader", ["last", "--lines", "3000"], options);
     expect(whole.stdout.trimEnd().split("\n").length).toBe(3001);
+    const { stdout } = await startScript("session-reader", ["last", "--lines", "3000", "--json"], options);
+    expect(JSON.parse(stdout).entries).toHaveLength(3000);
     const command = [...starting("session-reader"), "last", "--lines", "3000"];
     const piped = await runCommand(["sh", "-c", `"$@" | head -1`, "sh", ...command], options);
     expect(piped.stdout).toStartWith("# ");

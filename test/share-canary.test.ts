@@ -84,7 +84,8 @@ describe.skipIf(!hasPostgres())("the hub", () => {
       `${JSON.stringify(observed(`${KEPT} saw ${SECRET} in ${inHome}`, `all about ${EXCLUDED_WORD}`))}\n`,
     );
     const plain = join(alice.root, "plain");
-    write(join(plain, "notes.jsonl"), `${JSON.stringify({ role: "user", content: PLAIN, timestamp: at })}\n`);
+    const said = { role: "user", content: PLAIN, timestamp: at, cwd: alice.project };
+    write(join(plain, "notes.jsonl"), `${JSON.stringify(said)}\n`);
     const withPlain = { env: { ...alice.env, SESSION_MEMORY_SESSIONS: plain }, cwd: alice.project };
     expect((await runScript("share", [], withPlain)).exitCode).toBe(0);
     await alice.share();

@@ -262,7 +262,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     );
   });
 
-  test("shares nothing that projects does not name, and says so where it names nothing", async () => {
+  test("shares with whom the longest fitting name says, nothing that none fits, and says so where there is none", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk", share: { projects: {} } });
     say(alice, uuid(13), ["private", "matter"]);
     const { stderr, exitCode } = await alice.run("share");
@@ -274,9 +274,11 @@ describe.skipIf(!hasPostgres())("sharing", () => {
       share: { projects: { "github.com/acme/*": "alice", "github.com/acme/shop2": "team_app" } },
     });
     await alice.share();
-    expect(postgres.sql(`SELECT audience FROM session_memory.sessions WHERE id = '${uuid(13)}'`)).toEqual([
-      "alice",
-    ]);
+    const audience = `SELECT audience FROM session_memory.sessions WHERE id = '${uuid(13)}'`;
+    expect(postgres.sql(audience)).toEqual(["alice"]);
+    alice.configure({ share: { projects: { "github.com/acme/*": "alice", [PROJECT]: "team_app" } } });
+    await alice.share();
+    expect(postgres.sql(audience)).toEqual(["team_app"]);
   });
 
   test("--dry-run shows what would be sent, --status what was", async () => {

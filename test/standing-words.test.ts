@@ -35,6 +35,7 @@ const LOOK_ALIKES = {
     "So from now on every time I commit the tool will link our chat to the commit?",
     "Should we always run the linter?",
     "can you always use pnpm from now on?",
+    "From now on, do we push to main?",
   ],
   "of the program": [
     "invalid themes must NEVER explode",
@@ -60,6 +61,7 @@ const LOOK_ALIKES = {
     "> Always run the linter before you commit.\nwhat do you think of that?",
     "Use `always run the linter` as the title.",
     "He said always run the tests.",
+    'Use the title "Tests, from now on" on the start page.',
   ],
   pasted: [
     "Their guide says:\nAlways run the linter before you commit.",
