@@ -24,7 +24,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
-import { expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
+import { currentExclude, expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
 import {
   type ForgetOptions,
   type Forgotten,
@@ -41,11 +41,12 @@ import {
   undoExclusion,
 } from "../lib/forget/forget.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
+import { refreshIndex } from "../lib/search/session-search.ts";
+import { updateCopies } from "../lib/sessions/copies.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
 import { findHost, type Host } from "../lib/transcripts/hosts.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…
@@ -58,7 +59,7 @@ notes, log) and excludes it from then on. Shows what would go and asks first. Tr
 Options:
   --project <p>      All sessions of a project: its directory, or its name
   --before <t>       All sessions that did nothing since: 2026-02-03, yesterday, 7d (with --project: of it)
-  --pattern <regex>  Chunks, observations, names and notes that match (repeatable; case counts)
+  --pattern <regex>  Chunks, observations, names and notes that match (repeatable; case counts, but in file names)
   --archive          Every copy in the archive; set archive.enabled to false first, or they are made again
   --undo <what>      Take it out of "exclude" in config.json: the next indexing reads it again
   --dry-run          Show what would go; change nothing
@@ -169,16 +170,26 @@ function excludedByName(
 
 async function forgetPatterns(patterns: readonly string[], asked: ForgetRun): Promise<void> {
   const exclude = { sessions: [], projects: [], patterns: [...patterns] };
-  const { hasText } = readRules({ ...asked.config.settings, exclude });
+  const fits = (flags: string) => {
+    const tests = patterns.map((pattern) => new RegExp(pattern, flags));
+    return (text: string) => tests.some((pattern) => pattern.test(text));
+  };
+  const forgetting = { hasText: fits("u"), hasName: fits("iu") };
   const options = forgetOptions(asked, exclude);
-  await confirmed((dryRun) => forgetText(hasText, { ...options, dryRun }), [], asked);
+  await confirmed((dryRun) => forgetText(forgetting, { ...options, dryRun }), [], asked);
 }
 
 function forgetOptions(
-  { config: { paths }, cwd, values }: ForgetRun,
+  { config: { paths, ...config }, cwd, values }: ForgetRun,
   exclude: Exclude,
 ): Omit<ForgetOptions, "dryRun"> {
-  return { paths, cwd, exclude: values["no-exclude"] ? undefined : exclude };
+  const refresh = async () => {
+    const settings = { ...config.settings, exclude: currentExclude(paths, config.settings.exclude) };
+    const reading = { ...paths, rules: settings };
+    await updateCopies(reading);
+    await refreshIndex({ ...config, settings, paths: reading });
+  };
+  return { paths, cwd, refresh, exclude: values["no-exclude"] ? undefined : exclude };
 }
 
 /** Shows what would be removed, asks, and removes it. */
@@ -281,7 +292,7 @@ function forgottenLines(
     ...dashed(removed.notes),
     ...listed(`reports: ${removed.reports.length}`, removed.reports),
     ...when(from.length > 0, `excluded from now on: ${from.join(", ")} (exclude in config.json)`),
-    ...when(forks.length > 0, `forks that contain the same rows, forget them too: ${forks.join(", ")}`),
+    ...when(forks.length > 0, `forks, of which their own rows are left: ${forks.join(", ")}`),
     ...listed("not removed because they are not as we wrote them; delete them with rm:", keptFiles),
     ...listed(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
     ...listed(

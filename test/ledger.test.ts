@@ -13,6 +13,7 @@ import {
 } from "../lib/observe/ledger.ts";
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
 import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
+import { ownRules } from "../lib/transcripts/rules.ts";
 import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
@@ -242,7 +243,7 @@ test("a fork's ledger stands on the fork's own lines", () => {
   const rows = branchedPi("right").filter(({ id }) => id !== "u-left" && id !== "left");
   const session = sessionOf("pi", writePi(home, { rows }), PI_SESSION);
   const entries = readActiveBranch(session.file, { results: true });
-  const { ledger } = readLedger(session, { paths: home.paths, entries });
+  const { ledger } = readLedger(session, { paths: home.paths, rules: ownRules(), entries });
   const memory = foldLedger(ledger);
   expect(memory.coversTo).toBe(4);
   expect(memory.observations.map(({ sources }) => sources)).toEqual([[2], [4]]);

@@ -267,7 +267,7 @@ test("a page is made of what the index has of a session whose transcript is gone
   expect(readFileSync(stdout.trim(), "utf8")).toContain("Make deploy.sh keep links");
 });
 
-test("forget removes a session's pages and the overviews that link it, and lists a page that was changed", async () => {
+test("forget removes the pages of a session and its fork and the overviews that link them, and lists a page that was changed", async () => {
   layDeploy({ id: OTHER, title: "also here" });
   await ok("--all");
   const ours = await ok(ID, "--out", "ours.html");
@@ -276,11 +276,11 @@ test("forget removes a session's pages and the overviews that link it, and lists
   const forgot = await home.run("forget", ID, "--yes", "--json");
   const { removed, keptFiles } = JSON.parse(forgot.stdout);
   expect(removed.reports.map((file: string) => basename(file)).sort()).toEqual(
-    [`${ID}.html`, "index.html", "ours.html"].sort(),
+    [`${ID}.html`, `${OTHER}.html`, "index.html", "ours.html"].sort(),
   );
   expect(keptFiles).toEqual([changed]);
   expect([existsSync(ours), existsSync(changed)]).toEqual([false, true]);
-  expect(readdirSync(home.paths.reports)).toEqual([`${OTHER}.html`]);
+  expect(readdirSync(home.paths.reports)).toEqual([]);
 });
 
 test("forget --pattern removes the pages that hold a match, also one that HTML writes otherwise", async () => {

@@ -415,7 +415,11 @@ export async function forgetCopies(
     const named = copies.filter(({ id = "", parentId = id }) =>
       [id, parentId].some((each) => isForgotten(forgetting, each, [])),
     );
-    if (!dryRun) for (const { file } of named) removeCopy(file);
+    const exclude = currentExclude(paths, paths.rules.exclude);
+    for (const { file, id = "" } of dryRun ? [] : named) {
+      if (!forgetting.lines?.has(id)) removeCopy(file);
+      else await rewrite(file, { rules: readRules({ ...paths.rules, exclude }) });
+    }
     return named.length;
   }
   const rules = withText(readRules(paths.rules), forgetting.hasText);

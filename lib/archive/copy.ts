@@ -7,6 +7,7 @@ import { utimesSync } from "node:fs";
 import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
 import { BLOCKED } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
+import { recordTest } from "../transcripts/forgotten.ts";
 import { type Head, readBareEntry, TOLD } from "../transcripts/format.ts";
 import { findFormat, headIn } from "../transcripts/head.ts";
 import {
@@ -142,12 +143,13 @@ interface CopierOptions {
 export function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
   const format = findFormat(head.agent);
   const shown = entryFilter(rules, memory);
+  const isForgotten = recordTest(format, rules);
   const inTurn = textsInTurn();
   return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {
     if (REPEATING.has(String(record.type))) return keepPlace(record);
     const entries = readBareEntry(format, record, { ...place, nth: 0 }, { head, results: true, later });
     const before: ((text: string) => string)[] = [];
-    let isExcluded = false;
+    let isExcluded = isForgotten(record);
     for (const entry of entries) {
       before.push(inTurn(entry.text));
       if (shown(entry) === undefined) isExcluded = true;

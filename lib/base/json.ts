@@ -62,7 +62,7 @@ export function stringsOf(value: unknown): string[] {
   return arrayOf(value).filter((item) => typeof item === "string");
 }
 
-interface Scrubbed {
+export interface Scrubbed {
   value: unknown;
   /** Number of texts and items removed. */
   removed: number;

@@ -132,9 +132,9 @@ function excludeFiles(config: string): { forgotten: string; repositories: string
   return { forgotten: forgottenFile(config), repositories: repositoriesFile(dirname(config)) };
 }
 
-/** Returns the file with the rows of forgotten sessions. */
+/** Returns the file with the keys of forgotten rows. */
 export function forgottenFile(config: string): string {
-  return join(dirname(config), "forgotten.ndjson");
+  return join(dirname(config), "forgotten");
 }
 
 /** Returns the file that notes which rows of sessions announce secrets. */

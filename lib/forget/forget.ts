@@ -15,12 +15,12 @@ import {
   type PathsWithRules,
   readHookSettings,
   type Settings,
-  seeingExcluded,
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
+import { forgetProgress, readAllProgress } from "../index/index-state.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { fitting } from "../sessions/gate.ts";
@@ -40,14 +40,17 @@ import { hasMeta } from "../sessions/record.ts";
 import { isBeginning } from "../sessions/references.ts";
 import { type Held, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
+import { lastTime } from "../sessions/titles.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting } from "../store/state.ts";
 import { allIndexes, sharedBy } from "../store/store.ts";
-import { firstRecord } from "../transcripts/jsonl.ts";
-import { findRestorer } from "../transcripts/restored.ts";
-import { dropForgottenRows, keepForgottenRows, ownRules } from "../transcripts/rules.ts";
-import type { Entry, PartlyKnown, Session } from "../transcripts/session.ts";
-import { readEntries } from "../transcripts/transcript.ts";
+import { keepForgotten, keyMaker } from "../transcripts/forgotten.ts";
+import type { RawEntry } from "../transcripts/format.ts";
+import { outermostEntries, tryHead } from "../transcripts/head.ts";
+import { removeCopies } from "../transcripts/hosts.ts";
+import { type Rules, readRules } from "../transcripts/rules.ts";
+import type { PartlyKnown, Session } from "../transcripts/session.ts";
+import { type ReadOptions, readEntries } from "../transcripts/transcript.ts";
 import { type Counts, countAll, type ForgetScope, inIndexes, type Matches, removeAll } from "./stores.ts";
 
 type Exclude = Settings["exclude"];
@@ -177,7 +180,7 @@ function distinct(targets: readonly Target[]): Target[] {
   return [...byId.values()];
 }
 
-export interface ForgetOptions {
+export interface ForgetOptions extends Pick<ForgetScope, "refresh"> {
   paths: PathsWithRules;
   /** The current directory, whose `memory` folder is searched for notes too. */
   cwd: string;
@@ -194,6 +197,8 @@ export interface Forgotten extends Omit<Matches, "counts"> {
   removed: Counts;
   /** Exclusions that were added to config.json. */
   excluded: Exclude;
+  /** The sessions that hold rows of forgotten ones. */
+  forks: string[];
   /** False when another process prevented the index from being compacted. */
   erased: boolean;
 }
@@ -218,18 +223,17 @@ export function readHeld(paths: PathsWithRules): Held[] {
 
 /** Forgets the given sessions. */
 export async function forgetTargets(targets: readonly Target[], options: ForgetOptions): Promise<Forgotten> {
-  const ids = new Set(targets.map(({ id }) => id));
   const directories = targets.flatMap(({ cwd }) => (cwd === undefined ? [] : [cwd]));
   const { exclude, dryRun, paths } = options;
-  if (exclude && !dryRun) {
-    for (const { id, file } of targets) {
-      const rows = file === undefined ? [] : readRows(file);
-      await keepForgottenRows(forgottenFile(paths.config), exclude.projects[0] ?? id, rows);
-    }
-  }
-  const restored = restoredFrom(targets, paths);
-  const found = await forgetAll({ ids }, { ...options, directories: [options.cwd, ...directories] });
-  const forgotten = { ...found, forks: [...new Set([...found.forks, ...restored])] };
+  const [rules, times] = [readRules(paths.rules), new Set<string>()];
+  const kept = targets.map((target) => [entryFor(target, exclude), keysFor(target, rules, times)] as const);
+  const keys = new Set(kept.flatMap(([, each]) => each));
+  const search = { paths, times, rules: { ...rules, isForgotten: (key: string) => keys.has(key) } };
+  const forks = findForks(targets, search);
+  const lines = new Map([...forks].filter(([, shared]) => exclude && shared.size > 0));
+  const ids = new Set([...targets.map(({ id }) => id), ...lines.keys()]);
+  const scope = { ...options, kept, directories: [options.cwd, ...directories] };
+  const forgotten = { ...(await forgetAll({ ids, lines }, scope)), forks: [...forks.keys()] };
   // Without an exclusion it would be indexed and shared again.
   if (exclude && !dryRun) {
     const [project] = exclude.projects;
@@ -241,38 +245,87 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
   return forgotten;
 }
 
-/** Returns the sessions that were restored from others, or that their host began as forks of them: they hold their rows. */
-function restoredFrom(targets: readonly Target[], paths: PathsWithRules): string[] {
-  const ids = new Set(targets.map(({ id }) => id));
-  const origins = new Set(targets.flatMap(({ id, file }) => [id, file]));
-  const all = listSessions(seeingExcluded(paths), { excluded: true });
-  const made = all.filter(({ id, agent, file, machine, archived }) => {
-    const restorer = ids.has(id) || machine !== undefined || archived ? undefined : findRestorer(agent);
-    const first = restorer && firstRecord(file);
-    const origin = first && restorer.originIn(first);
-    return origin !== undefined && origins.has(origin);
-  });
-  return made.map(({ id }) => id);
+/** Returns the entry of `exclude` that keeps a session out. */
+function entryFor(
+  { id, parentId = id }: Target,
+  { sessions, projects: [project] }: Exclude = NOTHING,
+): string {
+  return [id, parentId].find((each) => sessions.includes(each)) ?? project ?? id;
 }
 
-/** Reads all rows of a transcript; none when the host has deleted it. */
-function readRows(transcript: string): Entry[] {
+/** Returns the keys of a session's rows, and adds their times; none when the host has deleted them. */
+function keysFor({ file = "", agent = "" }: Target, rules: Rules, times: Set<string>): string[] {
+  const kept: string[] = [];
+  const makeKeys = keyMaker(agent, rules);
+  const onForgotten = (row: RawEntry) => {
+    if (row.at !== undefined) times.add(row.at);
+    const { id = [], time = [], words } = makeKeys(row) ?? {};
+    kept.push(...[id, time, words?.() ?? []].flat());
+  };
+  const head = tryHead(file);
+  // A prompt may be written twice: readers take one, and copies hold both.
+  for (const each of head?.typedEvents ? [head, { ...head, typedEvents: false }] : [head])
+    visitForgotten(file, { rules: { ...rules, isForgotten: () => true }, head: each, onForgotten });
+  return kept;
+}
+
+/** Reads all of a transcript; nothing when the host has deleted it. */
+function visitForgotten(file: string, options: Pick<ReadOptions, "rules" | "head" | "onForgotten">): void {
   try {
-    return [...readEntries(transcript, { rules: ownRules(), results: true })];
+    for (const _ of readEntries(file, { ...options, results: true }));
   } catch {
-    return [];
+    // gone since it was listed, or not ours to read
+  }
+}
+
+interface ForkSearch {
+  paths: PathsWithRules;
+  /** The times of the rows. */
+  times: ReadonlySet<string>;
+  /** Rules that tell them. */
+  rules: Rules;
+}
+
+/** Returns the lines on which other sessions hold forgotten rows; none for a fork whose host gave them other times. */
+function findForks(
+  targets: readonly Target[],
+  { paths, times, rules }: ForkSearch,
+): Map<string, ReadonlySet<number>> {
+  const [ids, agents] = [new Set(targets.map(({ id }) => id)), new Set(targets.map(({ agent }) => agent))];
+  const origins = new Set(targets.flatMap(({ id, file }) => [id, file]));
+  const ordered = [...times].sort();
+  const [from = "", to = ""] = [ordered[0], ordered.at(-1)];
+  const forks = new Map<string, ReadonlySet<number>>();
+  for (const session of listSessions(paths, { subagents: true, excluded: true })) {
+    const { id, agent, file } = session;
+    if (ids.has(id) || !agents.has(agent)) continue;
+    const lines = new Set<number>();
+    const isApart = (firstTime(file) ?? "") > to || (lastTime(session) ?? to) < from;
+    if (!isApart) visitForgotten(file, { rules, onForgotten: ({ line }) => lines.add(line) });
+    if (lines.size > 0 || origins.has(tryHead(file)?.forkedFrom)) forks.set(id, lines);
+  }
+  return forks;
+}
+
+/** Returns the time of the first entry of a transcript. */
+function firstTime(file: string): string | undefined {
+  try {
+    return outermostEntries(file)[0]?.at;
+  } catch {
+    return undefined; // gone since it was listed, or not ours to read
   }
 }
 
 /** Forgets everything that contains a matching text. */
 export async function forgetText(
-  hasText: (text: string) => boolean,
+  forgetting: Extract<Forgetting, { hasText: unknown }>,
   options: ForgetOptions,
 ): Promise<Forgotten> {
   const directories = readHeld(options.paths).flatMap(({ session: { cwd } }) =>
     cwd === undefined ? [] : [cwd],
   );
-  return await forgetAll({ hasText }, { ...options, directories: [options.cwd, ...directories] });
+  const found = await forgetAll(forgetting, { ...options, directories: [options.cwd, ...directories] });
+  return { ...found, forks: [] };
 }
 
 /** Returns whether anything was removed. */
@@ -280,15 +333,21 @@ export function isAnything({ removed: { notes, reports, ...counts } }: Pick<Forg
   return notes.length + reports.length > 0 || Object.values(counts).some((count) => count > 0);
 }
 
+interface ForgetAll extends ForgetOptions, Pick<ForgetScope, "directories"> {
+  /** The keys of what is forgotten, each list with the entry of `exclude` it is kept for. */
+  kept?: Parameters<typeof keepForgotten>[1];
+}
+
 async function forgetAll(
   forgetting: Forgetting,
-  { paths, places, exclude, dryRun, directories }: ForgetOptions & Pick<ForgetScope, "directories">,
-): Promise<Forgotten> {
-  const scope = { paths, places, directories };
+  { exclude, dryRun, kept, ...scope }: ForgetAll,
+): Promise<Omit<Forgotten, "forks">> {
+  const { config } = scope.paths;
   const { counts: removed, ...found } = await countAll(forgetting, scope);
   if (dryRun) return { removed, ...found, excluded: exclude ?? NOTHING, erased: true };
   // Excluded before it is removed, so that no process that starts now brings it back.
-  const excluded = exclude ? await addExclusions(paths.config, exclude) : NOTHING;
+  const add = () => (exclude ? addExclusions(config, exclude) : NOTHING);
+  const excluded = await (exclude && kept ? keepForgotten(forgottenFile(config), kept, add) : add());
   let erased = true;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     erased = await removeAll(forgetting, scope);
@@ -322,6 +381,10 @@ export async function undoExclusion(
   const removed = await removeExclusions(paths.config, found);
   const entries = [...removed.sessions, ...removed.projects];
   readmitForgotten(paths, entries);
-  await dropForgottenRows(forgottenFile(paths.config), entries);
+  if (entries.length === 0) return removed;
+  await keepForgotten(forgottenFile(paths.config), [], () => undefined);
+  // All is read again: any session may hold what comes back.
+  removeCopies(paths);
+  inIndexes(paths, (store) => forgetProgress(store, [...readAllProgress(store).keys()]));
   return removed;
 }

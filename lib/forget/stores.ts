@@ -10,10 +10,12 @@ import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import { type PathsWithRules, repositoriesFile } from "../config/config.ts";
 import { countRows, forgetRows } from "../index/forget-rows.ts";
+import { applyExclude } from "../index/freshness.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/ledger.ts";
 import { forgetStanding } from "../observe/standing-rules.ts";
 import { forgetReports } from "../report/html.ts";
+import { currentExclusion } from "../sessions/gate.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/record.ts";
 import { forgetShared } from "../share/replica.ts";
@@ -37,6 +39,8 @@ export interface ForgetScope {
   directories: readonly string[];
   /** Directories of a forgotten project, whose log lines are removed too. */
   places?: readonly string[] | undefined;
+  /** Reads again what is left of sessions in the index. */
+  refresh: () => Promise<void>;
 }
 
 /** What the stores hold of it, in the order of the report. */
@@ -81,8 +85,6 @@ export interface Matches {
   keptFiles: string[];
   /** Damaged databases that were set aside: they may contain it, and are deleted. */
   setAside: string[];
-  /** Forks of forgotten sessions, which contain the same rows. */
-  forks: string[];
 }
 
 /** What one store holds: only the parts that it can hold. */
@@ -176,12 +178,14 @@ const STORES: readonly ForgettableStore[] = [
     count(forgetting, { paths }) {
       const rows = inIndexes(paths, (index) => countRows(forgetting, index));
       const total = (key: "chunks" | "vectors") => rows.reduce((sum, each) => sum + each[key], 0);
-      return {
-        counts: { chunks: total("chunks"), vectors: total("vectors") },
-        forks: [...new Set(rows.flatMap(({ forks }) => forks))],
-      };
+      return { counts: { chunks: total("chunks"), vectors: total("vectors") } };
     },
-    async remove(forgetting, { paths }) {
+    async remove(forgetting, { paths, refresh }) {
+      const { redact, exclude } = paths.rules;
+      const rules = currentExclusion({ paths, settings: { redact, exclude } });
+      inIndexes(paths, (index) => applyExclude(index, rules));
+      // Before what nothing uses is removed: vectors were paid for.
+      if ("ids" in forgetting && forgetting.lines?.size) await refresh();
       const forget = () => inIndexes(paths, (index) => forgetRows(forgetting, index));
       return (await withIndexLock(paths, forget)).every(Boolean);
     },
@@ -190,13 +194,12 @@ const STORES: readonly ForgettableStore[] = [
 
 /** Counts in all stores. */
 export async function countAll(forgetting: Forgetting, scope: ForgetScope): Promise<Matches> {
-  const found: Matches = { counts: { ...NO_COUNTS }, keptFiles: [], setAside: [], forks: [] };
+  const found: Matches = { counts: { ...NO_COUNTS }, keptFiles: [], setAside: [] };
   for (const each of STORES) {
-    const { counts = {}, keptFiles = [], setAside = [], forks = [] } = await each.count(forgetting, scope);
+    const { counts = {}, keptFiles = [], setAside = [] } = await each.count(forgetting, scope);
     found.counts = added(found.counts, counts);
     found.keptFiles.push(...keptFiles);
     found.setAside.push(...setAside);
-    found.forks.push(...forks);
   }
   return found;
 }

@@ -8,17 +8,17 @@ import type { Held } from "../sessions/resolve.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
+import { type ForgottenTest, keyMaker } from "../transcripts/forgotten.ts";
+import type { Row } from "../transcripts/session.ts";
 import { heldSessions } from "./held-sessions.ts";
 import { forgetProgress } from "./index-state.ts";
-import { removeChunk, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
+import { removeChunk, removeContents, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
 import type { Stored } from "./stored-rows.ts";
 
 /** What would be removed. */
 interface RowsFound {
   chunks: number;
   vectors: number;
-  /** The sessions whose files begin with rows of forgotten ones. */
-  forks: string[];
 }
 
 /** Present while the files may still hold bytes of forgotten rows. */
@@ -26,20 +26,23 @@ const ERASE_FACT = "erase_due";
 
 /** Counts what `forgetRows` would remove. */
 export function countRows(forgetting: Forgetting, store: Store): RowsFound {
-  if ("ids" in forgetting) return countSessionRows(store, heldAmong(store, forgetting.ids));
+  if ("ids" in forgetting) return countSessionRows(store, heldAmong(store, forgetting));
   const { chunks } = findText(store, forgetting.hasText);
-  return { chunks: chunks.length, vectors: chunks.filter(({ hasVector }) => hasVector).length, forks: [] };
+  return { chunks: chunks.length, vectors: chunks.filter(({ hasVector }) => hasVector).length };
 }
 
 /** Removes rows and their bytes. Returns false if another process is reading the files, which then still hold the bytes. */
 export function forgetRows(forgetting: Forgetting, store: Store): boolean {
-  if ("ids" in forgetting) forgetSessions(store, heldAmong(store, forgetting.ids));
+  if ("ids" in forgetting) forgetSessions(store, heldAmong(store, forgetting));
   else forgetChunks(store, forgetting.hasText);
   return eraseFreed(store);
 }
 
-function heldAmong(store: Store, ids: ReadonlySet<string>): ReturnType<typeof heldSessions> {
-  return heldSessions(store).filter(({ session }) => ids.has(session.id));
+function heldAmong(
+  store: Store,
+  { ids, lines }: Exclude<Forgetting, { hasText: unknown }>,
+): ReturnType<typeof heldSessions> {
+  return heldSessions(store).filter(({ session: { id } }) => ids.has(id) && !lines?.has(id));
 }
 
 function countSessionRows({ db }: Store, sessions: readonly Pick<Held, "storedId">[]): RowsFound {
@@ -49,15 +52,22 @@ function countSessionRows({ db }: Store, sessions: readonly Pick<Held, "storedId
      WHERE session_id IN (SELECT value FROM json_each(?))`,
   );
   const { chunks, vectors } = count.get(ids) ?? {};
-  const forks = db.prepare(
-    `SELECT DISTINCT session_id FROM copies WHERE owner_id IN (SELECT value FROM json_each($ids))
-       AND session_id NOT IN (SELECT value FROM json_each($ids)) ORDER BY 1`,
-  );
-  return {
-    chunks: Number(chunks),
-    vectors: Number(vectors),
-    forks: forks.all({ ids }).map((row) => String(row.session_id)),
-  };
+  return { chunks: Number(chunks), vectors: Number(vectors) };
+}
+
+/** Removes what the index holds of sessions with rows that may be forgotten ones, by time and speaker: they are read again. */
+export function removeForgotten(store: Store, rules: ForgottenTest): void {
+  const { isForgotten } = rules;
+  if (!isForgotten) return;
+  const rows = store.db.prepare("SELECT who, at FROM rows WHERE session = ? ORDER BY line, nth");
+  for (const { number, storedId, session } of heldSessions(store)) {
+    const makeKeys = keyMaker(session.agent, rules);
+    const isOut = ({ who, at }: SqlRow) =>
+      isForgotten(makeKeys({ kind: who as Row["who"], at: String(at), text: "" })?.time ?? "");
+    if (!rows.all(number).some(isOut)) continue;
+    removeContents(store, number);
+    forgetProgress(store, [storedId]);
+  }
 }
 
 /** Removes sessions, and the cached vectors and topics that no chunk uses: nothing says whose they were. */

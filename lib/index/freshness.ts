@@ -9,11 +9,14 @@ import { changedAt, hasPromptsAlone, statUnpacked } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { redactionVersion } from "../redact/redact.ts";
+import type { Exclusion } from "../sessions/gate.ts";
 import { findTranscripts } from "../sessions/places.ts";
 import { isReplaceable } from "../store/carry-over.ts";
 import { isMarkedDamaged } from "../store/storage-errors.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
+import { forgottenState } from "../transcripts/forgotten.ts";
 import type { Session } from "../transcripts/session.ts";
+import { removeForgotten } from "./forget-rows.ts";
 import { forgetProgress, type IndexProgress, readAllProgress, readProgress } from "./index-state.ts";
 
 /** The settings that decide what of a text is stored. */
@@ -98,17 +101,29 @@ export function isRedactedBy(store: Pick<Store, "db">, { redact }: Pick<StoringR
 /** A digest of the exclude patterns under which every row was stored. */
 const PATTERNS_FACT = "patterns";
 
-/** Returns whether the rows were stored under exactly these exclude patterns. */
-export function isFilteredBy(store: Store, { patterns }: Settings["exclude"]): boolean {
-  return readFact(store, PATTERNS_FACT) === digestPatterns(patterns);
+/** The state of what is forgotten that the rows were last compared with. */
+const FORGOTTEN_FACT = "forgotten_state";
+
+/** Returns whether the rows were stored under exactly these exclude patterns, and none was forgotten since. */
+export function isFilteredBy(store: Store, { patterns, forgotten }: Settings["exclude"]): boolean {
+  return (
+    readFact(store, PATTERNS_FACT) === digestPatterns(patterns) &&
+    readFact(store, FORGOTTEN_FACT) === forgottenState(forgotten)
+  );
 }
 
-/** Where the exclude patterns have changed, marks all sessions as unread, so that the next run applies the new ones. */
-export function applyPatterns(store: Store, exclude: Settings["exclude"]): void {
+/**
+ * Removes what was forgotten since; where the exclude patterns have changed, marks all sessions as unread, so that the next run
+ * applies the new ones.
+ */
+export function applyExclude(store: Store, { exclude, ...rules }: Exclusion): void {
   if (isFilteredBy(store, exclude)) return;
   store.db.transaction(() => {
-    forgetProgress(store, [...readAllProgress(store).keys()]);
-    writeFact(store, PATTERNS_FACT, digestPatterns(exclude.patterns));
+    const digest = digestPatterns(exclude.patterns);
+    if (readFact(store, PATTERNS_FACT) !== digest) forgetProgress(store, [...readAllProgress(store).keys()]);
+    removeForgotten(store, rules);
+    writeFact(store, PATTERNS_FACT, digest);
+    writeFact(store, FORGOTTEN_FACT, forgottenState(exclude.forgotten));
   });
 }
 

@@ -21,7 +21,7 @@ import { readHead } from "../transcripts/head.ts";
 import type { Session } from "../transcripts/session.ts";
 import { removeExcluded } from "./forget-rows.ts";
 import {
-  applyPatterns,
+  applyExclude,
   type Behind,
   isFilteredBy,
   isReadToEnd,
@@ -82,9 +82,9 @@ interface IndexingRun extends PassOptions {
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const { store, settings } = options;
   noteRules(store, settings);
-  applyPatterns(store, settings.exclude);
   removeDoubles(store);
   const run = startRun(options);
+  applyExclude(store, run.rules);
   if (options.all) resetProgress(run);
   const steps = indexFiles(run);
   let done = 0;

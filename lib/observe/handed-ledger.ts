@@ -31,8 +31,8 @@ export async function handedLedger(
     import("../transcripts/transcript.ts"),
     import("../transcripts/tree.ts"),
   ]);
-  const { ledger } = readLedger(session, { paths, entries: [] });
   const rules = readRules(settings);
+  const { ledger } = readLedger(session, { paths, rules, entries: [] });
   if (ledger.length > 0) return redactLedger(ledger, sessionCleaner(session.file, rules));
   if (session.size > maxBytes) return [];
   const writing = { timezone: "UTC", redact: rules.clean };

@@ -18,10 +18,21 @@ import {
   remove,
   replaceFile,
 } from "../base/files.ts";
-import { arrayOf, isRecord, numberOf, parseRecord, scrub, stringOf, stringsOf } from "../base/json.ts";
+import {
+  arrayOf,
+  isRecord,
+  type JsonRecord,
+  numberOf,
+  parseRecord,
+  type Scrubbed,
+  scrub,
+  stringOf,
+  stringsOf,
+} from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
+import { type ForgottenTest, recordTest } from "../transcripts/forgotten.ts";
 import type { Format } from "../transcripts/format.ts";
 import { findFormat } from "../transcripts/head.ts";
 import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
@@ -76,14 +87,20 @@ export function readLedger(
   session: Pick<Session, "id" | "agent" | "file">,
   {
     paths,
+    rules,
     entries,
     leafId,
-  }: { paths: Pick<Paths, "observations">; entries: readonly Entry[]; leafId?: string | undefined },
+  }: {
+    paths: Pick<Paths, "observations">;
+    rules: ForgottenTest;
+    entries: readonly Entry[];
+    leafId?: string | undefined;
+  },
 ): { ledger: Ledger; skipped: number } {
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id));
   const format = findFormat(session.agent);
   if (!format.kept) return { ledger: records, skipped };
-  const own = ledgerFromData(readKept(session.file, { format, at: leafId }), entries);
+  const own = ledgerFromData(readKept(session.file, { format, rules, at: leafId }), entries);
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
   // After starting over, the session's own records are dropped too, so nothing occurs twice.
   const restart = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
@@ -100,14 +117,19 @@ export function ledgerFromData(data: readonly unknown[], entries: readonly Entry
   return relocateLedger(records, entries);
 }
 
-function readKept(file: string, { format, at }: { format: Format; at: string | undefined }): unknown[] {
+function readKept(
+  file: string,
+  { format, rules, at }: { format: Format; rules: ForgottenTest; at: string | undefined },
+): unknown[] {
   const found: { id: string; data: unknown }[] = [];
   const tree = conversationTree(format);
+  const isForgotten = recordTest(format, rules);
   withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor)) {
       for (const record of bytes ? parseLine(bytes).records : []) {
         const id = tree.add(record);
-        const data = id === undefined ? undefined : format.kept?.(record, LEDGER_ENTRY_TYPE);
+        const data =
+          isForgotten(record) || id === undefined ? undefined : format.kept?.(record, LEDGER_ENTRY_TYPE);
         if (id !== undefined && data !== undefined) found.push({ id, data });
       }
     }
@@ -330,14 +352,20 @@ export async function forgetLedgers(
 ): Promise<{ ledgers: number; observations: number }> {
   const counts = { ledgers: 0, observations: 0 };
   const all = namesIn(paths.observations).filter((name) => name.endsWith(".jsonl"));
-  const stems = "ids" in forgetting ? [...forgetting.ids].map(ledgerStem) : undefined;
-  const names = stems ? all.filter((name) => stems.includes(name.slice(0, -".jsonl".length))) : all;
-  for (const file of names.map((name) => join(paths.observations, name))) {
-    const isText = "hasText" in forgetting;
-    const found = isText ? await scrubLedger(file, forgetting.hasText, dryRun) : observationsIn(file);
+  const isText = "hasText" in forgetting;
+  const names = new Map(
+    isText ? [] : [...forgetting.ids].map((id) => [`${ledgerStem(id)}.jsonl`, forgetting.lines?.get(id)]),
+  );
+  for (const name of isText ? all : all.filter((each) => names.has(each))) {
+    const file = join(paths.observations, name);
+    const lines = names.get(name);
+    const part = isText
+      ? (record: JsonRecord) => scrub(record, forgetting.hasText)
+      : lines && ((record: JsonRecord) => withoutLines(record, lines));
+    const found = part ? await scrubLedger(file, part, dryRun) : observationsIn(file);
     counts.observations += found;
-    if (!isText || found > 0) counts.ledgers++;
-    if (!isText && !dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
+    if (!part || found > 0) counts.ledgers++;
+    if (!part && !dryRun) await withLock(`${file}.lock`, WRITER_WAIT_MS, () => remove(file));
   }
   // A reason may quote what an observer failed on; without it, it is asked again.
   if (!dryRun) withExistingState(paths, ({ db }) => db.exec("DELETE FROM observer_backoffs"));
@@ -349,10 +377,17 @@ function observationsIn(file: string): number {
   return records.flatMap((record) => ("observations" in record ? record.observations : [])).length;
 }
 
-/** Removes matching texts but not their records, so that nothing is observed twice. Returns how many texts it removed. */
+/** Removes the observations of some lines, and the files, of which nothing says whose they are. */
+function withoutLines({ files, ...record }: JsonRecord, lines: ReadonlySet<number>): Scrubbed {
+  const all = arrayOf(record.observations).filter(isRecord);
+  const observations = all.filter(({ sources }) => !arrayOf(sources).some((line) => lines.has(Number(line))));
+  return { value: { ...record, observations }, removed: all.length - observations.length + (files ? 1 : 0) };
+}
+
+/** Removes parts of records but not the records, so that nothing is observed twice. Returns how many it removed. */
 async function scrubLedger(
   file: string,
-  hasText: (text: string) => boolean,
+  part: (record: JsonRecord) => Scrubbed,
   dryRun: boolean,
 ): Promise<number> {
   const scrubbed = () => {
@@ -360,9 +395,9 @@ async function scrubLedger(
     const lines = (readIfExists(file) ?? "").split("\n").filter(Boolean);
     const kept = lines.flatMap((line) => {
       const record = parseRecord(line);
-      if (!record) return hasText(line) ? [] : [line];
-      const result = scrub(record, hasText);
+      const result = part(record ?? { line });
       removed += result.removed;
+      if (!record) return result.removed > 0 ? [] : [line];
       return [result.removed > 0 ? JSON.stringify(result.value) : line];
     });
     return { removed, text: kept.map((line) => `${line}\n`).join("") };

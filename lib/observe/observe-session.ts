@@ -253,7 +253,7 @@ export function readSessionMemory(
 ): SessionMemoryState {
   const rules = currentExclusion({ paths, settings });
   const entries = readConversation(session, { leafId, rules });
-  const { ledger: stored, skipped } = readLedger(session, { paths, entries, leafId });
+  const { ledger: stored, skipped } = readLedger(session, { paths, rules, entries, leafId });
   // The session's own file still holds what config.json excludes: it is left out here.
   const shown = rules.hasPatterns
     ? stored.flatMap((record) => parseLedgerRecord(scrub(record, rules.hasText).value) ?? [])

@@ -342,7 +342,7 @@ export function endRule(
 export function forgetStanding(forgetting: Forgetting, { paths, dryRun }: ForgetIn): number {
   const forget = ({ db }: Store) => {
     const isGone = (row: SqlRow) =>
-      isForgotten(forgetting, textOf(row.session_id) ?? "", [textOf(row.words) ?? ""]);
+      isForgotten(forgetting, textOf(row.session_id) ?? "", [textOf(row.words) ?? ""], Number(row.line));
     let found = 0;
     for (const table of ["standing_marks", "standing_ends"] as const) {
       const rows = db.prepare(`SELECT session_id, line, words FROM ${table}`).all().filter(isGone);

@@ -4,7 +4,7 @@ import { statUnpacked, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
-import { type Behind, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
+import { type Behind, findChanged, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import { readName } from "../sessions/meta.ts";
 import { archivePlace, findMachine } from "../sessions/places.ts";
@@ -166,6 +166,11 @@ async function withFreshIndex<T>(
   }
 }
 
+/** Brings the index up to date as a search does. */
+export async function refreshIndex(config: Config): Promise<void> {
+  await withFreshIndex({ config }, async () => undefined);
+}
+
 /** A topic, with the number of chunks that speak of it and of sessions that they are in. */
 interface TopicCount {
   topic: string;
@@ -215,11 +220,13 @@ async function updateIndex(
   const { settings, paths } = config;
   if (isAllIndexed(store, paths, settings)) return { sessions: 0, bytes: 0 };
   // the modules that read transcripts are half of the program, and mostly there is nothing new
-  const [{ listSessions }, { catchUp, readBehind }] = await Promise.all([
+  const [{ listSessions, visibleAmong }, { catchUp, readBehind }] = await Promise.all([
     import("../sessions/sessions.ts"),
     import("../index/indexing.ts"),
   ]);
-  const sessions = listSessions(paths, { subagents: true, excluded: true });
+  // Asked of those alone that changed: it may open files.
+  const changed = findChanged(store, listSessions(paths, { subagents: true, excluded: true }), settings);
+  const sessions = visibleAmong(changed, paths);
   if (!index) return readBehind({ store, sessions });
   return await catchUp({ store, paths, sessions, settings, deadlineMs: INDEX_MS, signal });
 }

@@ -3,8 +3,9 @@
 import { isAbsolute } from "node:path";
 import { isDirectory } from "../base/files.ts";
 import { type PathsWithRules, type Settings, seeingExcluded } from "../config/config.ts";
+import { ENTRY, forgottenTest } from "../transcripts/forgotten.ts";
 import { readHead } from "../transcripts/head.ts";
-import { expandHome, forgottenEntries } from "../transcripts/rules.ts";
+import { expandHome } from "../transcripts/rules.ts";
 import type { Session } from "../transcripts/session.ts";
 import { fitting } from "./gate.ts";
 import { projectKey } from "./project.ts";
@@ -32,7 +33,8 @@ export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string
     return isAbsolute(path) && isDirectory(path);
   };
   const left = new Set(projects.filter((entry) => !isFolder(entry)));
-  if (left.size > 0 && forgotten) for (const entry of forgottenEntries(forgotten)) left.delete(entry);
+  const isForgotten = forgottenTest(forgotten);
+  for (const entry of left) if (isForgotten?.(ENTRY + entry)) left.delete(entry);
   if (left.size === 0) return [];
   const tests = new Map([...left].map((project) => [project, fitting(project, paths.rules)]));
   const all = { ...seeingExcluded(paths), transcripts: [] };

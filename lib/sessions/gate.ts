@@ -6,9 +6,10 @@
 
 import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
 import { countRedactions } from "../redact/redact.ts";
-import { outermostEntries, tryHead } from "../transcripts/head.ts";
+import { tryHead } from "../transcripts/head.ts";
 import { type Excludable, type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
-import type { Entry, PartlyKnown, Session } from "../transcripts/session.ts";
+import type { PartlyKnown, Session } from "../transcripts/session.ts";
+import { isForgottenWhole } from "../transcripts/transcript.ts";
 import { readName } from "./meta.ts";
 import { projectKey, remembering } from "./project.ts";
 import { hostTitle } from "./titles.ts";
@@ -18,14 +19,14 @@ import { hostTitle } from "./titles.ts";
  * excluding something. A session's name and project are looked up only when they matter.
  */
 export function openGate(paths: PathsWithRules): (session: Session) => boolean {
-  const { exclude, isForgotten } = currentExclusion({ paths, settings: paths.rules });
+  const { exclude, ...rules } = currentExclusion({ paths, settings: paths.rules });
   const { hasSession, needsProject } = readExclusion({ ...paths.rules, exclude });
   const looksUpNames = exclude.sessions.length > 0;
   const findName = (session: Session) =>
     looksUpNames ? (session.name ?? readName(session, paths) ?? hostTitle(session)) : undefined;
   const keyOf = remembering(projectKey);
   return (session) => {
-    if (hasSession(session) || (isForgotten && isCopy(session.file, isForgotten))) return false;
+    if (hasSession(session) || isCopy(session.file, rules)) return false;
     const name = findName(session);
     const cwd = needsProject ? (session.cwd ?? tryHead(session.file)?.cwd) : undefined;
     if (name === undefined && cwd === undefined) return true;
@@ -87,11 +88,9 @@ export function fitting(project: string, settings: ExcludingSettings): (session:
   return readExclusion({ redact: settings.redact, exclude }).hasSession;
 }
 
-/** Returns whether a transcript begins and ends with rows of forgotten sessions: it holds nothing of its own. */
-function isCopy(file: string, isForgotten: (entry: Pick<Entry, "id" | "at">) => boolean): boolean {
+function isCopy(file: string, rules: Rules): boolean {
   try {
-    const outermost = outermostEntries(file);
-    return outermost.length > 0 && outermost.every(isForgotten);
+    return rules.isForgotten !== undefined && isForgottenWhole(file, rules);
   } catch {
     return false; // gone since it was listed, or not ours to read
   }

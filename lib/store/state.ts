@@ -190,8 +190,16 @@ CREATE TABLE standing_ends (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Sessions by id, or anything that contains a matching text. */
-export type Forgetting = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
+/** Sessions by id, of some no more than these lines and what was made of the whole; or anything that contains a matching text. */
+export type Forgetting =
+  | { ids: ReadonlySet<string>; lines?: ReadonlyMap<string, ReadonlySet<number>> }
+  | ForgettingText;
+
+interface ForgettingText {
+  hasText: (text: string) => boolean;
+  /** Whether the words of a file's name match: those that we make are in lower case. */
+  hasName: (words: string) => boolean;
+}
 
 export interface ForgetIn {
   paths: PathsWithRules;
@@ -199,9 +207,16 @@ export interface ForgetIn {
   dryRun: boolean;
 }
 
-/** Returns whether a record about this session, containing these texts, is to be forgotten. */
-export function isForgotten(forgetting: Forgetting, sessionId: string, texts: readonly string[]): boolean {
-  return "ids" in forgetting ? forgetting.ids.has(sessionId) : texts.some(forgetting.hasText);
+/** Returns whether a record about this session, or one of its lines, containing these texts, is to be forgotten. */
+export function isForgotten(
+  forgetting: Forgetting,
+  sessionId: string,
+  texts: readonly string[],
+  line?: number,
+): boolean {
+  if ("hasText" in forgetting) return texts.some(forgetting.hasText);
+  const lines = line === undefined ? undefined : forgetting.lines?.get(sessionId);
+  return forgetting.ids.has(sessionId) && lines?.has(line ?? 0) !== false;
 }
 
 /** Returns whether a file is in the state folder, where every file is ours. */
@@ -287,8 +302,9 @@ export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetI
 /** Returns what to forget as it is found in paths too: the name of a file joins its words by hyphens. */
 export function byName(forgetting: Forgetting): Forgetting {
   if ("ids" in forgetting) return forgetting;
-  const { hasText } = forgetting;
-  return { hasText: (text) => hasText(text) || hasText(basename(text).replaceAll("-", " ")) };
+  const { hasText, hasName } = forgetting;
+  const isNamed = (text: string) => !text.includes("\n") && hasName(basename(text).replaceAll("-", " "));
+  return { hasName, hasText: (text) => hasText(text) || isNamed(text) };
 }
 
 function isRecorded({ db }: Store, file: string, paths: StatePaths): boolean {

@@ -45,6 +45,7 @@ export const format: Format = {
       if (head.id === undefined) head.parentId = stringOf(payload.parent_thread_id);
       head.id ??= stringOf(payload.id);
       head.isHeadless ??= PROGRAMS.test(JSON.stringify(payload.source) ?? "");
+      head.forkedFrom ??= stringOf(payload.forked_from_id);
       head.remote ??= stringOf(recordOf(payload.git).repository_url);
     }
     if (record.type === "event_msg" && typedEvent(payload) !== undefined) head.typedEvents = true;

@@ -12,7 +12,8 @@ import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { counted, shortHash } from "../base/text.ts";
 import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
 import { isBusy } from "../store/storage-errors.ts";
-import { isoTime } from "./format.ts";
+import { recordTest } from "./forgotten.ts";
+import { copiedFormat, isoTime } from "./format.ts";
 import type { Rules } from "./rules.ts";
 import { secretMemory } from "./secret-rows.ts";
 import type { Session } from "./session.ts";
@@ -198,9 +199,9 @@ function copyPath({ id, parent }: StoredSession, { folder, end }: CopyOptions): 
 function copySession(
   store: OpenStore,
   { session, target, known }: { session: StoredSession; target: string; known: Copied[string] | undefined },
-  { agent, store: { hasHostRows }, rules: { clean: judge, hasText, hasPatterns } }: CopyOptions,
+  { agent, store: { hasHostRows }, rules }: CopyOptions,
 ): Reading & { hasSecrets: boolean } {
-  const memory = secretMemory(target, { clean: judge });
+  const memory = secretMemory(target, { clean: rules.clean });
   const clean: Clean = (text, taken) => memory.clean(text, { rows: [], taken });
   const read = (after: string | undefined) => store.read(session.id, { after, clean });
   let reading = read(known?.[3] ? undefined : known?.[2] || undefined);
@@ -213,8 +214,11 @@ function copySession(
   );
   if (!hasHostRows && (isNew || known[1] !== shortHash(session.title)))
     lines.unshift(headLine(agent, session, { clean, isLater: !isNew }));
-  const rows = lines.map((line) => `${JSON.stringify(line)}\n`);
-  const text = (hasPatterns ? rows.filter((row) => !hasText(row)) : rows).join("");
+  const isForgotten = recordTest(copiedFormat(agent), rules);
+  // What is kept out leaves its line: the places of others stay as they are.
+  const rows = lines.map((line) => (isForgotten(line) ? "" : JSON.stringify(line)));
+  const isOut = (row: string) => rules.hasPatterns && rules.hasText(row);
+  const text = rows.map((row) => `${isOut(row) ? "" : row}\n`).join("");
   // A crash between file and note makes the file anew.
   if (isNew) replaceFile(target, text, { durable: false });
   else if (text !== "") appendFileSync(target, text);

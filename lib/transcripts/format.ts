@@ -11,7 +11,7 @@ type EntryPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
 export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "parentId">, PartlyKnown<"id"> {
   /** The address of the repository it works in, where the host notes it (Codex). */
   remote?: string | undefined;
-  /** Path of the transcript this one was forked from (pi). */
+  /** The session that this one was forked from: its id (Codex), or the path of its transcript (pi). */
   forkedFrom?: string | undefined;
   /** Whether a program started it, without a person at it. */
   isHeadless?: boolean | undefined;
@@ -50,6 +50,8 @@ export interface RawEntry extends Entry {
   workdir?: string | undefined;
   /** On `user` entries that answer a tool: the user's text given the call, or "" when it is none. */
   settle?: ((call: ToolCall) => string) | undefined;
+  /** Whether it is a row of a forgotten session, whichever session holds it now. */
+  isForgotten?: boolean;
   /** On entries that count only by what the rows behind them say: whether they do. */
   counts?: ((later: Iterable<JsonRecord>) => boolean) | undefined;
 }

@@ -4,7 +4,7 @@
  */
 
 import { join, posix, win32 } from "node:path";
-import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { encodeClaudeCwd, findHost } from "./hosts.ts";
 import type { Session } from "./session.ts";
@@ -27,8 +27,6 @@ export interface Restorer {
   place(paths: PathsWithRules, target: RestoreTarget): string;
   /** The rows that come before all others, of which one says where they are from. */
   begin(target: RestoreTarget): JsonRecord[];
-  /** Returns the session, or its file, that one with this first row came from. */
-  originIn(first: JsonRecord): string | undefined;
   /** The row as one of the new session; undefined where the host has no use for it. */
   row(record: JsonRecord, target: RestoreTarget): JsonRecord | undefined;
 }
@@ -57,7 +55,6 @@ const RESTORERS: Record<string, Restorer> = {
     begin: ({ id, origin, at }) => [
       { type: "restored-from", session: origin.id, by: "session-memory", timestamp: at, sessionId: id },
     ],
-    originIn: ({ type, session }) => (type === "restored-from" ? stringOf(session) : undefined),
     row(record, target) {
       if (CLAUDE_RUN.has(String(record.type))) return undefined;
       const message = recordOf(record.message);
@@ -83,7 +80,6 @@ const RESTORERS: Record<string, Restorer> = {
     begin: ({ id, folder, origin, at }) => [
       { type: "session", version: 3, id, timestamp: at, cwd: folder, parentSession: origin.file },
     ],
-    originIn: ({ parentSession }) => stringOf(parentSession),
     row(record) {
       if (record.type === "session") return undefined;
       if (record.type !== "message") return record;
@@ -102,7 +98,6 @@ const RESTORERS: Record<string, Restorer> = {
       return join(codex, "sessions", ...day.split("-"), name);
     },
     begin: () => [],
-    originIn: ({ payload }) => stringOf(recordOf(payload).forked_from_id),
     row(record, target) {
       const payload = recordOf(record.payload);
       const isMeta = record.type === "session_meta";

@@ -1,13 +1,11 @@
 /** Reads the `redact` and `exclude` blocks of config.json, and what was forgotten, as rules for every entry that is read. */
 
 import { sep } from "node:path";
-import { readIfExists, remove, replaceFile, statPath } from "../base/files.ts";
-import { parseRecord } from "../base/json.ts";
-import { withLock } from "../base/locks.ts";
-import { folderName, shortHash, wildcardSource } from "../base/text.ts";
+import { folderName, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { type Redactor, redactor } from "../redact/redact.ts";
 import { findTops, readRepositories, repositoriesState } from "../store/repositories.ts";
+import { type ForgottenTest, forgottenState, forgottenTest } from "./forgotten.ts";
 import type { Entry, Session } from "./session.ts";
 
 export interface Rules extends TextExclusion {
@@ -49,17 +47,15 @@ export function readRules({
 function compileRules({ patterns, forgotten }: Exclude, extra: readonly string[]): Rules {
   const texts = patterns.map((pattern) => new RegExp(pattern, "u"));
   const hasText = (text: string) => texts.some((pattern) => pattern.test(text));
-  const isForgotten = forgottenTest(forgotten);
   return {
     clean: redactor(extra),
     hasText,
     hasEntry(entry) {
-      if (isForgotten?.({ id: entry.id, at: entry.at })) return true;
       if (texts.length === 0) return false;
       const { text, tool, patch = "" } = entry;
       return [text, patch, tool?.target ?? "", tool?.input ?? "", ...(tool?.paths ?? [])].some(hasText);
     },
-    isForgotten,
+    isForgotten: forgottenTest(forgotten),
     hasPatterns: texts.length > 0,
   };
 }
@@ -83,13 +79,11 @@ interface SessionExclusion {
   readonly needsProject: boolean;
 }
 
-interface TextExclusion {
+interface TextExclusion extends Pick<ForgottenTest, "isForgotten"> {
   /** Whether a text is excluded. */
   hasText(text: string): boolean;
-  /** Whether an entry is excluded by its text or by a tool's target, or is a copy of a forgotten one. */
-  hasEntry(entry: Pick<Entry, "text" | "tool" | "patch"> & Partial<Pick<Entry, "id" | "at">>): boolean;
-  /** Whether a row is one of a forgotten session; undefined where nothing was forgotten. */
-  isForgotten: ReturnType<typeof forgottenTest>;
+  /** Whether an entry is excluded by its text or by a tool's target. */
+  hasEntry(entry: Pick<Entry, "text" | "tool" | "patch">): boolean;
   /** Whether any text is excluded. */
   readonly hasPatterns: boolean;
 }
@@ -176,78 +170,4 @@ function placeTest(project: string, home: string | undefined): (place: string) =
 /** Replaces `~` at the beginning of a path by the user's home. */
 export function expandHome(path: string, home: string | undefined): string {
   return home === undefined ? path : path.replace(/^~(?=[/\\]|$)/, () => home);
-}
-
-/** What is forgotten, by the entry of `exclude` that keeps it out. */
-interface Forgotten {
-  entry: string;
-  rows: string[];
-}
-
-const LOCK_WAIT_MS = 10_000; // a writer appends one line
-
-/** Adds rows under the entry of `exclude` that keeps them out. */
-export async function keepForgottenRows(file: string, entry: string, rows: Iterable<RowId>): Promise<void> {
-  const keys = new Set([...rows].flatMap((row) => forgottenKey(row) ?? []));
-  if (keys.size > 0) await change(file, (present) => [...present, { entry, rows: [...keys] }]);
-}
-
-/** Returns the entries of `exclude` that something was forgotten by. */
-export function forgottenEntries(file: string): string[] {
-  return read(file).map(({ entry }) => entry);
-}
-
-/** Drops the rows that no entry of `exclude` keeps out any longer. */
-export async function dropForgottenRows(file: string, entries: readonly string[]): Promise<void> {
-  if (statPath(file))
-    await change(file, (present) => present.filter(({ entry }) => !entries.includes(entry)));
-}
-
-async function change(file: string, work: (present: Forgotten[]) => Forgotten[]): Promise<void> {
-  await withLock(`${file}.lock`, LOCK_WAIT_MS, () => {
-    const next = work(read(file));
-    if (next.length === 0) remove(file);
-    else replaceFile(file, next.map((each) => `${JSON.stringify(each)}\n`).join(""));
-  });
-}
-
-function read(file: string): Forgotten[] {
-  const lines = (readIfExists(file) ?? "").split("\n");
-  return lines.flatMap((line) => {
-    const { entry, rows } = parseRecord(line) ?? {};
-    return typeof entry === "string" && Array.isArray(rows) ? [{ entry, rows: rows.map(String) }] : [];
-  });
-}
-
-let forgottenRows: { file: string; state: string; rows: ReadonlySet<string> } | undefined;
-
-/** Returns a text that changes with the file of forgotten rows; undefined where there is none. */
-function forgottenState(file: string | undefined): string | undefined {
-  const stat = file === undefined ? undefined : statPath(file);
-  return stat && `${stat.size} ${stat.mtimeMs}`;
-}
-
-/** Returns a test for rows of forgotten sessions; undefined where nothing was forgotten. */
-function forgottenTest(file: string | undefined): ((entry: RowId) => boolean) | undefined {
-  const state = forgottenState(file);
-  if (file === undefined || state === undefined) return undefined;
-  if (forgottenRows?.file !== file || forgottenRows.state !== state)
-    forgottenRows = { file, state, rows: new Set(read(file).flatMap(({ rows }) => rows)) };
-  const { rows } = forgottenRows;
-  return (entry) => rows.has(forgottenKey(entry) ?? "");
-}
-
-type RowId = Pick<Entry, "id" | "at">;
-
-function forgottenKey(row: RowId): string | undefined {
-  const key = rowKey(row);
-  return key === undefined ? undefined : shortHash(key).toString(36);
-}
-
-/**
- * Returns a key that every copy of a row shares, as forks make them; undefined where the host gives rows no id. Short ids (pi's
- * eight digits) are unique within a file only; with their time they are everywhere.
- */
-export function rowKey({ id, at = "" }: RowId): string | undefined {
-  return id === undefined || id.length >= 32 ? id : `${id}@${at}`;
 }

@@ -15,6 +15,7 @@ import { escapePattern, shortHash } from "../base/text.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
 import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
+import type { RawEntry } from "./format.ts";
 import type { Rules } from "./rules.ts";
 import type { Entry, ToolCall } from "./session.ts";
 
@@ -116,7 +117,7 @@ const KEY_REACH = 6;
 export function entryFilter(
   { hasEntry }: Rules,
   memory: Pick<SecretMemory, "clean">,
-): (raw: Entry) => Entry | undefined {
+): (raw: Entry & Pick<RawEntry, "isForgotten">) => Entry | undefined {
   let isAnswerExcluded = false;
   const inTurn = textsInTurn();
   const printed = printedBy();
@@ -124,7 +125,7 @@ export function entryFilter(
     const withoutKey = inTurn(raw.text);
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
-    if (isExcluded || isAnswerExcluded) return undefined;
+    if (raw.isForgotten || isExcluded || isAnswerExcluded) return undefined;
     const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
     const output = printed(raw);
     const judged = output && memory.clean(output.text, output);

@@ -9,6 +9,7 @@ import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
+import { forgottenRows, rowKey } from "./forgotten.ts";
 import { type Head, type RawEntry, type Results, readBareEntry } from "./format.ts";
 import { findFormat, headIn, readHead } from "./head.ts";
 import { findHost } from "./hosts.ts";
@@ -26,7 +27,7 @@ import {
 } from "./jsonl.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
 import { readOutput } from "./outputs.ts";
-import { type Rules, rowKey } from "./rules.ts";
+import type { Rules } from "./rules.ts";
 import { entryFilter, type SecretMemory, secretMemory } from "./secret-rows.ts";
 import type { Cursor, Entry, Row } from "./session.ts";
 
@@ -54,11 +55,13 @@ export interface ReadOptions {
   isOver?: (() => boolean) | undefined;
   /** Called with each record. */
   onRecord?: (record: JsonRecord) => void;
+  /** Called with each entry of a forgotten session, as its host wrote it. */
+  onForgotten?: ((raw: RawEntry) => void) | undefined;
 }
 
 /** Yields a transcript's entries in file order, holding no more than one line. */
 export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
-  const { rules, from, results = false, unterminated = "wait", onRecord, isOver } = options;
+  const { rules, from, results = false, unterminated = "wait", onRecord, onForgotten, isOver } = options;
   const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openTranscript(file);
@@ -73,6 +76,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const checked = callCheck(head, results, earlier);
     const shown = entryFilter(rules, options.memory ?? secretsIn(file, { rules, head }));
     const written = offset > 0 && format.messageOf ? writtenBefore(file, { head, offset }) : undefined;
+    const isForgotten = forgottenRows(head.agent, rules);
     for (const row of parsedForward(descriptor, format, offset)) {
       const { records, damaged, terminated, end } = row;
       if (!terminated && (unterminated === "wait" || damaged)) return;
@@ -82,6 +86,8 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
         const found = readBareEntry(format, record, place, settings);
         place.nth += found.length;
         for (const raw of found) {
+          raw.isForgotten = isForgotten(raw);
+          if (raw.isForgotten) onForgotten?.(raw);
           if (written?.has(stateKey(raw))) continue;
           const entry = checked(raw);
           const clean = entry && shown(entry);
@@ -166,6 +172,15 @@ function writtenBefore(file: string, before: Before): ReadonlySet<string> {
   return new Set(entriesBefore(file, before, STATES_WITHIN).map(stateKey));
 }
 
+/** Returns whether a transcript holds rows of forgotten sessions, and none of its own. */
+export function isForgottenWhole(file: string, rules: Rules): boolean {
+  let holdsAny = false;
+  const onForgotten = () => {
+    holdsAny = true;
+  };
+  return readEntries(file, { rules, onForgotten }).next().done === true && holdsAny;
+}
+
 function stateKey({ id, kind, callId, text }: RawEntry): string {
   return `${id} ${kind} ${callId ?? text}`;
 }
@@ -201,10 +216,12 @@ export function* readBackward(
     let skipped = 0;
     const areOpen = openCalls();
     const memory = secretsIn(file, { rules, head });
-    // Whether an answer is excluded is known at its prompt, whether a result counts at its call.
+    // Whether an answer is kept out is known at its prompt, whether a result counts at its call.
     const take = () => {
       const check = callCheck(head, results);
-      const checked = pending.reverse().flatMap((raw) => check(raw) ?? []);
+      const isForgotten = forgottenRows(head.agent, rules);
+      for (const raw of pending.reverse()) raw.isForgotten = isForgotten(raw);
+      const checked = pending.flatMap((raw) => check(raw) ?? []);
       pending = [];
       const shown = entryFilter(rules, memory);
       return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
@@ -224,7 +241,7 @@ export function* readBackward(
       });
       pending.push(...found.reverse());
       if (areOpen(found)) continue;
-      if (rules.hasPatterns && !found.some(({ kind }) => kind === "user")) continue;
+      if ((rules.hasPatterns || rules.isForgotten) && !found.some(({ kind }) => kind === "user")) continue;
       yield take();
     }
     yield take();

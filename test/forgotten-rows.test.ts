@@ -1,0 +1,483 @@
+/** What is forgotten stays so row by row: forks, copies and restored sessions hand out nothing of it, and keep what they say themselves. */
+
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { shortHash } from "../lib/base/text.ts";
+import { claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
+import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPrompt } from "./support/codex.ts";
+import { ours } from "./support/forget.ts";
+import {
+  type TemporaryHome,
+  temporaryHome,
+  write,
+  writeClaude,
+  writeCodex,
+  writePi,
+} from "./support/home.ts";
+import { HOST_WRITERS, hostId, type Step } from "./support/host-writers.ts";
+import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { fuzzSeed, seeded } from "./support/random.ts";
+import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
+import { starting } from "./support/run.ts";
+
+/** A longer run by hand raises it. */
+const KILLS = Number(process.env.SESSION_MEMORY_TEST_KILLS ?? 3);
+setDefaultTimeout(60_000 + KILLS * 10_000);
+
+/** Begins every word that is forgotten. */
+const MARK = "zqvictim";
+
+const FORGOTTEN: Step[] = [
+  { says: "user", text: `From now on always feed the ${MARK}asked before noon` },
+  { says: "assistant", text: `The ${MARK}answered sleeps in the tree` },
+  { runs: `${MARK}run --once`, output: `error: the ${MARK}printed is gone`, exit: 1 },
+  { edits: `src/${MARK}file.ts`, from: `${MARK}old`, to: `${MARK}new` },
+];
+const LATER: Step[] = [
+  { says: "user", text: "From now on always count the penguins" },
+  { says: "assistant", text: "penguins waddle" },
+];
+const OTHERS: Step[] = [
+  { says: "user", text: "please count the herons" },
+  { says: "assistant", text: "seven herons stand there" },
+  { runs: "heronry --count", output: "error: the heronry is shut", exit: 1 },
+  { edits: "src/heron.ts", from: "six", to: "seven" },
+];
+
+interface Sessions {
+  agent: string;
+  victim: string;
+  fork: string;
+  other: string;
+}
+
+/** Writes a session, its fork with ids of its own for every row, and one of the same times that has nothing to do with them. */
+function writeSessions(home: TemporaryHome, agent: string, at: string): Sessions {
+  const put = (seed: string, steps: Step[], from = at) => {
+    const id = hostId(agent, `${seed}${agent}`);
+    HOST_WRITERS[agent]?.(home, { id, cwd: home.project, steps, at: from });
+    return id;
+  };
+  // the writer gives all sessions the same ids; and a time of milliseconds is one row's
+  const isOwn = agent === "cline" || !at.endsWith("00Z");
+  const other = put("other", OTHERS, isOwn ? "2026-02-03T15:30:00.000Z" : at);
+  return { agent, victim: put("victim", FORGOTTEN), fork: put("fork", [...FORGOTTEN, ...LATER]), other };
+}
+
+/** Makes all that is made of sessions. */
+async function holdAll(
+  home: TemporaryHome,
+  { victim, fork }: Pick<Sessions, "victim" | "fork">,
+): Promise<void> {
+  for (const id of [victim, fork]) await home.ok("observe-compact", id, "--observe");
+  await home.ok("index-meta", victim, fork);
+  await home.ok("save-session", fork, "--dir", home.paths.notes);
+  await home.ok("report", fork);
+}
+
+/** Returns the words with the mark that commands print. */
+async function told(
+  home: TemporaryHome,
+  { agent, fork, other }: Omit<Sessions, "victim">,
+  only?: readonly string[],
+): Promise<string[]> {
+  const asked = [`${MARK}asked`, `${MARK}answered`, "--agent", agent];
+  const runs = [
+    ["search", ...asked, "--json"],
+    ["search", ...asked, "--full", "--json"],
+    ["search", "--error", `error: the ${MARK}printed is gone`, "--agent", agent, "--json"],
+    ["search", "--command", `${MARK}run`, "--agent", agent, "--json"],
+    ["search", "--file", `src/${MARK}file.ts`, "--agent", agent, "--json"],
+    ["search", "penguins", "--context", "3", "--full", "--agent", agent],
+    ["session-reader", fork],
+    ["session-reader", fork, "--tools", "--lines", "3"],
+    ["session-reader", `${fork}:1-9`],
+    ["session-reader", fork, "--outline"],
+    ["session-reader", "--list"],
+    ["handoff", fork],
+    ["observe-compact", fork, "--render"],
+    ["activity-summary", "--since", "2026-01-01", "--scope", "all", "--current", other],
+    ["rules"],
+    ["query-session", fork, "what of it?"],
+    ["session-reference", `@@${fork}`],
+  ];
+  const outputs: string[] = [];
+  for (const [script = "", ...args] of runs)
+    if (!only || only.includes(script)) outputs.push((await home.run(script, ...args)).stdout);
+  if (!only) outputs.push(await home.prompt(`what of @@${fork}?`));
+  const note = (await home.ok("save-session", fork, "--dir", "kept")).trim();
+  outputs.push(readFileSync(note, "utf8"));
+  rmSync(note);
+  return [...new Set(outputs.join("\n").match(new RegExp(`${MARK}\\w+`, "g")))].sort();
+}
+
+/** The files of ours that hold the mark, those that are packed unpacked. */
+function holding(home: TemporaryHome): string[] {
+  const bytes = (file: string) =>
+    file.endsWith(".gz") ? gunzipSync(readFileSync(file)) : readFileSync(file);
+  return ours(home)
+    .filter((file) => bytes(file).toString("latin1").toLowerCase().includes(MARK))
+    .map((file) => file.slice(home.paths.home.length + 1));
+}
+
+async function found(home: TemporaryHome, query: string, ...flags: string[]): Promise<string[]> {
+  const { results, index } = JSON.parse(await home.ok("search", query, ...flags, "--json"));
+  expect(index.behind.sessions).toBe(0);
+  return [...new Set<string>(results.map((hit: { session_id: string }) => hit.session_id))].sort();
+}
+
+/** Forgets as it said it would; returns the sessions that it names as forks. */
+async function forget(home: TemporaryHome, ...args: string[]): Promise<string[]> {
+  const would = JSON.parse(await home.ok("forget", ...args, "--dry-run", "--json", "--quiet"));
+  const forgot = JSON.parse(await home.ok("forget", ...args, "--yes", "--json", "--quiet"));
+  expect(forgot).toEqual({ ...would, dryRun: false });
+  return forgot.forks.sort();
+}
+
+async function behind(home: TemporaryHome): Promise<number> {
+  return JSON.parse(await home.ok("health", "--json")).metrics.behind.sessions;
+}
+
+/** The scripts that read what is stored by its session, not what was made of it. */
+const READERS = ["search", "session-reader", "handoff"];
+/** Hosts of which all scripts are asked: lines with ids, a database, and rows without a time. */
+const SAMPLES = ["qwen", "opencode", "cursor"];
+const KNOWN = [`${MARK}answered`, `${MARK}asked`, `${MARK}run`];
+
+for (const at of ["2026-02-03T14:30:00.000Z", "2026-02-03T14:30:00.123Z"])
+  test(`forks with ids of their own for every row hand out nothing of what was forgotten, in any host, at ${at}`, async () => {
+    using home = temporaryHome();
+    const all = Object.keys(HOST_WRITERS).map((agent) => writeSessions(home, agent, at));
+    await home.ok("embed");
+    for (const sessions of all) await holdAll(home, sessions);
+    for (const each of all)
+      expect([each, await told(home, each)]).toEqual([each, expect.arrayContaining(KNOWN)]);
+    expect(holding(home).length).toBeGreaterThan(3 * all.length);
+
+    const forks = await forget(home, ...all.map(({ victim }) => victim));
+    expect(forks).toEqual(all.map(({ fork }) => fork).sort());
+    expect([await behind(home), holding(home)]).toEqual([0, []]);
+    for (const [script = "", ...args] of [["embed"], ["embed", "--all"], ["index-meta", "--all"]]) {
+      await home.ok(script, ...args);
+      expect([script, args, holding(home)]).toEqual([script, args, []]);
+    }
+    for (const each of all) {
+      const { agent, fork, other } = each;
+      await home.ok("observe-compact", fork, "--observe");
+      expect([agent, await told(home, each, SAMPLES.includes(agent) ? undefined : READERS)]).toEqual([
+        agent,
+        [],
+      ]);
+      expect([agent, await found(home, `${MARK}answered`, "--agent", agent)]).toEqual([agent, []]);
+      expect(await found(home, "penguins waddle", "--agent", agent)).toEqual([fork]);
+      expect(await found(home, "seven herons", "--agent", agent)).toEqual([other]);
+      expect(await home.ok("observe-compact", fork, "--render")).toContain("penguins");
+      const read = await home.ok("session-reader", other);
+      expect([agent, new Set(read.match(/count the herons|seven herons|heronry|heron\.ts/g)).size]).toEqual([
+        agent,
+        4,
+      ]);
+    }
+    expect(await home.ok("rules")).toContain("always count the penguins");
+    expect(holding(home)).toEqual([]);
+
+    for (const { victim } of all) await home.ok("forget", "--undo", victim);
+    await home.ok("embed");
+    for (const each of all)
+      expect([each, await told(home, each)]).toEqual([each, expect.arrayContaining(KNOWN)]);
+  }, 180_000);
+
+const [VICTIM = "", FORK = ""] = ["victim", "fork"].map((seed) => uuidFrom(seed));
+const AT = "2026-02-03T14:30:00.1";
+const LATER_AT = "2026-02-03T15:00:00.000Z";
+
+/** What a session says that is forgotten, and what its fork says after it, as a host writes them. */
+interface Said {
+  rows: Row[];
+  own: Row[];
+  /** Puts them where the host does, as said a while ago, so that they are archived. */
+  write(id: string, rows: readonly Row[]): string;
+}
+
+const SAID: Record<"claude" | "pi" | "codex", (home: TemporaryHome) => Said> = {
+  claude(home) {
+    const [cwd, toolUseId] = [home.project, "toolu_1"];
+    const tools = [{ id: toolUseId, name: "Bash", input: { command: `${MARK}run --once` } }];
+    return {
+      rows: [
+        claudeUser({ cwd, at: `${AT}00Z`, text: `where does the ${MARK}asked sleep` }),
+        claudeState("last-prompt", { lastPrompt: `where does the ${MARK}asked sleep` }, VICTIM),
+        ...claudeAssistant({ cwd, at: `${AT}01Z`, text: `The ${MARK}answered sleeps in the tree` }),
+        ...claudeAssistant({ cwd, at: `${AT}02Z`, tools }),
+        claudeToolResult({
+          cwd,
+          at: `${AT}03Z`,
+          toolUseId,
+          content: `error: no ${MARK}printed`,
+          isError: true,
+        }),
+      ],
+      own: [
+        claudeUser({ cwd, at: LATER_AT, text: "and how do penguins walk" }),
+        ...claudeAssistant({ cwd, at: LATER_AT, text: "penguins waddle" }),
+      ],
+      write: (id, rows) =>
+        idle(writeClaude(home, { id, rows: rows.map((row) => ({ ...row, sessionId: id })) })),
+    };
+  },
+  pi(home) {
+    const cwd = home.project;
+    const observation = {
+      id: "aaaa",
+      at: null,
+      priority: "red",
+      text: `the ${MARK}answered sleeps`,
+      sources: [3],
+    };
+    const data = { kind: "observed", observations: [observation], coversTo: 3, covers: "2-3", by: "rules" };
+    const tools = [{ id: "call_1", name: "bash", arguments: { command: `${MARK}run --once` } }];
+    const rows = piLinked([
+      piHeader({ cwd }),
+      piUser({ at: `${AT}00Z`, text: `where does the ${MARK}asked sleep` }),
+      piAssistant({ at: `${AT}01Z`, text: `The ${MARK}answered sleeps in the tree` }),
+      piAssistant({ at: `${AT}02Z`, tools }),
+      piEntry("custom", { customType: "session-memory:observations", data }, { at: `${AT}03Z` }),
+      piUser({ at: LATER_AT, text: "and how do penguins walk" }),
+      piAssistant({ at: LATER_AT, text: "penguins waddle" }),
+    ]);
+    return {
+      ...{ rows: rows.slice(1, 5), own: rows.slice(5) },
+      write: (id, rows) => idle(writePi(home, { id, rows: [piHeader({ id, cwd }), ...rows] })),
+    };
+  },
+  codex(home) {
+    const cwd = home.project;
+    return {
+      rows: [
+        ...codexPrompt({ at: `${AT}00Z`, text: `where does the ${MARK}asked sleep` }),
+        ...codexAnswer({ at: `${AT}01Z`, text: `The ${MARK}answered sleeps in the tree` }),
+        codexCall({
+          at: `${AT}02Z`,
+          name: "shell",
+          arguments: { command: `${MARK}run --once` },
+          callId: "call_1",
+        }),
+        codexCallOutput({ at: `${AT}03Z`, callId: "call_1", output: `error: no ${MARK}printed` }),
+      ],
+      own: [
+        ...codexPrompt({ at: LATER_AT, text: "and how do penguins walk" }),
+        ...codexAnswer({ at: LATER_AT, text: "penguins waddle" }),
+      ],
+      write: (id, rows) =>
+        idle(writeCodex(home, { id, rows: [codexMeta({ id, cwd, at: `${AT}00Z` }), ...rows] })),
+    };
+  },
+};
+
+function idle(file: string): string {
+  utimesSync(file, new Date("2026-02-04"), new Date("2026-02-04"));
+  return file;
+}
+
+describe("what was forgotten stays so", () => {
+  for (const agent of ["claude", "pi", "codex"] as const)
+    test(`in a fork of ${agent} with the same ids, in its copy and in that of the session, whatever of them is left`, async () => {
+      for (const gone of [[], [VICTIM], [FORK], [VICTIM, FORK]]) {
+        using home = temporaryHome();
+        const { rows, own, write } = SAID[agent](home);
+        const files = new Map([
+          [VICTIM, write(VICTIM, rows)],
+          [FORK, write(FORK, [...rows, ...own])],
+        ]);
+        await home.ok("embed");
+        await holdAll(home, { victim: VICTIM, fork: FORK });
+        for (const id of gone) rmSync(files.get(id) ?? "");
+        expect(holding(home).filter((file) => file.startsWith("archive/"))).toHaveLength(2);
+        const sessions = { agent, fork: FORK, other: VICTIM };
+        expect(await told(home, sessions)).toEqual(expect.arrayContaining(KNOWN));
+
+        expect(await forget(home, VICTIM)).toEqual([FORK]);
+        expect([gone, holding(home), await behind(home)]).toEqual([gone, [], 0]);
+        await home.ok("embed");
+        expect([gone, await told(home, sessions), holding(home)]).toEqual([gone, [], []]);
+        expect(await found(home, "penguins waddle")).toEqual([FORK]);
+        expect(await home.ok("session-reader", FORK)).toContain("penguins waddle");
+      }
+    }, 120_000);
+
+  test("in what `restore` made of it, which is not listed until more is said in it", async () => {
+    using home = temporaryHome();
+    const { rows, own, write } = SAID.claude(home);
+    write(VICTIM, rows);
+    const { session } = JSON.parse(await home.ok("restore", VICTIM, "--json", "--quiet"));
+    await home.ok("embed");
+    expect(await forget(home, VICTIM)).toEqual([session.id]);
+    expect([holding(home), await home.ok("session-reader", "--list")]).toEqual([[], ""]);
+    expect(await found(home, `${MARK}answered`)).toEqual([]);
+    appendFileSync(session.file, jsonl(...own.map((row) => ({ ...row, sessionId: session.id }))));
+    expect(await found(home, "penguins waddle")).toEqual([session.id]);
+    expect(await told(home, { agent: "claude", fork: session.id, other: VICTIM })).toEqual([]);
+  });
+
+  test("though redaction has changed since, and though a copy is redacted where the fork is not", async () => {
+    const secret = "ghp_Zx9Kq2Lm8Wp4Tn6Rv1Yb3Hc5Jd7Fg0Sa2Qe4";
+    const steps: Step[] = [
+      { says: "user", text: `deploy the ${MARK}asked with ${secret}` },
+      { says: "assistant", text: `The ${MARK}answered is deployed` },
+    ];
+    using home = temporaryHome();
+    const write = (seed: string, more: readonly Step[]) =>
+      HOST_WRITERS.cursor?.(home, { id: uuidFrom(seed), cwd: home.project, steps: [...steps, ...more] }) ??
+      "";
+    const file = write("victim", []);
+    await home.ok("embed");
+    rmSync(dirname(file), { recursive: true });
+    home.configure({ redact: { extra: ["deploy the"] } });
+    await home.ok("forget", VICTIM, "--yes");
+    write("fork", LATER);
+    const { exclude } = JSON.parse(readFileSync(home.paths.config, "utf8"));
+    for (const extra of [["deploy the"], [], ["asked", MARK]]) {
+      home.configure({ redact: { extra }, exclude });
+      await home.ok("embed");
+      const read = await home.ok("session-reader", FORK);
+      expect([extra, read.match(/deploy\w*|penguins/g)]).toEqual([extra, ["penguins", "penguins"]]);
+    }
+  });
+
+  test("in a fork that is read for the first time after it, of a project that was forgotten with its subagents", async () => {
+    using home = temporaryHome();
+    const { rows, own, write } = SAID.claude(home);
+    write(VICTIM, rows);
+    const child = claudeUser({ cwd: home.project, text: `the ${MARK}child`, at: `${AT}09Z` });
+    writeClaude(home, { id: "agent-a1", parentId: VICTIM, rows: [child] });
+    await home.ok("embed");
+    await home.ok("forget", "--project", home.project, "--yes");
+    const cwd = join(home.root, "elsewhere");
+    mkdirSync(cwd);
+    const moved = [...rows, child, ...own].map((row) => ({ ...row, cwd, sessionId: FORK }));
+    writeClaude(home, { id: FORK, cwd, rows: moved });
+    expect(await found(home, "penguins waddle")).toEqual([FORK]);
+    expect(await told(home, { agent: "claude", fork: FORK, other: VICTIM })).toEqual([]);
+    await home.ok("forget", "--undo", home.project);
+    expect(await home.ok("session-reader", FORK)).toContain(`${MARK}child`);
+  });
+
+  test("by keys that an earlier version kept, until that is undone", async () => {
+    using home = temporaryHome();
+    const { rows, own, write } = SAID.claude(home);
+    write(VICTIM, rows);
+    write(FORK, [...rows, ...own]);
+    home.configure({ exclude: { sessions: [VICTIM] } });
+    const keys = rows.map(({ uuid }) => shortHash(String(uuid)).toString(36));
+    const earlier = join(home.paths.home, "forgotten.ndjson");
+    writeFileSync(earlier, `${JSON.stringify({ entry: VICTIM, rows: keys })}\n`);
+    expect(await found(home, "penguins waddle")).toEqual([FORK]);
+    expect(await told(home, { agent: "claude", fork: FORK, other: VICTIM })).toEqual([]);
+    await home.ok("forget", "--undo", VICTIM);
+    expect(await found(home, `${MARK}answered`)).toHaveLength(1);
+    expect(await home.ok("session-reader", FORK)).toContain(`${MARK}answered`);
+  });
+
+  test("for its own rows alone: rows without a time are kept out with their session, and others of its time stay", async () => {
+    using home = temporaryHome();
+    const at = `${AT}00Z`;
+    const undated = { ...claudeUser({ cwd: home.project, text: "an undated heron" }), timestamp: undefined };
+    const { rows, write } = SAID.claude(home);
+    write(VICTIM, [...rows, undated]);
+    const same = ["user", "assistant"].map((who) => `${who} of the same moment`);
+    const others = [
+      claudeUser({ cwd: home.project, at: `${AT}04Z`, text: same[0] ?? "" }),
+      ...claudeAssistant({ cwd: home.project, at, text: same[1] ?? "" }),
+    ];
+    write(FORK, [undated, ...others]);
+    await home.ok("embed");
+    await home.ok("forget", VICTIM, "--yes");
+    const read = await home.ok("session-reader", FORK);
+    for (const text of ["an undated heron", ...same]) expect(read).toContain(text);
+  });
+});
+
+test("kill -9 at any moment: commands print all of it or nothing, and the next run completes it", async () => {
+  const random = seeded(fuzzSeed("kill -9 while rows are forgotten"));
+  using home = temporaryHome();
+  const { rows, own, write } = SAID.claude(home);
+  write(VICTIM, rows);
+  write(FORK, [...rows, ...own]);
+  await home.ok("embed");
+  await holdAll(home, { victim: VICTIM, fork: FORK });
+  using before = temporaryHome();
+  const copy = (from: string, to: string) => {
+    rmSync(to, { recursive: true, force: true });
+    cpSync(from, to, { recursive: true, preserveTimestamps: true });
+  };
+  copy(home.paths.home, before.paths.home);
+  let atWork = 0;
+  for (let kill = 0; kill < KILLS; kill++) {
+    copy(before.paths.home, home.paths.home);
+    const child = Bun.spawn([...starting("forget"), VICTIM, "--yes"], {
+      env: home.env,
+      stdout: "ignore",
+      stderr: "ignore",
+    });
+    const timer = setTimeout(() => child.kill("SIGKILL"), random.integer(60, 500));
+    await child.exited;
+    clearTimeout(timer);
+    if (child.signalCode === "SIGKILL") atWork++;
+    const isForgotten = existsSync(home.paths.config);
+    const expected = isForgotten ? [] : expect.arrayContaining(KNOWN);
+    expect([isForgotten, await told(home, { agent: "claude", fork: FORK, other: VICTIM }, READERS)]).toEqual([
+      isForgotten,
+      expected,
+    ]);
+    await home.ok("forget", VICTIM, "--yes");
+    expect(holding(home)).toEqual([]);
+  }
+  expect(atWork).toBeGreaterThan(0);
+});
+
+test("what is kept out is nothing that the index is behind by, by session or by project", async () => {
+  using home = temporaryHome();
+  const { rows, own, write } = SAID.claude(home);
+  write(VICTIM, rows);
+  write(FORK, own);
+  for (const exclude of [{ sessions: [VICTIM, FORK] }, { projects: [home.project] }]) {
+    home.configure({ exclude });
+    for (const flags of [[], ["--no-index"]]) {
+      const { stderr } = await home.run("search", "penguins", ...flags);
+      expect(stderr).not.toContain("behind");
+      expect(await found(home, "penguins", ...flags)).toEqual([]);
+    }
+    expect(await behind(home)).toBe(0);
+  }
+});
+
+test("a pattern ignores case in the names of files, and there alone", async () => {
+  using home = temporaryHome();
+  const { own, write: put } = SAID.claude(home);
+  put(VICTIM, own);
+  const save = async (slug: string, ...flags: string[]) =>
+    (await home.ok("save-session", VICTIM, "--slug", slug, ...flags)).trim();
+  const notes = [
+    await save("project-falcon"),
+    await save("falcon-project", "--dir", "docs"),
+    await save("a-heron"),
+  ];
+  const text = write(join(dirname(notes[2] ?? ""), "mine.md"), readFileSync(notes[2] ?? "", "utf8"));
+  appendFileSync(text, "project falcon\n");
+  const told = JSON.parse(await home.ok("forget", "--pattern", "Project Falcon", "--yes", "--json"));
+  expect(told.removed.notes).toEqual([notes[0]]);
+  expect([...notes, text].map((file) => existsSync(file))).toEqual([false, true, true, true]);
+  await home.ok("forget", "--pattern", "Falcon", "--yes");
+  expect([...notes, text].map((file) => existsSync(file))).toEqual([false, false, true, true]);
+});
