@@ -24,6 +24,7 @@ import {
   relevanceTo,
   textByLine,
 } from "../lib/naming/conversation.ts";
+import { defuse } from "../lib/redact/redact.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
 import { toRows } from "../lib/transcripts/calls.ts";
@@ -100,7 +101,14 @@ export async function querySession(
   const left = omitted > 0 ? [`${omitted} messages of the session were left out to fit`] : [];
   const isAnswered = value.answer !== NOT_IN_SESSION;
   const notes = [...(isAnswered ? checked.notes : []), ...left];
-  return { answer: clean(value.answer), confidence: checked.confidence, citations, notes, usd, tokens };
+  return {
+    answer: defuse(clean(value.answer)),
+    confidence: checked.confidence,
+    citations,
+    notes,
+    usd,
+    tokens,
+  };
 }
 
 const NOTHING_SAID: Omit<SessionAnswer, "answer"> = {
@@ -133,7 +141,7 @@ async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.f
   const cited = citations.map(({ file, line, excerpt }) => ({ file, line, excerpt }));
   show({ answer, confidence, citations: cited, notes }, [
     `${answer}\n\nconfidence: ${confidence}`,
-    ...cited.map(({ file, line, excerpt }) => `${file}:${line} "${excerpt}"`),
+    ...cited.map(({ file, line, excerpt }) => `${file}:${line} "${defuse(excerpt)}"`),
     ...notes.map((text) => `note: ${text}`),
   ]);
   note(formatCost(usd, tokens));

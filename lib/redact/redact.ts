@@ -79,12 +79,13 @@ export function oneLineOfCode(code: string, max: number): string {
 
 const HEADING = new RegExp(`\\[(?=(?:${HEADINGS.join("|")})\\b)([^\\]]{0,200})\\]?`, "gi");
 
-/** Defuses fences, tags, the tokens that models read as a turn's border (`<|im_start|>`), and our own headings. */
 function withoutStructure(line: string): string {
-  return line
-    .replace(/`{3,}/g, "`")
-    .replace(/<(?=[A-Za-z/!?]|[|｜]\S)/g, "‹")
-    .replace(HEADING, "($1)");
+  return defuse(line.replace(/`{3,}/g, "`"));
+}
+
+/** Defuses tags, the tokens that models read as a turn's border (`<|im_start|>`), and our own headings. */
+export function defuse(text: string): string {
+  return text.replace(/<(?=[A-Za-z/!?]|[|｜]\S)/g, "‹").replace(HEADING, "($1)");
 }
 
 function replaceOutsideMarkers(text: string, pattern: RegExp): string {
