@@ -236,3 +236,21 @@ describe("addExclusions()", () => {
     expect(JSON.parse(readFileSync(home.paths.config, "utf8")).exclude.sessions.sort()).toEqual(all.sort());
   });
 });
+
+test("what is excluded is nothing that the index is behind by, by session or by project", async () => {
+  const [out = "", other = ""] = ["out", "other"].map((seed) => uuidFrom(seed));
+  for (const id of [out, other])
+    writeClaude(home, {
+      id,
+      rows: [claudeUser({ cwd: home.project, sessionId: id, text: "count the herons" })],
+    });
+  for (const exclude of [{ sessions: [out, other] }, { projects: [home.project] }]) {
+    home.configure({ exclude });
+    for (const flags of [[], ["--no-index"]]) {
+      const { stderr } = await home.run("search", "herons", ...flags);
+      expect([exclude, flags, stderr.includes("behind")]).toEqual([exclude, flags, false]);
+      const { results, index } = JSON.parse(await home.ok("search", "herons", "--json", ...flags));
+      expect([results, index.behind]).toEqual([[], { sessions: 0, bytes: 0 }]);
+    }
+  }
+});

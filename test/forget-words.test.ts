@@ -164,6 +164,20 @@ describe("forget", () => {
     expect(would).not.toContain(unrelated);
   }, 30_000);
 
+  test("ignores the case of a pattern in the names of files, and there alone", async () => {
+    const id = uuidFrom("named");
+    writeClaude(home, {
+      id,
+      rows: [claudeUser({ text: "count the herons", cwd: home.project, sessionId: id })],
+    });
+    const save = async (slug: string) => (await home.ok("save-session", id, "--slug", slug)).trim();
+    const notes = [await save("project-falcon"), await save("a-heron")];
+    const [, named = ""] = notes;
+    const text = write(join(dirname(named), "mine.md"), `${readFileSync(named, "utf8")}\nproject falcon\n`);
+    await home.ok("forget", "--pattern", "Project Falcon", "--yes");
+    expect([...notes, text].map((file) => existsSync(file))).toEqual([false, true, true]);
+  }, 30_000);
+
   test("removes a pi session's meta file only as we wrote it, since it lies in pi's folder", async () => {
     const files = ["ours", "edited", "seed"].map((who) => {
       const id = uuidFrom(who);

@@ -11,21 +11,14 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { shortHash } from "../lib/base/text.ts";
 import { claudeAssistant, claudeState, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPrompt } from "./support/codex.ts";
 import { ours } from "./support/forget.ts";
-import {
-  type TemporaryHome,
-  temporaryHome,
-  write,
-  writeClaude,
-  writeCodex,
-  writePi,
-} from "./support/home.ts";
-import { HOST_WRITERS, hostId, type Step } from "./support/host-writers.ts";
+import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } from "./support/home.ts";
+import { AGENTS, hostId, layHost } from "./support/hosts.ts";
 import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
@@ -38,41 +31,11 @@ setDefaultTimeout(60_000 + KILLS * 10_000);
 /** Begins every word that is forgotten. */
 const MARK = "zqvictim";
 
-const FORGOTTEN: Step[] = [
-  { says: "user", text: `From now on always feed the ${MARK}asked before noon` },
-  { says: "assistant", text: `The ${MARK}answered sleeps in the tree` },
-  { runs: `${MARK}run --once`, output: `error: the ${MARK}printed is gone`, exit: 1 },
-  { edits: `src/${MARK}file.ts`, from: `${MARK}old`, to: `${MARK}new` },
-];
-const LATER: Step[] = [
-  { says: "user", text: "From now on always count the penguins" },
-  { says: "assistant", text: "penguins waddle" },
-];
-const OTHERS: Step[] = [
-  { says: "user", text: "please count the herons" },
-  { says: "assistant", text: "seven herons stand there" },
-  { runs: "heronry --count", output: "error: the heronry is shut", exit: 1 },
-  { edits: "src/heron.ts", from: "six", to: "seven" },
-];
-
 interface Sessions {
   agent: string;
   victim: string;
   fork: string;
   other: string;
-}
-
-/** Writes a session, its fork with ids of its own for every row, and one of the same times that has nothing to do with them. */
-function writeSessions(home: TemporaryHome, agent: string, at: string): Sessions {
-  const put = (seed: string, steps: Step[], from = at) => {
-    const id = hostId(agent, `${seed}${agent}`);
-    HOST_WRITERS[agent]?.(home, { id, cwd: home.project, steps, at: from });
-    return id;
-  };
-  // the writer gives all sessions the same ids; and a time of milliseconds is one row's
-  const isOwn = agent === "cline" || !at.endsWith("00Z");
-  const other = put("other", OTHERS, isOwn ? "2026-02-03T15:30:00.000Z" : at);
-  return { agent, victim: put("victim", FORGOTTEN), fork: put("fork", [...FORGOTTEN, ...LATER]), other };
 }
 
 /** Makes all that is made of sessions. */
@@ -116,9 +79,14 @@ async function told(
   for (const [script = "", ...args] of runs)
     if (!only || only.includes(script)) outputs.push((await home.run(script, ...args)).stdout);
   if (!only) outputs.push(await home.prompt(`what of @@${fork}?`));
+  if (only) return marked(outputs);
   const note = (await home.ok("save-session", fork, "--dir", "kept")).trim();
   outputs.push(readFileSync(note, "utf8"));
   rmSync(note);
+  return marked(outputs);
+}
+
+function marked(outputs: readonly string[]): string[] {
   return [...new Set(outputs.join("\n").match(new RegExp(`${MARK}\\w+`, "g")))].sort();
 }
 
@@ -151,51 +119,43 @@ async function behind(home: TemporaryHome): Promise<number> {
 
 /** The scripts that read what is stored by its session, not what was made of it. */
 const READERS = ["search", "session-reader", "handoff"];
-/** Hosts of which all scripts are asked: lines with ids, a database, and rows without a time. */
-const SAMPLES = ["qwen", "opencode", "cursor"];
 const KNOWN = [`${MARK}answered`, `${MARK}asked`, `${MARK}run`];
 
-for (const at of ["2026-02-03T14:30:00.000Z", "2026-02-03T14:30:00.123Z"])
-  test(`forks with ids of their own for every row hand out nothing of what was forgotten, in any host, at ${at}`, async () => {
-    using home = temporaryHome();
-    const all = Object.keys(HOST_WRITERS).map((agent) => writeSessions(home, agent, at));
-    await home.ok("embed");
-    for (const sessions of all) await holdAll(home, sessions);
-    for (const each of all)
-      expect([each, await told(home, each)]).toEqual([each, expect.arrayContaining(KNOWN)]);
-    expect(holding(home).length).toBeGreaterThan(3 * all.length);
+/** The conversation of each host in other words. */
+const WORDS = {
+  "Raise the zebra limit to 20, please": `where does the ${MARK}asked sleep`,
+  "The zebra limit is 20 now.": `The ${MARK}answered sleeps in the tree`,
+  "make check-limits": `${MARK}run --once`,
+};
 
+for (const at of ["2026-02-03T14:30:00.000Z", "2026-02-04T14:30:00.123Z"])
+  test(`copies with ids of their own for every row hand out nothing of what was forgotten, in any host, at ${at}`, async () => {
+    using home = temporaryHome();
+    const all = AGENTS.map((agent) => {
+      const [victim, fork, other] = ["victim", "fork", "other"].map((seed) =>
+        hostId(agent, `${seed}${agent}`),
+      );
+      for (const id of [victim, fork])
+        layHost(home, agent, "zebra", { id, at, cwd: home.project, words: WORDS });
+      layHost(home, agent, "zebra", { id: other, at: "2026-02-03T16:30:00.000Z", cwd: home.project });
+      return { agent, victim, fork, other } as Sessions;
+    });
+    await home.ok("embed");
+    for (const each of all)
+      expect([each, await told(home, each, READERS)]).toEqual([each, expect.arrayContaining(KNOWN)]);
     const forks = await forget(home, ...all.map(({ victim }) => victim));
     expect(forks).toEqual(all.map(({ fork }) => fork).sort());
     expect([await behind(home), holding(home)]).toEqual([0, []]);
-    for (const [script = "", ...args] of [["embed"], ["embed", "--all"], ["index-meta", "--all"]]) {
-      await home.ok(script, ...args);
-      expect([script, args, holding(home)]).toEqual([script, args, []]);
-    }
+    await home.ok("embed", "--all");
     for (const each of all) {
-      const { agent, fork, other } = each;
-      await home.ok("observe-compact", fork, "--observe");
-      expect([agent, await told(home, each, SAMPLES.includes(agent) ? undefined : READERS)]).toEqual([
-        agent,
-        [],
-      ]);
-      expect([agent, await found(home, `${MARK}answered`, "--agent", agent)]).toEqual([agent, []]);
-      expect(await found(home, "penguins waddle", "--agent", agent)).toEqual([fork]);
-      expect(await found(home, "seven herons", "--agent", agent)).toEqual([other]);
-      expect(await home.ok("observe-compact", fork, "--render")).toContain("penguins");
-      const read = await home.ok("session-reader", other);
-      expect([agent, new Set(read.match(/count the herons|seven herons|heronry|heron\.ts/g)).size]).toEqual([
-        agent,
-        4,
-      ]);
+      expect([each, await told(home, each, READERS)]).toEqual([each, []]);
+      expect([each, await found(home, "zebra limit", "--agent", each.agent)]).toEqual([each, [each.other]]);
     }
-    expect(await home.ok("rules")).toContain("always count the penguins");
     expect(holding(home)).toEqual([]);
-
     for (const { victim } of all) await home.ok("forget", "--undo", victim);
     await home.ok("embed");
     for (const each of all)
-      expect([each, await told(home, each)]).toEqual([each, expect.arrayContaining(KNOWN)]);
+      expect([each, await told(home, each, READERS)]).toEqual([each, expect.arrayContaining(KNOWN)]);
   }, 180_000);
 
 const [VICTIM = "", FORK = ""] = ["victim", "fork"].map((seed) => uuidFrom(seed));
@@ -330,28 +290,22 @@ describe("what was forgotten stays so", () => {
     expect(await told(home, { agent: "claude", fork: session.id, other: VICTIM })).toEqual([]);
   });
 
-  test("though redaction has changed since, and though a copy is redacted where the fork is not", async () => {
-    const secret = "ghp_Zx9Kq2Lm8Wp4Tn6Rv1Yb3Hc5Jd7Fg0Sa2Qe4";
-    const steps: Step[] = [
-      { says: "user", text: `deploy the ${MARK}asked with ${secret}` },
-      { says: "assistant", text: `The ${MARK}answered is deployed` },
-    ];
+  test("though redaction has changed since, and though a copy is redacted where another is not", async () => {
     using home = temporaryHome();
-    const write = (seed: string, more: readonly Step[]) =>
-      HOST_WRITERS.cursor?.(home, { id: uuidFrom(seed), cwd: home.project, steps: [...steps, ...more] }) ??
-      "";
-    const file = write("victim", []);
+    const asked = `deploy the ${MARK}asked with ghp_Zx9Kq2Lm8Wp4Tn6Rv1Yb3Hc5Jd7Fg0Sa2Qe4`;
+    const words = { ...WORDS, "Raise the zebra limit to 20, please": asked };
+    const lay = (id: string) => layHost(home, "cursor", "zebra", { id, cwd: home.project, words });
+    const files = lay(VICTIM);
     await home.ok("embed");
-    rmSync(dirname(file), { recursive: true });
+    for (const file of files) rmSync(file);
     home.configure({ redact: { extra: ["deploy the"] } });
     await home.ok("forget", VICTIM, "--yes");
-    write("fork", LATER);
+    const [file = ""] = lay(FORK).filter((each) => each.endsWith(".jsonl"));
     const { exclude } = JSON.parse(readFileSync(home.paths.config, "utf8"));
     for (const extra of [["deploy the"], [], ["asked", MARK]]) {
       home.configure({ redact: { extra }, exclude });
       await home.ok("embed");
-      const read = await home.ok("session-reader", FORK);
-      expect([extra, read.match(/deploy\w*|penguins/g)]).toEqual([extra, ["penguins", "penguins"]]);
+      expect([extra, (await home.run("session-reader", file)).stdout]).toEqual([extra, ""]);
     }
   });
 
@@ -444,40 +398,4 @@ test("kill -9 at any moment: commands print all of it or nothing, and the next r
     expect(holding(home)).toEqual([]);
   }
   expect(atWork).toBeGreaterThan(0);
-});
-
-test("what is kept out is nothing that the index is behind by, by session or by project", async () => {
-  using home = temporaryHome();
-  const { rows, own, write } = SAID.claude(home);
-  write(VICTIM, rows);
-  write(FORK, own);
-  for (const exclude of [{ sessions: [VICTIM, FORK] }, { projects: [home.project] }]) {
-    home.configure({ exclude });
-    for (const flags of [[], ["--no-index"]]) {
-      const { stderr } = await home.run("search", "penguins", ...flags);
-      expect(stderr).not.toContain("behind");
-      expect(await found(home, "penguins", ...flags)).toEqual([]);
-    }
-    expect(await behind(home)).toBe(0);
-  }
-});
-
-test("a pattern ignores case in the names of files, and there alone", async () => {
-  using home = temporaryHome();
-  const { own, write: put } = SAID.claude(home);
-  put(VICTIM, own);
-  const save = async (slug: string, ...flags: string[]) =>
-    (await home.ok("save-session", VICTIM, "--slug", slug, ...flags)).trim();
-  const notes = [
-    await save("project-falcon"),
-    await save("falcon-project", "--dir", "docs"),
-    await save("a-heron"),
-  ];
-  const text = write(join(dirname(notes[2] ?? ""), "mine.md"), readFileSync(notes[2] ?? "", "utf8"));
-  appendFileSync(text, "project falcon\n");
-  const told = JSON.parse(await home.ok("forget", "--pattern", "Project Falcon", "--yes", "--json"));
-  expect(told.removed.notes).toEqual([notes[0]]);
-  expect([...notes, text].map((file) => existsSync(file))).toEqual([false, true, true, true]);
-  await home.ok("forget", "--pattern", "Falcon", "--yes");
-  expect([...notes, text].map((file) => existsSync(file))).toEqual([false, false, true, true]);
 });

@@ -23,7 +23,10 @@ import { entryFilter, textsInTurn } from "../transcripts/secret-rows.ts";
 import { secretsIn } from "../transcripts/transcript.ts";
 
 /** Rows in which hosts repeat what others hold: states of a message while it is written, requests, files as they were. */
-const REPEATING = new Set(["progress", "api-request-blob", "file-history-snapshot"]);
+const REPEATING = new Set([
+  ...["progress", "api-request-blob", "file-history-snapshot"],
+  ...["turn.prompt", "agent.message.appended"],
+]);
 /** What is left of a row without its words: its place in the conversation. */
 const PLACE_KEYS = new Set([
   ...["type", "uuid", "parentUuid", "logicalParentUuid", "id", "parentId", "timestamp", "sessionId"],

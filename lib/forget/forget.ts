@@ -44,7 +44,7 @@ import { lastTime } from "../sessions/titles.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting } from "../store/state.ts";
 import { allIndexes, sharedBy } from "../store/store.ts";
-import { keepForgotten, keyMaker } from "../transcripts/forgotten.ts";
+import { keepForgotten, makeKeys } from "../transcripts/forgotten.ts";
 import type { RawEntry } from "../transcripts/format.ts";
 import { outermostEntries, tryHead } from "../transcripts/head.ts";
 import { removeCopies } from "../transcripts/hosts.ts";
@@ -256,10 +256,9 @@ function entryFor(
 /** Returns the keys of a session's rows, and adds their times; none when the host has deleted them. */
 function keysFor({ file = "", agent = "" }: Target, rules: Rules, times: Set<string>): string[] {
   const kept: string[] = [];
-  const makeKeys = keyMaker(agent, rules);
   const onForgotten = (row: RawEntry) => {
     if (row.at !== undefined) times.add(row.at);
-    const { id = [], time = [], words } = makeKeys(row) ?? {};
+    const { id = [], time = [], words } = makeKeys(row, agent, rules) ?? {};
     kept.push(...[id, time, words?.() ?? []].flat());
   };
   const head = tryHead(file);

@@ -8,7 +8,7 @@ import type { Held } from "../sessions/resolve.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
-import { type ForgottenTest, keyMaker } from "../transcripts/forgotten.ts";
+import { type ForgottenTest, makeKeys } from "../transcripts/forgotten.ts";
 import type { Row } from "../transcripts/session.ts";
 import { heldSessions } from "./held-sessions.ts";
 import { forgetProgress } from "./index-state.ts";
@@ -61,9 +61,10 @@ export function removeForgotten(store: Store, rules: ForgottenTest): void {
   if (!isForgotten) return;
   const rows = store.db.prepare("SELECT who, at FROM rows WHERE session = ? ORDER BY line, nth");
   for (const { number, storedId, session } of heldSessions(store)) {
-    const makeKeys = keyMaker(session.agent, rules);
     const isOut = ({ who, at }: SqlRow) =>
-      isForgotten(makeKeys({ kind: who as Row["who"], at: String(at), text: "" })?.time ?? "");
+      isForgotten(
+        makeKeys({ kind: who as Row["who"], at: String(at), text: "" }, session.agent, rules)?.time ?? "",
+      );
     if (!rows.all(number).some(isOut)) continue;
     removeContents(store, number);
     forgetProgress(store, [storedId]);

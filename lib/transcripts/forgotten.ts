@@ -30,38 +30,26 @@ export function rowKey({ id, at = "" }: Pick<KeyedRow, "id" | "at">): string | u
   return id === undefined || id.length >= 32 ? id : `${id}@${at}`;
 }
 
-/** A time that rows of several sessions may have: their letters tell them apart. */
-const WHOLE_SECOND = /:\d\d(?:\.000)?Z$/;
-
 /** The keys of a row that has a time. */
 interface RowKeys {
   id: string | undefined;
-  /** The key of its time and speaker, which rows of other sessions may share where there are `words` to ask too. */
+  /** The key of its time and speaker, which rows of other sessions may share: `words` are asked too. */
   time: string;
-  words: (() => string[]) | undefined;
+  words: () => string[];
 }
 
-/** Returns what makes the keys of rows, given in file order; undefined for a row without a time. */
-export function keyMaker(
+/** Returns the keys of a row; undefined for one without a time. */
+export function makeKeys(
+  { at, kind, text, ...row }: KeyedRow,
   agent: string,
   { clean }: Pick<ForgottenTest, "clean">,
-): (row: KeyedRow) => RowKeys | undefined {
-  let last: string | undefined;
-  let places: Partial<Record<string, number>> = {};
-  return (row) => {
-    const { at, kind, text } = row;
-    if (at === undefined) return undefined;
-    if (at !== last) places = {};
-    last = at;
-    const place = (places[kind] ?? 0) + 1;
-    places[kind] = place;
-    const isShared = WHOLE_SECOND.test(at);
-    const time = `${agent} ${at} ${kind} ${isShared || place}`;
-    // as its host has them, and as copies of ours do
-    const words = () =>
-      [text, redact(text), clean(text)].map((each) => `${time} ${shortHash(lettersIn(each))}`);
-    return { id: rowKey(row), time, words: isShared ? words : undefined };
-  };
+): RowKeys | undefined {
+  if (at === undefined) return undefined;
+  const time = `${agent} ${at} ${kind}`;
+  // as its host has them, and as copies of ours do
+  const words = () =>
+    [text, redact(text), clean(text)].map((each) => `${time} ${shortHash(lettersIn(each))}`);
+  return { id: rowKey({ ...row, at }), time, words };
 }
 
 function lettersIn(text: string): string {
@@ -75,13 +63,12 @@ function lettersIn(text: string): string {
 export function forgottenRows(agent: string, rules: ForgottenTest): (row: KeyedRow) => boolean {
   const { isForgotten } = rules;
   if (!isForgotten) return () => false;
-  const makeKeys = keyMaker(agent, rules);
   const calls = new Map<string, boolean>();
   let isOut = false;
   const hasKey = ({ id, time, words }: RowKeys) =>
-    (id !== undefined && isForgotten(id)) || (isForgotten(time) && words?.().some(isForgotten) !== false);
+    (id !== undefined && isForgotten(id)) || (isForgotten(time) && words().some(isForgotten));
   return (row) => {
-    const [keys, { kind, callId = "" }] = [makeKeys(row), row];
+    const [keys, { kind, callId = "" }] = [makeKeys(row, agent, rules), row];
     const isOfCall = kind === "result" ? calls.get(callId) : undefined;
     isOut = isOfCall ?? (keys ? hasKey(keys) : isOut && kind !== "user");
     if (kind === "tool") calls.set(callId, isOut);
