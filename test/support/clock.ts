@@ -11,3 +11,6 @@ globalThis.Date = class extends real {
     return real.now() + offset;
   }
 } as DateConstructor;
+
+// no work begins in the background
+process.execPath = "/nowhere/bun";

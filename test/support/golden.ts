@@ -82,12 +82,16 @@ async function runHook(
     ...(command !== undefined && { tool_name: "Bash", tool_input: { command } }),
     ...fields,
   };
-  // without a runtime on PATH no work begins in the background
+  // without a runtime on PATH, this process's own included, no work begins in the background
   const env = { ...options.env, PATH: BIN };
+  const { execPath } = process;
+  process.execPath = "/nowhere/bun";
   const finished = await start(`hooks/claude/${name}.ts`, [], {
     ...options,
     env,
     stdin: JSON.stringify(input),
+  }).finally(() => {
+    process.execPath = execPath;
   });
   if (!finished.stdout.startsWith("{")) return finished;
   const { systemMessage, hookSpecificOutput } = JSON.parse(finished.stdout);
