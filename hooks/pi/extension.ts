@@ -23,8 +23,8 @@ import { afterTurn, currentSession, loadState, on, type PiState, pathsFor, showS
 /** A key that is typed meanwhile waits so long: a frame of a terminal at 50 Hz. */
 const SLICE_MS = 20;
 const PAUSE_MS = 50; // keys that are typed come first
-/** The most slices in a row that index nothing: on a busy machine starting alone takes one, and some files cannot be read. */
-const IDLE_MAX = 20;
+/** The most slices in a row that index nothing, each twice as long as the last: a long exchange takes more than one, and some files cannot be read. */
+const IDLE_MAX = 9;
 const TELEMETRY = "session-index:index";
 
 export async function register(pi: PiApi): Promise<void> {
@@ -152,10 +152,10 @@ async function indexInSlices({ config, abort }: PiState, context: PiContext): Pr
     import("../../lib/index/freshness.ts"),
   ]);
   await withIndex(config, async (store) => {
-    const slice = { store, sessions: [session], settings, paths, deadlineMs: SLICE_MS };
+    const slice = { store, sessions: [session], settings, paths };
     let idle = 0;
     for (let left = 1; left > 0 && idle < IDLE_MAX && !abort.signal.aborted; ) {
-      const report = await indexSessions(slice);
+      const report = await indexSessions({ ...slice, deadlineMs: SLICE_MS * 2 ** idle });
       idle = report.sessions === 0 ? idle + 1 : 0;
       left = report.left;
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
