@@ -104,12 +104,12 @@ export function piEntry(type: string, fields: Row, options: PiEntryOptions = {})
   };
 }
 
-/** Sets each entry's `parentId` to the entry before it; the header stays as it is. */
+/** Sets an entry's `parentId`, unless it has one, to the entry before it; the header stays as it is. */
 export function piLinked(rows: readonly Row[], parent: string | null = null): Row[] {
   let last = parent;
   return rows.map((row) => {
     if (row.type === "session") return row;
-    const linked = { ...row, parentId: last };
+    const linked = { ...row, parentId: row.parentId ?? last };
     last = String(row.id);
     return linked;
   });
