@@ -17,7 +17,7 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
-import type { Viewer } from "../lib/transcripts/session.ts";
+import type { Viewer } from "../lib/hosts/session.ts";
 import type { Injection } from "./asked.ts";
 import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
 import { answerMoment, tellRules } from "./moments.ts";

@@ -2,8 +2,8 @@
 
 import type { Failure } from "../lib/activity/seen.ts";
 import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
+import type { Agent, Viewer } from "../lib/hosts/session.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
-import type { Agent, Viewer } from "../lib/transcripts/session.ts";
 
 /** Our places and settings. */
 export interface Settled {

@@ -13,6 +13,9 @@ import { tryLock } from "../lib/base/locks.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
+import { HOSTS } from "../lib/hosts/hosts.ts";
+import { reads } from "../lib/hosts/lines.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import { withIndex } from "../lib/index/freshness.ts";
 import { embedSessions, findFailure } from "../lib/index/index-run.ts";
 import { catchUp } from "../lib/index/indexing.ts";
@@ -27,9 +30,6 @@ import { projectKey } from "../lib/sessions/project.ts";
 import { namedSessions, readRecord, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { listSessions, visibleSessionAt } from "../lib/sessions/sessions.ts";
 import type { Store } from "../lib/store/store.ts";
-import { HOSTS } from "../lib/transcripts/hosts.ts";
-import { reads } from "../lib/transcripts/jsonl.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 import { logFailure } from "./hook.ts";
 
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */

@@ -2,7 +2,7 @@
 
 import { statPath } from "../lib/base/files.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
-import type { Viewer } from "../lib/transcripts/session.ts";
+import type { Viewer } from "../lib/hosts/session.ts";
 import { logFailure } from "./hook.ts";
 
 /** Returns the line on the project's last session, unless it is told of others already, and the standing rules. */

@@ -4,7 +4,7 @@
  */
 
 import { type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
-import { findHost, type Host, type Moment } from "../lib/transcripts/hosts.ts";
+import { findHost, type Host, type Moment } from "../lib/hosts/hosts.ts";
 import type { Asked } from "./asked.ts";
 import { type HookCall, printAnswer, readSession, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";

@@ -17,7 +17,7 @@ import {
   type Settings,
   withFolders,
 } from "../lib/config/config.ts";
-import type { Agent, Viewer } from "../lib/transcripts/session.ts";
+import type { Agent, Viewer } from "../lib/hosts/session.ts";
 import type { Answer, Asked } from "./asked.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */

@@ -6,7 +6,7 @@
 import { isFile } from "../lib/base/files.ts";
 import { stringOf } from "../lib/base/json.ts";
 import { currentDirectory } from "../lib/config/config.ts";
-import { copiesFolder, findHost, listMoments } from "../lib/transcripts/hosts.ts";
+import { copiesFolder, findHost, listMoments } from "../lib/hosts/hosts.ts";
 import { logFailure, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";
 

@@ -6,7 +6,7 @@
  */
 
 import { hasViewerMoved, lookForDigest } from "../lib/activity/look.ts";
-import { findHost, listMoments, type Moment } from "../lib/transcripts/hosts.ts";
+import { findHost, listMoments, type Moment } from "../lib/hosts/hosts.ts";
 import type { Answer, Asked, Injection, Sources } from "./asked.ts";
 import { startBackground, startBeginning } from "./hook.ts";
 

@@ -11,11 +11,11 @@ import {
   type PathsWithRules,
   type Settings,
 } from "../lib/config/config.ts";
+import { findHost } from "../lib/hosts/hosts.ts";
+import type { Agent, Viewer } from "../lib/hosts/session.ts";
 import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
-import { findHost } from "../lib/transcripts/hosts.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import type { Agent, Viewer } from "../lib/transcripts/session.ts";
 import { sessionCleaner } from "../lib/transcripts/transcript.ts";
 
 /** Claude Code takes 10,000 and shows the model a file's name in place of more; a host's own summary comes with it. */

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { ROOT } from "../lib/base/runtime.ts";
 import type { Paths } from "../lib/config/config.ts";
-import { findHost } from "../lib/transcripts/hosts.ts";
+import { findHost } from "../lib/hosts/hosts.ts";
 import type { Asked } from "./asked.ts";
 
 interface Word {

@@ -134,7 +134,7 @@ export function readFailure(input: JsonRecord): Failure | undefined {
     output: typeof output === "string" ? output : jsonOf(output),
     // Codex reports every call: only its transcript says whether it failed
     async hasFailed() {
-      const { hasFailedInCodex } = await import("../lib/transcripts/codex.ts");
+      const { hasFailedInCodex } = await import("../lib/hosts/codex.ts");
       return hasFailedInCodex(file, callId);
     },
   };

@@ -21,9 +21,9 @@ import {
   type PathsWithRules,
   pathsReading,
 } from "./config/config.ts";
+import { callingSession } from "./hosts/hosts.ts";
 import { redactor } from "./redact/redact.ts";
 import { updateCopies } from "./sessions/copies.ts";
-import { callingSession } from "./transcripts/hosts.ts";
 
 const STDOUT = 1; // POSIX
 const STDERR = 2; // POSIX

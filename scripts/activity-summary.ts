@@ -24,10 +24,10 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { type Config, defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
+import type { Agent, Session, Viewer } from "../lib/hosts/session.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { withVoluteAt } from "../lib/sessions/volute.ts";
 import { readHead } from "../lib/transcripts/head.ts";
-import type { Agent, Session, Viewer } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory activity-summary [options]

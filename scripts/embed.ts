@@ -27,6 +27,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import { ensureIndex, withIndex } from "../lib/index/freshness.ts";
 import {
   embedSessions,
@@ -42,7 +43,6 @@ import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import { withExistingStore } from "../lib/store/store.ts";
 import { validateSessionFile } from "../lib/transcripts/head.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory embed [options]

@@ -40,13 +40,13 @@ import {
   targetsWhere,
   undoExclusion,
 } from "../lib/forget/forget.ts";
+import { findHost, type Host } from "../lib/hosts/hosts.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { refreshIndex } from "../lib/search/session-search.ts";
 import { updateCopies } from "../lib/sessions/copies.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
-import { findHost, type Host } from "../lib/transcripts/hosts.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…

@@ -21,6 +21,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import { configuredModel, noteTaker } from "../lib/model/configured-model.ts";
 import { formatCost, pricePlan } from "../lib/model/spend.ts";
 import type { MetaOptions, MetaOutcome } from "../lib/naming/meta-words.ts";
@@ -28,7 +29,6 @@ import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { readRecords, recordKey } from "../lib/sessions/record.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory index-meta [options] [<session>…]

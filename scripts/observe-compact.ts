@@ -22,6 +22,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import { ensureIndex } from "../lib/index/freshness.ts";
 import { readIndexedRows } from "../lib/index/held-sessions.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
@@ -52,7 +53,6 @@ import { observationLines, renderObservations } from "../lib/observe/render-obse
 import { redactor } from "../lib/redact/redact.ts";
 import type { Shared } from "../lib/sessions/resolve.ts";
 import { findObserved } from "../lib/share/shared-sessions.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory observe-compact <session> [actions] [options]

@@ -13,6 +13,7 @@ import { placeOnDisk } from "../lib/base/files.ts";
 import { takeStart } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { formatCost } from "../lib/model/spend.ts";
@@ -29,7 +30,6 @@ import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
 import { toRows } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\

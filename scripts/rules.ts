@@ -8,6 +8,7 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { quote, shortId, unbroken } from "../lib/base/text.ts";
 import { note, type Run, refuseTogether, runScript, switches, texts, usageError } from "../lib/cli.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import { findWords, keepWords, typedRows } from "../lib/observe/standing-marks.ts";
 import {
   AGENT,
@@ -27,7 +28,6 @@ import { projectCalled } from "../lib/search/own-project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, projectDirectory } from "../lib/sessions/sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\

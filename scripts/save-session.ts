@@ -23,6 +23,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import {
   type AskedForSlug,
   chooseSlug,
@@ -41,7 +42,6 @@ import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";
 import { recordWritten } from "../lib/store/state.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory save-session [<session>] [options]

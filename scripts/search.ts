@@ -23,6 +23,7 @@ import {
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
+import { AGENTS } from "../lib/hosts/hosts.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
@@ -31,7 +32,6 @@ import {
   searchAsText,
   sessionTopics,
 } from "../lib/search/session-search.ts";
-import { AGENTS } from "../lib/transcripts/hosts.ts";
 
 export {
   type SearchAnswer,

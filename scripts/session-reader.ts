@@ -26,14 +26,15 @@ import {
   usageError,
 } from "../lib/cli.ts";
 import type { Config, Participants } from "../lib/config/config.ts";
+import type { Head } from "../lib/hosts/format.ts";
+import { AGENTS, resumeNote } from "../lib/hosts/hosts.ts";
+import type { Agent, Row } from "../lib/hosts/session.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
 import { linesIn } from "../lib/sessions/references.ts";
 import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
-import type { Head } from "../lib/transcripts/format.ts";
 import { readHead } from "../lib/transcripts/head.ts";
-import { AGENTS, resumeNote } from "../lib/transcripts/hosts.ts";
 import {
   cutRow,
   EVERY_ROW,
@@ -45,7 +46,6 @@ import {
   rowJson,
 } from "../lib/transcripts/log.ts";
 import { ownRules, readRules } from "../lib/transcripts/rules.ts";
-import type { Agent, Row } from "../lib/transcripts/session.ts";
 import { readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 

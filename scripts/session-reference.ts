@@ -15,6 +15,7 @@ import { onMachine } from "../lib/base/text.ts";
 import { systemTimezone } from "../lib/base/time.ts";
 import type { Run } from "../lib/cli.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import {
   type AnsweredQuestion,
@@ -38,7 +39,6 @@ import { visibleSessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory session-reference [options] [<text> | -]

@@ -29,6 +29,8 @@ import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from 
 import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
 import { isHostModel, readStatusLine, setHostAsModel, setStatusLine } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
+import { HOSTS, type Host } from "../lib/hosts/hosts.ts";
+import type { Agent, Session } from "../lib/hosts/session.ts";
 import { countKnown } from "../lib/index/known-sessions.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
 import { observeSettings } from "../lib/observe/ledger.ts";
@@ -39,9 +41,6 @@ import { filesToWrite, type HostFile, hostFiles, outdatedPages, realPlace } from
 import { hooksToRemove, hooksToWrite, writeHooks } from "../lib/setup/host-hooks.ts";
 import { publishedAt } from "../lib/share/share-state.ts";
 import { isAsWritten, isInState, recordWritten, removeWritten, writtenFiles } from "../lib/store/state.ts";
-
-import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
-import type { Agent, Session } from "../lib/transcripts/session.ts";
 
 const USAGE = `\
 Usage: session-memory setup [options]

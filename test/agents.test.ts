@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { HOSTS } from "../lib/transcripts/hosts.ts";
+import { HOSTS } from "../lib/hosts/hosts.ts";
 import { ROOT } from "./support/run.ts";
 
 const PAGE = join(ROOT, "AGENTS.md");
@@ -47,7 +47,7 @@ test("every folder of lib/ is a room with an import rule and a README.md of one 
 /** Agents named by a word that is one of ours too: only a text that is the name alone tells. */
 const COMMON = new Set(["cursor", "plain"]);
 /** The rooms that may name an agent, and the one that knows what people call theirs. */
-const NAMING = new Set(["transcripts", "config", "model", "language"]);
+const NAMING = new Set(["hosts", "transcripts", "config", "model", "language"]);
 
 test("outside the rooms that know hosts no file of lib/ names one", () => {
   const names = HOSTS.flatMap(({ agent }) => {

@@ -2,10 +2,10 @@
 
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, utimesSync } from "node:fs";
+import { reads } from "../lib/hosts/lines.ts";
 import { ledgerFile, readLedgerFile } from "../lib/observe/ledger.ts";
 import { foldLedger } from "../lib/observe/observations.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
-import { reads } from "../lib/transcripts/jsonl.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";

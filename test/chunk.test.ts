@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type { Entry } from "../lib/hosts/session.ts";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "../lib/index/chunk.ts";
 import { headerText } from "../lib/index/chunk-text.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
 import { toRows } from "../lib/transcripts/calls.ts";
-import type { Entry } from "../lib/transcripts/session.ts";
 
 /** Counted with cl100k_base. */
 const TOKEN_COUNTS: [text: string, tokens: number][] = [

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import type { Row } from "../lib/hosts/session.ts";
 import { conversationText } from "../lib/naming/conversation.ts";
-import type { Row } from "../lib/transcripts/session.ts";
 import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 
 function row(who: Row["who"], line: number, text: string): Row {

@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Done } from "../lib/hosts/session.ts";
+import { toolCall } from "../lib/hosts/tool-call.ts";
 import { isAsking, keptCall, toRows } from "../lib/transcripts/calls.ts";
-import type { Done } from "../lib/transcripts/session.ts";
-import { toolCall } from "../lib/transcripts/tool-call.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import {
   codexAnswer,

@@ -3,7 +3,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findHost, HOSTS } from "../lib/transcripts/hosts.ts";
+import { findHost, HOSTS } from "../lib/hosts/hosts.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";

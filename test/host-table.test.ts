@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { HOSTS, listMoments, type Moment } from "../lib/transcripts/hosts.ts";
+import { HOSTS, listMoments, type Moment } from "../lib/hosts/hosts.ts";
 import { ROOT } from "./support/run.ts";
 
 const [BEGIN, END] = ["<!-- hosts -->\n", "<!-- end of hosts -->"];

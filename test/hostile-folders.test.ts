@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
-import { reads } from "../lib/transcripts/jsonl.ts";
+import { reads } from "../lib/hosts/lines.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { eventually } from "./support/eventually.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";

@@ -14,7 +14,7 @@ import {
 import { dirname, join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { dashedPath, FOREIGN_LABEL } from "../lib/base/text.ts";
-import { HOSTS } from "../lib/transcripts/hosts.ts";
+import { HOSTS } from "../lib/hosts/hosts.ts";
 import { readEntries } from "./support/entries.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { AGENTS, hostId, layHost, run } from "./support/hosts.ts";
@@ -262,8 +262,8 @@ test("a fifth host is a file and a line: it is listed, read, searched, gone on w
   for (const name of "lib scripts hooks bin skills package.json tsconfig.json bunfig.toml".split(" "))
     cpSync(join(ROOT, name), join(root, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
-  writeFileSync(join(root, "lib/transcripts/acme.ts"), ACME_FORMAT);
-  const table = join(root, "lib/transcripts/hosts.ts");
+  writeFileSync(join(root, "lib/hosts/acme.ts"), ACME_FORMAT);
+  const table = join(root, "lib/hosts/hosts.ts");
   const line = /^export const HOSTS: readonly Host\[\] = \[\n/m;
   writeFileSync(
     table,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { appendFileSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Session } from "../lib/hosts/session.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
 import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
 import type { openStore } from "../lib/store/store.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeState, claudeToolResult } from "./support/claude.ts";
 import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import {

@@ -1,7 +1,7 @@
 /** Rules that an agent keeps at its user's word, and the end of one by its id. */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { HOSTS } from "../lib/transcripts/hosts.ts";
+import { HOSTS } from "../lib/hosts/hosts.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { hostId, layHost } from "./support/hosts.ts";

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
+import type { Session } from "../lib/hosts/session.ts";
 import {
   appendLedgerFile,
   LEDGER_ENTRY_TYPE,
@@ -14,7 +15,6 @@ import {
 import { foldLedger, type LedgerRecord } from "../lib/observe/observations.ts";
 import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
 import { ownRules } from "../lib/transcripts/rules.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { answering, linesOf, observationsOf } from "./support/conversation.ts";
 import { readActiveBranch } from "./support/entries.ts";

@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { HOSTS, type Host } from "../lib/transcripts/hosts.ts";
+import { HOSTS, type Host } from "../lib/hosts/hosts.ts";
 import { homePerTest, type TemporaryHome, write } from "./support/home.ts";
 import { layHost } from "./support/hosts.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";

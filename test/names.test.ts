@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { Session } from "../lib/hosts/session.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { findName } from "../lib/sessions/record.ts";
 import { describeSession, sessionAt } from "../lib/sessions/sessions.ts";
 import { hostTitle } from "../lib/sessions/titles.ts";
-import type { Session } from "../lib/transcripts/session.ts";
 import { CLAUDE_SESSION, claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
 import {
   homePerTest,

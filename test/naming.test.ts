@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import type { Entry, ToolCall } from "../lib/hosts/session.ts";
 import { spokenText } from "../lib/language/speech.ts";
 import { isCircumstantial, summarizeByRule } from "../lib/naming/meta-words.ts";
 import { nameByRule } from "../lib/naming/naming.ts";
-import type { Entry, ToolCall } from "../lib/transcripts/session.ts";
 
 const place = { line: 1, nth: 0, offset: 0, end: 0 };
 const user = (text: string): Entry => ({ ...place, kind: "user", text });

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import type { Entry } from "../lib/hosts/session.ts";
 import { foldLedger, isOpen, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
 import { observe } from "../lib/observe/observe.ts";
 import { renderObservations } from "../lib/observe/render-observations.ts";
-import type { Entry } from "../lib/transcripts/session.ts";
 import {
   conversation,
   entry,

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
 import { findProgram } from "../lib/base/runtime.ts";
 import { resolvePaths } from "../lib/config/config.ts";
-import { HOSTS } from "../lib/transcripts/hosts.ts";
+import { HOSTS } from "../lib/hosts/hosts.ts";
 import { temporaryHome, write } from "./support/home.ts";
 import { isolatedEnvironment } from "./support/isolation.ts";
 import { BUN_PATH } from "./support/run.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { encodeClaudeCwd } from "../lib/hosts/hosts.ts";
 import { findTranscripts, type TranscriptFile } from "../lib/sessions/places.ts";
-import { encodeClaudeCwd } from "../lib/transcripts/hosts.ts";
 import { CLAUDE_SESSION } from "./support/claude.ts";
 import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION } from "./support/pi.ts";

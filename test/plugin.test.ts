@@ -5,7 +5,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join, relative } from "node:path";
 import { QUESTION_MS } from "../hooks/prompt-answer.ts";
 import { isRecord, type JsonRecord, parseRecord } from "../lib/base/json.ts";
-import { HOSTS } from "../lib/transcripts/hosts.ts";
+import { HOSTS } from "../lib/hosts/hosts.ts";
 import { FIXTURES } from "./support/fixtures.ts";
 import { layFixtures, temporaryHome, write } from "./support/home.ts";
 import { BUN_PATH, ROOT, runCommand, startScript } from "./support/run.ts";

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
+import type { Entry } from "../lib/hosts/session.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
-import type { Entry } from "../lib/transcripts/session.ts";
 import { type Host, hiddenLines, type Spoken, spokenLines, squeeze } from "./support/count.ts";
 import { readActiveBranch, readEntries, readLastEntries } from "./support/entries.ts";
 import { FIXTURES_FOLDER, HIDDEN } from "./support/fixtures.ts";

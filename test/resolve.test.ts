@@ -3,10 +3,10 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../lib/base/errors.ts";
+import type { Agent } from "../lib/hosts/session.ts";
 import { metaFile } from "../lib/sessions/meta.ts";
 import { type ResolveContext, resolveSession } from "../lib/sessions/resolve.ts";
 import { withVoluteAt } from "../lib/sessions/volute.ts";
-import type { Agent } from "../lib/transcripts/session.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta, codexPrompt } from "./support/codex.ts";
 import {

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { HOSTS, listMoments } from "../lib/hosts/hosts.ts";
 import { CLAIMS, skillPages } from "../lib/setup/skill-pages.ts";
-import { HOSTS, listMoments } from "../lib/transcripts/hosts.ts";
 import { claudeUser } from "./support/claude.ts";
 import { temporaryHome, writeClaude } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";

@@ -1,8 +1,8 @@
 /** What was said and done in some rows, counted in one place for digests, outlines, pages and searches. */
 
 import { describe, expect, test } from "bun:test";
+import type { Done, Outcome, Row, Said } from "../lib/hosts/session.ts";
 import { exchangesIn } from "../lib/transcripts/exchanges.ts";
-import type { Done, Outcome, Row, Said } from "../lib/transcripts/session.ts";
 import { tally } from "../lib/transcripts/tally.ts";
 
 let line = 0;

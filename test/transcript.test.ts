@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Entry } from "../lib/hosts/session.ts";
 import { extractSessionText, listSessionFiles, parseSessionFile } from "../lib/sessions/listing.ts";
 import { readHead, validateSessionFile } from "../lib/transcripts/head.ts";
-import type { Entry } from "../lib/transcripts/session.ts";
 import { claudeUser } from "./support/claude.ts";
 import { codexCall, codexItem, codexMessage, codexMeta, codexPatch } from "./support/codex.ts";
 import { readActiveBranch, readEntries } from "./support/entries.ts";

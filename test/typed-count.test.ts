@@ -5,7 +5,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
-import { findHost } from "../lib/transcripts/hosts.ts";
+import { findHost } from "../lib/hosts/hosts.ts";
 import { squeeze } from "./support/count.ts";
 import { temporaryHome } from "./support/home.ts";
 import { ROOT } from "./support/run.ts";

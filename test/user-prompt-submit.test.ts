@@ -265,11 +265,11 @@ test("the hook loads no more than it takes to look", () => {
     "lib/base/json.ts",
     "lib/base/text.ts",
     "lib/config/config.ts",
+    "lib/hosts/hosts.ts",
     "lib/sessions/places.ts",
     "lib/sessions/project.ts",
     "lib/sessions/volute.ts",
     "lib/store/repositories.ts",
-    "lib/transcripts/hosts.ts",
     "node:fs",
     "node:path",
   ]);

@@ -7,9 +7,9 @@
 import { numberOf, recordOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
 import type { Settings } from "../../lib/config/config.ts";
+import type { Entry } from "../../lib/hosts/session.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
-import type { Entry } from "../../lib/transcripts/session.ts";
 import { logFailure } from "../hook.ts";
 import type { PiContext, PiEntry, PiEvent } from "./api.ts";
 import { observingModel, observingModelName } from "./models.ts";

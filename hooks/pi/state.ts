@@ -8,7 +8,7 @@ import {
   resolvePaths,
   withFolders,
 } from "../../lib/config/config.ts";
-import type { Session } from "../../lib/transcripts/session.ts";
+import type { Session } from "../../lib/hosts/session.ts";
 import { logFailure } from "../hook.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
 import { missingModels } from "./models.ts";

@@ -8,12 +8,12 @@
 import { type Stats, statSync } from "node:fs";
 import { describeError, hasCode } from "../base/errors.ts";
 import { compareText } from "../base/text.ts";
+import type { Head } from "../hosts/format.ts";
+import { linesForward, withFile } from "../hosts/lines.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import { isMessage, toRow } from "../transcripts/calls.ts";
-import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
-import { linesForward, withFile } from "../transcripts/jsonl.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
 import { entryKey, readEntries } from "../transcripts/transcript.ts";
 import type { Mark, Marks } from "./look.ts";

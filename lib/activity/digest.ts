@@ -2,7 +2,7 @@
 
 import { counted, headed, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
-import type { SessionKey } from "../transcripts/session.ts";
+import type { SessionKey } from "../hosts/session.ts";
 import type { Tally } from "../transcripts/tally.ts";
 
 /** One session in the digest, and in its JSON. Texts are redacted and on one line. */

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { changedMs, cutStem, isFile, readJson, statPath } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import type { Viewer } from "../hosts/session.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { findTranscripts } from "../sessions/places.ts";
-import type { Viewer } from "../transcripts/session.ts";
 
 interface LookOptions {
   paths: Paths;

@@ -13,9 +13,9 @@ import { recordOf } from "../base/json.ts";
 import { waitForLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
+import { NEWLINE, readAt, readFully, withFile } from "../hosts/lines.ts";
+import type { PartlyKnown, Session } from "../hosts/session.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
-import { NEWLINE, readAt, readFully, withFile } from "../transcripts/jsonl.ts";
-import type { PartlyKnown, Session } from "../transcripts/session.ts";
 import type { Activity } from "./digest.ts";
 import {
   type Glance,

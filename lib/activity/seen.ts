@@ -5,6 +5,7 @@
  */
 
 import { existsSync } from "node:fs";
+import { errorKeys } from "../base/error-lines.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { FailedCommand } from "../search/seen-before.ts";
@@ -12,7 +13,6 @@ import { INDEX_VERSION, isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import { errorKeys } from "../transcripts/error-lines.ts";
 
 /** A command that failed, and the session or subagent that is informed. */
 export interface Failure extends FailedCommand {

@@ -9,6 +9,7 @@ import { arrayOf } from "../base/json.ts";
 import { onMachine, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
+import type { Said, Session, Viewer } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { directoryHere, projectDirectories, readOrigin } from "../sessions/project.ts";
@@ -17,7 +18,6 @@ import { identifySession, newestCopies, projectTest } from "../sessions/sessions
 import { lastTime } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Said, Session, Viewer } from "../transcripts/session.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook } from "./look.ts";

@@ -22,6 +22,9 @@ import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
+import { findHost, HOSTS, type Host } from "../hosts/hosts.ts";
+import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
+import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import {
   archivedTranscripts,
@@ -37,10 +40,7 @@ import {
   visibleSession,
 } from "../sessions/sessions.ts";
 import { type Forgetting, isForgotten } from "../store/state.ts";
-import { findHost, HOSTS, type Host } from "../transcripts/hosts.ts";
-import { COPIED_OUTPUTS, ownFolder } from "../transcripts/outputs.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
 
 /** A session that does nothing for so long is taken for finished; one that goes on gets a new copy. */

@@ -7,9 +7,7 @@ import { utimesSync } from "node:fs";
 import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
 import { BLOCKED } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
-import { recordTest } from "../transcripts/forgotten.ts";
-import { type Head, readBareEntry, TOLD } from "../transcripts/format.ts";
-import { findFormat, headIn } from "../transcripts/head.ts";
+import { type Head, readBareEntry, TOLD } from "../hosts/format.ts";
 import {
   closeTranscript,
   linesForward,
@@ -17,7 +15,9 @@ import {
   openTranscript,
   parseLine,
   recordsAfter,
-} from "../transcripts/jsonl.ts";
+} from "../hosts/lines.ts";
+import { recordTest } from "../transcripts/forgotten.ts";
+import { findFormat, headIn } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { entryFilter, textsInTurn } from "../transcripts/secret-rows.ts";
 import { secretsIn } from "../transcripts/transcript.ts";

@@ -6,14 +6,14 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, FILE_MODE, remove, removeLeftovers, temporaryPath } from "../base/files.ts";
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import type { Head } from "../hosts/format.ts";
+import { hostName } from "../hosts/hosts.ts";
+import { linesForward, parseLine, recordsAfter, withFile } from "../hosts/lines.ts";
+import type { Session } from "../hosts/session.ts";
 import { hostByPlace } from "../sessions/meta.ts";
-import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
-import { hostName } from "../transcripts/hosts.ts";
-import { linesForward, parseLine, recordsAfter, withFile } from "../transcripts/jsonl.ts";
 import { findRestorer, type Restorer, type RestoreTarget } from "../transcripts/restored.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
 import { secretsIn } from "../transcripts/transcript.ts";
 import { rowCopier } from "./copy.ts";
 

@@ -17,6 +17,9 @@ import {
   type Settings,
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
+import type { RawEntry } from "../hosts/format.ts";
+import { removeCopies } from "../hosts/hosts.ts";
+import type { PartlyKnown, Session } from "../hosts/session.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
@@ -45,11 +48,8 @@ import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
 import type { Forgetting } from "../store/state.ts";
 import { allIndexes, sharedBy } from "../store/store.ts";
 import { keepForgotten, makeKeys } from "../transcripts/forgotten.ts";
-import type { RawEntry } from "../transcripts/format.ts";
 import { outermostEntries, tryHead } from "../transcripts/head.ts";
-import { removeCopies } from "../transcripts/hosts.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { PartlyKnown, Session } from "../transcripts/session.ts";
 import { type ReadOptions, readEntries } from "../transcripts/transcript.ts";
 import { type Counts, countAll, type ForgetScope, inIndexes, type Matches, removeAll } from "./stores.ts";
 

@@ -9,6 +9,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import { type PathsWithRules, repositoriesFile } from "../config/config.ts";
+import { removeCopies } from "../hosts/hosts.ts";
 import { countRows, forgetRows } from "../index/forget-rows.ts";
 import { applyExclude } from "../index/freshness.ts";
 import { forgetNotes } from "../naming/note.ts";
@@ -30,7 +31,6 @@ import {
   forgetWritten,
 } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
-import { removeCopies } from "../transcripts/hosts.ts";
 
 /** Where to look for what is forgotten. */
 export interface ForgetScope {

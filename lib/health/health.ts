@@ -27,6 +27,8 @@ import {
 import { counted, listed, truncate } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
+import { HOSTS, type Host, listMoments, observingHost } from "../hosts/hosts.ts";
+import type { Agent, Session } from "../hosts/session.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { readStanding } from "../observe/standing-rules.ts";
@@ -39,8 +41,6 @@ import { refusedSessions } from "../share/replica.ts";
 import { shareStatus } from "../share/share.ts";
 import { readRefused } from "../share/share-state.ts";
 import { withExistingState } from "../store/state.ts";
-import { HOSTS, type Host, listMoments, observingHost } from "../transcripts/hosts.ts";
-import type { Agent, Session } from "../transcripts/session.ts";
 import { type Add, addError, checkIndex, type Finding, type IndexMetrics } from "./index-health.ts";
 
 type HealthStatus = "OK" | "DEGRADED" | "ERROR";

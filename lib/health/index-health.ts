@@ -7,6 +7,8 @@ import { hasContent } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import { HOSTS, type Host } from "../hosts/hosts.ts";
+import type { Session } from "../hosts/session.ts";
 import { countFailed, vectorSource } from "../index/chunk-vectors.ts";
 import { type Behind, isIndexed, measureBehind } from "../index/freshness.ts";
 import { SESSION_CHUNKS_MAX } from "../index/index-pass.ts";
@@ -15,8 +17,6 @@ import { countIn } from "../index/known-sessions.ts";
 import { countRedactions, redact } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
-import { HOSTS, type Host } from "../transcripts/hosts.ts";
-import type { Session } from "../transcripts/session.ts";
 
 /** The result of a check, with its remedy. */
 export interface Finding {

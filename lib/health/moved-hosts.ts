@@ -4,13 +4,13 @@ import { basename, join, sep } from "node:path";
 import { changedMs, hasPromptsAlone, isFile, listEntries, statUnpacked } from "../base/files.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { isoTime } from "../hosts/format.ts";
+import { HOSTS, type Host } from "../hosts/hosts.ts";
 import { redact } from "../redact/redact.ts";
 import { listStores } from "../sessions/copies.ts";
 import { findTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import { readTailBytes } from "../sessions/titles.ts";
-import { isoTime } from "../transcripts/format.ts";
 import { outermostEntries } from "../transcripts/head.ts";
-import { HOSTS, type Host } from "../transcripts/hosts.ts";
 
 const WEEK_MS = 7 * DAY_MS; // promised
 /** A home is copied within this time, so that its files are about as old as each other. */

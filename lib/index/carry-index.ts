@@ -5,13 +5,13 @@
 
 import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
+import type { Row } from "../hosts/session.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { type Exclusion, exclusionBy } from "../sessions/gate.ts";
 import { copyTable, eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import type { Excludable } from "../transcripts/rules.ts";
-import type { Row } from "../transcripts/session.ts";
 import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./carry-old.ts";
 import { type Header, joinContent } from "./chunk-text.ts";
 import { hostId } from "./index-state.ts";

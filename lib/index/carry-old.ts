@@ -3,9 +3,9 @@
  * messages with the places where these begin, and calls had a table of their own.
  */
 
+import type { Said, Speaker } from "../hosts/session.ts";
 import { eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
-import type { Said, Speaker } from "../transcripts/session.ts";
 import type { Header } from "./chunk-text.ts";
 
 export type CarriedTable = "rows" | "exchanges" | "chunks";

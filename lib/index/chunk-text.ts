@@ -1,8 +1,8 @@
 /** How a chunk's text is written: a situational header, then what was said, each message after its speaker's label. */
 
+import type { Said } from "../hosts/session.ts";
 import { splitJoined } from "../language/words.ts";
 import { NO_TOPICS } from "../store/store.ts";
-import type { Said } from "../transcripts/session.ts";
 
 /** What stands before a chunk's text: when it was said, by whom, on what topics, and what its exchange began with. */
 export interface Header {

@@ -6,9 +6,9 @@
 
 import { truncate, withoutMiddle } from "../base/text.ts";
 import { localTime, MONTHS } from "../base/time.ts";
+import type { Row, Said } from "../hosts/session.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { estimateTokens, positionWithin } from "../language/tokens.ts";
-import type { Row, Said } from "../transcripts/session.ts";
 import { type Header, joinContent } from "./chunk-text.ts";
 
 /** Messages are gathered up to this many tokens, so that a chunk is about an exchange and rarely near 500. */

@@ -1,8 +1,8 @@
 /** Derives from an exchange's rows what the index ranks, wherever they come from: a transcript, or another's machine. */
 
+import type { Row } from "../hosts/session.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Row } from "../transcripts/session.ts";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./chunk.ts";
 import { isBefore, placeKey } from "./stored-rows.ts";
 

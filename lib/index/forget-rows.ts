@@ -3,13 +3,13 @@
  * overwrites their bytes in its files. Also removes sessions that are excluded by now, and those whose transcript is gone.
  */
 
+import type { Row } from "../hosts/session.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import type { Held } from "../sessions/resolve.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
 import { type ForgottenTest, makeKeys } from "../transcripts/forgotten.ts";
-import type { Row } from "../transcripts/session.ts";
 import { heldSessions } from "./held-sessions.ts";
 import { forgetProgress } from "./index-state.ts";
 import { removeChunk, removeContents, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";

@@ -8,6 +8,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, hasPromptsAlone, statUnpacked } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { findTranscripts } from "../sessions/places.ts";
@@ -15,7 +16,6 @@ import { isReplaceable } from "../store/carry-over.ts";
 import { isMarkedDamaged } from "../store/storage-errors.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
-import type { Session } from "../transcripts/session.ts";
 import { removeForgotten } from "./forget-rows.ts";
 import { forgetProgress, type IndexProgress, readAllProgress, readProgress } from "./index-state.ts";
 

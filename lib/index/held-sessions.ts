@@ -5,12 +5,12 @@
 
 import { statUnpacked } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { hashBefore } from "../hosts/lines.ts";
+import type { LineSpan, Row, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
-import { hashBefore } from "../transcripts/jsonl.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { LineSpan, Row, Session } from "../transcripts/session.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
 import { readRows } from "./stored-rows.ts";
 

@@ -6,15 +6,15 @@
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
+import type { Head } from "../hosts/format.ts";
+import { hashBefore } from "../hosts/lines.ts";
+import type { Cursor, Entry, Row, Session } from "../hosts/session.ts";
 import type { Store } from "../store/store.ts";
 import { isAsking, isMessage, keptCall, toRows } from "../transcripts/calls.ts";
 import { type Exchange, exchangesIn } from "../transcripts/exchanges.ts";
-import type { Head } from "../transcripts/format.ts";
 import { SILENT, validateSessionFile } from "../transcripts/head.ts";
-import { hashBefore } from "../transcripts/jsonl.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import type { SecretMemory } from "../transcripts/secret-rows.ts";
-import type { Cursor, Entry, Row, Session } from "../transcripts/session.ts";
 import { entryKey, type ReadProgress, readEntries, secretsIn } from "../transcripts/transcript.ts";
 import { branchWatch, readRewound } from "../transcripts/tree.ts";
 import { deriveExchange } from "./derive.ts";

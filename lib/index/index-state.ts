@@ -4,9 +4,9 @@
  */
 
 import { placeOnDisk } from "../base/files.ts";
+import type { Agent, Cursor, LineSpan, Session } from "../hosts/session.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Agent, Cursor, LineSpan, Session } from "../transcripts/session.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 type IndexStatus = "complete" | "partial" | "failed" | "quarantined";

@@ -10,15 +10,15 @@ import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { withLock } from "../base/locks.ts";
 import { systemTimezone } from "../base/time.ts";
 import { type Paths, repositoriesFile, type Settings } from "../config/config.ts";
+import type { Head } from "../hosts/format.ts";
+import type { Session } from "../hosts/session.ts";
 import { currentExclusion, type Exclusion, exclusionBy } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import { projectLookup, sessionProject } from "../sessions/project.ts";
 import { hostTitle } from "../sessions/titles.ts";
 import { noteRepositories, repositoriesState } from "../store/repositories.ts";
 import type { Store } from "../store/store.ts";
-import type { Head } from "../transcripts/format.ts";
 import { readHead } from "../transcripts/head.ts";
-import type { Session } from "../transcripts/session.ts";
 import { removeExcluded } from "./forget-rows.ts";
 import {
   applyExclude,

@@ -3,11 +3,11 @@
  * them; and its hold on transcript rows.
  */
 
+import { errorKeys } from "../base/error-lines.ts";
 import { sha256 } from "../base/text.ts";
+import type { Done, Row, Said } from "../hosts/session.ts";
 import { splitJoined } from "../language/words.ts";
 import type { Store } from "../store/store.ts";
-import { errorKeys } from "../transcripts/error-lines.ts";
-import type { Done, Row, Said } from "../transcripts/session.ts";
 import type { Chunk } from "./chunk.ts";
 import { fullTextColumns, type Header, headerText, joinContent } from "./chunk-text.ts";
 import { keepVector } from "./chunk-vectors.ts";

@@ -1,9 +1,9 @@
 /** Reads back what the index holds of a session: its rows, and the chunks of them that are ranked. */
 
+import type { CallKind, Done, Outcome, Row, Said, Speaker } from "../hosts/session.ts";
+import { toolName } from "../hosts/tool-call.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import { SAID_IN_CHUNK, type Store } from "../store/store.ts";
-import type { CallKind, Done, Outcome, Row, Said, Speaker } from "../transcripts/session.ts";
-import { toolName } from "../transcripts/tool-call.ts";
 import type { Chunk } from "./chunk.ts";
 import type { Header } from "./chunk-text.ts";
 

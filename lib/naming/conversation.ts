@@ -4,9 +4,9 @@
  * hold what it quotes.
  */
 
+import type { Done, Row, Said } from "../hosts/session.ts";
 import { isFunctionWord } from "../language/words.ts";
 import { callText } from "../transcripts/log.ts";
-import type { Done, Row, Said } from "../transcripts/session.ts";
 
 /** Shares of the limit where not all fits, given out in this order; what one leaves over goes to the end of the conversation. */
 const SHARES = { head: 0.15, summaries: 0.25, relevant: 0.35 };

@@ -6,6 +6,7 @@
 import { ownCommand } from "../base/runtime.ts";
 import { counted, headed, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
+import type { Row, Said, Session } from "../hosts/session.ts";
 import { readReply } from "../language/speech.ts";
 import {
   COMMITTED,
@@ -20,7 +21,6 @@ import { oneLine } from "../redact/redact.ts";
 import { commandsIn, findProgram } from "../search/commands.ts";
 import { commandOrTarget } from "../search/endings.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
-import type { Row, Said, Session } from "../transcripts/session.ts";
 import { findCommands, summarizeWork } from "./outline.ts";
 
 /** What the page is made from. */

@@ -5,6 +5,7 @@ import { isRecord, numberOf } from "../base/json.ts";
 import { projectName, splitWords, takeStart, truncate } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { gist, spokenText } from "../language/speech.ts";
 import type { CompleteJson } from "../model/answers.ts";
@@ -12,7 +13,6 @@ import { oneLine } from "../redact/redact.ts";
 import { RULES, type SessionMeta } from "../sessions/meta.ts";
 import { isMessage, toRows } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationText } from "./conversation.ts";
 import { nameByRule, requestsIn } from "./naming.ts";
 

@@ -3,12 +3,12 @@
  * request, a plan's heading, a linked title, a commit).
  */
 
+import type { Entry } from "../hosts/session.ts";
+import { commitMessage } from "../hosts/tool-call.ts";
 import { readReply, sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
-import type { Entry } from "../transcripts/session.ts";
-import { commitMessage } from "../transcripts/tool-call.ts";
 
 /** Characters of a name; of a script without spaces about as much as eight words say. */
 const CHARS = { name: 80, unspaced: 24 };

@@ -7,13 +7,13 @@ import { logEvent } from "../base/output.ts";
 import { takeStart } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { defaultSettings, type Paths, resolvePaths } from "../config/config.ts";
+import type { Entry } from "../hosts/session.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
 import { byName, type ForgetIn, type Forgetting, forgetFiles, writtenFiles } from "../store/state.ts";
 import { isMessage } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Entry } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { nameByRule } from "./naming.ts";
 

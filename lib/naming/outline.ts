@@ -4,12 +4,12 @@ import { countPoints, type Line, type Part } from "../base/output.ts";
 import { counted, folderName, listed, truncate } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import type { Done, Row } from "../hosts/session.ts";
 import { isDecision, sentences } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
-import type { Done, Row } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
 
 interface OutlineOptions {

@@ -7,12 +7,12 @@ import { ownCommand } from "../base/runtime.ts";
 import { headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
 import { formatAge, formatMinute } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import type { Session } from "../hosts/session.ts";
 import type { Observation } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
 import type { Candidate } from "../sessions/resolve.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
 import type { Citation, Confidence } from "./conversation.ts";
 
 const HEADER = headed("Session References");

@@ -4,6 +4,7 @@ import { isAbsolute } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { parentFile } from "../sessions/listing.ts";
 import { META_SCHEMA_VERSION, metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
@@ -12,7 +13,6 @@ import { isStillVisible, visibleSessionAt } from "../sessions/sessions.ts";
 import { readTitles } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import { fail, isSpoken, type MetaOptions, type MetaOutcome, type Summary, summarize } from "./meta-words.ts";
 

@@ -8,6 +8,7 @@ import { ownCommand } from "../base/runtime.ts";
 import { FOREIGN_LABEL, quote, quoted, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
@@ -17,7 +18,6 @@ import type { Held, Shared } from "../sessions/resolve.ts";
 import { hasConversation, identifySession, projectTest, visibleSession } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
 
 const LINE_MAX_CHARS = 400;
 const AGE_MAX_MS = 14 * DAY_MS;

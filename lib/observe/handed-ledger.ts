@@ -1,7 +1,7 @@
 /** Gives the ledger of a session that is handed over: as it is stored, else as rules observe it here and now. */
 
 import type { Paths, Settings } from "../config/config.ts";
-import type { Row, Session } from "../transcripts/session.ts";
+import type { Row, Session } from "../hosts/session.ts";
 import type { Ledger } from "./observations.ts";
 
 interface LedgerOptions {

@@ -31,12 +31,12 @@ import {
 } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import type { Format } from "../hosts/format.ts";
+import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
 import { type ForgottenTest, recordTest } from "../transcripts/forgotten.ts";
-import type { Format } from "../transcripts/format.ts";
 import { findFormat } from "../transcripts/head.ts";
-import { linesForward, parseLine, withFile } from "../transcripts/jsonl.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
 import { conversationTree } from "../transcripts/tree.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 

@@ -7,8 +7,8 @@
 
 import { sha256, withoutMiddle } from "../base/text.ts";
 import { formatMinute, systemTimezone } from "../base/time.ts";
+import type { Entry, Row } from "../hosts/session.ts";
 import { estimateTokens } from "../language/tokens.ts";
-import type { Entry, Row } from "../transcripts/session.ts";
 
 export type Priority = "red" | "yellow" | "green";
 

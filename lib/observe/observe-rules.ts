@@ -3,7 +3,10 @@
  * followed; causes that an agent states; commits and files. The same conversation and memory always give the same observations.
  */
 
+import { errorLines } from "../base/error-lines.ts";
 import { listed, truncate } from "../base/text.ts";
+import type { Done, Row, Said } from "../hosts/session.ts";
+import { isChange } from "../hosts/tool-call.ts";
 import {
   isAnswer,
   isCorrection,
@@ -16,11 +19,8 @@ import {
   spokenText,
 } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
-import { errorLines } from "../transcripts/error-lines.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
-import type { Done, Row, Said } from "../transcripts/session.ts";
-import { isChange } from "../transcripts/tool-call.ts";
 import {
   ASKED,
   COMMITTED,

@@ -8,6 +8,7 @@ import { statUnpacked } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
@@ -15,7 +16,6 @@ import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible } from "../sessions/sessions.ts";
 import { copyDatabase } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
 import {

@@ -6,11 +6,11 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, namesIn } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
+import { observingHost } from "../hosts/hosts.ts";
+import type { Entry, Row, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { isMessage } from "../transcripts/calls.ts";
-import { observingHost } from "../transcripts/hosts.ts";
 import { callText } from "../transcripts/log.ts";
-import type { Entry, Row, Session } from "../transcripts/session.ts";
 import { ledgerStem, readBackoff } from "./ledger.ts";
 import {
   DONE,

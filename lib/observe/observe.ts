@@ -6,13 +6,13 @@
 
 import { formatMinute } from "../base/time.ts";
 import type { Settings } from "../config/config.ts";
+import type { Done, Entry, Row } from "../hosts/session.ts";
+import { isChange } from "../hosts/tool-call.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { oneLine } from "../redact/redact.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
-import type { Done, Entry, Row } from "../transcripts/session.ts";
-import { isChange } from "../transcripts/tool-call.ts";
 import {
   BRANCH_LEFT,
   type Draft,

@@ -7,7 +7,7 @@
  */
 
 import { counted, headed, OWN_LABEL, truncate } from "../base/text.ts";
-import type { Entry } from "../transcripts/session.ts";
+import type { Entry } from "../hosts/session.ts";
 import {
   foldLedger,
   isOpen,

@@ -8,6 +8,7 @@
 
 import { sha256 } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { standingSentences } from "../language/standing.ts";
 import { contentWords } from "../language/words.ts";
@@ -15,7 +16,6 @@ import { oneLine } from "../redact/redact.ts";
 import { sessionProject } from "../sessions/project.ts";
 import { sessionPlace } from "../sessions/sessions.ts";
 import { readRules } from "../transcripts/rules.ts";
-import type { Entry, Session } from "../transcripts/session.ts";
 import { foldLedger, type Ledger, type Observation } from "./observations.ts";
 import {
   AGENT,

@@ -4,17 +4,17 @@ import { hasPromptsAlone } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
+import { hostName } from "../hosts/hosts.ts";
+import type { Done, Row, Said, Session } from "../hosts/session.ts";
+import { isChange } from "../hosts/tool-call.ts";
 import { outline } from "../naming/outline.ts";
 import { isOpen, MARKS, type Memory } from "../observe/observations.ts";
 import { holds, type StandingRule } from "../observe/standing-rules.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { SessionMeta } from "../sessions/meta.ts";
-import { hostName } from "../transcripts/hosts.ts";
 import { callText, cutInside, describeInside, outcomeWord } from "../transcripts/log.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Done, Row, Said, Session } from "../transcripts/session.ts";
 import { type Tally, tally } from "../transcripts/tally.ts";
-import { isChange } from "../transcripts/tool-call.ts";
 import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 
 /** What a page is made of. */

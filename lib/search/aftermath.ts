@@ -6,14 +6,14 @@
 import { isAbsolute, join, relative } from "node:path";
 import { readText, statPath } from "../base/files.ts";
 import { baseName } from "../base/text.ts";
+import type { Done } from "../hosts/session.ts";
+import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { takesBack } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
-import type { Done } from "../transcripts/session.ts";
-import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import type { FindScope } from "./finds.ts";
 import type { ShownRow } from "./rows.ts";
 

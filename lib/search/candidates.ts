@@ -1,5 +1,6 @@
 /** The SQL statements of the search: finds and filters chunks and deeds that may answer, and reads chunks and their neighbours. */
 
+import type { Agent, Done, Said, Speaker } from "../hosts/session.ts";
 import type { Header } from "../index/chunk-text.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import {
@@ -12,7 +13,6 @@ import {
 } from "../index/stored-rows.ts";
 import type { NamedValues, SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
-import type { Agent, Done, Said, Speaker } from "../transcripts/session.ts";
 import { readIndexedSessions } from "./corpus.ts";
 
 /** The limits on results. */

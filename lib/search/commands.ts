@@ -1,9 +1,9 @@
 /** Reads command lines without a shell: their commands, words and programs; and finds how a command was run here. */
 
 import { baseName, splitWords } from "../base/text.ts";
+import type { Done } from "../hosts/session.ts";
 import type { Store } from "../store/store.ts";
 import { LOOKING } from "../transcripts/outcome.ts";
-import type { Done } from "../transcripts/session.ts";
 import { doneHit, type FindScope, matchDeeds, type SessionDeed, toPhrase } from "./finds.ts";
 import type { Hit } from "./hit.ts";
 

@@ -1,9 +1,9 @@
 /** Finds how a failure ended: the run that passed without its error, the steps in between, and which of them may have helped. */
 
+import { errorWords, sameLine } from "../base/error-lines.ts";
+import type { Done } from "../hosts/session.ts";
+import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { Stored } from "../index/stored-rows.ts";
-import { errorWords, sameLine } from "../transcripts/error-lines.ts";
-import type { Done } from "../transcripts/session.ts";
-import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import {
   commandKey,
   commandsIn,

@@ -1,11 +1,11 @@
 /** Finds where an error occurred before, and the commands and edits after which the same command ran without it. */
 
+import { errorLines, errorWords, outputLines, sameLine } from "../base/error-lines.ts";
 import { counted } from "../base/text.ts";
+import type { Done } from "../hosts/session.ts";
+import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
-import { errorLines, errorWords, outputLines, sameLine } from "../transcripts/error-lines.ts";
-import type { Done } from "../transcripts/session.ts";
-import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import { commandKey, isLooking } from "./commands.ts";
 import { changeAround, type Ending, findEnding, rankSteps, stepsBetween } from "./endings.ts";
 import {

@@ -3,11 +3,11 @@
 import { basename, dirname, isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
 import { statPath } from "../base/files.ts";
 import { baseName } from "../base/text.ts";
+import type { Done } from "../hosts/session.ts";
+import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { projectDirectories, realDirectory } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
-import type { Done } from "../transcripts/session.ts";
-import { isChange, onlyChanges } from "../transcripts/tool-call.ts";
 import { shellParts, shellWords } from "./commands.ts";
 import {
   deedRow,

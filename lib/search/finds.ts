@@ -1,10 +1,10 @@
 /** Reads what was done in sessions, and makes hits of it: places described in a few words, with the rows that show them. */
 
 import { truncate } from "../base/text.ts";
+import type { Done, Said, Speaker } from "../hosts/session.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
 import type { Store } from "../store/store.ts";
-import type { Done, Said, Speaker } from "../transcripts/session.ts";
 import type { Hit } from "./hit.ts";
 import type { matchProject } from "./own-project.ts";
 import { type Clean, COMMAND_MAX, callHead, type ShownRow } from "./rows.ts";

@@ -2,6 +2,8 @@
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted, truncate } from "../base/text.ts";
+import type { Done } from "../hosts/session.ts";
+import { isChange } from "../hosts/tool-call.ts";
 import { SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
@@ -9,9 +11,7 @@ import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { findCommits } from "../transcripts/outcome.ts";
-import type { Done } from "../transcripts/session.ts";
 import { tally } from "../transcripts/tally.ts";
-import { isChange } from "../transcripts/tool-call.ts";
 import { withAftermath } from "./aftermath.ts";
 import { type ChunkFilter, filterSelect } from "./candidates.ts";
 import { commandHistory } from "./commands.ts";

@@ -4,9 +4,9 @@ import { BLOCKED, hasPromptsAlone, placeOnDisk } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { projectName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import type { LineSpan } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { sharedBy } from "../store/store.ts";
-import type { LineSpan } from "../transcripts/session.ts";
 import { isSourceGone } from "./corpus.ts";
 import { type Clean, rowParts, type ShownRow } from "./rows.ts";
 

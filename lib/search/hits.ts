@@ -4,13 +4,13 @@
  */
 
 import { countPoints } from "../base/output.ts";
+import type { LineSpan } from "../hosts/session.ts";
 import { subjectLine } from "../index/chunk-text.ts";
 import { asksForUser } from "../language/speech.ts";
 import { readTimeCues } from "../language/times.ts";
 import { contentWords, foldText, isAskingWord, splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import type { LineSpan } from "../transcripts/session.ts";
 import { withAftermath } from "./aftermath.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
 import {

@@ -4,9 +4,9 @@ import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } fr
 import { counted } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
 import type { Participants } from "../config/config.ts";
+import type { Done } from "../hosts/session.ts";
 import { isFiller } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Done } from "../transcripts/session.ts";
 import {
   describeSubject,
   type Explanation,

@@ -6,10 +6,10 @@
 import { isAbsolute } from "node:path";
 import { statUnpacked } from "../base/files.ts";
 import { baseName } from "../base/text.ts";
+import type { Done, Entry, ToolAction } from "../hosts/session.ts";
 import type { Store } from "../store/store.ts";
 import { toRows } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Done, Entry, ToolAction } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { shellWords } from "./commands.ts";
 import { isSameFile, type Touched } from "./file-history.ts";

@@ -3,12 +3,12 @@
  * the times the question names, reads each once with its neighbours, ranks them for each phrasing, and fuses the lists.
  */
 
+import type { Done, Said } from "../hosts/session.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
 import type { Store } from "../store/store.ts";
-import type { Done, Said } from "../transcripts/session.ts";
 import {
   type ChunkFilter,
   type FoundDeed,

@@ -3,13 +3,13 @@
 import type { Part } from "../base/output.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import type { Done, LineSpan, Outcome, Said, Speaker } from "../hosts/session.ts";
+import { isOfFiles } from "../hosts/tool-call.ts";
 import { joinContent } from "../index/chunk-text.ts";
 import { type IndexedSession, rewoundLines } from "../index/index-state.ts";
 import { joinParts, type Stored } from "../index/stored-rows.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import type { Done, LineSpan, Outcome, Said, Speaker } from "../transcripts/session.ts";
-import { isOfFiles } from "../transcripts/tool-call.ts";
 import { type IndexedChunk, readChunksAfter, readExchangesBeside, saidIn } from "./candidates.ts";
 
 /** Redacts what was stored under older rules. */

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn, PROMPTS_ALONE } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { copiesFolder, HOSTS, type Host } from "../transcripts/hosts.ts";
+import { copiesFolder, HOSTS, type Host } from "../hosts/hosts.ts";
 
 /**
  * Brings the copies of sessions up to date that hosts keep in stores, before any is read. Copies that another process is
@@ -39,7 +39,7 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
 /** Loads what reads a host's stores, with what is kept out of a copy. */
 async function loadStore(kept: Pick<NonNullable<Host["store"]>, "load">, paths: PathsWithRules) {
   const [{ copySessions }, { currentExclusion }, { store }] = await Promise.all([
-    import("../transcripts/database.ts"),
+    import("./host-copies.ts"),
     import("./gate.ts"),
     kept.load(),
   ]);

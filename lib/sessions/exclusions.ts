@@ -3,10 +3,10 @@
 import { isAbsolute } from "node:path";
 import { isDirectory } from "../base/files.ts";
 import { type PathsWithRules, type Settings, seeingExcluded } from "../config/config.ts";
+import type { Session } from "../hosts/session.ts";
 import { ENTRY, forgottenTest } from "../transcripts/forgotten.ts";
 import { readHead } from "../transcripts/head.ts";
 import { expandHome } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
 import { fitting } from "./gate.ts";
 import { projectKey } from "./project.ts";
 import { listSessions } from "./sessions.ts";

@@ -5,10 +5,10 @@
  */
 
 import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
+import type { PartlyKnown, Session } from "../hosts/session.ts";
 import { countRedactions } from "../redact/redact.ts";
 import { tryHead } from "../transcripts/head.ts";
 import { type Excludable, type Rules, readExclusion, readRules } from "../transcripts/rules.ts";
-import type { PartlyKnown, Session } from "../transcripts/session.ts";
 import { isForgottenWhole } from "../transcripts/transcript.ts";
 import { readName } from "./meta.ts";
 import { projectKey, remembering } from "./project.ts";

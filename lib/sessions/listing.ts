@@ -11,13 +11,13 @@ import { alignColumns, countColumns, fitColumns, sayTime } from "../base/termina
 import { onMachine, projectName, quoted, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { textOf } from "../hosts/format.ts";
+import { findHost, resumeNote } from "../hosts/hosts.ts";
+import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
-import { textOf } from "../transcripts/format.ts";
 import { findFormat, readHead } from "../transcripts/head.ts";
-import { findHost, resumeNote } from "../transcripts/hosts.ts";
 import { findRestorer } from "../transcripts/restored.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { PATH_MAX, sessionJson } from "./session-header.ts";
 import { describeSessions, hasConversation, type ListOptions, listSessions } from "./sessions.ts";

@@ -28,8 +28,8 @@ import {
   type Host,
   type TranscriptPattern,
   UUID_NAME,
-} from "../transcripts/hosts.ts";
-import type { Agent, PartlyKnown, Session } from "../transcripts/session.ts";
+} from "../hosts/hosts.ts";
+import type { Agent, PartlyKnown, Session } from "../hosts/session.ts";
 import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
 

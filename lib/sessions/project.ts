@@ -8,14 +8,14 @@
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { isFile, listEntries, readText, resolveRealPath, statPath } from "../base/files.ts";
 import { type Paths, repositoriesFile } from "../config/config.ts";
+import type { Head } from "../hosts/format.ts";
+import type { PartlyKnown, Session } from "../hosts/session.ts";
 import {
   isSameRepository,
   type KnownRepositories,
   type RepositoryNames,
   readRepositories,
 } from "../store/repositories.ts";
-import type { Head } from "../transcripts/format.ts";
-import type { PartlyKnown, Session } from "../transcripts/session.ts";
 
 /** A directory's place in git. */
 interface Repository {

@@ -8,7 +8,7 @@
 import { join, resolve } from "node:path";
 import { editDistance } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import type { LineRange } from "../transcripts/session.ts";
+import type { LineRange } from "../hosts/session.ts";
 
 /** One mention of a session. */
 export interface Reference {

@@ -3,9 +3,9 @@
 import { hasPromptsAlone, placeOnDisk } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { onMachine } from "../base/text.ts";
+import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import type { Session } from "../transcripts/session.ts";
 
 const TITLE_MAX = 160; // a header has a line of its own
 /** No path is longer, so none is cut. */

@@ -5,10 +5,10 @@ import { basename, dirname, resolve } from "node:path";
 import { BLOCKED, changedAt, hasPromptsAlone, PACKED, statUnpacked } from "../base/files.ts";
 import { compareText, folderName, projectName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
-import type { Head } from "../transcripts/format.ts";
+import type { Head } from "../hosts/format.ts";
+import { findHost } from "../hosts/hosts.ts";
+import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
 import { findFormat, outermostEntries, tryHead } from "../transcripts/head.ts";
-import { findHost } from "../transcripts/hosts.ts";
-import type { Agent, Session, SessionIdentity } from "../transcripts/session.ts";
 import { openGate } from "./gate.ts";
 import {
   archivedTranscripts,

@@ -2,10 +2,10 @@
 
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
-import { type Format, isoTime, rowTime } from "../transcripts/format.ts";
+import { type Format, isoTime, rowTime } from "../hosts/format.ts";
+import { NEWLINE, parseLine, readFully, withFile } from "../hosts/lines.ts";
+import type { Session } from "../hosts/session.ts";
 import { findFormat } from "../transcripts/head.ts";
-import { NEWLINE, parseLine, readFully, withFile } from "../transcripts/jsonl.ts";
-import type { Session } from "../transcripts/session.ts";
 import { cleanName } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 

@@ -12,8 +12,8 @@ import {
 } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
-import { HOSTS } from "../transcripts/hosts.ts";
-import type { Agent } from "../transcripts/session.ts";
+import { HOSTS } from "../hosts/hosts.ts";
+import type { Agent } from "../hosts/session.ts";
 
 interface VoluteSessions {
   /** Names of sessions in a host's own places, by their id. */

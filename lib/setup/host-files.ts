@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { readText, resolveRealPath } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
+import type { Host } from "../hosts/hosts.ts";
 import { isAsWritten, writtenFiles } from "../store/state.ts";
-import type { Host } from "../transcripts/hosts.ts";
 import { ownHookFile } from "./host-hooks.ts";
 import { skillPages } from "./skill-pages.ts";
 

@@ -5,11 +5,11 @@
 
 import { type JsonRecord, recordOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
+import { AGENTS } from "../hosts/hosts.ts";
+import type { Outcome, Row } from "../hosts/session.ts";
+import { CALL_KINDS } from "../hosts/tool-call.ts";
 import { isBefore } from "../index/stored-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
-import { AGENTS } from "../transcripts/hosts.ts";
-import type { Outcome, Row } from "../transcripts/session.ts";
-import { CALL_KINDS } from "../transcripts/tool-call.ts";
 import type { HubRow } from "./hub.ts";
 import { EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
 import type { SharedSession } from "./replica.ts";

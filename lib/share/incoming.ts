@@ -5,6 +5,7 @@
 
 import { systemTimezone } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
+import type { Row } from "../hosts/session.ts";
 import type { ChunkContext } from "../index/chunk.ts";
 import { deriveExchange, withoutTexts } from "../index/derive.ts";
 import { markErase } from "../index/forget-rows.ts";
@@ -22,7 +23,6 @@ import { isBefore, placeKey, readRows } from "../index/stored-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
-import type { Row } from "../transcripts/session.ts";
 import { cleaner, toExchange, toSession, UNKNOWN_TIME } from "./checked.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
 import {

@@ -8,10 +8,10 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { sha256 } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
+import type { SessionKey } from "../hosts/session.ts";
 import { placeKey } from "../index/stored-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import type { Store } from "../store/store.ts";
-import type { SessionKey } from "../transcripts/session.ts";
 import { batchesBy, type Hub } from "./hub.ts";
 import { assertVersion } from "./hub-schema.ts";
 import {

@@ -6,10 +6,10 @@
 import { hostname } from "node:os";
 import { wildcardSource } from "../base/text.ts";
 import type { Paths, ShareConfig } from "../config/config.ts";
+import { AGENTS } from "../hosts/hosts.ts";
+import type { SessionKey } from "../hosts/session.ts";
 import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
-import { AGENTS } from "../transcripts/hosts.ts";
-import type { SessionKey } from "../transcripts/session.ts";
 
 /** What was recorded of a published session, by the id that it has at the hub. */
 interface PublishedNote extends SessionKey {

@@ -3,6 +3,7 @@
 import { statUnpacked } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import type { Agent, LineRange, Row, Session } from "../hosts/session.ts";
 import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
 import { exclusionBy } from "../sessions/gate.ts";
@@ -10,7 +11,6 @@ import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { type Held, notFound, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
-import type { Agent, LineRange, Row, Session } from "../transcripts/session.ts";
 
 /** What a reference means: a session of this machine or another's, and lines of it. */
 export interface Place {

@@ -1,7 +1,7 @@
 /** What goes from machine to machine through the hub: exchanges, of which both sides derive chunks by the same function. */
 
+import type { Row } from "../hosts/session.ts";
 import type { StoredExchange } from "../index/stored-rows.ts";
-import type { Row } from "../transcripts/session.ts";
 
 /** An exchange as it is sent, and as the hub's table holds it. */
 export interface SharedExchange extends Pick<StoredExchange, "line" | "nth"> {

@@ -4,13 +4,13 @@
  */
 
 import { join, resolve } from "node:path";
+import { errorLines } from "../base/error-lines.ts";
 import { namesIn } from "../base/files.ts";
 import { escapePattern, shortHash, takeEnd, takeStart } from "../base/text.ts";
-import { errorLines } from "./error-lines.ts";
-import type { Head, RawEntry, Results } from "./format.ts";
+import type { Head, RawEntry, Results } from "../hosts/format.ts";
+import type { Done, Entry, Row, Said, ToolCall } from "../hosts/session.ts";
+import { callKind, onlyChanges } from "../hosts/tool-call.ts";
 import { commitLines, readOutcome } from "./outcome.ts";
-import type { Done, Entry, Row, Said, ToolCall } from "./session.ts";
-import { callKind, onlyChanges } from "./tool-call.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;

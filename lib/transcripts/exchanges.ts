@@ -1,6 +1,6 @@
 /** Parts a conversation into exchanges. */
 
-import type { Entry, Row } from "./session.ts";
+import type { Entry, Row } from "../hosts/session.ts";
 
 /** A user's message and all that follows until the next one. */
 export interface Exchange<T> {

@@ -10,8 +10,8 @@ import { readIfExists, readJson, replaceFile, statPath } from "../base/files.ts"
 import { arrayOf, type JsonRecord, parseRecord, recordOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
+import { type Format, type RawEntry, readBareEntry } from "../hosts/format.ts";
 import { redact } from "../redact/redact.ts";
-import { type Format, type RawEntry, readBareEntry } from "./format.ts";
 
 type KeyedRow = Pick<RawEntry, "id" | "at" | "kind" | "text" | "callId">;
 

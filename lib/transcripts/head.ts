@@ -15,8 +15,8 @@ import {
   type RawEntry,
   readBareEntry,
   TOLD,
-} from "./format.ts";
-import { HOSTS } from "./hosts.ts";
+} from "../hosts/format.ts";
+import { HOSTS } from "../hosts/hosts.ts";
 import {
   LINE_MAX_BYTES,
   linesForward,
@@ -27,8 +27,8 @@ import {
   readSize,
   recordsAfter,
   withFile,
-} from "./jsonl.ts";
-import type { Agent } from "./session.ts";
+} from "../hosts/lines.ts";
+import type { Agent } from "../hosts/session.ts";
 
 /** Most sessions say all within their first rows. */
 const FIRST_BYTES = 16 * 1024;

@@ -4,9 +4,9 @@ import { countPoints, cutLine, type Line, type Part, plainText } from "../base/o
 import { counted, withoutMiddle } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import type { Done, LineRange, Row, Said } from "../hosts/session.ts";
+import { calledAction, countChanges, isChange } from "../hosts/tool-call.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Done, LineRange, Row, Said } from "./session.ts";
-import { calledAction, countChanges, isChange } from "./tool-call.ts";
 
 /** Which rows are wanted. */
 export interface RowFilter {

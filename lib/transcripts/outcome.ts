@@ -3,9 +3,9 @@
  * ends with, never by a word somewhere in its output. Where neither says it, a command just ran.
  */
 
-import { outputLines } from "./error-lines.ts";
-import type { Done, Entry, Outcome } from "./session.ts";
-import { commitMessage, namesCommit } from "./tool-call.ts";
+import { outputLines } from "../base/error-lines.ts";
+import type { Done, Entry, Outcome } from "../hosts/session.ts";
+import { commitMessage, namesCommit } from "../hosts/tool-call.ts";
 
 /** `ran`: how it ended is not known. `stopped`: it was turned down before it began, or broken off. */
 type Verdict = "passed" | "failed" | "ran" | "stopped";

@@ -6,8 +6,8 @@
 import { join, posix, win32 } from "node:path";
 import { arrayOf, isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { encodeClaudeCwd, findHost } from "./hosts.ts";
-import type { Session } from "./session.ts";
+import { encodeClaudeCwd, findHost } from "../hosts/hosts.ts";
+import type { Session } from "../hosts/session.ts";
 
 /** What a host needs of a session in another place. */
 export interface RestoreTarget {

@@ -3,10 +3,10 @@
 import { sep } from "node:path";
 import { folderName, wildcardSource } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import { type Redactor, redactor } from "../redact/redact.ts";
 import { findTops, readRepositories, repositoriesState } from "../store/repositories.ts";
 import { type ForgottenTest, forgottenState, forgottenTest } from "./forgotten.ts";
-import type { Entry, Session } from "./session.ts";
 
 export interface Rules extends TextExclusion {
   /** Redacts a text: by our rules and by `redact.extra`. */

@@ -12,12 +12,12 @@ import { basename, dirname } from "node:path";
 import { ensureDirectory, readIfExists, statPath } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { escapePattern, shortHash } from "../base/text.ts";
+import type { RawEntry } from "../hosts/format.ts";
+import type { Entry, ToolCall } from "../hosts/session.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
 import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
 import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
-import type { RawEntry } from "./format.ts";
 import type { Rules } from "./rules.ts";
-import type { Entry, ToolCall } from "./session.ts";
 
 /** The most values that are kept of a session: a file of thousands of passwords is data. */
 const VALUES_MAX = 256;

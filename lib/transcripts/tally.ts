@@ -1,8 +1,8 @@
 /** Counts what was said and done in rows, for digests, outlines, pages and searches alike. */
 
+import type { Done, Row, Said } from "../hosts/session.ts";
+import { isChange } from "../hosts/tool-call.ts";
 import { wasStopped } from "./outcome.ts";
-import type { Done, Row, Said } from "./session.ts";
-import { isChange } from "./tool-call.ts";
 
 /** What was said and done in some rows. */
 export interface Tally {

@@ -8,11 +8,8 @@
 import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
-import { forgottenRows, rowKey } from "./forgotten.ts";
-import { type Head, type RawEntry, type Results, readBareEntry } from "./format.ts";
-import { findFormat, headIn, readHead } from "./head.ts";
-import { findHost } from "./hosts.ts";
+import { type Head, type RawEntry, type Results, readBareEntry } from "../hosts/format.ts";
+import { findHost } from "../hosts/hosts.ts";
 import {
   closeTranscript,
   NEWLINE,
@@ -24,12 +21,15 @@ import {
   recordsAfter,
   STATES_WITHIN,
   withFile,
-} from "./jsonl.ts";
+} from "../hosts/lines.ts";
+import { readOutput } from "../hosts/outputs.ts";
+import type { Cursor, Entry, Row } from "../hosts/session.ts";
+import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
+import { forgottenRows, rowKey } from "./forgotten.ts";
+import { findFormat, headIn, readHead } from "./head.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
-import { readOutput } from "./outputs.ts";
 import type { Rules } from "./rules.ts";
 import { entryFilter, type SecretMemory, secretMemory } from "./secret-rows.ts";
-import type { Cursor, Entry, Row } from "./session.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
 export interface ReadProgress extends Cursor {

@@ -4,10 +4,10 @@
  */
 
 import type { JsonRecord } from "../base/json.ts";
-import type { Format, TreeNode } from "./format.ts";
+import type { Format, TreeNode } from "../hosts/format.ts";
+import { parsedForward, withFile } from "../hosts/lines.ts";
+import type { Agent, Entry, LineSpan } from "../hosts/session.ts";
 import { findFormat, readHead } from "./head.ts";
-import { parsedForward, withFile } from "./jsonl.ts";
-import type { Agent, Entry, LineSpan } from "./session.ts";
 import { type ReadOptions, readEntries } from "./transcript.ts";
 
 interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {

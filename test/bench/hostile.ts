@@ -1,6 +1,7 @@
 /** Hostile texts through what every text passes: ten times the text must not cost much more than ten times the time. */
 
 import { join } from "node:path";
+import type { Entry } from "../../lib/hosts/session.ts";
 import { chunkExchange, searchableRows } from "../../lib/index/chunk.ts";
 import { fullTextColumns } from "../../lib/index/chunk-text.ts";
 import { conversationText } from "../../lib/naming/conversation.ts";
@@ -12,7 +13,6 @@ import { retrieve } from "../../lib/search/retrieval.ts";
 import { findReferences } from "../../lib/sessions/references.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { toRows } from "../../lib/transcripts/calls.ts";
-import type { Entry } from "../../lib/transcripts/session.ts";
 import { conversation, observing } from "../support/conversation.ts";
 import { readEntries } from "../support/entries.ts";
 import { temporaryHome, write, writeClaude } from "../support/home.ts";

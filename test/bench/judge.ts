@@ -10,13 +10,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { defaultSettings, resolvePaths } from "../../lib/config/config.ts";
+import type { Session } from "../../lib/hosts/session.ts";
 import { summarizeByRule } from "../../lib/naming/meta-words.ts";
 import { foldLedger } from "../../lib/observe/observations.ts";
 import { observe } from "../../lib/observe/observe.ts";
 import { redact } from "../../lib/redact/redact.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
 import { readHead } from "../../lib/transcripts/head.ts";
-import type { Session } from "../../lib/transcripts/session.ts";
 import { readActiveBranch } from "../support/entries.ts";
 import { type Random, seeded } from "../support/random.ts";
 import { ROOT } from "../support/run.ts";

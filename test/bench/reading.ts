@@ -3,8 +3,8 @@
 import { statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
+import { hashBefore, readFully, withFile } from "../../lib/hosts/lines.ts";
 import { openStore } from "../../lib/store/store.ts";
-import { hashBefore, readFully, withFile } from "../../lib/transcripts/jsonl.ts";
 import { countLines } from "../../lib/transcripts/transcript.ts";
 import { ROOT, scriptPath } from "../support/run.ts";
 import { writeTranscript } from "./corpus.ts";

@@ -5,7 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { HOSTS } from "../../lib/transcripts/hosts.ts";
+import { HOSTS } from "../../lib/hosts/hosts.ts";
 import { write } from "../support/home.ts";
 import { runCommand } from "../support/run.ts";
 import { clientHome, succeeded } from "./client.ts";

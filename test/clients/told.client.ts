@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { HOSTS } from "../../lib/transcripts/hosts.ts";
+import { HOSTS } from "../../lib/hosts/hosts.ts";
 import { eventually } from "../support/eventually.ts";
 import { write } from "../support/home.ts";
 import { ROOT, runCommand } from "../support/run.ts";

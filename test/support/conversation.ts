@@ -1,6 +1,7 @@
 /** Entries of a conversation without a transcript: for what works on entries alone. */
 
 import { defaultSettings } from "../../lib/config/config.ts";
+import type { Entry, ToolAction } from "../../lib/hosts/session.ts";
 import type { CompleteJson, JsonRequest } from "../../lib/model/answers.ts";
 import {
   type Ledger,
@@ -10,7 +11,6 @@ import {
 } from "../../lib/observe/observations.ts";
 import type { observe } from "../../lib/observe/observe.ts";
 import { redact } from "../../lib/redact/redact.ts";
-import type { Entry, ToolAction } from "../../lib/transcripts/session.ts";
 import type { Random } from "./random.ts";
 
 type ObserveOptions = Parameters<typeof observe>[0];

@@ -1,7 +1,7 @@
 /** The transcript reader for tests that are not about config.json: with our own rules unless told otherwise. */
 
+import type { Entry } from "../../lib/hosts/session.ts";
 import { ownRules } from "../../lib/transcripts/rules.ts";
-import type { Entry } from "../../lib/transcripts/session.ts";
 import * as transcript from "../../lib/transcripts/transcript.ts";
 import * as tree from "../../lib/transcripts/tree.ts";
 

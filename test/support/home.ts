@@ -14,9 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Environment, type PathsWithRules, resolvePaths } from "../../lib/config/config.ts";
+import { encodeClaudeCwd } from "../../lib/hosts/hosts.ts";
+import type { Agent } from "../../lib/hosts/session.ts";
 import { metaFile, type SessionMeta } from "../../lib/sessions/meta.ts";
-import { encodeClaudeCwd } from "../../lib/transcripts/hosts.ts";
-import type { Agent } from "../../lib/transcripts/session.ts";
 import { CLAUDE_SESSION } from "./claude.ts";
 import { CODEX_SESSION } from "./codex.ts";
 import { FIXTURES, FIXTURES_CWD } from "./fixtures.ts";

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { dashedPath } from "../../lib/base/text.ts";
-import { encodeClaudeCwd, findHost } from "../../lib/transcripts/hosts.ts";
+import { encodeClaudeCwd, findHost } from "../../lib/hosts/hosts.ts";
 import { FIXTURES_CWD } from "./fixtures.ts";
 import type { TemporaryHome } from "./home.ts";
 import { uuidFrom } from "./rows.ts";

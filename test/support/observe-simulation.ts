@@ -5,6 +5,7 @@
  */
 
 import { defaultSettings } from "../../lib/config/config.ts";
+import type { Entry } from "../../lib/hosts/session.ts";
 import type { CompleteJson } from "../../lib/model/answers.ts";
 import { ledgerFromData } from "../../lib/observe/ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "../../lib/observe/observations.ts";
@@ -12,7 +13,6 @@ import { observe } from "../../lib/observe/observe.ts";
 import { reflect } from "../../lib/observe/reflect.ts";
 import { compactionSummary } from "../../lib/observe/render-observations.ts";
 import { redact } from "../../lib/redact/redact.ts";
-import type { Entry } from "../../lib/transcripts/session.ts";
 import { conversation, randomTurn } from "./conversation.ts";
 import { type Random, seeded } from "./random.ts";
 

@@ -4,12 +4,12 @@
  * and answered.
  */
 
+import type { Session } from "../../../lib/hosts/session.ts";
 import { contentWords } from "../../../lib/language/words.ts";
 import { openScratch } from "../../../lib/store/sqlite.ts";
 import { toRows } from "../../../lib/transcripts/calls.ts";
 import { callText, describeInside } from "../../../lib/transcripts/log.ts";
 import { ownRules } from "../../../lib/transcripts/rules.ts";
-import type { Session } from "../../../lib/transcripts/session.ts";
 import { readEntries } from "../../../lib/transcripts/transcript.ts";
 
 /** A row of a transcript, as it is printed. */

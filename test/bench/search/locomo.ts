@@ -3,10 +3,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { defaultSettings, resolvePaths } from "../../../lib/config/config.ts";
+import type { Session } from "../../../lib/hosts/session.ts";
 import { indexSessions } from "../../../lib/index/indexing.ts";
 import { sessionAt } from "../../../lib/sessions/sessions.ts";
 import type { Store } from "../../../lib/store/store.ts";
-import type { Session } from "../../../lib/transcripts/session.ts";
 import { plainLine } from "../../support/plain.ts";
 
 const FILE = resolve(import.meta.dir, "../../../../shared/bench/locomo-dev.json");

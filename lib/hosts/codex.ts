@@ -12,7 +12,7 @@ import {
   textOf,
   toCall,
 } from "./format.ts";
-import { linesBackward, parseLine, readFully, withFile } from "./jsonl.ts";
+import { linesBackward, parseLine, readFully, withFile } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);

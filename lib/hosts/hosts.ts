@@ -9,8 +9,8 @@ import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { dashedPath } from "../base/text.ts";
 import type { Environment, Paths, PathsWithRules } from "../config/config.ts";
-import type { HostStore } from "./database.ts";
 import type { Format } from "./format.ts";
+import type { HostStore } from "./store.ts";
 
 /**
  * A moment of a session at which a host calls us: it starts or is gone on with, a prompt comes, a command failed, a compaction

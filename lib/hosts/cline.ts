@@ -15,10 +15,10 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
-import { type Clean, type HostStore, redacted } from "./database.ts";
 import { isoTime, textOf, withoutAttached, wrappedText } from "./format.ts";
-import { LINE_MAX_BYTES } from "./jsonl.ts";
+import { LINE_MAX_BYTES } from "./lines.ts";
 import type { ToolAction } from "./session.ts";
+import { type Clean, type HostStore, redacted } from "./store.ts";
 
 const MESSAGES = ".messages.json";
 /** A document that cannot be parsed is being written if it changed so lately. */

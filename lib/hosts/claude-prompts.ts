@@ -5,9 +5,9 @@
 
 import { isRecord, type JsonRecord, numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
 import { typedPart } from "./claude.ts";
-import type { HostStore, OpenStore, Reading, StoredSession } from "./database.ts";
 import { isoTime } from "./format.ts";
-import { linesForward, withFile } from "./jsonl.ts";
+import { linesForward, withFile } from "./lines.ts";
+import type { HostStore, OpenStore, Reading, StoredSession } from "./store.ts";
 
 /** What was typed, and when, in milliseconds. */
 interface Prompt {

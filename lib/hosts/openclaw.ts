@@ -14,9 +14,9 @@ import {
   stringOf,
 } from "../base/json.ts";
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
-import { type Clean, databaseStore, redacted } from "./database.ts";
 import { textOf } from "./format.ts";
 import { saidToPi } from "./pi.ts";
+import { type Clean, databaseStore, redacted } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 const SESSIONS = `

@@ -1,100 +1,21 @@
 /**
- * Copies sessions that a host keeps in another form than lines, as rows of a database or in documents that it writes anew: each
- * is written, redacted, as lines of our plain form below one that names the session, and read from there. A host's file is only
- * read, beside a client that may be running.
+ * Copies sessions that a host keeps in another form than lines: each is written, redacted, as lines of our plain form below one
+ * that names the session, and read from there.
  */
 
 import { appendFileSync, existsSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, fileStem, readJson, replaceFile } from "../base/files.ts";
-import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
+import { type JsonRecord, recordOf } from "../base/json.ts";
 import { counted, shortHash } from "../base/text.ts";
-import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
+import { copiedFormat, isoTime } from "../hosts/format.ts";
+import type { Session } from "../hosts/session.ts";
+import type { Clean, HostStore, OpenStore, Reading, StoredSession } from "../hosts/store.ts";
 import { isBusy } from "../store/storage-errors.ts";
-import { recordTest } from "./forgotten.ts";
-import { copiedFormat, isoTime } from "./format.ts";
-import type { Rules } from "./rules.ts";
-import { secretMemory } from "./secret-rows.ts";
-import type { Session } from "./session.ts";
-
-/** How sessions are read from the files in which a host keeps them. */
-export interface HostStore {
-  /** Returns the files beside one that hold more of its sessions: when one of them changed, it is read again. */
-  beside(file: string): string[];
-  /** Opens a file of the host's, until it is closed. */
-  open(file: string): OpenStore;
-  /** Whether what is read are rows as the host's transcripts have them, which name the session themselves. @default {false} */
-  hasHostRows?: true;
-}
-
-export interface OpenStore {
-  /** Whether a client is writing it: it is opened again. */
-  isBeingWritten?: boolean;
-  /** Lists every session, the newest first. */
-  sessions(): StoredSession[];
-  /** Reads a session's messages after a place. */
-  read(session: string, options: ReadOptions): Reading;
-  close(): void;
-}
-
-interface ReadOptions {
-  after: string | undefined;
-  clean: Clean;
-}
-
-/** How sessions are read from a host's database. */
-interface HostDatabase {
-  /** The tables without which it is not the host's. */
-  tables: readonly string[];
-  /** Lists every session, the newest first, by one query. */
-  sessions(db: SqlDatabase): StoredSession[];
-  read(db: SqlDatabase, session: string, options: ReadOptions): Reading;
-}
-
-/** Returns how sessions are read from a host's databases. */
-export function databaseStore({ tables, sessions, read }: HostDatabase): HostStore {
-  return {
-    beside: (file) => [`${file}-wal`],
-    open(file) {
-      const db = openForeign(file, tables);
-      return {
-        sessions: () => sessions(db),
-        read: (session, options) => read(db, session, options),
-        close: () => db.close(),
-      };
-    },
-  };
-}
-
-export interface StoredSession {
-  id: string;
-  /** The session that it works for, of a subagent. */
-  parent: string | undefined;
-  /** Asked for only when it is copied. */
-  readonly cwd: string;
-  title: string;
-  /** Milliseconds. */
-  started: number;
-  changed: number;
-}
-
-export interface Reading {
-  lines: JsonRecord[];
-  /** The place after the last of them. */
-  last: string | undefined;
-  /** False if the last message is still being written. */
-  isWhole: boolean;
-  /** True if the lines take the place of all that were copied: the conversation went on from an earlier one. */
-  isAnew?: boolean;
-}
-
-export type Clean = Rules["clean"];
-
-/** The most rows that are read at once: of sessions the newest, of one session its messages, and their parts. */
-export const ROWS_MAX = 200_000;
-/** The longest row that is read: a longer one is no message, and would take all memory. */
-export const DATA_MAX = 16 * 1024 * 1024;
+import { recordTest } from "../transcripts/forgotten.ts";
+import type { Rules } from "../transcripts/rules.ts";
+import { secretMemory } from "../transcripts/secret-rows.ts";
 
 /** How far a session was copied: when it had changed, the hash of its title, which may be forgotten, its last place, and whether it holds secrets. */
 type Copied = Record<string, [changed: number, title: number, last: string, hasSecrets?: boolean]>;
@@ -245,23 +166,4 @@ function headLine(
     title: clean(title),
     timestamp: isoTime(isLater ? changed : started),
   };
-}
-
-/** Redacts every text of a value, with the names around it: what is on disk twice must not hold a secret twice. */
-export function redacted(value: unknown, clean: Clean): unknown {
-  if (typeof value === "string" || typeof value !== "object" || value === null)
-    return redactedAlone(value, clean);
-  const text = clean(JSON.stringify(value));
-  try {
-    return redactedAlone(JSON.parse(text), clean);
-  } catch {
-    return text; // a secret that was cut had part of the form
-  }
-}
-
-function redactedAlone(value: unknown, clean: Clean): unknown {
-  if (typeof value === "string") return clean(value);
-  if (Array.isArray(value)) return value.map((each) => redactedAlone(each, clean));
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, redactedAlone(each, clean)]));
 }

@@ -1,8 +1,8 @@
 /** opencode's sessions, which it keeps as rows of a database: messages, and their parts. */
 
 import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { type Clean, DATA_MAX, databaseStore, ROWS_MAX, redacted } from "./database.ts";
 import { isoTime, withoutOwnWords } from "./format.ts";
+import { type Clean, DATA_MAX, databaseStore, ROWS_MAX, redacted } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 export const store = databaseStore({

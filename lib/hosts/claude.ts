@@ -2,6 +2,7 @@
 
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { errorLines } from "../base/error-lines.ts";
 import { namesIn, readJson } from "../base/files.ts";
 import {
   arrayOf,
@@ -12,7 +13,6 @@ import {
   stringOf,
   stringsOf,
 } from "../base/json.ts";
-import { errorLines } from "./error-lines.ts";
 import {
   type Answer,
   answerText,
@@ -29,7 +29,7 @@ import {
   typedText,
   withoutAttached,
 } from "./format.ts";
-import { linesForward, parseLine, readFully, withFile } from "./jsonl.ts";
+import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 

@@ -11,7 +11,7 @@ import {
   typedText,
   withoutAttached,
 } from "./format.ts";
-import { firstRecord } from "./jsonl.ts";
+import { firstRecord } from "./lines.ts";
 
 export const format: Format = {
   agent: "droid",

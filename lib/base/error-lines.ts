@@ -1,6 +1,6 @@
 /** Finds the error lines of outputs, and makes keys of them that leave out what differs between two runs. */
 
-import { shortHash } from "../base/text.ts";
+import { shortHash } from "./text.ts";
 
 /** What says that something is not as it should be: negations, names of failure, and the crosses that tools print. */
 const NAMES_ERROR =

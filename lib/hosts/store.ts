@@ -1,0 +1,105 @@
+/**
+ * Sessions that a host keeps in another form than lines, as rows of a database or in documents that it writes anew. A host's
+ * file is only read, beside a client that may be running.
+ */
+
+import { isRecord, type JsonRecord } from "../base/json.ts";
+import type { Redactor } from "../redact/redact.ts";
+import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
+
+/** How sessions are read from the files in which a host keeps them. */
+export interface HostStore {
+  /** Returns the files beside one that hold more of its sessions: when one of them changed, it is read again. */
+  beside(file: string): string[];
+  /** Opens a file of the host's, until it is closed. */
+  open(file: string): OpenStore;
+  /** Whether what is read are rows as the host's transcripts have them, which name the session themselves. @default {false} */
+  hasHostRows?: true;
+}
+
+export interface OpenStore {
+  /** Whether a client is writing it: it is opened again. */
+  isBeingWritten?: boolean;
+  /** Lists every session, the newest first. */
+  sessions(): StoredSession[];
+  /** Reads a session's messages after a place. */
+  read(session: string, options: ReadOptions): Reading;
+  close(): void;
+}
+
+interface ReadOptions {
+  after: string | undefined;
+  clean: Clean;
+}
+
+/** How sessions are read from a host's database. */
+interface HostDatabase {
+  /** The tables without which it is not the host's. */
+  tables: readonly string[];
+  /** Lists every session, the newest first, by one query. */
+  sessions(db: SqlDatabase): StoredSession[];
+  read(db: SqlDatabase, session: string, options: ReadOptions): Reading;
+}
+
+/** Returns how sessions are read from a host's databases. */
+export function databaseStore({ tables, sessions, read }: HostDatabase): HostStore {
+  return {
+    beside: (file) => [`${file}-wal`],
+    open(file) {
+      const db = openForeign(file, tables);
+      return {
+        sessions: () => sessions(db),
+        read: (session, options) => read(db, session, options),
+        close: () => db.close(),
+      };
+    },
+  };
+}
+
+export interface StoredSession {
+  id: string;
+  /** The session that it works for, of a subagent. */
+  parent: string | undefined;
+  /** Asked for only when it is copied. */
+  readonly cwd: string;
+  title: string;
+  /** Milliseconds. */
+  started: number;
+  changed: number;
+}
+
+export interface Reading {
+  lines: JsonRecord[];
+  /** The place after the last of them. */
+  last: string | undefined;
+  /** False if the last message is still being written. */
+  isWhole: boolean;
+  /** True if the lines take the place of all that were copied: the conversation went on from an earlier one. */
+  isAnew?: boolean;
+}
+
+export type Clean = Redactor;
+
+/** The most rows that are read at once: of sessions the newest, of one session its messages, and their parts. */
+export const ROWS_MAX = 200_000;
+/** The longest row that is read: a longer one is no message, and would take all memory. */
+export const DATA_MAX = 16 * 1024 * 1024;
+
+/** Redacts every text of a value, with the names around it: what is on disk twice must not hold a secret twice. */
+export function redacted(value: unknown, clean: Clean): unknown {
+  if (typeof value === "string" || typeof value !== "object" || value === null)
+    return redactedAlone(value, clean);
+  const text = clean(JSON.stringify(value));
+  try {
+    return redactedAlone(JSON.parse(text), clean);
+  } catch {
+    return text; // a secret that was cut had part of the form
+  }
+}
+
+function redactedAlone(value: unknown, clean: Clean): unknown {
+  if (typeof value === "string") return clean(value);
+  if (Array.isArray(value)) return value.map((each) => redactedAlone(each, clean));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, redactedAlone(each, clean)]));
+}
