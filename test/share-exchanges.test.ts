@@ -1,7 +1,6 @@
-/** Exchanges as they are shared: what a reader makes of them, and of what older versions of this program published. */
+/** Exchanges as they are shared, what a reader makes of them, and a hub whose tables have none. */
 
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { joinContent } from "../lib/index/chunk-text.ts";
 import { contentHash, putTopics } from "../lib/index/session-rows.ts";
@@ -14,7 +13,6 @@ import { hubPerBlock, initHub, PROJECT, type Sharer, say, sharer, uuid, wordsIn 
 
 const ORIGIN = "00000000-0000-4000-9000-000000000002";
 /** A session as version 3 published it: a long message in pieces, a command that failed, an edit. */
-const OLD = JSON.parse(readFileSync(join(import.meta.dirname, "fixtures/share/chunks.json"), "utf8"));
 const LONG = Array.from({ length: 90 }, (_, i) => `Drawer ${i} holds the chart of voyage ${i * 7}.`).join(
   " ",
 );
@@ -224,98 +222,45 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
   });
 });
 
-describe.skipIf(!hasPostgres())("what an older version published", () => {
+describe.skipIf(!hasPostgres())("a hub of an older version", () => {
   const postgres = hubPerBlock();
-  const publishOld = (owner = "alice") => {
-    const chunks = JSON.stringify(OLD).replaceAll("'", "''");
-    postgres.sql(
-      `INSERT INTO session_memory.origins (id, machine) VALUES ('${ORIGIN}', 'desk') ON CONFLICT DO NOTHING;
-       INSERT INTO session_memory.sessions (agent, id, origin, machine, audience, project, seq, folder, updated_at, lines, chunks)
-       VALUES ('claude', '${uuid(1)}', '${ORIGIN}', 'desk', 'team_app', '${PROJECT}', 1, '', '2026-02-12T10:00:06.000Z', 8, 5);
-       INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
-       SELECT s.number, r.idx, 1, '\\x01', r.at, r.body, r.content
-       FROM session_memory.sessions s, jsonb_to_recordset('${chunks}'::jsonb) AS r(idx integer, at text, body jsonb, content text)`,
-      owner,
-    );
-  };
-  const ROWS = [
-    "1.0 user: what do the drawers hold",
-    "2.0 assistant: I look into them.",
-    "3.0 tool: Bash ls drawers: failed",
-    `5.0 assistant: ${LONG}`,
-    "6.0 user: and the chest?",
-    "7.0 assistant: Nothing yet.",
-    "8.0 tool: Edit src/chest.ts: done",
-  ];
-  const ID = `alice@desk:${uuid(1)}`;
 
-  test("is read as rows, and gives way to a longer copy that is published now", async () => {
-    using alice = sharer(postgres, { role: "alice", machine: "laptop" });
-    using bob = sharer(postgres, { role: "bob", machine: "tower" });
-    publishOld();
-    await bob.share();
-    expect(rowsIn(bob, ID)).toEqual(ROWS);
-    expect(await bob.ok("session-reader", ID, "--grep", "voyage 623")).toContain(`Assistant: ${LONG}\n`);
-    // read again it is the same
-    postgres.sql("UPDATE session_memory.sessions SET seq = 2; UPDATE session_memory.chunks SET seq = 2");
-    await bob.share();
-    expect(rowsIn(bob, ID)).toEqual(ROWS);
-    // the longer copy replaces it, in the new form
-    say(
-      alice,
-      uuid(1),
-      ["and the lamp", "is lit"],
-      ["who lit it", "the keeper"],
-      ["when", "at dusk"],
-      ["why", "fog"],
-    );
-    postgres.sql("UPDATE session_memory.sessions SET lines = 1");
-    await alice.share();
-    await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@laptop:${uuid(1)}`]);
-    expect(rowsIn(bob, `alice@laptop:${uuid(1)}`)).toHaveLength(8);
-    expect(postgres.sql("SELECT count(*) FROM session_memory.chunks")).toEqual(["0"]);
-    postgres.sql("DELETE FROM session_memory.sessions");
-  });
-
-  test("is replaced where its own machine publishes it again, and nothing is left of it", async () => {
+  test("holds nothing of a session's former form once its machine publishes it", async () => {
     using alice = sharer(postgres, { role: "alice", machine: "desk" });
     using bob = sharer(postgres, { role: "bob", machine: "tower" });
-    await alice.share();
-    const [origin] = postgres.sql(
-      "SELECT id FROM session_memory.origins WHERE seq = 0 AND machine = 'desk' LIMIT 1",
-    );
-    publishOld();
-    postgres.sql(`UPDATE session_memory.sessions SET origin = '${origin}', lines = 1`);
-    await bob.share();
-    expect(rowsIn(bob, ID)).toEqual(ROWS);
     say(alice, uuid(1), ["what do the drawers hold", "charts"]);
     await alice.share();
+    postgres.sql(
+      `INSERT INTO session_memory.chunks (session, idx, seq, hash, body, content)
+       SELECT number, 0, 1, '\\x01', '{}', 'User: what do the cellars hold' FROM session_memory.sessions`,
+      "alice",
+    );
+    say(alice, uuid(1), ["what do the drawers hold", "charts"], ["and the lamp", "is lit"]);
+    await alice.share();
     await bob.share();
-    expect(rowsIn(bob, ID)).toEqual(["1.0 user: what do the drawers hold", "2.0 assistant: charts"]);
+    expect(rowsIn(bob, `alice@desk:${uuid(1)}`)).toEqual([
+      "1.0 user: what do the drawers hold",
+      "2.0 assistant: charts",
+      "3.0 user: and the lamp",
+      "4.0 assistant: is lit",
+    ]);
     expect(postgres.sql("SELECT count(*) FROM session_memory.chunks")).toEqual(["0"]);
-    postgres.sql("DELETE FROM session_memory.sessions");
   });
 
-  test("is read before and after the hub is migrated; until then nothing is published, and a word says what to do", async () => {
+  test("is neither written nor read until it is migrated, and a word says how", async () => {
     postgres.sql(
       "DROP TABLE session_memory.exchanges; UPDATE session_memory.facts SET value = '3' WHERE name = 'version'",
     );
     using alice = sharer(postgres, { role: "alice", machine: "laptop" });
-    using bob = sharer(postgres, { role: "bob", machine: "tower" });
-    publishOld();
-    await bob.share("--pull");
-    expect(rowsIn(bob, ID)).toEqual(ROWS);
     say(alice, uuid(2), ["and the lamp", "is lit"]);
-    const { exitCode, stderr } = await alice.run("share");
-    expect([exitCode, stderr]).toEqual([
-      1,
-      `error: HUB_ERROR: Cannot publish to the hub ${postgres.address}: its tables are version 3, this program knows 4\nhint: run bun ${join(import.meta.dirname, "..", "scripts/share.ts")} --init <role> there\n`,
-    ]);
+    for (const way of ["--publish", "--pull"]) {
+      const { exitCode, stderr } = await alice.run("share", way);
+      expect([exitCode, stderr]).toEqual([
+        1,
+        `error: HUB_ERROR: Cannot use the hub ${postgres.address}: its tables are version 3, this program knows 4\nhint: run bun ${join(import.meta.dirname, "..", "scripts/share.ts")} --init <role> there\n`,
+      ]);
+    }
     await initHub(postgres);
-    await alice.share();
-    await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared)).sort()).toEqual([ID, `alice@laptop:${uuid(2)}`]);
-    expect(rowsIn(bob, ID)).toEqual(ROWS);
+    expect((await alice.share()).published).toEqual({ sessions: 1, chunks: 1, withdrawn: 0 });
   });
 });

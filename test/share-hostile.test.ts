@@ -6,7 +6,7 @@ import { hasPostgres } from "./support/postgres.ts";
 import { createHub, hubPerBlock, PROJECT, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
 
 const ORIGIN = "00000000-0000-4000-9000-000000000001";
-const CONSTRAINTS = ["origins_claims", "sessions_claims", "chunks_claims", "exchanges_claims"];
+const CONSTRAINTS = ["origins_claims", "sessions_claims", "exchanges_claims"];
 
 interface RawSession {
   id: string;
@@ -40,10 +40,6 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
        folder, updated_at, lines, chunks) ${raw.number ? "OVERRIDING SYSTEM VALUE " : ""}
      VALUES (${raw.number ? `${raw.number}, ` : ""}'${agent}', '${id}', '${ORIGIN}', 'mallet', 'team_app', '${project}', ${seq},
        '', '${updatedAt ?? new Date().toISOString()}', 1, ${claim});`;
-  const chunks = (id: string, count: number, body = "'{}'") =>
-    `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
-     SELECT number, n, 1, '\\x00', '2026-01-01T00:00:00Z', ${body}, 'User: flood ' || n
-     FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'mallory';`;
   const row =
     "jsonb_build_object('line', n, 'nth', 0, 'who', 'user', 'at', '2026-01-01', 'text', 'flood ' || n)";
   const exchanges = (
@@ -54,8 +50,6 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     `INSERT INTO session_memory.exchanges (session, line, nth, seq, hash, body)
      SELECT number, n, 0, 1, '\\x00', ${body}
      FROM session_memory.sessions, generate_series(0, ${count - 1}) AS n WHERE id = '${id}' AND owner = 'mallory';`;
-  /** What sessions are made of, now and as older versions of this program published them. */
-  const words = { chunks, exchanges };
   /** Runs work on the hub as it was before it checked what rows claim. */
   const unchecked = async (work: () => Promise<void>) => {
     const table = (name: string) => name.slice(0, name.indexOf("_"));
@@ -110,10 +104,9 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
         "mallory",
       ),
     ).toContain("origins_claims");
-    postgres.sql(session({ id: "deeds" }), "mallory");
-    const deeds =
-      "(SELECT jsonb_build_object('deeds', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 2001))";
-    expect(postgres.refusal(chunks("deeds", 1, deeds), "mallory")).toContain("chunks_claims");
+    postgres.sql(session({ id: "many" }), "mallory");
+    const many = "(SELECT jsonb_build_object('rows', jsonb_agg('{}'::jsonb)) FROM generate_series(1, 2001))";
+    expect(postgres.refusal(exchanges("many", 1, many), "mallory")).toContain("exchanges_claims");
     // a number taken ahead of its turn would end another member's publishing
     expect(postgres.refusal(session({ id: "ahead", number: "1000" }), "mallory")).toContain(
       "permission denied",
@@ -176,39 +169,35 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     });
   }
 
-  test.each(["exchanges", "chunks"] as const)(
-    "fills no more of a replica than an equal share, whatever is claimed, with %s",
-    async (form) => {
-      const put = words[form];
-      using people = honest();
-      const { alice, bob } = people;
-      bob.configure({ share: { maxChunks: 10 } });
-      await alice.share();
-      await unchecked(async () => {
-        const drops = Array.from(
-          { length: 30 },
-          (_, at) => session({ id: `drop${at}` }) + put(`drop${at}`, 1),
-        );
-        postgres.sql(session({ id: "flood" }) + put("flood", 5000) + drops.join(""), "mallory");
-        await bob.share();
-        const held = wordsIn(bob.paths.shared);
-        expect(ofAlice(bob)).toEqual(ALL);
-        expect(held["mallory@mallet:flood"]).toBeUndefined();
-        expect(Object.values(held).flat()).toHaveLength(10);
-        // a session that grows after it was read is counted again
-        postgres.sql(
-          put("drop29", 40)
-            .replace("generate_series(0, 39)", "generate_series(1, 40)")
-            .replace(/n, (0, )?1,/, "n, $12,"),
-          "mallory",
-        );
-        postgres.sql("UPDATE session_memory.sessions SET seq = 2 WHERE id = 'drop29'", "mallory");
-        await bob.share();
-        expect(ofAlice(bob)).toEqual(ALL);
-        expect(Object.values(wordsIn(bob.paths.shared)).flat().length).toBeLessThanOrEqual(10);
-      });
-    },
-  );
+  test("fills no more of a replica than an equal share, whatever is claimed", async () => {
+    using people = honest();
+    const { alice, bob } = people;
+    bob.configure({ share: { maxChunks: 10 } });
+    await alice.share();
+    await unchecked(async () => {
+      const drops = Array.from(
+        { length: 30 },
+        (_, at) => session({ id: `drop${at}` }) + exchanges(`drop${at}`, 1),
+      );
+      postgres.sql(session({ id: "flood" }) + exchanges("flood", 5000) + drops.join(""), "mallory");
+      await bob.share();
+      const held = wordsIn(bob.paths.shared);
+      expect(ofAlice(bob)).toEqual(ALL);
+      expect(held["mallory@mallet:flood"]).toBeUndefined();
+      expect(Object.values(held).flat()).toHaveLength(10);
+      // a session that grows after it was read is counted again
+      postgres.sql(
+        exchanges("drop29", 40)
+          .replace("generate_series(0, 39)", "generate_series(1, 40)")
+          .replace("n, 0, 1,", "n, 0, 2,"),
+        "mallory",
+      );
+      postgres.sql("UPDATE session_memory.sessions SET seq = 2 WHERE id = 'drop29'", "mallory");
+      await bob.share();
+      expect(ofAlice(bob)).toEqual(ALL);
+      expect(Object.values(wordsIn(bob.paths.shared)).flat().length).toBeLessThanOrEqual(10);
+    });
+  });
 
   test("makes little of a replica with much that packs well", async () => {
     using people = honest();
@@ -333,7 +322,6 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       "true",
       '["x",null,3,{}]',
     ];
-    const fields = ["speakers", "topics", "first", "exchange", "tokens", "header", "tools", "rows", "deeds"];
     const ofDeed = [
       "line",
       "resultLine",
@@ -346,12 +334,6 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       "outcome",
       "result",
     ];
-    const bodies = odd.flatMap((value) => [
-      value,
-      ...fields.map((field) => `{"${field}": ${value}}`),
-      ...ofDeed.map((field) => `{"deeds": [{"kind": "command", "${field}": ${value}}]}`),
-      `{"rows": "0:${"9".repeat(40)} -5:x 0:0"}`,
-    ]);
     const known = '{"who": "user", "line": LINE, "nth": 1, "text": "odd words"}';
     const ofExchange = odd.flatMap((value) => [
       value,
@@ -374,13 +356,6 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
         "mallory",
       );
     }
-    const rows = bodies.map((body, at) => `('${body}'::jsonb, ${at})`).join(", ");
-    postgres.sql(
-      `INSERT INTO session_memory.chunks (session, idx, seq, hash, at, body, content)
-       SELECT number, r.at, 1, '\\x00', 'x', r.body, 'User: odd words' FROM session_memory.sessions, (VALUES ${rows}) AS r(body, at)
-       WHERE id = 'odd0'`,
-      "mallory",
-    );
     const bodiesOf = ofExchange
       .map((body, at) => `('${body.replaceAll("LINE", `${at * 10}`)}'::jsonb, ${at * 10})`)
       .join(", ");
@@ -397,40 +372,20 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       "SELECT group_concat(text) AS text FROM rows WHERE session = (SELECT number FROM sessions WHERE id = ?)",
     );
     const times = (id: string) => String(find.get(id)?.text).split("odd words").length - 1;
-    expect(times("mallory@mallet:odd0")).toBe(bodies.length);
     expect(times("mallory@mallet:odd1")).toBe(ofExchange.filter((body) => body.includes(known)).length);
     store.close();
     const found = JSON.parse(await bob.ok("search", "why are refunds booked twice", "--json"));
     expect(found.results[0].id ?? found.results[0].session_id).toContain(uuid(1));
     for (const command of ["session-reader", "report", "query-session"] as const) {
-      const args = command === "query-session" ? ["mallory@mallet:odd0", "what"] : ["mallory@mallet:odd0"];
+      const args = command === "query-session" ? ["mallory@mallet:odd1", "what"] : ["mallory@mallet:odd1"];
       const { stderr } = await bob.run(command, ...args);
       expect(stderr).not.toMatch(/\bat .*\.ts:\d+/);
     }
   });
 
-  test("is read past on a hub whose tables are older than this program", async () => {
+  test("meets a word on a hub whose tables are newer than this program", async () => {
     const at = await createHub();
-    for (const name of CONSTRAINTS) {
-      at.sql(`ALTER TABLE session_memory.${name.slice(0, name.indexOf("_"))} DROP CONSTRAINT ${name}`);
-    }
-    at.sql(
-      "DROP TABLE session_memory.exchanges; UPDATE session_memory.facts SET value = '2' WHERE name = 'version'",
-    );
-    using alice = sharer(at, { role: "alice", machine: "desk" });
     using bob = sharer(at, { role: "bob", machine: "laptop" });
-    say(alice, uuid(1), ["first", "one"]);
-    expect((await alice.run("share")).stderr).toContain("its tables are version 2, this program knows 4");
-    const [origin] = at.sql("SELECT id FROM session_memory.origins WHERE owner = 'alice'");
-    const as = (sql: string) => at.sql(sql, "alice");
-    as(
-      session({ id: uuid(1) })
-        .replace(ORIGIN, `${origin}`)
-        .replace("mallet", "desk"),
-    );
-    as(chunks(uuid(1), 1).replace("'mallory'", "'alice'"));
-    await bob.share("--pull");
-    expect(ofAlice(bob)).toEqual([`alice@desk:${uuid(1)}`]);
     at.sql("UPDATE session_memory.facts SET value = '99' WHERE name = 'version'");
     expect((await bob.run("share")).stderr).toContain("its tables are version 99, this program knows 4");
   });

@@ -24,7 +24,7 @@ interface Reading {
 }
 
 /** A message that was read, and the pieces that it was stored in. */
-export interface OldMessage extends Said<Speaker> {
+interface OldMessage extends Said<Speaker> {
   at: string;
   pieces: number;
   /** True if it was the only one of its chunk, as pieces are. */
@@ -118,10 +118,10 @@ export function readOldText({ header, content }: SqlRow): {
 }
 
 /** Joins a piece to the message that it goes on with, if it does; returns that message and the characters that the piece is. */
-export function joinPiece<M extends Labelled & Pick<OldMessage, "pieces" | "isAlone">>(
-  last: M | undefined,
+function joinPiece(
+  last: OldMessage | undefined,
   { line, who, text }: Labelled,
-): { message: M; part: { from: number; to: number } } | undefined {
+): { message: OldMessage; part: { from: number; to: number } } | undefined {
   if (!last?.isAlone || last.line !== line || last.who !== who) return undefined;
   const overlap = measureOverlap(last.text, text);
   last.text += overlap === 0 ? `\n${text}` : text.slice(overlap);
@@ -141,7 +141,7 @@ function measureOverlap(text: string, next: string): number {
 type Labelled = Pick<OldMessage, "line" | "who" | "text">;
 
 /** Returns the messages of a labelled text by where they begin, `0:118 340:121`; what damage left of that may be anything. */
-export function splitLabelled(text: string, places: string, firstLine: number): Labelled[] {
+function splitLabelled(text: string, places: string, firstLine: number): Labelled[] {
   const starts = ROW_LINES.test(places)
     ? places.split(" ").map((place) => place.split(":").map(Number) as [number, number])
     : [[0, firstLine] as const];

@@ -68,7 +68,6 @@ export function toListed(row: HubRow, readAt: string): SharedSession {
     heldSeq: 0,
     updatedAt,
     chunks: -1,
-    isOld: 0,
     fault: faults[0],
   };
 }

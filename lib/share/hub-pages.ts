@@ -2,7 +2,7 @@
 
 import { TEXT_MAX } from "./checked.ts";
 import type { Hub, HubRow } from "./hub.ts";
-import { CHUNK_MAX_BYTES, DOCUMENT_MAX_BYTES, EXCHANGES_VERSION, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
+import { DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
 import { type SharedSession, WEIGHT_BYTES } from "./replica.ts";
 
 /** Exchanges of one statement's answer: more would not come in time on a slow line. */
@@ -10,68 +10,21 @@ const PAGE = 1000;
 /** Bytes of one statement's answer: what a member wrote up to every limit still comes in time. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
-/** Returns SQL for what a table holds of a session, in chunks of the usual size; JSON as it is packed, since unpacking takes long. */
-function sizeIn({ table, words }: Source): string {
-  return `coalesce((SELECT sum(size) FROM (
-      SELECT greatest(1, ceil((${words} + coalesce(pg_column_size(body), 0)) / ${WEIGHT_BYTES}.0)) AS size
-      FROM session_memory.${table} WHERE session = number AND hash IS NOT NULL LIMIT ${SESSION_MAX_CHUNKS}) AS held), 0)`;
-}
-
-/** A table of the hub that holds words. */
-export interface Source {
-  table: "exchanges" | "chunks";
-  /** SQL for the bytes of its words beside its body. */
-  words: string;
-  /** SQL that gives its rows the columns of exchanges, with those of chunks. */
-  rows: string;
-}
-
-export const EXCHANGES: Source = {
-  table: "exchanges",
-  words: "0",
-  rows: `SELECT session, line, nth, seq, hash, body, NULL::text AS at, ''::text AS content FROM session_memory.exchanges`,
-};
-export const CHUNKS: Source = {
-  table: "chunks",
-  words: "coalesce(octet_length(content), 0)",
-  rows: "SELECT session, idx AS line, 0 AS nth, seq, hash, body, at, content FROM session_memory.chunks",
-};
-
-/** Returns the tables of a hub that may hold words. */
-function listSources(version: number): Source[] {
-  return version >= EXCHANGES_VERSION ? [EXCHANGES, CHUNKS] : [CHUNKS];
-}
-
-/** Counts what the hub holds of sessions, by their numbers. */
+/** Counts what the hub holds of sessions, by their numbers; JSON as it is packed, since unpacking takes long. */
 export async function countSizes(
   hub: Hub,
   sessions: readonly SharedSession[],
-  version: number,
 ): Promise<ReadonlyMap<number, number>> {
   const rows = await hub.query(
     `SELECT number, greatest(1,
        (least(coalesce(octet_length(observations), 0), ${TEXT_MAX}) + coalesce(pg_column_size(meta), 0)) / ${WEIGHT_BYTES}
-       + ${listSources(version).map(sizeIn).join(" + ")}) AS size
+       + coalesce((SELECT sum(size) FROM (
+           SELECT greatest(1, ceil(coalesce(pg_column_size(body), 0) / ${WEIGHT_BYTES}.0)) AS size
+           FROM session_memory.exchanges WHERE session = number AND hash IS NOT NULL LIMIT ${SESSION_MAX_CHUNKS}) AS held), 0)) AS size
      FROM session_memory.sessions WHERE number = ANY($1::bigint[])`,
     [sessions.map(({ number }) => number)],
   );
   return new Map(rows.map(({ number, size }) => [Number(number), Number(size)]));
-}
-
-/** Returns the numbers of the sessions whose words the hub has as chunks. */
-export async function readOldForms(
-  hub: Hub,
-  batch: readonly SharedSession[],
-  version: number,
-): Promise<ReadonlySet<number>> {
-  if (version < EXCHANGES_VERSION) return new Set(batch.map(({ number }) => number));
-  const rows = await hub.query(
-    `SELECT number FROM unnest($1::bigint[]) AS number
-     WHERE EXISTS (SELECT 1 FROM session_memory.chunks WHERE session = number)
-       AND NOT EXISTS (SELECT 1 FROM session_memory.exchanges WHERE session = number)`,
-    [batch.map(({ number }) => number)],
-  );
-  return new Set(rows.map(({ number }) => Number(number)));
 }
 
 /**
@@ -99,48 +52,36 @@ export const DESCRIBE_SESSIONS = `SELECT number, seq, ${within("name", 4000)} AS
 const PACKED_BYTES = 1024 * 1024;
 
 /** Returns SQL for a page of exchanges: those over a limit as gone, and of the rest as many as stay below the page's bytes. */
-function selectPage({ rows }: Source, condition: string): string {
+function selectPage(condition: string): string {
   return `WITH near AS MATERIALIZED (
-    SELECT c.session, c.line, c.nth, c.hash, c.at, c.body, c.content, coalesce(pg_column_size(c.body), 0) AS packed
+    SELECT c.session, c.line, c.nth, c.hash, c.body, coalesce(pg_column_size(c.body), 0) AS packed
     FROM jsonb_to_recordset($1::jsonb) AS w(number bigint, after bigint)
-    JOIN (${rows}) AS c ON c.session = w.number AND c.seq > w.after
+    JOIN session_memory.exchanges AS c ON c.session = w.number AND c.seq > w.after
     WHERE (c.session, c.line, c.nth) > ($2::bigint, $3::integer, $4::integer) AND ${condition}
     ORDER BY c.session, c.line, c.nth LIMIT ${PAGE}
   ), summed AS MATERIALIZED (
     SELECT *, sum(packed) OVER (ORDER BY session, line, nth) - packed AS before FROM near
   ), measured AS MATERIALIZED (
-    SELECT *, CASE WHEN octet_length(content) <= ${CHUNK_MAX_BYTES} AND octet_length(hash) <= 64
-      AND coalesce(length(at), 0) <= 64 AND packed <= ${DOCUMENT_MAX_BYTES} THEN octet_length(body::text) END AS body_bytes
+    SELECT *, CASE WHEN octet_length(hash) <= 64 AND packed <= ${DOCUMENT_MAX_BYTES} THEN octet_length(body::text) END AS body_bytes
     FROM summed WHERE before < ${PACKED_BYTES}
   ), sized AS MATERIALIZED (
     SELECT *, sum(size) OVER (ORDER BY session, line, nth) AS bytes, row_number() OVER (ORDER BY session, line, nth) AS place
-    FROM (SELECT *, CASE WHEN body_bytes <= ${DOCUMENT_MAX_BYTES} THEN body_bytes + octet_length(content) END AS size
-      FROM measured) AS known
+    FROM (SELECT *, CASE WHEN body_bytes <= ${DOCUMENT_MAX_BYTES} THEN body_bytes END AS size FROM measured) AS known
   )
   SELECT session, line, nth, size, (SELECT count(*) FROM near) AS found,
-    CASE WHEN size IS NOT NULL THEN encode(hash, 'hex') END AS hash, CASE WHEN size IS NOT NULL THEN at END AS at,
-    CASE WHEN size IS NOT NULL THEN body END AS body, CASE WHEN size IS NOT NULL THEN content END AS content
+    CASE WHEN size IS NOT NULL THEN encode(hash, 'hex') END AS hash, CASE WHEN size IS NOT NULL THEN body END AS body
   FROM sized WHERE coalesce(bytes, 0) <= ${PAGE_BYTES} OR place = 1 ORDER BY session, line, nth`;
 }
 
-interface PageOptions {
-  source: Source;
-  /** SQL that further narrows its rows. */
-  condition: string;
-  left: () => SharedSession[];
-}
-
+/** Reads the exchanges of the sessions that are left and that fit a condition, by pages. */
 export async function* readPages(
   hub: Hub,
-  { source, condition, left }: PageOptions,
+  { condition, left }: { condition: string; left: () => SharedSession[] },
 ): AsyncGenerator<HubRow[]> {
-  const sql = selectPage(source, condition);
+  const sql = selectPage(condition);
   let last: [number, number, number] = [-1, -1, -1];
   for (;;) {
-    const wanted = left().map(({ number, heldSeq }) => ({
-      number,
-      after: heldSeq === 0 || source === CHUNKS ? -1 : heldSeq,
-    }));
+    const wanted = left().map(({ number, heldSeq }) => ({ number, after: heldSeq === 0 ? -1 : heldSeq }));
     if (wanted.length === 0) return;
     const page = await hub.query(sql, [JSON.stringify(wanted), ...last]);
     if (page.length > 0) yield page;

@@ -13,19 +13,14 @@ import { ADMIN_URL_VARIABLE, connectHub, type Hub, hubAddress } from "./hub.ts";
 /** Every table is in this schema, and named with it: a pooler may refuse a search path. */
 const SCHEMA = "session_memory";
 
-/** The most bytes of a chunk's words; ours have less than 2 KB (500 tokens). */
-export const CHUNK_MAX_BYTES = 64 * 1024;
-/** The most bytes of a chunk's deeds, a session's description or its observations; 100 KB in real sessions. */
+/** The most bytes of an exchange, a session's description or its observations; 100 KB in real sessions. */
 export const DOCUMENT_MAX_BYTES = 1024 * 1024;
-/** The most deeds of a chunk; an exchange of a whole day has some hundreds. */
-export const CHUNK_MAX_DEEDS = 2000;
 /** The most rows of an exchange; a longer one is sent as several. */
 export const EXCHANGE_MAX_ROWS = 2000;
 /** The most chunks of a session; the index keeps 2,000 of one. */
 export const SESSION_MAX_CHUNKS = 20_000;
-/** The oldest version of the tables that this program reads, and the first that holds exchanges as it sends them. */
-const OLDEST_VERSION = 1;
-export const EXCHANGES_VERSION = 4;
+/** The first version of the tables that holds exchanges. */
+const OLDEST_VERSION = 4;
 
 interface InitReport {
   hub: string;
@@ -153,7 +148,7 @@ ALTER TABLE session_memory.sessions
 ALTER TABLE session_memory.chunks
   ADD CONSTRAINT chunks_limits CHECK (
     coalesce(octet_length(hash), 0) <= 64 AND coalesce(length(at), 0) <= 64
-    AND coalesce(octet_length(content), 0) <= ${CHUNK_MAX_BYTES}
+    AND coalesce(octet_length(content), 0) <= 65536
     AND coalesce(octet_length(body::text), 0) <= ${DOCUMENT_MAX_BYTES}) NOT VALID;
 `,
   // what a row says of itself; readers count for themselves
@@ -168,9 +163,9 @@ ALTER TABLE session_memory.chunks
   ADD CONSTRAINT chunks_claims CHECK (
     seq BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER} AND idx >= 0
     AND CASE WHEN jsonb_typeof(body -> 'deeds') = 'array'
-      THEN jsonb_array_length(body -> 'deeds') <= ${CHUNK_MAX_DEEDS} ELSE true END) NOT VALID;
+      THEN jsonb_array_length(body -> 'deeds') <= 2000 ELSE true END) NOT VALID;
 `,
-  // exchanges in place of chunks: what is left in chunks is read for a release
+  // exchanges in place of chunks, which older programs still look for
   `
 CREATE TABLE session_memory.exchanges (
   session bigint NOT NULL REFERENCES session_memory.sessions ON DELETE CASCADE,
@@ -223,8 +218,8 @@ export function assertVersion(hub: Pick<Hub, "label">, version: number): void {
 }
 
 /** Returns the error for a hub whose tables are of another version. */
-export function otherVersion(
-  action: "use" | "migrate" | "publish to",
+function otherVersion(
+  action: "use" | "migrate",
   { label }: Pick<Hub, "label">,
   version: number,
 ): SessionMemoryError {

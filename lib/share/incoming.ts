@@ -15,7 +15,6 @@ import {
   countChunks,
   putExchange,
   removeChunk,
-  removeContents,
   removeEmptyExchanges,
   removeRow,
 } from "../index/session-rows.ts";
@@ -25,25 +24,12 @@ import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import { cleaner, toExchange, toSession, UNKNOWN_TIME } from "./checked.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
-import {
-  CHUNKS,
-  DESCRIBE_SESSIONS,
-  DESCRIBED,
-  EXCHANGES,
-  gathered,
-  readOldForms,
-  readPages,
-  type Source,
-} from "./hub-pages.ts";
-import { EXCHANGES_VERSION } from "./hub-schema.ts";
-import { exchangesOfChunks } from "./incoming-old.ts";
+import { DESCRIBE_SESSIONS, DESCRIBED, gathered, readPages } from "./hub-pages.ts";
 import { emptyShared, heldSize, type SharedSession, WEIGHT_BYTES } from "./replica.ts";
 import type { SharedExchange } from "./wire.ts";
 
 interface FetchOptions {
   replica: Store;
-  /** The version of the hub's tables. */
-  version: number;
   config: Config;
   exclusion: Exclusion;
   /** Filled in with the sessions of which something went. */
@@ -77,22 +63,16 @@ export async function fetchSessions(
 interface Described {
   shared: SharedSession;
   session: ReturnType<typeof toSession>;
-  /** Whether its words are chunks there. */
-  isOld: boolean;
 }
 
 /** Reads some sessions whole, or what of them is new. */
 async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: FetchOptions): Promise<number> {
-  const { replica, config, gone, withdrawn, room, version } = options;
+  const { replica, config, gone, withdrawn, room } = options;
   const clean = cleaner(config.settings.redact.extra);
   const described = await describe(hub, batch, { ...options, clean });
   const byNumber = new Map(described.map((each) => [each.shared.number, each]));
   replica.db.transaction(() => {
-    for (const { shared, session, isOld } of described) {
-      // what comes by chunk, or came so, is read as a whole
-      if (shared.heldSeq > 0 && (shared.isOld || isOld)) emptyWords(replica, shared.storedId);
-      writeSession(replica, { shared, session });
-    }
+    for (const each of described) writeSession(replica, each);
   });
   let count = 0;
   const read = new Map<SharedSession, number>();
@@ -112,28 +92,15 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
     gone.add(shared.storedId);
     if (exchange.hash === "") withdrawn.add(shared.storedId);
   };
-  const reading = async (source: Source, condition: string, take: (row: HubRow) => void) => {
-    const isHere = ({ isOld, shared }: Described) => isOld === (source === CHUNKS) && !isOver(shared);
-    const left = () => described.filter(isHere).map(({ shared }) => shared);
-    const pages = readPages(hub, { source, condition, left });
-    for await (const page of gathered(pages, WRITE)) replica.db.transaction(() => page.forEach(take));
-  };
-  if (version >= EXCHANGES_VERSION) {
-    // what is gone makes room for rows that are another exchange's now
-    await reading(EXCHANGES, "c.hash IS NULL", put);
-    await reading(EXCHANGES, "c.hash IS NOT NULL", put);
+  const left = () => described.map(({ shared }) => shared).filter((shared) => !isOver(shared));
+  // what is gone makes room for rows that are another exchange's now
+  for (const condition of ["c.hash IS NULL", "c.hash IS NOT NULL"]) {
+    const pages = readPages(hub, { condition, left });
+    for await (const page of gathered(pages, WRITE)) replica.db.transaction(() => page.forEach(put));
   }
-  const chunks = exchangesOfChunks(put);
-  await reading(CHUNKS, "true", (row) => {
-    const { shared } = byNumber.get(Number(row.session)) ?? {};
-    if (typeof row.hash === "string") chunks.take(row);
-    else if (shared && shared.heldSeq > 0) withdrawn.add(shared.storedId);
-  });
   replica.db.transaction(() => {
-    chunks.end();
     for (const each of described) {
-      const { shared, isOld } = each;
-      if (isOld && shared.heldSeq > 0) gone.add(shared.storedId);
+      const { shared } = each;
       finishSession(replica, each);
       const size = Math.max(shared.chunks, read.get(shared) ?? 0, heldSize(replica, shared.storedId));
       noteSize(replica, shared, size);
@@ -149,10 +116,9 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
 async function describe(
   hub: Hub,
   batch: readonly SharedSession[],
-  { clean, exclusion, version }: FetchOptions & { clean: ReturnType<typeof cleaner> },
+  { clean, exclusion }: FetchOptions & { clean: ReturnType<typeof cleaner> },
 ): Promise<Described[]> {
   const byNumber = new Map(batch.map((session) => [session.number, session]));
-  const old = await readOldForms(hub, batch, version);
   const described: Described[] = [];
   for (const page of batchesBy(byNumber.keys(), { max: DESCRIBED, weigh: () => 1 })) {
     for (const row of await hub.query(DESCRIBE_SESSIONS, [page])) {
@@ -161,7 +127,7 @@ async function describe(
       const session = toSession(row, shared, clean);
       const isNamedOut = exclusion.hasText(session.name ?? "");
       const named = isNamedOut ? { ...session, name: undefined } : session;
-      described.push({ shared, session: named, isOld: old.has(shared.number) });
+      described.push({ shared, session: named });
     }
   }
   return described;
@@ -246,14 +212,6 @@ function removeExchange(
   return own;
 }
 
-/** Removes the words of a session, to be read again. */
-function emptyWords(replica: Store, storedId: string): void {
-  const number = replica.db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number;
-  if (number !== undefined) removeContents(replica, Number(number));
-  replica.db.prepare("DELETE FROM shared_exchanges WHERE stored_id = ?").run(storedId);
-  markErase(replica);
-}
-
 /** Numbers the chunks of a session in the order of their places: exchanges come in any. */
 function renumberChunks({ db }: Store, session: number): void {
   db.prepare(
@@ -266,7 +224,7 @@ function renumberChunks({ db }: Store, session: number): void {
   );
 }
 
-function writeSession({ db }: Store, { shared, session }: Pick<Described, "shared" | "session">): void {
+function writeSession({ db }: Store, { shared, session }: Described): void {
   const { storedId, owner, machine, agent, project, updatedAt } = shared;
   const { name, folder, parentId, startedAt } = session;
   const cwd = folder === "" ? project : `${project}/${folder}`;
@@ -294,7 +252,7 @@ export function noteSize({ db }: Store, { storedId }: SharedSession, size: numbe
   db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
 }
 
-function finishSession(replica: Store, { shared, session, isOld }: Described): void {
+function finishSession(replica: Store, { shared, session }: Described): void {
   const { db } = replica;
   const { storedId, updatedAt } = shared;
   const { folder, seq, meta, observations } = session;
@@ -308,8 +266,8 @@ function finishSession(replica: Store, { shared, session, isOld }: Described): v
      VALUES (?, ?, ?, '', ?, ?, 'complete', 0, ?)`,
   ).run(storedId, number, sharedFile(storedId), new Date().toISOString(), chunks, updatedAt);
   db.prepare(
-    "UPDATE shared_sessions SET held_seq = ?, is_old = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",
-  ).run(seq, isOld ? 1 : 0, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
+    "UPDATE shared_sessions SET held_seq = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",
+  ).run(seq, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
 }
 
 /** Returns a name that is no file on this machine and looks like none. */

@@ -59,25 +59,24 @@ const BATCH_CHUNKS = 1500;
 const SESSION_WEIGHT = 15;
 
 /**
- * Registers this machine with the hub, and clears the notes when its rows have changed. Returns the version of its tables.
+ * Registers this machine with the hub, and clears the notes when its rows have changed.
  *
  * @throws {SessionMemoryError} `HUB_ERROR` when its tables are of a version that this program cannot use.
  */
 export async function greetHub(
   hub: Hub,
   { state, origin, machine }: Pick<PublishOptions, "state" | "origin" | "machine">,
-): Promise<number> {
+): Promise<void> {
   const [row = {}] = await hub.query(
     `SELECT (SELECT value FROM session_memory.facts WHERE name = 'hub') AS hub,
        (SELECT value FROM session_memory.facts WHERE name = 'version') AS version, o.seq, o.machine
      FROM (SELECT 1) AS one LEFT JOIN session_memory.origins o ON o.id = $1`,
     [origin],
   );
-  const version = Number(row.version);
-  assertVersion(hub, version);
+  assertVersion(hub, Number(row.version));
   const isSameHub = readShareFact(state, "hub") === row.hub;
   const notedSeq = isSameHub ? Number(readShareFact(state, "seq") ?? 0) : 0;
-  if (isSameHub && Number(row.seq) === notedSeq && row.machine === machine) return version;
+  if (isSameHub && Number(row.seq) === notedSeq && row.machine === machine) return;
   // A hub restored from a backup: readers have seen higher numbers, and would take new ones for old.
   const [own] = await hub.query(
     `INSERT INTO session_memory.origins AS o (id, machine, seq) VALUES ($1, $2, $3)
@@ -91,7 +90,6 @@ export async function greetHub(
     writeShareFact(state, "seq", String(own?.seq));
     writeShareFact(state, "rules", undefined);
   });
-  return version;
 }
 
 /** Sends what is new, and withdraws what must not be there. */
@@ -314,7 +312,7 @@ function publishSessions(
         [JSON.stringify(gone), seq],
       );
     }
-    // as an older version of this program sent it
+    // what was sent before there were exchanges, and may hold more than these
     await hub.query("DELETE FROM session_memory.chunks WHERE session = ANY($1::bigint[])", [
       [...numbers.values()],
     ]);

@@ -34,8 +34,6 @@ interface PullOptions {
   replica: Store;
   config: Config;
   exclusion: Exclusion;
-  /** The version of the hub's tables. */
-  version: number;
   /** Our own origin: what it published is in the index already. */
   origin: string;
   /** The keys of sessions that the index has itself. */
@@ -291,7 +289,7 @@ const SIZES_PAGE = 200;
 async function withSizes(
   hub: Hub,
   sessions: readonly SharedSession[],
-  { replica, version, max }: Pick<PullOptions, "replica" | "version"> & { max: number },
+  { replica, max }: Pick<PullOptions, "replica"> & { max: number },
 ): Promise<SharedSession[]> {
   const unknown = sessions.filter(({ chunks }) => chunks < 0);
   const sizes = new Map<string, number>();
@@ -301,7 +299,7 @@ async function withSizes(
   for (let at = 0; at < unknown.length; at += SIZES_PAGE) {
     const page = unknown.slice(at, at + SIZES_PAGE).filter(({ owner }) => (sums.get(owner) ?? 0) <= max);
     if (page.length === 0) continue;
-    const counted = await countSizes(hub, page, version);
+    const counted = await countSizes(hub, page);
     replica.db.transaction(() => {
       for (const session of page) {
         const held = session.heldSeq > 0 ? heldSize(replica, session.storedId) : 0;

@@ -33,8 +33,6 @@ export interface SharedSession {
   updatedAt: string;
   /** What the hub holds of it, in chunks of the usual size, as it was counted; -1: not yet. */
   chunks: number;
-  /** 1 where the hub had its words as chunks when they were read. */
-  isOld: 0 | 1;
   /** Why it is not taken; undefined where it is. */
   fault?: string | undefined;
 }
@@ -58,8 +56,6 @@ CREATE TABLE IF NOT EXISTS shared_sessions (
   held_seq INTEGER NOT NULL DEFAULT 0,
   updated_at TEXT NOT NULL,
   chunks INTEGER NOT NULL,
-  -- whether the hub had its words as chunks when they were read
-  is_old INTEGER NOT NULL DEFAULT 0,
   folder TEXT,
   -- JSON: description, summary, tags
   meta TEXT,
@@ -95,7 +91,7 @@ CREATE TABLE IF NOT EXISTS shared_feeds (
 type ReplicaPaths = Pick<Paths, "shared">;
 
 /** Raised when what a pull writes means something else. */
-const FORMAT = 3;
+const FORMAT = 4;
 /** A digest of the rules under which the replica was filled. */
 const SHARE_RULES_FACT = "share_rules";
 
@@ -145,7 +141,7 @@ export function removeReplica({ shared }: ReplicaPaths): void {
 export function readShared({ db }: Store): SharedSession[] {
   const rows = db.prepare(
     `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, held_seq AS heldSeq,
-       updated_at AS updatedAt, chunks, is_old AS isOld
+       updated_at AS updatedAt, chunks
      FROM shared_sessions ORDER BY updated_at DESC, stored_id`,
   );
   return rows.all() as unknown[] as SharedSession[];

@@ -16,7 +16,6 @@ import { currentExclusion } from "../sessions/gate.ts";
 import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
 import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
-import { EXCHANGES_VERSION, otherVersion } from "./hub-schema.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
 import { type PullReport, pullShared, writeSharedNews } from "./pull.ts";
@@ -143,21 +142,14 @@ async function exchange(
   return await withIndex(config, (store) =>
     closing(openState(paths), async (state) => {
       const common = { config, exclusion, origin: ownOrigin(state), machine: ownMachine(share) };
-      const version = await greetHub(hub, { state, ...common });
-      const isOld = version < EXCHANGES_VERSION;
+      await greetHub(hub, { state, ...common });
       let published: PublishReport | undefined;
-      if (wanted.publish && !isOld) {
+      if (wanted.publish) {
         const sending = progress("chunks sent");
         published = await publish(hub, { ...common, store, state, signal, onProgress: sending.update });
         sending.end();
       }
-      const refuse = () => {
-        if (wanted.publish && isOld) throw otherVersion("publish to", hub, version);
-      };
-      if (!wanted.pull || signal?.aborted) {
-        refuse();
-        return { hub: hub.label, published, pulled: undefined };
-      }
+      if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
       const receiving = progress("chunks received");
       const pulled = await closing(openForPull(paths, settings), async (replica) => {
         const own = new Set(
@@ -166,7 +158,7 @@ async function exchange(
         const gone = new Set<string>();
         const withdrawn = new Set<string>();
         const report = await pullShared(hub, {
-          ...{ ...common, version, replica, own, gone, withdrawn },
+          ...{ ...common, replica, own, gone, withdrawn },
           onProgress: receiving.update,
         });
         if (gone.size > 0) forgetInLog(paths.log, { ids: gone });
@@ -176,8 +168,6 @@ async function exchange(
         if (report.sessions + report.removed > 0) writeSharedNews(replica, paths);
         return report;
       }).finally(receiving.end);
-      // a hub that nobody has migrated yet can be read
-      refuse();
       return { hub: hub.label, published, pulled };
     }),
   );
