@@ -39,8 +39,10 @@ export interface Asked extends Settled {
   hasTool?: boolean;
   /** The command that failed. */
   failure?: Failure;
-  /** Whether the session is told of others with the same prompt. @default {false} */
+  /** Whether a session that starts with its first prompt is told of others with it. @default {undefined}, none has come yet */
   isTold?: boolean;
+  /** Returns whether a person typed the prompt, as far as the host says. @default as if one did */
+  isTyped?: () => Promise<boolean>;
   /** Whether a person has just started the host. @default {false} */
   isStarted?: boolean;
   /** Whether the user cleared the session that ends. @default {false} */

@@ -6,6 +6,7 @@
 
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
+import { clearDue, leaveDue, readDue } from "../lib/activity/due.ts";
 import { updateArchive } from "../lib/archive/archive.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { statUnpacked } from "../lib/base/files.ts";
@@ -13,7 +14,7 @@ import { tryLock } from "../lib/base/locks.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
-import { HOSTS } from "../lib/hosts/hosts.ts";
+import { findHost, HOSTS } from "../lib/hosts/hosts.ts";
 import { reads } from "../lib/hosts/lines.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import { withIndex } from "../lib/index/freshness.ts";
@@ -23,7 +24,8 @@ import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { observeSettings } from "../lib/observe/ledger.ts";
 import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
-import { keepStanding } from "../lib/observe/standing-marks.ts";
+import { keepStanding, standingFor } from "../lib/observe/standing-marks.ts";
+import { isSameWords } from "../lib/observe/standing-rules.ts";
 import { updateCopies } from "../lib/sessions/copies.ts";
 import { findTranscripts } from "../lib/sessions/places.ts";
 import { projectKey } from "../lib/sessions/project.ts";
@@ -97,11 +99,12 @@ async function followTurn(asked: BackgroundFlags, config: Config, perform: Perfo
   await perform("index", () => index(session, config));
   // its host observes by itself, and short sessions not at all
   if (asked["index-only"]) {
-    if (session.size <= SMALL_BYTES) await perform("rules", () => noteStanding(session, config));
+    if (session.size <= SMALL_BYTES)
+      await perform("rules", () => withKept(session, asked, config, () => noteStanding(session, config)));
     return;
   }
   if (asked.save === "" && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
-  await perform("observe", () => observe(session, config, asked.end));
+  await perform("observe", () => withKept(session, asked, config, () => observe(session, config, asked.end)));
   await perform("meta", () => makeMeta(session, config));
 }
 
@@ -143,12 +146,37 @@ async function observe(session: Session, config: Config, hasEnded = false): Prom
 const ENDED_MS = 10 * 60_000;
 
 /** Observes the rest of the project's last session of a host, where its own end did not. */
-async function observeLast({ source, cwd }: BackgroundFlags, config: Config): Promise<void> {
+async function observeLast(asked: BackgroundFlags, config: Config): Promise<void> {
+  const { source, cwd } = asked;
   if (cwd === "" || !config.settings.llm) return;
   const host = HOSTS.find(({ agent }) => agent === source);
   const sessions = host ? listSessions(config.paths, { agent: host.agent, project: cwd }) : [];
   const last = sessions.find(({ modifiedAt }) => Date.now() - Date.parse(modifiedAt) >= ENDED_MS);
-  if (last && !last.archived && isWorthReading(last)) await observe(last, config, true);
+  if (last && !last.archived && isWorthReading(last))
+    await withKept(last, asked, config, () => observe(last, config, true));
+}
+
+/**
+ * Does work that may keep rules of a session, and leaves a note of those that are new, for hosts that show it to their person:
+ * to its next prompt or, where it has ended, to the next session of the folder.
+ */
+async function withKept(
+  session: Session,
+  { source, cwd, end, begin }: BackgroundFlags,
+  { paths }: Config,
+  work: () => Promise<void>,
+): Promise<void> {
+  const { id } = session;
+  const before = await standingFor(session, paths);
+  await work();
+  if (!findHost(source)?.hooks?.showsPerson) return;
+  const kept = (await standingFor(session, paths)).flatMap(({ mark }) =>
+    mark.sessionId === id && !before.some((rule) => isSameWords(rule.mark, mark)) ? mark.id : [],
+  );
+  const isOver = end || begin;
+  const due = [...(isOver ? readDue(paths, id) : []), ...kept];
+  if (due.length > 0) leaveDue(paths, isOver ? cwd : id, due);
+  if (isOver) clearDue(paths, id);
 }
 
 /** Keeps what the session's user laid down, said in so many words or marked by who observed it. */

@@ -5,7 +5,8 @@
  * Loaded by every prompt hook: what a moment needs beyond a first look is imported by it.
  */
 
-import { hasViewerMoved, lookForDigest } from "../lib/activity/look.ts";
+import { dueFile, hasViewerMoved, type Look, lookForDigest } from "../lib/activity/look.ts";
+import { statPath } from "../lib/base/files.ts";
 import { findHost, listMoments, type Moment } from "../lib/hosts/hosts.ts";
 import type { Answer, Asked, Injection, Sources } from "./asked.ts";
 import { startBackground, startBeginning } from "./hook.ts";
@@ -28,11 +29,20 @@ export function answerMoment(moment: Moment, asked: Asked): Promise<Answer | und
 
 /** Returns the line on the project's last session and the standing rules; what older sessions need is done in the background. */
 async function atStart(asked: Asked): Promise<Answer> {
-  const { host, session, env, paths, settings, isTold } = asked;
+  const { host, session, env, paths, isTold } = asked;
   await startBeginning(host, { cwd: session.cwd, env });
+  const { onlyClaimsOrigin } = await import("../lib/sessions/project.ts");
+  if (isTold !== undefined || !onlyClaimsOrigin(session.cwd, paths))
+    return withPerson(asked, await tellBeginning(asked));
+  const { leaveDue, START } = await import("../lib/activity/due.ts");
+  leaveDue(paths, session.id, [START]);
+  return withPerson(asked, undefined);
+}
+
+async function tellBeginning(asked: Asked): Promise<Injection> {
   const { makeBeginning } = await import("./beginning.ts");
-  const beginning = await toModel(asked, await makeBeginning(session, paths, settings, isTold));
-  return withPerson(asked, beginning);
+  const { session, paths, settings, isTold } = asked;
+  return toModel(asked, await makeBeginning(session, paths, settings, isTold));
 }
 
 /**
@@ -57,16 +67,43 @@ export async function tellRules(
   return toModel(asked, await rulesFor({ ...asked.session, since }, asked.paths, asked.settings));
 }
 
-/** Returns what other sessions did, and what the prompt's references mean. With nothing to say it loads little more than the look. */
-async function atPrompt(asked: Asked): Promise<Injection | undefined> {
+/** Returns what is due, what other sessions did, and what the prompt's references mean. With nothing to say it loads little more than the look. */
+async function atPrompt(asked: Asked): Promise<Answer | undefined> {
   const look = lookAround(asked);
+  const due = await answerDue(asked, look);
   const { text = "" } = asked;
-  if (!look?.mayHaveShared && !look?.changed.length && !text.includes("@@")) {
+  if (!due && !look?.mayHaveShared && !look?.changed.length && !text.includes("@@")) {
     if (look && hasViewerMoved(look)) (await import("../lib/activity/marks.ts")).saveMarks(look);
     return undefined;
   }
   const { answerPrompt } = await import("./prompt-answer.ts");
-  return answerPrompt({ session: asked.session, text }, look, await sources(asked));
+  return answerPrompt({ session: asked.session, text }, look, await sources(asked), due);
+}
+
+/** Returns what was left for this prompt: by the start, where a program may have started it, and by a compaction that was not told. */
+async function answerDue(asked: Asked, look: Look | undefined): Promise<Answer | undefined> {
+  const { paths, session, isTyped } = asked;
+  const hasForgotten = await wasCompacted(asked, look);
+  if (!hasForgotten && !statPath(dueFile(paths, session.id))) return undefined;
+  if ((await isTyped?.()) === false) return undefined;
+  const { clearDue, readDue, START } = await import("../lib/activity/due.ts");
+  const isStart = readDue(paths, session.id).includes(START);
+  const tell = isStart ? tellBeginning : hasForgotten ? tellRules : undefined;
+  const answer = await withPerson(asked, await tell?.(asked));
+  return {
+    ...answer,
+    delivered() {
+      answer.delivered();
+      clearDue(paths, session.id);
+    },
+  };
+}
+
+async function wasCompacted({ host }: Asked, look: Look | undefined): Promise<boolean> {
+  const rows = findHost(host)?.compacted;
+  if (!rows || !look || !hasViewerMoved(look)) return false;
+  const { hasGained } = await import("../lib/activity/marks.ts");
+  return hasGained(look, rows);
 }
 
 /** Returns what other sessions did, for a host that stores it as a message of its own. */

@@ -9,7 +9,7 @@ import type { Updates } from "../lib/activity/updates.ts";
 import { isRecord, type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type PathsWithRules } from "../lib/config/config.ts";
-import type { Injection, Settled, Sources } from "./asked.ts";
+import type { Answer, Injection, Settled, Sources } from "./asked.ts";
 import { logFailure, type Prompt, readSession } from "./hook.ts";
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
@@ -21,19 +21,22 @@ const READING_MS = 400;
 /** The least time for reading, where there are so many files that listing them takes all: each prompt tells of some. */
 const READING_MIN_MS = 150;
 
-/** Builds everything that is added to a prompt. */
+/** Builds everything that is added to a prompt, below what was due before it. */
 export async function answerPrompt(
   prompt: Prompt,
   look: Look | undefined,
   sources: Sources,
-): Promise<Injection> {
+  due?: Answer,
+): Promise<Answer> {
   const activity = await tellActivity(look, sources);
-  const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0);
+  const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0) - (due?.text?.length ?? 0);
   const references = await referencesIn(prompt, sources, room);
-  const texts = [activity.text, references.text].filter((text) => text !== undefined);
+  const texts = [due?.text, activity.text, references.text].filter((text) => text !== undefined);
   return {
     text: texts.length > 0 ? texts.join("\n\n") : undefined,
+    toPerson: due?.toPerson,
     delivered() {
+      due?.delivered();
       activity.delivered();
       references.delivered();
     },

@@ -16,6 +16,7 @@ import {
   formatDay,
   formatPlace,
   holds,
+  keptLine,
   readStanding,
   readStandingFor,
   rulesOfAll,
@@ -96,8 +97,7 @@ async function add({ config, cwd, show }: RulesRun, given: string): Promise<void
   if (!kept) throw notKept(rules.clean(words), callers);
   const { mark, isNew } = kept;
   const rule = { mark, last: mark, ids: new Set([mark.id]), isDropped: false };
-  const said = `${wordsIn(rule, rules)} · session-memory rules`;
-  show({ rules: [ruleJson(rule, rules)] }, [`${isNew ? "kept for this project" : "already kept"}: ${said}`]);
+  show({ rules: [ruleJson(rule, rules)] }, [keptLine(rules.clean(mark.words), isNew)]);
 }
 
 function notKept(words: string, callers: readonly { session: Session }[]): SessionMemoryError {

@@ -11,8 +11,12 @@ import { answerMoment } from "../moments.ts";
 await runHook("user-prompt-submit", async (call) => {
   const prompt = readPrompt(call.input);
   if (!prompt) return;
+  const isTyped = async () => {
+    const { STARTED_BY_PROGRAM } = await import("../../lib/hosts/claude.ts");
+    return !STARTED_BY_PROGRAM.test(call.env.CLAUDE_CODE_ENTRYPOINT ?? "");
+  };
   await printAnswer(
-    await answerMoment("prompt", { ...readAsked(call), text: prompt.text }),
+    await answerMoment("prompt", { ...readAsked(call), text: prompt.text, isTyped }),
     "UserPromptSubmit",
   );
 });

@@ -171,6 +171,11 @@ export function findMarksFile(folder: string, viewerId: string): MarksFile {
   return { path: join(folder, `${cutStem(encodeURIComponent(viewerId.toWellFormed()))}.json`), viewerId };
 }
 
+/** Returns the file with what is due to a viewer, beside its marks. */
+export function dueFile({ cursors }: Pick<Paths, "cursors">, viewerId: string): string {
+  return `${findMarksFile(cursors, viewerId).path}.due`;
+}
+
 /** Reads a viewer's marks; undefined before its first look, and when the file is damaged. */
 export function readMarks({ path, viewerId }: MarksFile): Marks | undefined {
   const own = readMarksFile(path)[viewerId];

@@ -205,6 +205,19 @@ function ownAdvance(look: Glance): Advance[] {
   return [{ session: { id, file }, mark: { ...mark, since } }];
 }
 
+/** The most bytes in which rows are looked for while a prompt waits. */
+const ROWS_BYTES = 16 * 1024 * 1024;
+
+/** Returns whether a viewer's transcript has gained such rows since the viewer last looked. */
+export function hasGained({ viewer: { id, file }, marks }: Glance, rows: RegExp): boolean {
+  const seen = marks?.get(id)?.offset;
+  if (file === undefined || seen === undefined) return false;
+  return withFile(file, (descriptor, size) => {
+    const from = Math.max(seen, size - ROWS_BYTES);
+    return rows.test(readFully(descriptor, from, Math.max(0, size - from)).toString("latin1"));
+  });
+}
+
 /** Removes the files with a mark of or about a forgotten session, and returns how many: who looks next looks for the first time. */
 export function forgetMarks(forgetting: Forgetting, { paths, dryRun }: ForgetIn): number {
   if (!("ids" in forgetting)) return 0;

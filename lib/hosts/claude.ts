@@ -47,8 +47,9 @@ const PUT_IN = /<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)
 /** What other sessions and services say, for which the client makes a prompt. */
 const SENT =
   /^\s*(?:Another Claude session sent a message:\s*)?<(?:teammate-message|cross-session-message|channel)[\s>]/;
-/** How sessions are started that programs write the prompts of, and what programs' prompts come from. */
-const PROGRAMS = { entrypoint: /^(?:sdk-|claude-code-github-action$)/, source: /^(?:system|cron|sdk)$/ };
+/** What the client calls itself where a program started it, and what the prompts of programs come from. */
+export const STARTED_BY_PROGRAM = /^(?:sdk-|claude-code-github-action$)/;
+const PROGRAM_SOURCE = /^(?:system|cron|sdk)$/;
 
 /** What was in the model's context and what it said; each row of one message repeats it. */
 const USAGE = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
@@ -68,8 +69,7 @@ export const format: Format = {
   readHead(record, head) {
     head.cwd ??= stringOf(record.cwd);
     head.startedAt ??= isoTime(record.timestamp);
-    if (typeof record.entrypoint === "string")
-      head.isHeadless ??= PROGRAMS.entrypoint.test(record.entrypoint);
+    if (typeof record.entrypoint === "string") head.isHeadless ??= STARTED_BY_PROGRAM.test(record.entrypoint);
     if (record.isSidechain === true && typeof record.agentId === "string") {
       head.parentId ??= stringOf(record.sessionId);
     }
@@ -165,9 +165,9 @@ function userEntries(
 /** Returns whether a person typed a row, by its own flags; undefined where none says so. */
 function isTyped({ isSidechain, entrypoint, origin, promptSource }: JsonRecord): boolean | undefined {
   const { kind } = recordOf(origin);
-  if (isSidechain === true || PROGRAMS.entrypoint.test(String(entrypoint))) return false;
+  if (isSidechain === true || STARTED_BY_PROGRAM.test(String(entrypoint))) return false;
   if (kind !== undefined) return kind === "human"; // a desktop's prompts come by the SDK
-  if (PROGRAMS.source.test(String(promptSource))) return false;
+  if (PROGRAM_SOURCE.test(String(promptSource))) return false;
   return entrypoint === undefined ? undefined : true;
 }
 

@@ -51,6 +51,8 @@ export interface Host {
   metas?: string;
   /** The moments at which it hears us, or we work. @default those of the hooks that set-up writes */
   moments?: readonly Moment[];
+  /** A row of its transcripts that a compaction leaves, for a host that calls us at none. */
+  compacted?: RegExp;
   /** How it calls us by hooks. */
   hooks?: Hooks;
   /** Whether the model of a session observes it, without any setting. @default {false} */
@@ -260,6 +262,7 @@ export const HOSTS: readonly Host[] = [
         },
       },
     },
+    compacted: /"type":"session\.compaction_complete","data":\{(?!"success":false)/,
     idVariable: "COPILOT_AGENT_SESSION_ID",
     resume: "copilot --resume <id>",
     skills: "($COPILOT_HOME|~/.copilot)/skills",
@@ -313,6 +316,7 @@ export const HOSTS: readonly Host[] = [
         },
       },
     },
+    compacted: /^\{"\$set":\{"messages":.*"text":"<state_snapshot>/m,
     resume: "gemini --resume <id>",
     resumeNote: "Gemini CLI 0.61 deletes a resumed session at its next start: copy its transcript first",
     severalFiles: {

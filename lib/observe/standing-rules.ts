@@ -241,6 +241,23 @@ export async function standingText(
   );
 }
 
+/** Returns lines for a person on those of the rules holding in a folder that have one of these ids. */
+export async function describeKept(
+  ids: readonly string[],
+  cwd: string,
+  paths: PathsWithRules,
+): Promise<string[]> {
+  const { readRules } = await import("../transcripts/rules.ts");
+  const { clean } = readRules(paths.rules);
+  const kept = (await rulesHolding(cwd, paths)).filter((rule) => ids.some((id) => rule.ids.has(id)));
+  return kept.map(({ mark }) => keptLine(clean(mark.words)));
+}
+
+/** Returns the line that says that a rule was kept, or held already. */
+export function keptLine(words: string, isNew = true): string {
+  return `${isNew ? "kept for this project" : "already kept"}: ${quote(words)} · session-memory rules`;
+}
+
 /** Returns the day on which it was said, with a comma; "" where that is unknown. */
 export function formatDay({ at }: StandingMark, timezone: string | undefined): string {
   return at === "" ? "" : `${formatLocal(at, timezone).slice(0, 10)}, `;

@@ -171,6 +171,18 @@ function repositoryAt(directory: string): RepositoryHere | undefined {
   return { git, origin: findOrigin(repository), top: repository.top, key: keyFor(repository) };
 }
 
+/**
+ * Returns whether a directory's repository names an origin but is not known to have held a session: any folder can name the
+ * origin of a project.
+ */
+export function onlyClaimsOrigin(directory: string, { home }: Pick<Paths, "home">): boolean {
+  const here = repositoryAt(directory);
+  if (here?.origin === undefined) return false;
+  const known = readRepositories(repositoriesFile(home));
+  const isHere = (known.get(here.top) ?? []).some((each) => isSameRepository(each, here));
+  return !isHere && ![...known.values()].flat().some(({ git }) => git === here.git);
+}
+
 /** Returns the paths at which a directory's repository was when sessions ran in it. */
 export function formerTops(directory: string, { home }: Pick<Paths, "home">): string[] {
   const known = readRepositories(repositoriesFile(home));
