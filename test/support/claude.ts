@@ -51,7 +51,7 @@ export function claudeAssistant(
     const id = tool.id ?? `toolu_${number}_${index}`;
     blocks.push({ type: "tool_use", id, name: tool.name, input: tool.input });
   }
-  const messageId = `msg_${number}`;
+  const messageId = `msg_${options.uuid ?? number}`;
   let parent = options.parentUuid ?? null;
   return blocks.map((block, index) => {
     const uuid =
