@@ -132,6 +132,11 @@ test("a model of unknown price counts as the dearest known one of its kind, and 
     calls: 1,
     tokens: { input: 1000, output: 100 },
   });
+  expect(first.settle({ input: 1e300, output: 1e300, usd: 1e300 }).tokens).toEqual({
+    input: 1000,
+    output: 500,
+  });
+  first.settle({ input: 1000, output: 100 });
   const error = await refusal(ledger.reserve(call as PlannedCall));
   expect([error.message, error.hint]).toEqual([
     'Cannot call "no-such-model" for meta: $0.0320 spent today and a call of up to $0.0800, counted as the dearest known model, would pass the daily budget of $0.10',

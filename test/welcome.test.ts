@@ -125,6 +125,8 @@ test("takes no session for newer than the moment it is read: not the last, not i
     ["future", true],
   ]);
   await home.ok("embed");
+  const { results } = JSON.parse(await home.ok("search", "hello", "--after", "1d", "--json"));
+  expect(results.filter(({ timestamp }: { timestamp: string }) => timestamp > now)).toEqual([]);
   const store = openStore(home.paths.database);
   const times = store.db
     .prepare("SELECT max(updated_at) AS updated, max(started_at) AS started FROM sessions")

@@ -17,6 +17,9 @@ export function stringOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
+/** The most dollars or tokens that a setting or a report of use can mean. */
+export const SUM_MAX = 1e12;
+
 /** Returns the value if it is a finite number. */
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) ? value : undefined;

@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import { z } from "zod";
 import { SessionMemoryError } from "../base/errors.ts";
-import { isRecord, type JsonRecord, parseJson, recordOf } from "../base/json.ts";
+import { isRecord, type JsonRecord, parseJson, recordOf, SUM_MAX } from "../base/json.ts";
 import { editDistance, MACHINE_NAME, truncate } from "../base/text.ts";
 
 /** The most characters of the file that an error message repeats. */
@@ -13,7 +13,7 @@ const flag = z.boolean();
 const word = z.string().min(1);
 const count = z.number().int().nonnegative();
 const positive = z.number().int().positive();
-const usd = z.number().nonnegative();
+const usd = z.number().nonnegative().max(SUM_MAX);
 const machine = z.string().regex(MACHINE_NAME, {
   error: "expected 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit",
 });

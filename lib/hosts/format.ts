@@ -2,6 +2,7 @@
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { headed } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
 import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
@@ -175,23 +176,29 @@ function isContent({ kind, text, settle }: BareEntry): boolean {
 const ISO =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
 
-/** Converts a time as hosts write it (ISO text, or milliseconds or seconds since 1970) to ISO UTC. */
+/** Converts a time as hosts write it (ISO text, or milliseconds or seconds since 1970) to ISO UTC; undefined for one to come. */
 export function isoTime(value: unknown): string | undefined {
   if (typeof value === "string") {
     // Hosts write ISO with a Z: taken as it is, since parsing each would be a fifth of the reading time.
-    if (ISO.test(value)) return value;
+    if (ISO.test(value)) return value < latestTime() ? value : undefined;
     return toIso(Date.parse(value));
   }
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
   return toIso(value < 1e11 ? value * 1000 : value);
 }
 
-/** The year 10000, in ms. */
-const FAR_OFF = 253_402_300_800_000;
-
-/** Converts milliseconds to ISO UTC, of years with four digits only: others sort before or after all sessions. */
+/** Converts milliseconds to ISO UTC. */
 function toIso(ms: number): string | undefined {
-  return ms >= 0 && ms < FAR_OFF ? new Date(ms).toISOString() : undefined;
+  return ms >= 0 && ms < Date.now() + DAY_MS ? new Date(ms).toISOString() : undefined;
+}
+
+let latest = { ms: 0, iso: "" };
+
+/** Returns the time from which rows would be dated later than now, whichever machine's clock wrote them. */
+function latestTime(): string {
+  const ms = Date.now();
+  if (ms > latest.ms) latest = { ms: ms + DAY_MS / 2, iso: new Date(ms + DAY_MS).toISOString() };
+  return latest.iso;
 }
 
 /** Returns the text of a message's content: a string, or its text blocks joined by newlines, without images and others. */

@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
-import { numberOf } from "../base/json.ts";
+import { numberOf, SUM_MAX } from "../base/json.ts";
 import type { LlmConfig, Settings } from "../config/config.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import { withState } from "../store/state.ts";
@@ -188,10 +188,10 @@ function stateIn(home: string): string {
   return join(home, "state.db");
 }
 
-/** Returns the value if it is a non-negative number. */
+/** Returns the value if it is a number of tokens or dollars that a call can take. */
 export function toCount(value: unknown): number | undefined {
   const number = numberOf(value);
-  return number !== undefined && number >= 0 ? number : undefined;
+  return number !== undefined && number >= 0 && number <= SUM_MAX ? number : undefined;
 }
 
 function dayAt(iso: string): string {
