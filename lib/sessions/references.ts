@@ -205,7 +205,8 @@ function ownWords(name: string): string {
 export function nearest<T extends Named>(reference: string, all: readonly T[], count: number): T[] {
   const wanted = pairs(foldName(reference));
   const score = ({ names }: T) => Math.max(0, ...names.map((name) => likeness(wanted, ownWords(name))));
-  const scored = all.map((item) => ({ item, score: score(item) })).sort((a, b) => b.score - a.score);
+  const scored = all.map((item) => ({ item, score: score(item), first: item.names[0] ?? "" }));
+  scored.sort((a, b) => b.score - a.score || (a.first < b.first ? -1 : 1));
   return scored.slice(0, count).map(({ item }) => item);
 }
 
