@@ -12,6 +12,8 @@ import type { PassageRow, ShownRow } from "./rows.ts";
 interface ChooseOptions {
   /** Code points for the rows of all hits. */
   budget: number;
+  /** Code points of the lines around each hit's rows. */
+  headCosts: readonly number[];
   /** Returns the cost of a row before its text. */
   rowCost: (row: ShownRow) => number;
 }
@@ -333,7 +335,7 @@ interface Taken extends OpenUnit {
 }
 
 /** Takes the unit that is worth most for its length, again and again, until the budget is spent. */
-function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Taken[] {
+function spend(hits: readonly Choice[], { budget, headCosts, rowCost }: ChooseOptions): Taken[] {
   const shown = hits.map(({ worths }) => new Float64Array(worths.length));
   const spentOn = hits.map(() => 0);
   const costs = hits.map(({ rows }) => rows.map((row) => rowCost(row) + ENDS));
@@ -360,10 +362,12 @@ function spend(hits: readonly Choice[], { budget, rowCost }: ChooseOptions): Tak
     let [best, most, price] = [undefined as OpenUnit | undefined, 0, 0];
     for (const one of open) {
       const { hit, unit, length } = one;
-      const cost = length + (begun.has(rowOf(one)) ? CUT_CHARS : (costs[hit]?.[unit.row] as number));
-      const isOver = hit === 0 && (spentOn[0] as number) + cost > FIRST_SHARE * budget && hits.length > 1;
+      const head = spentOn[hit] === 0 ? (headCosts[hit] as number) : 0;
+      const cost = head + length + (begun.has(rowOf(one)) ? CUT_CHARS : (costs[hit]?.[unit.row] as number));
+      const isMore = hit === 0 && hits.length > 1 && begun.size > 0;
+      const isOver = isMore && (spentOn[0] as number) + cost > FIRST_SHARE * budget;
       if (cost > left || isOver) continue;
-      const value = worthOf(one) / (cost + FREE_CHARACTERS);
+      const value = worthOf(one) / (cost - head + FREE_CHARACTERS);
       if (value > most) [best, most, price] = [one, value, cost];
     }
     if (!best) return chosen;

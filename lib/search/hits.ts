@@ -41,6 +41,8 @@ import {
   leftOutLine,
   mergeRanges,
   nowhereLines,
+  UNCERTAIN_CHARS,
+  UNCERTAIN_HITS,
   wholeRow,
 } from "./print.ts";
 import { asTyped, isKept, isRepeated, type Question, type Term, wholeTerms } from "./query.ts";
@@ -62,8 +64,6 @@ export interface HitOptions extends RetrievalOptions {
   style: HitStyle;
   /** Code points that the rows of all hits may take together with their heads. */
   maxChars: number;
-  /** True if so many were asked for: then they are used, however sure the best hit is. @default {false} */
-  isBudgetNamed?: boolean | undefined;
   /** True if each hit is shown on one line. @default {false} */
   isBrief?: boolean | undefined;
   /** True if whole exchanges are shown, not the rows that answer. @default {false} */
@@ -82,6 +82,8 @@ interface Found {
   /** Words and names of the question that no session holds, those of most phrasings first, and two that none holds both. */
   nowhere: string[];
   beyond: Beyond;
+  /** Code points of the printed answer: fewer where nothing is certain. */
+  maxChars: number;
 }
 
 /** The words of a question by what they say of a hit that lacks them. */
@@ -143,11 +145,17 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   const beyond: Beyond = {
     strong: others.filter(isStrong).length,
     limit: options.limit,
-    isAlone: standsAlone(candidates, options),
   };
   const around = [...nowhereLines(nowhere), leftOutLine(beyond)];
-  const filled = fill(drafts, { ...options, maxChars: options.maxChars - countPoints(around) });
-  return { hits: filled.map((one) => toHit(one, found)), nowhere, beyond };
+  const maxChars = budgetFor(candidates.some(isStrong), options);
+  const filled = fill(drafts, { ...options, maxChars: maxChars - countPoints(around) });
+  return { hits: filled.map((one) => toHit(one, found)), nowhere, beyond, maxChars };
+}
+
+/** Returns the code points of the answer. */
+function budgetFor(isCertain: boolean, { maxChars, isBrief, isWhole, around }: HitOptions): number {
+  const isShort = !(isCertain || isBrief || isWhole || around > 0);
+  return isShort ? Math.min(maxChars, UNCERTAIN_CHARS) : maxChars;
 }
 
 function splitAt<T>(all: readonly T[], at: number): [T[], T[]] {
@@ -224,12 +232,12 @@ function judgeAll(found: Retrieved, { rare, missing, beside }: AskedWords, optio
     near.some(({ chunk }) => isWithin(chunk, passage)) ||
     (passage.found.some(({ isTimely }) => isTimely) && (beside?.some(({ stem }) => held?.has(stem)) ?? true));
   return [...judged, ...others.map(unmeasured)].map((one) =>
-    isSure(one) ? { ...one, score: Math.max(one.score, STRONG), isNearly: true } : one,
+    isSure(one) ? { ...one, score: Math.max(one.score, STRONG) } : one,
   );
 }
 
 function unmeasured(passage: Passage): Judged {
-  return { passage, score: 0, isNearly: false, held: undefined, together: [] };
+  return { passage, score: 0, held: undefined, together: [] };
 }
 
 /** Returns passages in the order in which they are shown: strong ones, those only near by meaning, weak ones. */
@@ -237,7 +245,7 @@ function inOrder(judged: readonly Judged[], { meaning, limit }: HitOptions): Jud
   const strong = judged.filter(isStrong);
   const near = toPassages(meaning?.outliers ?? [])
     .filter(({ best }) => !strong.some(({ passage }) => isWithin(best.chunk, passage)))
-    .map((passage) => ({ ...unmeasured(passage), score: STRONG, isNearly: true }));
+    .map((passage) => ({ ...unmeasured(passage), score: STRONG }));
   return [...withNear(strong, near, limit), ...judged.filter((one) => !isStrong(one))];
 }
 
@@ -286,17 +294,8 @@ function bestSentencesFirst(candidates: readonly Candidate[], judged: readonly J
   return [...byBestSentence(strong), ...others];
 }
 
-/** A hit this far ahead of all others stands alone. real2, codebench, deeds: 0.15 … 0.4 answer 255 or 256 of 366. */
-const FAR_AHEAD = 0.2;
-/** The share of the code points that such a hit takes, or one that lacks no more than a rare word: so much the first of several may take. */
-const ALONE_SHARE = 0.5;
-
-/** Returns whether the best hit is strong, and all others are far behind it. */
-function standsAlone(hits: readonly { score: number }[], { isBudgetNamed }: HitOptions): boolean {
-  const [best, ...others] = hits;
-  const next = Math.max(0, ...others.map(({ score }) => score));
-  return !isBudgetNamed && best !== undefined && isStrong(best) && best.score - next >= FAR_AHEAD;
-}
+/** From this score on a hit's rows are printed; the best hit's always are. */
+const OPEN = 0.4;
 
 function draftHits(
   candidates: readonly Candidate[],
@@ -309,15 +308,14 @@ function draftHits(
 ): Draft[] {
   const sessions = candidates.map(({ passage }) => passage.first.sessionId);
   const questions = found.phrasings.map(({ question }) => question);
-  const isAlone = standsAlone(candidates, options);
   const rare = new Set(words.rare.map(({ stem }) => stem));
+  const open = options.isBrief ? 0 : candidates.some(isStrong) ? candidates.length : UNCERTAIN_HITS;
   return candidates.map((one, i): Draft => {
-    const { passage, held, score, isNearly } = one;
+    const { passage, held, score } = one;
     const isFirst = sessions.indexOf(passage.first.sessionId) === i;
     const lacks = (term: Term) => held && !held.has(term.stem) && !words.nowhere.includes(term);
     const lacking = new Set(words.rare.filter(lacks).map((term) => shownWord(term, questions)));
     const without = [...lacking].slice(0, WITHOUT_MAX);
-    const isBest = i === 0 && (isNearly || (words.missing.length === 0 && without.length === 0));
     const { chunk, session } = passage.best;
     const facts: Draft["facts"] = {
       session,
@@ -331,8 +329,7 @@ function draftHits(
       passage: findFacts(passage, options),
       ...(options.explain && { explain: explainJudged(one, found, options.meaning) }),
     };
-    const isOpen = isBest || (isStrong(one) && (i === 0 || !isAlone));
-    return { ...one, facts, isFirst, rare, isOpen: isOpen && !options.isBrief };
+    return { ...one, facts, isFirst, rare, isOpen: i < open && (i === 0 || score >= OPEN) };
   });
 }
 
@@ -421,18 +418,15 @@ function wordsAsked(stems: readonly string[], { phrasings }: Retrieved): string[
 
 /** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */
 const LINE_CHARS = 1000;
-/** Code points of the best hit where none is strong. */
-const WEAK_CHARS = 450;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;
 
 /** Gives drafts their rows. */
 function fill(drafts: readonly Draft[], options: HitOptions): Filled[] {
   if (options.isWhole) return fillWhole(drafts, options);
-  const budget = budgetFor(drafts, options);
   const open = fillChosen(
     drafts.filter(({ isOpen }) => isOpen),
-    { options, budget },
+    { options, budget: options.maxChars },
   );
   const filled = drafts.flatMap((draft) => {
     const opened = open.find(({ passage }) => passage === draft.passage);
@@ -440,16 +434,6 @@ function fill(drafts: readonly Draft[], options: HitOptions): Filled[] {
     return fillChosen([{ ...draft, isOpen: false }], { options, budget: LINE_CHARS, isOneLine: true });
   });
   return foldEmpty(filled);
-}
-
-/** Returns the code points of all open hits: less where the best says all, or where none is strong. */
-function budgetFor(drafts: readonly Draft[], options: HitOptions): number {
-  const { maxChars } = options;
-  const [best] = drafts;
-  if (!best || (isStrong(best) && !standsAlone(drafts, options))) return maxChars;
-  return isStrong(best) || best.isNearly
-    ? Math.floor(ALONE_SHARE * maxChars)
-    : Math.min(WEAK_CHARS, maxChars);
 }
 
 /** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */
@@ -484,14 +468,16 @@ function fillChosen(
 ): Filled[] {
   const { style, filter, cwd } = options;
   const facts = drafts.map((draft) => draft.facts);
-  const rest = facts.flatMap((own, i) => [formatHead(facts, i, style), ...footLines(own, style)]);
   const taken = new Set<string>();
   const choices = drafts.map(({ choice, passage }): Choice => {
     const isWanted = choice.rows.map(oncePerRow(passage.first.sessionId, taken));
     return { ...choice, units: choice.units.filter(({ row }) => isWanted[row]) };
   });
   const chosen = chooseRows(choices, {
-    budget: budget - countPoints(rest) - RANGE_SLACK * drafts.length,
+    budget,
+    headCosts: facts.map(
+      (own, i) => countPoints([formatHead(facts, i, style), ...footLines(own, style)]) + RANGE_SLACK,
+    ),
     rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + 1,
   });
   return chosen.map(({ rows, parts }, i): Filled => {

@@ -10,7 +10,7 @@ import {
   readExchangeChunks,
   saidIn,
 } from "./candidates.ts";
-import { isStrong, STRONG } from "./hit.ts";
+import { STRONG } from "./hit.ts";
 import type { Measured, Occurrence } from "./measure.ts";
 import { wholeRow } from "./print.ts";
 import type { Question, Term } from "./query.ts";
@@ -180,8 +180,6 @@ export interface Judged {
   passage: Passage;
   /** 0 to 1, on the same scale in every index. */
   score: number;
-  /** True if it is strong, or would be but for a rare word that it lacks. */
-  isNearly: boolean;
   /** The stems that it holds anywhere, its header included; undefined where it was not measured. */
   held: ReadonlySet<string> | undefined;
   /** The stems that it holds close together, by which it was judged. */
@@ -233,7 +231,6 @@ export function judge(
     return {
       passage,
       score: Math.min(most, score),
-      isNearly: isStrong({ score: full }),
       held,
       together: best.stems,
     };

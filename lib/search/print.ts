@@ -33,7 +33,9 @@ const PROJECT_MAX = 24;
 const COPIES_MAX = 3;
 /** Code points of an exchange before or after a hit. */
 const AROUND_MAX = 700;
-const WEAK_HITS = 3;
+/** Hits printed where none is strong, and the code points of that output, which promises 1,150 at most. */
+export const UNCERTAIN_HITS = 3; // promised
+export const UNCERTAIN_CHARS = 1000;
 /** Weak sessions behind strong ones: what is not among them is a guess. */
 const WEAK_SESSIONS = 3;
 const WEAK_LINE = 136;
@@ -52,16 +54,12 @@ export interface Beyond {
   /** Strong places behind the limit. */
   strong: number;
   limit: number;
-  /** True if the best hit is so far ahead that it is printed alone. */
-  isAlone: boolean;
 }
 
 /** Says how many strong hits are left out, and which option shows them. */
-export function leftOutLine({ strong, limit, isAlone }: Beyond): Line {
+export function leftOutLine({ strong, limit }: Beyond): Line {
   const counts = `${strong} more strong ${strong === 1 ? "hit" : "hits"}`;
-  const text = isAlone
-    ? `${counts}, far behind: --max-chars 2500`
-    : `${counts}: --limit ${Math.min(LIMIT_MAX, limit + strong)}`;
+  const text = `${counts}: --limit ${Math.min(LIMIT_MAX, limit + strong)}`;
   return { kind: "text", parts: [["faint", strong === 0 ? "no other strong hit" : text]] };
 }
 
@@ -69,8 +67,7 @@ export function leftOutLine({ strong, limit, isAlone }: Beyond): Line {
 export function printHits(found: readonly Hit[], beyond: Beyond, options: PrintOptions): Line[] {
   if (found.length === 0) return [];
   const isCertain = found.some(isStrong);
-  const isSingle = beyond.isAlone || (!isCertain && found[0]?.isOpen);
-  const shown = isSingle ? found.slice(0, 1) : isCertain ? found : found.slice(0, WEAK_HITS);
+  const shown = isCertain ? found : found.slice(0, UNCERTAIN_HITS);
   const top = isCertain ? [] : [NOTHING_CERTAIN];
   const open = shown.filter(({ isOpen }) => isOpen);
   const rest = isCertain ? [leftOutLine(beyond)] : [];
@@ -154,7 +151,7 @@ export function printBySession(
   if (found.length === 0) return [];
   const sessions = [...Map.groupBy(found, ({ session }) => session.id).values()] as [Hit, ...Hit[]][];
   const strong = sessions.filter(([hit]) => isStrong(hit)).length;
-  const shown = sessions.slice(0, Math.min(limit, strong + (strong > 0 ? WEAK_SESSIONS : WEAK_HITS)));
+  const shown = sessions.slice(0, Math.min(limit, strong + (strong > 0 ? WEAK_SESSIONS : UNCERTAIN_HITS)));
   const heads = shown.map((own, i) => sessionHead(own, i, options));
   const isWeak = (i: number) => strong > 0 && i >= strong;
   const least = heads.map((head, i) => (isWeak(i) ? lineMax(head, WEAK_LINE) + 1 : 0));

@@ -41,7 +41,8 @@ const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
 /** Results and code points of all output, by mode. */
 const MODES = {
-  rows: { limit: LIMIT_DEFAULT, maxChars: 2500 },
+  // of the 2,500 that are promised at most; the last tenth answers hardly a question
+  rows: { limit: LIMIT_DEFAULT, maxChars: 2250 },
   brief: { limit: LIMIT_OF_LINES, maxChars: 4000 },
   sessions: { limit: LIMIT_OF_LINES, maxChars: 4000 },
   full: { limit: LIMIT_DEFAULT, maxChars: 10_000 },
@@ -389,7 +390,6 @@ async function answerQuestion(
     cwd,
     style,
     maxChars: maxCharsFor(request),
-    isBudgetNamed: request.maxChars !== undefined,
     isBrief: mode === "brief" || mode === "sessions",
     isWhole: mode === "full",
     around: context,
@@ -399,7 +399,7 @@ async function answerQuestion(
     .filter((hit) => roundRelevance(hit) >= minScore)
     .map((hit) => located(hit, config.paths));
   const top = hits.length > 0 ? nowhereLines(found.nowhere) : [];
-  const options = { ...style, maxChars: maxCharsFor(request) - countPoints(top) };
+  const options = { ...style, maxChars: found.maxChars - countPoints(top) };
   const lines = [...top, ...(await printed(hits, request, { ...options, beyond: found.beyond, config }))];
   return { lines, results: hits.map((hit) => hitJson(hit, style)), semantic };
 }
