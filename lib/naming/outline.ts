@@ -1,7 +1,7 @@
 /** Renders a whole session on one page: each message of the user, and under it what was done; then the last answer. */
 
 import { countPoints, type Line, type Part } from "../base/output.ts";
-import { counted, folderName, listed, truncate } from "../base/text.ts";
+import { counted, folderName, listed, truncate, unbroken } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
 import type { Done, Row } from "../hosts/session.ts";
@@ -246,7 +246,7 @@ function decisionIn(rows: readonly Row[]): { line: number; text: string } | unde
 
 /** Returns a path from the session's directory, whichever system's; of one outside of it the file's name. */
 function shownPath(path: string, cwd = ""): string {
-  const inside = path.startsWith(cwd) ? /^[/\\](.+)/.exec(path.slice(cwd.length))?.[1] : undefined;
-  if (cwd !== "" && inside !== undefined) return inside.replaceAll("\\", "/");
-  return /^(?:[/\\~]|\w:|\.\.)/.test(path) ? folderName(path) : path;
+  const inside = path.startsWith(cwd) ? /^[/\\](.+)/s.exec(path.slice(cwd.length))?.[1] : undefined;
+  if (cwd !== "" && inside !== undefined) return unbroken(inside.replaceAll("\\", "/"));
+  return unbroken(/^(?:[/\\~]|\w:|\.\.)/.test(path) ? folderName(path) : path);
 }
