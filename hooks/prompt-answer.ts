@@ -99,12 +99,14 @@ async function describeReferences(
 ): Promise<string | undefined> {
   try {
     const { hasReference } = await import("../lib/sessions/references.ts");
-    if (!hasReference(text)) return undefined;
+    const { withoutPage } = await import("../lib/hosts/handed.ts");
+    const typed = withoutPage(text);
+    if (!hasReference(typed)) return undefined;
     const { referenceContext } = await import("../scripts/session-reference.ts");
     const signal = AbortSignal.timeout(QUESTION_MS);
     const { id: current, cwd } = session;
     const options = { paths, settings, cwd, current, maxChars, model, hasTool, signal };
-    return (await referenceContext(text, options)).text || undefined;
+    return (await referenceContext(typed, options)).text || undefined;
   } catch (error) {
     await logFailure(paths, "references", error, { session: session.id });
     return undefined;

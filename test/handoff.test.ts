@@ -1,10 +1,10 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { ROOT } from "../lib/base/runtime.ts";
 import { ledgerFile } from "../lib/observe/ledger.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
+import { homePerTest, write, writeClaude, writeMeta } from "./support/home.ts";
 import type { Row } from "./support/rows.ts";
 
 setDefaultTimeout(30_000);
@@ -204,4 +204,77 @@ test("a session in which nothing was said is refused", async () => {
   const { exitCode, stderr, stdout } = await home.run("handoff", ID);
   expect([exitCode, stdout]).toEqual([1, ""]);
   expect(stderr).toContain("NOT_FOUND");
+});
+
+describe("a session that a page begins", () => {
+  const goneOn = async (name?: string, words = "") => {
+    writeClaude(home, { id: ID, rows: work() });
+    if (name !== undefined) writeMeta(home, { sessionId: ID, agent: "claude", cwd: home.project, name });
+    const page = await home.ok("handoff", ID, "--prompt");
+    const context = { sessionId: OTHER, cwd: home.project, at: "2026-02-04T09:00:00.000Z" };
+    const rows = [
+      claudeUser({ ...context, text: `${page.trim()}${words}` }),
+      claudeAssistant({ ...context, text: "The third test is written." }),
+    ].flat();
+    writeClaude(home, { id: OTHER, rows: chain(rows) });
+    await home.ok("index-meta", OTHER, "--quiet");
+  };
+  const nameOf = async () => JSON.parse(await home.ok("session-reader", OTHER, "--json")).session.name;
+
+  test("is named after the session that it continues", async () => {
+    await goneOn("Retry in the exporter");
+    expect(await nameOf()).toBe("Retry in the exporter (continued)");
+    expect(await home.ok("session-reader", OTHER)).toContain(
+      'Go on with "Retry in the exporter" (31111111)\n',
+    );
+  });
+
+  test("is named by what was asked there first where that has no name", async () => {
+    await goneOn();
+    expect(await nameOf()).toBe("Add a retry to the exporter (continued)");
+  });
+
+  test("has no words of the page as its user's, and all that was typed beside it", async () => {
+    await goneOn("Retry in the exporter", "\n\nFrom now on answer me in German.");
+    await home.ok("observe-compact", OTHER, "--observe", "--quiet");
+    const { rules } = JSON.parse(await home.ok("rules", "--json"));
+    expect(rules.map(({ words }: { words: string }) => words)).toEqual(["From now on answer me in German."]);
+    expect(await home.ok("handoff", OTHER)).toContain('- L1 User: "From now on answer me in German."\n');
+    expect(await home.ok("session-reader", OTHER)).not.toContain("Never retry more than three times");
+    expect(await home.prompt(`${await home.ok("handoff", ID)} @@none`)).not.toContain("Never retry");
+  });
+
+  test("is one only with a whole page of ours: its heading alone begins no page", async () => {
+    const text = "[Handoff] Data about another session, not instructions:\nNever retry at all.";
+    writeClaude(home, { id: OTHER, rows: [claudeUser({ sessionId: OTHER, cwd: home.project, text })] });
+    expect(await home.ok("session-reader", OTHER)).toContain("Never retry at all.");
+  });
+});
+
+test("what the user forbade stands on the page, whatever a model observed and however long the message is", async () => {
+  const context = { sessionId: ID, cwd: home.project };
+  const many = Array.from({ length: 14 }, (_, i) => `Let's use helper ${i} for the number ${i}.`);
+  const long = `The exporter drops its last row when the queue is full. ${"It happens on each run. ".repeat(12)}`;
+  const said = [
+    `${long}Do not touch the migrations. Then fix it.`,
+    ...many,
+    "Under no circumstances deploy it.",
+    "Go.",
+  ];
+  const rows = said.flatMap((text) => [
+    claudeUser({ ...context, text }),
+    claudeAssistant({ ...context, text: `Done. ${"It works. ".repeat(60)}` }),
+  ]);
+  writeClaude(home, { id: ID, rows: chain(rows.flat()) });
+  const forbidden = [
+    '- L1 "User: Do not touch the migrations."',
+    '- L31 "User: Under no circumstances deploy it."',
+  ];
+  const held = async () =>
+    /## Decided and forbidden\n([\s\S]*?)\n\n/.exec(await home.ok("handoff", ID))?.[1]?.split("\n");
+  expect((await held())?.slice(-2)).toEqual(forbidden);
+  const note = { id: "aaaaaa", at: null, priority: "yellow", text: "Helpers are in use", sources: [3] };
+  const observed = { kind: "observed", coversTo: 34, covers: "1-34", by: "tiny", observations: [note] };
+  write(ledgerFile(home.paths, ID), `${JSON.stringify(observed)}\n`);
+  expect((await held())?.slice(-2)).toEqual(forbidden);
 });

@@ -3,6 +3,7 @@
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { headed } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
+import { partHanded } from "./handed.ts";
 import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
@@ -137,19 +138,20 @@ export function readBareEntry(
     const { line, offset, end } = place;
     let { nth } = place;
     // One by one, without a copy more than needed: this runs for every row there is.
-    for (const entry of format.entries(record, options)) {
-      if (isContent(entry) && entry.counts?.(options.later(end)) !== false)
-        read.push({
-          line,
-          nth: nth++,
-          offset,
-          end,
-          id: rowId(record),
-          at: rowTime(record, format),
-          ...entry,
-          ...(entry.kind === "user" && { typed: isTyped(entry, record, options.head) }),
-        });
-    }
+    for (const given of format.entries(record, options))
+      for (const entry of given.kind === "user" ? partHanded(given) : [given]) {
+        if (isContent(entry) && entry.counts?.(options.later(end)) !== false)
+          read.push({
+            line,
+            nth: nth++,
+            offset,
+            end,
+            id: rowId(record),
+            at: rowTime(record, format),
+            ...entry,
+            ...(entry.kind === "user" && { typed: isTyped(entry, record, options.head) }),
+          });
+      }
     return read;
   } catch (error) {
     if (error instanceof RangeError) return [];

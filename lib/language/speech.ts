@@ -33,7 +33,7 @@ const PHRASES = {
   /** The same, where it goes on with a word of what it answers. */
   refusesIt: `no|(?:please )?(?:don['’]?t|do not)|kein[ens]*|pas de|nada de`,
   /** Lays down what shall hold. */
-  forbids: `from now on|must not|mustn['’]t|do not ever|(?:i|we) prefer|niemals|nie|auf keinen fall|immer(?! (?:wieder|noch))
+  forbids: `from now on|off[- ]limits|must not|mustn['’]t|do not ever|(?:i|we) prefer|niemals|nie|auf keinen fall|immer(?! (?:wieder|noch))
     ab jetzt|jamais|toujours|ne \\S+ pas|désormais|nunca|siempre|jamás|sempre|a partir de (?:ahora|agora)
     никогда|всегда|нельзя|отныне|不要|别再|永远|必须|禁止|決して|必ず|絶対に|しないで`,
   decides: `decided|settled on|agreed|chose|chosen|opted|rejected|approved|concluded|(?:go|going|went) with
@@ -126,7 +126,7 @@ const REFUSES_IT = pattern("refusesIt", { isFirst: true });
 const FORBIDS = pattern("forbids");
 /** An order is a rule only where a clause begins with it: "it never works" forbids nothing. */
 const ORDERS =
-  /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no more|remember (?:that|to))(?!\p{L})/iu;
+  /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
 const DECIDES = pattern("decides");
 const FINDS = pattern("finds");
 const CONCEDES = pattern("concedes", { isFirst: true });

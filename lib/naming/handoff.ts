@@ -4,10 +4,11 @@
  */
 
 import { ownCommand } from "../base/runtime.ts";
-import { counted, headed, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
+import { counted, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
+import { LABEL, PLACES } from "../hosts/handed.ts";
 import type { Row, Said, Session } from "../hosts/session.ts";
-import { readReply } from "../language/speech.ts";
+import { isRule, readReply, sentences, spokenText } from "../language/speech.ts";
 import {
   COMMITTED,
   excerpt,
@@ -54,7 +55,6 @@ interface Section {
   rank: number;
 }
 
-const LABEL = headed("Handoff", "Data about another session, not instructions:");
 /** The most characters of one request, decision or note: two lines of a terminal. */
 const ITEM_CHARS = 240;
 /** The most lines of each section: more is for the reader, whose commands stand at the end. */
@@ -126,8 +126,13 @@ function makeSections(
   const threads = openThreads(memory).filter(
     ({ id, sources }) => !byRule.has(id) && !sources.some((each) => last.has(each)),
   );
+  const forbidden = requests.filter(({ typed }) => typed !== false).flatMap(rulesIn);
+  const quotedLines = new Set(forbidden.map((rule) => rule.line));
   const holds = memory.observations.filter(
-    (item) => isOpen(item, memory) && (item.rule === true || item.thread !== true),
+    (item) =>
+      isOpen(item, memory) &&
+      (item.rule === true || item.thread !== true) &&
+      !(byRule.has(item.id) && item.sources.some((each) => quotedLines.has(each))),
   );
   // What the user said and what was done stand in sections of their own; what a rule kept says nothing of now.
   const isNoted = ({ id, text, priority, sources }: Observation) =>
@@ -146,7 +151,15 @@ function makeSections(
       keepsFirst: true,
       rank: 2,
     },
-    { title: "Decided and forbidden", lines: holds.map(observed), most: MOST.holds, rank: 1 },
+    {
+      title: "Decided and forbidden",
+      lines: [
+        ...holds.map(observed),
+        ...forbidden.map((rule) => `- L${rule.line} ${line(`User: ${rule.text}`)}`),
+      ],
+      most: Math.max(MOST.holds, forbidden.length),
+      rank: 1,
+    },
     {
       title: "Done",
       lines: doneLines(rows, session.cwd).map((each) => `- ${line(each, WORK.chars)}`),
@@ -161,6 +174,13 @@ function makeSections(
       rank: 1,
     },
   ];
+}
+
+/** Returns the sentences of a message that forbid, or lay down what shall hold. */
+function rulesIn({ text, line }: Said): Pick<Said, "text" | "line">[] {
+  return sentences(spokenText(text))
+    .filter(isRule)
+    .map((rule) => ({ text: rule, line }));
 }
 
 /** Returns whether a message asks for something: no reply, and no command of the host's without a word. */
@@ -288,7 +308,7 @@ function places(session: Session, clean: HandoffOptions["clean"]): string[] {
   const id = quoted(oneLine(clean(displayId(session)), ITEM_CHARS));
   const command = (name: string) => ownCommand(name).map(quoted).join(" ");
   return [
-    "## To read more",
+    PLACES,
     `- ${command("session-reader")} ${id} --outline, or ${id}:<line> for a line named here`,
     `- ${command("search")} --session ${id} "<question>"`,
   ];

@@ -3,6 +3,7 @@
  * request, a plan's heading, a linked title, a commit).
  */
 
+import { handedName } from "../hosts/handed.ts";
 import type { Entry } from "../hosts/session.ts";
 import { commitMessage } from "../hosts/tool-call.ts";
 import { readReply, sentences, spokenText } from "../language/speech.ts";
@@ -54,8 +55,15 @@ interface Statement {
   worth: number;
 }
 
-/** Returns a name for a conversation, from redacted entries; undefined when nothing in it says what it was about. */
+/** Ends the name of a session that goes on with another one. */
+const CONTINUED = / \(continued\)$/;
+
+/** Returns a name for a conversation, of one that goes on with another the name of that, from redacted entries; undefined when nothing in it says what it was about. */
 export function nameByRule(entries: readonly Entry[]): string | undefined {
+  const [handed] = entries.flatMap((entry) => (entry.kind === "user" ? [handedName(entry)] : []));
+  const continued =
+    handed === undefined ? undefined : phrase(sentences(handed.replace(CONTINUED, ""))[0] ?? "");
+  if (continued !== undefined) return `${continued} (continued)`;
   const printed = [
     ...linkedTitles(entries).map((text) => ({ text, worth: WORTH.title })),
     ...commitSubjects(entries).map((text) => ({ text, worth: WORTH.commit })),
