@@ -261,16 +261,19 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     replica.close();
   });
 
-  test("is what a session begins with, where it is the project's last", async () => {
+  test("is what the first prompt brings in a new clone, where it is the project's last", async () => {
     using carol = sharer(postgres, { role: "bob", machine: "attic" });
     await carol.share("--pull");
     delete carol.env.SESSION_MEMORY_HUB_URL;
     const session = { session_id: uuid(40), transcript_path: "/none.jsonl", cwd: carol.project };
-    const start = () => carol.hook("session-start", { ...session, source: "startup" });
-    expect((await start()).stdout).not.toContain("the last session in this project"); // the digest will name it
+    const begin = async () => {
+      const { stdout } = await carol.hook("session-start", { ...session, source: "startup" });
+      expect(stdout).not.toContain("additionalContext");
+      return await carol.prompt("go on", session);
+    };
+    expect(await begin()).not.toContain("the last session in this project"); // the digest names it
     carol.configure({ activity: { digest: false } });
-    const { stdout } = await start();
-    const { additionalContext } = JSON.parse(stdout).hookSpecificOutput;
+    const additionalContext = await begin();
     expect(additionalContext).toMatch(
       /the last session in this project was ".+" \(\S+ ago\).* Read on: sh \S+ session-reader 'alice@desk:00000000' --outline$/,
     );
