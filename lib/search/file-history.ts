@@ -8,7 +8,7 @@ import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { projectDirectories, realDirectory } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
-import { shellParts, shellWords } from "./commands.ts";
+import { isLooking, shellParts, shellWords } from "./commands.ts";
 import {
   deedRow,
   doneHit,
@@ -38,19 +38,21 @@ export interface Touched extends SessionDeed {
   isUnsure?: boolean;
 }
 
-/** Finds the sessions that had to do with a file, newest first. */
+/** Finds the sessions that had to do with a file: those that edited it, then all others, each newest first. */
 export function fileHistory(store: Store, path: string, scope: FindScope): Hit[] {
   const { names, touched, file } = findTouches(store, path, scope);
   const sure = touched.filter(({ isUnsure }) => !isUnsure);
   const bySession = [...Map.groupBy(sure, ({ session }) => session.number).values()];
   const hits = bySession.map((own) => makeFileHit(store, unique(own), scope));
+  const editors = new Set(sure.flatMap(({ how, session }) => (how === "edited" ? session.id : [])));
   const known = new Set(hits.map(({ session }) => session.id));
   hits.push(
     ...discussions(store, names, scope).filter(
       ({ session }) => !known.has(session.id) && (!file || file.isNear(session)),
     ),
   );
-  return hits.sort((a, b) => (a.at < b.at ? 1 : -1));
+  const hasEdited = ({ session }: Hit) => Number(editors.has(session.id));
+  return hits.sort((a, b) => hasEdited(b) - hasEdited(a) || (a.at < b.at ? 1 : -1));
 }
 
 /**
@@ -180,19 +182,16 @@ function touchedAs(store: Store, name: string, scope: FindScope): Touched[] {
   });
 }
 
-function readTouch(
-  { kind, paths, input, target, outcome }: Stored<Done>,
-  name: string,
-  cwd = "",
-): Touched["how"] | undefined {
+function readTouch(deed: Stored<Done>, name: string, cwd = ""): Touched["how"] | undefined {
+  const { kind, paths, input, target, outcome } = deed;
   const isPath = (path: string) => {
     const whole = normalize(isAbsolute(path) || WINDOWS_PATH.test(path) ? path : join(cwd, path));
     return whole === name || whole.endsWith(`/${name}`);
   };
-  if (kind === "edit" || kind === "write")
-    return outcome !== "failed" && outcome !== "rejected" && paths.some(isPath) ? "edited" : undefined;
-  if (kind === "read") return paths.some(isPath) ? "read" : undefined;
-  if (kind !== "command") return undefined;
+  const hasFailed = outcome === "failed" || outcome === "rejected";
+  if (kind === "edit" || kind === "write") return !hasFailed && paths.some(isPath) ? "edited" : undefined;
+  if (kind === "read") return !hasFailed && paths.some(isPath) ? "read" : undefined;
+  if (kind !== "command" || (hasFailed && isLooking(input || target))) return undefined;
   const base = baseName(name);
   const words = commandWords({ input, target }, cwd);
   return words.some((word) => word.endsWith(base) && isSameFile(normalize(word), name)) ? "ran" : undefined;
