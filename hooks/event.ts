@@ -4,20 +4,22 @@
  */
 
 import { type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
-import { findHost, type Host, type Moment } from "../lib/hosts/hosts.ts";
+import type { HostFile, Moment } from "../lib/hosts/host.ts";
+import { findLine } from "../lib/hosts/table.ts";
 import type { Asked } from "./asked.ts";
 import { type HookCall, printAnswer, readSession, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";
 
-async function answerEvent({ env, input, paths }: HookCall, host: Host | undefined): Promise<void> {
+async function answerEvent({ env, input, paths }: HookCall): Promise<void> {
+  const { host } = (await line?.load()) ?? {};
   const written = host?.hooks?.written;
-  if (!host || !written) throw new Error("Cannot answer: expected a host that has such hooks");
+  if (!line || !written) throw new Error("Cannot answer: expected a host that has such hooks");
   const event = stringOf(input.hook_event_name) ?? "";
   const moment = findMoment(written.events[event]?.moment, input.source);
   if (!moment) return;
   const session = readSession(input);
   const asked = {
-    ...{ host: host.agent, session, env },
+    ...{ host: line.agent, session, env },
     ...requireSettings(paths, { env, transcript: session.file }),
   };
   const about = await READ[moment]?.(input, asked, host);
@@ -30,24 +32,21 @@ function findMoment(moment: Moment | Readonly<Record<string, Moment>> | undefine
   return typeof moment === "object" ? moment[stringOf(source) ?? ""] : moment;
 }
 
-type Read = (input: JsonRecord, asked: Asked, host: Host) => Promise<Partial<Asked> | undefined>;
+type Read = (input: JsonRecord, asked: Asked, host: HostFile) => Promise<Partial<Asked> | undefined>;
 
 /** Reads what a moment is about; undefined where it is none for us. */
 const READ: Partial<Record<Moment, Read>> = {
-  async prompt({ prompt, agent_id }, _, { load }) {
+  async prompt({ prompt, agent_id }, _, { typedPrompt }) {
     const text = stringOf(prompt) ?? "";
     // some tell of an empty one after each answer of a tool, or of a subagent's task
     if (text.trim() === "" || agent_id !== undefined) return undefined;
-    if (!text.includes("@@")) return { text };
-    const { format } = await load();
-    return { text: format.typedPrompt?.(text) ?? text };
+    return { text: text.includes("@@") ? (typedPrompt?.(text) ?? text) : text };
   },
 
-  async failure(input, { session: { id, cwd } }, { load }) {
+  async failure(input, { session: { id, cwd } }, { failedOutput }) {
     const command = stringOf(recordOf(input.tool_input).command);
     if (command === undefined || input.is_interrupt === true) return undefined;
-    const { format } = await load();
-    const output = format.failedOutput ? format.failedOutput(input) : stringOf(input.error);
+    const output = failedOutput ? failedOutput(input) : stringOf(input.error);
     if (output === undefined) return undefined;
     // a subagent does not see what was added to its session
     const viewer = stringOf(input.agent_id) ?? id;
@@ -55,5 +54,5 @@ const READ: Partial<Record<Moment, Read>> = {
   },
 };
 
-const host = findHost(process.argv[2]);
-await runHook("event", (call) => answerEvent(call, host), host?.agent);
+const line = findLine(process.argv[2]);
+await runHook("event", answerEvent, line?.agent);

@@ -6,15 +6,14 @@
 import { isFile } from "../lib/base/files.ts";
 import { stringOf } from "../lib/base/json.ts";
 import { currentDirectory } from "../lib/config/config.ts";
-import { copiesFolder, findHost, listMoments } from "../lib/hosts/hosts.ts";
+import { copiesFolder, findLine } from "../lib/hosts/table.ts";
 import { logFailure, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";
 
 await runHook("moment", async ({ env, input, paths }) => {
   const { moment, isTold, command, output } = input;
   const [host, id, text] = [input.host, input.session, input.text].map(stringOf);
-  const teller = findHost(host);
-  const asked = teller && listMoments(teller).find((each) => each === moment);
+  const asked = findLine(host)?.moments?.find((each) => each === moment);
   if (host === undefined || asked === undefined || id === undefined)
     throw new Error("Cannot answer: expected moment, host and session");
   const gone = stringOf(input.gone);

@@ -7,7 +7,8 @@
 
 import { dueFile, hasViewerMoved, type Look, lookForDigest } from "../lib/activity/look.ts";
 import { statPath } from "../lib/base/files.ts";
-import { findHost, listMoments, type Moment } from "../lib/hosts/hosts.ts";
+import type { Moment } from "../lib/hosts/host.ts";
+import { findLine } from "../lib/hosts/table.ts";
 import type { Answer, Asked, Injection, Sources } from "./asked.ts";
 import { startBackground, startBeginning } from "./hook.ts";
 
@@ -52,7 +53,7 @@ async function tellBeginning(asked: Asked): Promise<Injection> {
 async function atResume(asked: Asked): Promise<Answer> {
   const { host, session, env } = asked;
   await startBeginning(host, { cwd: session.cwd, env });
-  if (hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
+  if (await hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
   const { lastTime } = await import("../lib/sessions/titles.ts");
   const since = session.file && lastTime({ file: session.file, agent: host });
   return withPerson(asked, since ? await tellRules(asked, since) : undefined);
@@ -100,7 +101,7 @@ async function answerDue(asked: Asked, look: Look | undefined): Promise<Answer |
 }
 
 async function wasCompacted({ host }: Asked, look: Look | undefined): Promise<boolean> {
-  const rows = findHost(host)?.compacted;
+  const rows = findLine(host)?.compacted;
   if (!rows || !look || !hasViewerMoved(look)) return false;
   const { hasGained } = await import("../lib/activity/marks.ts");
   return hasGained(look, rows);
@@ -139,7 +140,7 @@ async function atSummary(asked: Asked): Promise<Injection | undefined> {
   const { host, session, env, paths } = asked;
   const { observeRest, announceObserved } = await import("./observed.ts");
   const settings = await observeRest({ ...session, agent: host }, { paths, env });
-  return settings && hears(asked, "summary")
+  return settings && (await hears(asked, "summary"))
     ? toModel(asked, announceObserved(session, paths, settings))
     : undefined;
 }
@@ -157,7 +158,8 @@ async function atEnd({ host, session, env }: Asked, flags: readonly string[]): P
   if (file !== undefined) await startBackground({ ...session, file }, host, { flags, env });
 }
 
-function hears({ host }: Asked, moment: Moment): boolean {
+async function hears({ host }: Asked, moment: Moment): Promise<boolean> {
+  const { findHost, listMoments } = await import("../lib/hosts/hosts.ts");
   const known = findHost(host);
   return known !== undefined && listMoments(known).includes(moment);
 }

@@ -21,7 +21,7 @@ import {
   type PathsWithRules,
   pathsReading,
 } from "./config/config.ts";
-import { callingSession } from "./hosts/hosts.ts";
+import { callingSession } from "./hosts/table.ts";
 import { redactor } from "./redact/redact.ts";
 import { updateCopies } from "./sessions/copies.ts";
 

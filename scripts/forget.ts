@@ -40,7 +40,8 @@ import {
   targetsWhere,
   undoExclusion,
 } from "../lib/forget/forget.ts";
-import { findHost, type Host } from "../lib/hosts/hosts.ts";
+import type { Host } from "../lib/hosts/host.ts";
+import { findHost } from "../lib/hosts/hosts.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { refreshIndex } from "../lib/search/session-search.ts";
 import { updateCopies } from "../lib/sessions/copies.ts";

@@ -23,7 +23,7 @@ import {
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
-import { AGENTS } from "../lib/hosts/hosts.ts";
+import { AGENTS } from "../lib/hosts/table.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {

@@ -27,8 +27,9 @@ import {
 } from "../lib/cli.ts";
 import type { Config, Participants } from "../lib/config/config.ts";
 import type { Head } from "../lib/hosts/format.ts";
-import { AGENTS, resumeNote } from "../lib/hosts/hosts.ts";
+import { resumeNote } from "../lib/hosts/hosts.ts";
 import type { Agent, Row } from "../lib/hosts/session.ts";
+import { AGENTS } from "../lib/hosts/table.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
 import { linesIn } from "../lib/sessions/references.ts";
 import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";

@@ -10,26 +10,19 @@
 
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readlinkSync, rmdirSync, rmSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 import { archiveLine } from "../lib/archive/archive.ts";
 import { asCalled } from "../lib/base/command.ts";
-import {
-  isDirectory,
-  namesIn,
-  readBytes,
-  readJson,
-  readText,
-  replaceFile,
-  resolveRealPath,
-} from "../lib/base/files.ts";
-import { arrayOf, recordOf, stringOf, stringsOf } from "../lib/base/json.ts";
+import { readJson, replaceFile, resolveRealPath } from "../lib/base/files.ts";
+import { recordOf } from "../lib/base/json.ts";
 import { findProgram, ownCommand, ROOT, trustedPath } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import type { Config, Paths, PathsWithRules } from "../lib/config/config.ts";
 import { isHostModel, readStatusLine, setHostAsModel, setStatusLine } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/health.ts";
-import { HOSTS, type Host } from "../lib/hosts/hosts.ts";
+import type { Host } from "../lib/hosts/host.ts";
+import { findHost, HOSTS } from "../lib/hosts/hosts.ts";
 import type { Agent, Session } from "../lib/hosts/session.ts";
 import { countKnown } from "../lib/index/known-sessions.ts";
 import { suggestQuestions } from "../lib/naming/own-questions.ts";
@@ -59,69 +52,6 @@ Examples:
   session-memory setup
   session-memory setup --remove --yes
 `;
-
-const CODEX_MARKETPLACE = "[marketplaces.session-memory]";
-const PLUGIN = "session-memory@session-memory";
-const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
-const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
-
-/** The commands of agents that have their own to install us, or bring us up to date, and to undo it. */
-const WIRED: Partial<Record<Agent, (paths: PathsWithRules) => { install: string[][]; remove: string[][] }>> =
-  {
-    claude({ claude }) {
-      const has = (file: string, name: string) =>
-        readText(join(claude, "plugins", file)).includes(`"${name}"`);
-      const isInstalled = has("installed_plugins.json", PLUGIN);
-      // It reads the plugin where it lies.
-      const isHere = isInstalled && has("known_marketplaces.json", ROOT);
-      return {
-        install: isHere ? [] : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
-        remove: [
-          ...(isInstalled ? [["plugin", "uninstall", PLUGIN]] : []),
-          ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
-        ],
-      };
-    },
-    pi({ pi }) {
-      const sources = piPackages(pi);
-      const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
-      const isHere = sources.includes(ROOT);
-      return {
-        install: isHere ? others : [...others, ["install", ROOT]],
-        remove: sources.map((source) => ["remove", source]),
-      };
-    },
-    codex({ codex }) {
-      const config = readText(join(codex, "config.toml"));
-      const isKnown = config.includes(CODEX_MARKETPLACE);
-      const isOther = isKnown && !config.includes(`source = "${ROOT}"`);
-      const isInstalled = config.includes(`[plugins."${PLUGIN}"]`);
-      const isHere = isKnown && !isOther && isInstalled && isCopied(codex);
-      return {
-        // It works with a copy, which the second command brings up to date.
-        install: isHere
-          ? []
-          : [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
-        remove: [
-          ...(isInstalled ? [["plugin", "remove", PLUGIN]] : []),
-          ...(isKnown ? [REMOVE_MARKETPLACE] : []),
-        ],
-      };
-    },
-  };
-
-/** Returns whether Codex's copy of this package is as the package is now. */
-function isCopied(codex: string): boolean {
-  const { version, files } = recordOf(readJson(join(ROOT, "package.json")));
-  const copy = join(codex, "plugins", "cache", "session-memory", "session-memory", `${version}`);
-  const isSame = (name: string): boolean => {
-    const place = join(ROOT, name);
-    if (isDirectory(place)) return namesIn(place).every((inner) => isSame(join(name, inner)));
-    const [own, copied] = [readBytes(place), readBytes(join(copy, name))];
-    return own === undefined ? copied === undefined : copied?.equals(own) === true;
-  };
-  return ["package.json", "bun.lock", ...stringsOf(files)].every(isSame);
-}
 
 /** What `--json` prints. */
 interface Report {
@@ -175,8 +105,8 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>, sta
     ...host,
     file: findProgram(host.program, path),
   }));
-  const commands = hosts.flatMap(({ name, agent, file }) => {
-    const steps = file === undefined ? undefined : WIRED[agent]?.(config.paths);
+  const commands = hosts.flatMap(({ name, home, file, wired }) => {
+    const steps = file === undefined ? undefined : wired?.(config.paths.expand(home));
     return (steps?.[remove ? "remove" : "install"] ?? []).map((words) => ({
       host: name,
       command: [file ?? "", ...words],
@@ -186,9 +116,9 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>, sta
   const sessions = remove ? [] : listByLastRow(config.paths);
   // agents without such a command are named only where something of theirs is there
   const known = hosts.filter(
-    ({ agent, file }) =>
+    ({ agent, file, wired }) =>
       only !== undefined ||
-      agent in WIRED ||
+      wired !== undefined ||
       file !== undefined ||
       sessions.some((session) => session.agent === agent),
   );
@@ -360,8 +290,8 @@ function statusLineStep(paths: PathsWithRules, command: string): Step {
   };
 }
 
-function claudeSettings({ claude }: Pick<Paths, "claude">): string {
-  return join(claude, "settings.json");
+function claudeSettings({ expand }: Pick<Paths, "expand">): string {
+  return join(expand(findHost("claude")?.home ?? ""), "settings.json");
 }
 
 /** Returns the command for Claude Code's status line; undefined where there is one, or none is wanted. */
@@ -522,18 +452,6 @@ function shown({ host, command }: Pick<Report["commands"][number], "host" | "com
   return `${command.map(quoted).join(" ")}   # ${host}`;
 }
 
-/** Returns pi's sources of this package: this folder, another one of it, or the published one. */
-function piPackages(pi: string): string[] {
-  const packages = arrayOf(recordOf(readJson(join(pi, "settings.json"))).packages);
-  const sources = packages.flatMap((entry) => stringOf(entry) ?? stringOf(recordOf(entry).source) ?? []);
-  return sources.flatMap((source) => {
-    if (/^npm:session-memory(?:@|$)/.test(source)) return source;
-    const folder = resolve(pi, source);
-    if (folder === ROOT || resolveRealPath(folder) === resolveRealPath(ROOT)) return ROOT;
-    return recordOf(readJson(join(folder, "package.json"))).name === "session-memory" ? folder : [];
-  });
-}
-
 /** Runs a host's command, whose output goes to stderr with `--json`, and names one that fails or hangs. */
 async function runCommand(
   { start, config, values, say }: Work,
@@ -585,10 +503,7 @@ function startOwn(
 /** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */
 function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "own">): string[] {
   const folders = [...Map.groupBy(exported, (file) => dirname(file))];
-  const trusted = /^\[hooks\.state\..*session-memory/gm;
-  const codex = join(paths.codex, "config.toml");
-  const trusts = readText(codex).match(trusted)?.length ?? 0;
-  const copies = join(paths.claude, "plugins", "cache", "session-memory");
+  const left = HOSTS.toReversed().flatMap(({ home, leftIn }) => leftIn?.(paths.expand(home)) ?? []);
   const hub = publishedAt(paths);
   return formatList("What stays:", [
     ...(existsSync(paths.home) ? [`${paths.home}: index, names, notes, observations and config.json`] : []),
@@ -597,10 +512,7 @@ function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "
       ([folder, { length }]) => `${folder}: ${counted(length, "note or page", "notes and pages")} of yours`,
     ),
     ...(hub ? [`what was shared at ${hub}: before you delete anything, session-memory share --leave`] : []),
-    ...(trusts > 0
-      ? [`${codex}: ${counted(trusts, "[hooks.state] block")} by which you trusted our hooks`]
-      : []),
-    ...(existsSync(copies) ? [`${copies}: Claude Code's copy of the plugin`] : []),
+    ...left,
   ]);
 }
 

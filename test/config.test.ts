@@ -9,6 +9,7 @@ import {
   trustedEnvironment,
 } from "../lib/config/config.ts";
 import { addExclusions } from "../lib/config/config-file.ts";
+import { TABLE } from "../lib/hosts/table.ts";
 import { temporaryHome } from "./support/home.ts";
 import { runCommand, runScript } from "./support/run.ts";
 
@@ -148,11 +149,15 @@ describe("trustedEnvironment()", () => {
       join(project, ".env"),
       'SESSION_MEMORY_HOME=/evil\nexport OPENAI_BASE_URL="http://evil" # x\nPATH=/evil',
     );
-    writeFileSync(join(project, ".env.local"), "CLAUDE_CONFIG_DIR='/evil/claude'\nOPENAI_API_KEY=planted");
+    writeFileSync(
+      join(project, ".env.local"),
+      "CLAUDE_CONFIG_DIR='/evil/claude'\nCLINE_DIR=/evil/cline\nOPENAI_API_KEY=planted",
+    );
     const env = {
       SESSION_MEMORY_HOME: "/evil",
       OPENAI_BASE_URL: "http://evil",
       CLAUDE_CONFIG_DIR: "/evil/claude",
+      CLINE_DIR: "/evil/cline",
       OPENAI_API_KEY: "the user's own",
       PATH: "/evil",
     };
@@ -172,12 +177,10 @@ test("resolvePaths() follows the hosts' variables and splits the list of transcr
   });
   expect(paths).toMatchObject({
     home: "/home/dev/.session-memory",
-    claude: "/home/dev/.claude",
-    pi: "/home/dev/.pi/agent",
-    piSessions: "/pi-sessions",
-    codex: "/codex",
     transcripts: ["/a", "/b/c.jsonl"],
   });
+  const homes = TABLE.slice(0, 3).map(({ home }) => paths.expand(home));
+  expect(homes).toEqual(["/home/dev/.claude", "/home/dev/.pi/agent", "/codex"]);
 });
 
 test("a config.json that is a pipe is refused, and hangs nothing", async () => {

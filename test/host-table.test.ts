@@ -3,7 +3,8 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { HOSTS, listMoments, type Moment } from "../lib/hosts/hosts.ts";
+import type { Moment } from "../lib/hosts/host.ts";
+import { HOSTS, listMoments } from "../lib/hosts/hosts.ts";
 import { ROOT } from "./support/run.ts";
 
 const [BEGIN, END] = ["<!-- hosts -->\n", "<!-- end of hosts -->"];

@@ -217,12 +217,21 @@ test("what we added to a result that Qwen Code keeps nowhere without that is cut
   const [result] = [...readEntries(file, { results: true })];
   expect([result?.text, result?.isError]).toEqual(["File not found: a.ts", true]);
 });
-/** A host that nobody has: a file of its rows, and a line of the table. */
-const ACME_FORMAT = `import { stringOf } from "../base/json.ts";
-import { toCall, type Format, isoTime } from "./format.ts";
+/** A host that nobody has: its file, and a line of the table. */
+const ACME_FILE = `import { stringOf } from "../base/json.ts";
+import { toCall, isoTime } from "./format.ts";
+import type { HostFile } from "./host.ts";
 
-export const format: Format = {
-  agent: "acme",
+export const host: HostFile = {
+  name: "Acme Agent",
+  program: "acme",
+  resume: "acme go-on <id>",
+  skills: "($ACME_HOME|~/.acme)/skills",
+  hooks: {
+    installedIn: "settings.json",
+    remedy: "check them",
+    written: { second: 1, events: { Asked: { moment: "prompt" }, Rested: { moment: "turn" } } },
+  },
   matches: (record) => typeof record.acme === "string",
   readHead(record, head) {
     head.id ??= stringOf(record.session);
@@ -239,22 +248,8 @@ export const format: Format = {
   title: (_, rowsWith) => [...rowsWith('"called"')].map(({ called }) => stringOf(called))[0],
 };
 `;
-const ACME_LINE = `  {
-    agent: "acme",
-    name: "Acme Agent",
-    program: "acme",
-    home: "($ACME_HOME|~/.acme)",
-    transcripts: ["talks/*/<id>.log.jsonl"],
-    resume: "acme go-on <id>",
-    skills: "($ACME_HOME|~/.acme)/skills",
-    hooks: {
-      installedIn: "settings.json",
-      remedy: "check them",
-      written: { second: 1, events: { Asked: { moment: "prompt" }, Rested: { moment: "turn" } } },
-    },
-    load: () => import("./acme.ts"),
-  },
-`;
+const ACME_LINE =
+  '{ agent: "acme", home: "($ACME_HOME|~/.acme)", transcripts: ["talks/*/<id>.log.jsonl"], load: () => import("./acme.ts") },\n';
 
 test("a fifth host is a file and a line: it is listed, read, searched, gone on with, set up and reported", async () => {
   using home = temporaryHome();
@@ -262,9 +257,9 @@ test("a fifth host is a file and a line: it is listed, read, searched, gone on w
   for (const name of "lib scripts hooks bin skills package.json tsconfig.json bunfig.toml".split(" "))
     cpSync(join(ROOT, name), join(root, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
-  writeFileSync(join(root, "lib/hosts/acme.ts"), ACME_FORMAT);
-  const table = join(root, "lib/hosts/hosts.ts");
-  const line = /^export const HOSTS: readonly Host\[\] = \[\n/m;
+  writeFileSync(join(root, "lib/hosts/acme.ts"), ACME_FILE);
+  const table = join(root, "lib/hosts/table.ts");
+  const line = /^export const TABLE: readonly HostLine\[\] = \[\n/m;
   writeFileSync(
     table,
     readFileSync(table, "utf8").replace(line, (start) => start + ACME_LINE),

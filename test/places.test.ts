@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { encodeClaudeCwd } from "../lib/hosts/hosts.ts";
+import { encodeClaudeCwd } from "../lib/hosts/claude.ts";
 import { findTranscripts, type TranscriptFile } from "../lib/sessions/places.ts";
 import { CLAUDE_SESSION } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { homePerTest, type TemporaryHome, testPaths, write, writeClaude, writePi } from "./support/home.ts";
 import { PI_SESSION } from "./support/pi.ts";
 import { uuidFrom } from "./support/rows.ts";
 
@@ -40,8 +40,9 @@ test("encodeClaudeCwd() gives Claude Code's own folder names", () => {
 });
 
 test("findTranscripts() finds pi sessions that were told to lie elsewhere, flat", () => {
-  const paths = { ...home.paths, piSessions: join(home.root, "flat") };
-  write(join(paths.piSessions, "2026-02-03T14-30-00-000Z_release.2_b.jsonl"), ROWS);
+  const flat = join(home.root, "flat");
+  const paths = testPaths({ ...home.env, PI_CODING_AGENT_SESSION_DIR: flat });
+  write(join(flat, "2026-02-03T14-30-00-000Z_release.2_b.jsonl"), ROWS);
   expect([...findTranscripts(paths, { cwd: home.root })].map(shown)).toEqual(["pi release.2_b"]);
 });
 

@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { registerPrompt } from "../hooks/pi/extension.ts";
-import { encodeClaudeCwd } from "../lib/hosts/hosts.ts";
+import { encodeClaudeCwd } from "../lib/hosts/claude.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";

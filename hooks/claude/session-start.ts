@@ -3,7 +3,7 @@
  * after a compaction, and at both what the user laid down in the project.
  */
 
-import type { Moment } from "../../lib/hosts/hosts.ts";
+import type { Moment } from "../../lib/hosts/host.ts";
 import { printAnswer, readAsked, readRecorded, runHook } from "../hook.ts";
 import { answerMoment } from "../moments.ts";
 

@@ -8,6 +8,7 @@ import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
 import { BLOCKED } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { type Head, readBareEntry, TOLD } from "../hosts/format.ts";
+import { findFormat } from "../hosts/hosts.ts";
 import {
   closeTranscript,
   linesForward,
@@ -17,7 +18,7 @@ import {
   recordsAfter,
 } from "../hosts/lines.ts";
 import { recordTest } from "../transcripts/forgotten.ts";
-import { findFormat, headIn } from "../transcripts/head.ts";
+import { headIn } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { entryFilter, textsInTurn } from "../transcripts/secret-rows.ts";
 import { secretsIn } from "../transcripts/transcript.ts";
@@ -146,7 +147,7 @@ interface CopierOptions {
 export function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
   const format = findFormat(head.agent);
   const shown = entryFilter(rules, memory);
-  const isForgotten = recordTest(format, rules);
+  const isForgotten = recordTest(head.agent, format, rules);
   const inTurn = textsInTurn();
   return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {
     if (REPEATING.has(String(record.type))) return keepPlace(record);

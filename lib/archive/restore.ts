@@ -7,12 +7,12 @@ import { ensureDirectory, FILE_MODE, remove, removeLeftovers, temporaryPath } fr
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
-import { hostName } from "../hosts/hosts.ts";
+import type { Restorer, RestoreTarget } from "../hosts/host.ts";
+import { findHost } from "../hosts/hosts.ts";
 import { linesForward, parseLine, recordsAfter, withFile } from "../hosts/lines.ts";
 import type { Session } from "../hosts/session.ts";
 import { hostByPlace } from "../sessions/meta.ts";
 import { readHead } from "../transcripts/head.ts";
-import { findRestorer, type Restorer, type RestoreTarget } from "../transcripts/restored.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import { secretsIn } from "../transcripts/transcript.ts";
 import { rowCopier } from "./copy.ts";
@@ -32,9 +32,10 @@ export function restoreSession(
   session: Session,
   { paths, folder, dryRun }: { paths: PathsWithRules; folder: string; dryRun: boolean },
 ): Restored {
-  const restorer = findRestorer(session.agent);
-  if (!restorer) {
-    const what = `Cannot restore "${session.id}": ${hostName(session.agent)} cannot resume a session that another program wrote`;
+  const host = findHost(session.agent);
+  const { restorer, name = session.agent } = host ?? {};
+  if (!host || !restorer) {
+    const what = `Cannot restore "${session.id}": ${name} cannot resume a session that another program wrote`;
     throw new SessionMemoryError("USAGE", what, { hint: "hand it over with session-memory handoff" });
   }
   const head = readHead(session.file);
@@ -43,7 +44,7 @@ export function restoreSession(
   const at = new Date().toISOString();
   const origin = { id: head.id ?? session.id, file: session.file };
   const target: RestoreTarget = { id: crypto.randomUUID(), folder, from: head.cwd, origin, at };
-  const file = restorer.place(paths, target);
+  const file = restorer.place(paths.expand(host.home), target, { ...host, expand: paths.expand });
   const records = readRecords(session.file, { head, rules: readRules(paths.rules) });
   const { machine, archived } = session;
   const isForeign = machine === undefined && !archived && !hostByPlace(session.file, paths);

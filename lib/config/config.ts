@@ -37,13 +37,10 @@ export interface Paths {
   observations: string;
   meta: string;
   log: string;
-  claude: string;
-  pi: string;
-  /** pi's session folder where it is configured to be elsewhere than under `pi`. */
-  piSessions: string | undefined;
-  codex: string;
-  openclaw: string;
-  /** Returns a host's folder as its table names it: `~` is the user's home, in `($VARIABLE|~/folder)` the variable moves it. */
+  /**
+   * Returns a folder as the table of hosts names it: `~` is the user's home, in `($VARIABLE|~/folder)` the variable moves it;
+   * "" where nothing names it.
+   */
   expand: (place: string) => string;
   /** Files and folders to read instead of the agents' own places; empty: the agents' own. */
   transcripts: string[];
@@ -192,8 +189,7 @@ function isSyncedFolder(value: unknown): value is SyncedFolder {
 /** Returns the paths that the environment determines. */
 export function resolvePaths(env: Environment): PathsWithRules {
   const user = userHome(env);
-  const place = (value: string | undefined, otherwise: string) => (value ? resolve(value) : otherwise);
-  const home = place(env.SESSION_MEMORY_HOME, join(user, ".session-memory"));
+  const home = resolve(env.SESSION_MEMORY_HOME || join(user, ".session-memory"));
   const transcripts = (env.SESSION_MEMORY_SESSIONS ?? "")
     .split(delimiter)
     .filter(Boolean)
@@ -212,14 +208,9 @@ export function resolvePaths(env: Environment): PathsWithRules {
     observations: join(home, "observations"),
     meta: join(home, "sessions-meta"),
     log: join(home, "log.ndjson"),
-    claude: place(env.CLAUDE_CONFIG_DIR, join(user, ".claude")),
-    pi: place(env.PI_CODING_AGENT_DIR, join(user, ".pi", "agent")),
-    piSessions: env.PI_CODING_AGENT_SESSION_DIR ? resolve(env.PI_CODING_AGENT_SESSION_DIR) : undefined,
-    codex: place(env.CODEX_HOME, join(user, ".codex")),
-    openclaw: join(user, ".openclaw"),
     expand(place) {
       const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
-      return resolve(path.replace(/^~/, user));
+      return path && resolve(path.replace(/^~/, user));
     },
     transcripts,
     volute: [],
@@ -355,10 +346,10 @@ export function expandPath(path: string, env: Environment, cwd: string): string 
   return isAbsolute(path) ? path : resolve(cwd, path);
 }
 
-/** The variables we read. One set by the project folder's `.env` was not set by the user. */
-const OWN_VARIABLE = /^(SESSION_MEMORY_\w+|OPENAI_\w+|CLAUDE_CONFIG_DIR|PI_CODING_AGENT_\w+|CODEX_HOME)$/;
-/** Those that move a host's folder or name the calling session, and others of such names: they are left out without a word. */
-const HOST_VARIABLE = /_(?:HOME|SESSION_ID)$/;
+/** The variables we read, and those named like what moves a host. One set by the project folder's `.env` was not set by the user. */
+const OWN_VARIABLE = /^(?:SESSION_MEMORY|OPENAI)_\w+$|_(?:CONFIG|AGENT|SESSION)_DIR$/;
+/** Others that may move a host's folder or name the calling session: they are left out without a word. */
+const HOST_VARIABLE = /_(?:HOME|DIR|SESSION_ID)$/;
 
 /**
  * Returns the environment without those variables of ours whose value is the one in a `.env*` file of `cwd`: Bun loads

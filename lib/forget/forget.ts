@@ -18,7 +18,6 @@ import {
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import type { RawEntry } from "../hosts/format.ts";
-import { removeCopies } from "../hosts/hosts.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
@@ -26,6 +25,7 @@ import { heldSessions } from "../index/held-sessions.ts";
 import { forgetProgress, readAllProgress } from "../index/index-state.ts";
 import { ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { removeCopies } from "../sessions/copies.ts";
 import { fitting } from "../sessions/gate.ts";
 import { findMachine } from "../sessions/places.ts";
 import {

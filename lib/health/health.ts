@@ -27,7 +27,8 @@ import {
 import { counted, listed, truncate } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
-import { HOSTS, type Host, listMoments, observingHost } from "../hosts/hosts.ts";
+import type { Host } from "../hosts/host.ts";
+import { HOSTS, listMoments, observingHost } from "../hosts/hosts.ts";
 import type { Agent, Session } from "../hosts/session.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";

@@ -5,11 +5,13 @@ import { changedMs, hasPromptsAlone, isFile, listEntries, statUnpacked } from ".
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { isoTime } from "../hosts/format.ts";
-import { HOSTS, type Host } from "../hosts/hosts.ts";
+import type { Host } from "../hosts/host.ts";
+import { HOSTS } from "../hosts/hosts.ts";
 import { redact } from "../redact/redact.ts";
 import { listStores } from "../sessions/copies.ts";
 import { findTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import { readTailBytes } from "../sessions/titles.ts";
+import { openForeign } from "../store/sqlite.ts";
 import { outermostEntries } from "../transcripts/head.ts";
 
 const WEEK_MS = 7 * DAY_MS; // promised
@@ -44,7 +46,7 @@ async function describeMove(host: Host, { own, paths, now }: Look): Promise<stri
   const read = Math.max(0, ...times.values());
   const after = Math.max(read + WEEK_MS, now - WEEK_MS);
   if (after > now) return undefined;
-  const known = new Set([...times.keys(), ...(await readableStores(host, paths))]);
+  const known = new Set([...times.keys(), ...readableStores(host, paths)]);
   const theirs = [...known].filter((file) => !file.startsWith(paths.home)).map(writtenMs);
   const copied = theirs.filter((time) => time > read + WEEK_MS);
   const rowsMs = (file: string, written: number) =>
@@ -95,12 +97,10 @@ function writtenMs(file: string): number {
   return stat && stat.size > 0 ? changedMs(stat) : 0;
 }
 
-async function readableStores(host: Host, paths: PathsWithRules): Promise<string[]> {
-  if (!host.store) return [];
-  const { store } = await host.store.load();
+function readableStores(host: Host, paths: PathsWithRules): string[] {
   return listStores(host, paths).filter((file) => {
     try {
-      store.open(file).close();
+      host.store?.open(file, openForeign).close();
       return true;
     } catch {
       return false;

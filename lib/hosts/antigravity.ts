@@ -15,19 +15,16 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
-import {
-  type BareEntry,
-  type Format,
-  isoTime,
-  type Tools,
-  toCall,
-  withoutAttached,
-  wrappedText,
-} from "./format.ts";
+import { type BareEntry, isoTime, type Tools, toCall, withoutAttached, wrappedText } from "./format.ts";
+import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
-export const format: Format = {
-  agent: "antigravity",
+export const host: HostFile = {
+  name: "Antigravity CLI",
+  program: "agy",
+  resume: "agy --conversation <id>",
+  emptiedWhy: "nothing can be read of it: what was said is only in conversations/, in the client's own form",
+
   timeKey: "created_at",
 
   matches({ step_index, source, type }) {

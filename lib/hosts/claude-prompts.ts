@@ -4,7 +4,7 @@
  */
 
 import { isRecord, type JsonRecord, numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
-import { typedPart } from "./claude.ts";
+import { typedPart } from "./claude-typed.ts";
 import { isoTime } from "./format.ts";
 import { linesForward, withFile } from "./lines.ts";
 import type { HostStore, OpenStore, Reading, StoredSession } from "./store.ts";
@@ -22,7 +22,8 @@ interface Typed {
 
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export const store: HostStore = {
+export const prompts: HostStore & { files: string } = {
+  files: "history.jsonl",
   hasHostRows: true,
   beside: () => [],
   open(file) {

@@ -3,7 +3,7 @@
 import { lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { errorLines } from "../base/error-lines.ts";
-import { namesIn, readJson } from "../base/files.ts";
+import { namesIn, readJson, readText, statPath } from "../base/files.ts";
 import {
   arrayOf,
   isRecord,
@@ -13,12 +13,14 @@ import {
   stringOf,
   stringsOf,
 } from "../base/json.ts";
+import { ROOT } from "../base/runtime.ts";
+import { prompts } from "./claude-prompts.ts";
+import { COMMAND, typedCommand, typedPart } from "./claude-typed.ts";
 import {
   type Answer,
   answerText,
   assistantEntries,
   type BareEntry,
-  type Format,
   isoTime,
   optionLabels,
   type ReadHead,
@@ -27,23 +29,14 @@ import {
   textOf,
   treeNode,
   typedText,
-  withoutAttached,
 } from "./format.ts";
+import type { HostFile, Restorer } from "./host.ts";
 import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
+import { ADD_MARKETPLACE, PLUGIN, REMOVE_MARKETPLACE } from "./plugin.ts";
+import { keepContent, moved } from "./restored.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 
-/** Beginnings of user texts that the client wrote itself. */
-const NOT_TYPED = [
-  "<local-command-",
-  "<bash-",
-  "<task-notification",
-  "[Request interrupted by user",
-  "Caveat: The messages below",
-  "Base directory for this skill:",
-];
-/** Put into a prompt by the client: reminders, and what the editor shows. */
-const PUT_IN = /<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)[\s>]/;
 /** What other sessions and services say, for which the client makes a prompt. */
 const SENT =
   /^\s*(?:Another Claude session sent a message:\s*)?<(?:teammate-message|cross-session-message|channel)[\s>]/;
@@ -54,8 +47,82 @@ const PROGRAM_SOURCE = /^(?:system|cron|sdk)$/;
 /** What was in the model's context and what it said; each row of one message repeats it. */
 const USAGE = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
 
-export const format: Format = {
-  agent: "claude",
+/** It cuts folder names here. */
+const FOLDER_MAX = 200;
+
+/** Returns its folder name for a directory. Several directories may share one. */
+export function encodeClaudeCwd(directory: string): string {
+  const name = directory.replace(/[^a-zA-Z0-9]/g, "-");
+  if (name.length <= FOLDER_MAX) return name;
+  let hash = 0;
+  for (let i = 0; i < directory.length; i++) hash = ((hash << 5) - hash + directory.charCodeAt(i)) | 0;
+  return `${name.slice(0, FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
+}
+
+const restorer: Restorer = {
+  needsFolder: true,
+  place: (home, { id, folder }) => join(home, "projects", encodeClaudeCwd(folder), `${id}.jsonl`),
+  begin: ({ id, origin, at }) => [
+    { type: "restored-from", session: origin.id, by: "session-memory", timestamp: at, sessionId: id },
+  ],
+  row(record, target) {
+    if (ONE_RUN.has(String(record.type))) return undefined;
+    const message = recordOf(record.message);
+    const content = keepContent(message.content);
+    const isSaid = record.type === "user" || record.type === "assistant";
+    if (isSaid && (content === undefined || content.length === 0)) return undefined;
+    return {
+      ...record,
+      ...(isSaid && { message: { ...message, content } }),
+      ...(record.sessionId !== undefined && { sessionId: target.id }),
+      ...(record.cwd !== undefined && { cwd: moved(record.cwd, target) }),
+    };
+  },
+};
+
+/** Rows that belong to one run of the client. */
+const ONE_RUN = new Set([
+  "progress",
+  "api-request-blob",
+  "file-history-snapshot",
+  "queue-operation",
+  "last-prompt",
+]);
+
+export const host: HostFile = {
+  name: "Claude Code",
+  program: "claude",
+  resume: "claude --resume <id>",
+  isNamedById: true,
+  folderName: encodeClaudeCwd,
+  outputs: "tool-results",
+  prompts,
+  restorer,
+  retention: { settings: "settings.json", key: "cleanupPeriodDays", days: 30 },
+  hooks: {
+    installedIn: "plugins/installed_plugins.json",
+    remedy: "check that it is enabled",
+    showsPerson: true,
+  },
+
+  wired(home) {
+    const has = (file: string, name: string) => readText(join(home, "plugins", file)).includes(`"${name}"`);
+    const isInstalled = has("installed_plugins.json", PLUGIN);
+    // It reads the plugin where it lies.
+    const isHere = isInstalled && has("known_marketplaces.json", ROOT);
+    return {
+      install: isHere ? [] : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
+      remove: [
+        ...(isInstalled ? [["plugin", "uninstall", PLUGIN]] : []),
+        ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
+      ],
+    };
+  },
+
+  leftIn(home) {
+    const copies = join(home, "plugins", "cache", "session-memory");
+    return statPath(copies) ? [`${copies}: Claude Code's copy of the plugin`] : [];
+  },
 
   matches(record) {
     if (typeof record.type !== "string" || isRecord(record.payload) || record.systemPayload) return false;
@@ -297,36 +364,6 @@ function saidText({ type, isMeta, isCompactSummary, message }: JsonRecord): stri
     .map((block) => textOf([block]))
     .find((text) => COMMAND.test(text));
   return command === undefined ? typedText(content, typedPart) : typedCommand(command); // what it expands to may follow
-}
-
-/** A slash command: of one that the client runs itself its name comes first, of one that is a prompt its message. */
-const COMMAND = /^\s*<command-(name|message)>/;
-/** Commands of the host that take words which are not for the agent. */
-const HOST_COMMANDS = new Set(
-  (
-    "add-dir agents branch cd clear color compact config context copy cost effort export fast fork help hooks ide " +
-    "keybindings login logout mcp memory model output-style permissions plugin plugins privacy-settings release-notes " +
-    "reload-plugins rename resume rewind sandbox skills stats status statusline tag tasks terminal-setup theme tui usage " +
-    "vim voice"
-  ).split(" "),
-);
-
-/** Returns the words behind a slash command, after its name without a plugin's; "" without words, and for the host's own. */
-function typedCommand(text: string): string {
-  const name = /<command-name>\/?([^<]*)<\/command-name>/.exec(text)?.[1] ?? "";
-  const words = /<command-args>([\s\S]*)<\/command-args>/.exec(text)?.[1]?.trim() ?? "";
-  const isHosts = COMMAND.exec(text)?.[1] === "name" && HOST_COMMANDS.has(name);
-  return words === "" || isHosts ? "" : `/${name.split(":").at(-1)} ${words}`;
-}
-
-/** Returns what a person typed of a text, or "" for one that the client wrote, and for its own commands. */
-export function typedPart(text: string): string {
-  const start = text.trimStart();
-  if (start.startsWith("<command-") && COMMAND.test(start)) return typedCommand(start);
-  if (/^[<[CB]/.test(start) && NOT_TYPED.some((beginning) => start.startsWith(beginning))) return "";
-  const typed = withoutAttached(text, PUT_IN);
-  // The client warms a subagent up with this one word.
-  return typed.trim() === "" || typed === "Warmup" ? "" : typed;
 }
 
 const HEAD_BYTES = 64 * 1024; // promised: the first and last 64 KiB

@@ -15,7 +15,8 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
-import { isoTime, textOf, withoutAttached, wrappedText } from "./format.ts";
+import { copiedFormat, isoTime, textOf, withoutAttached, wrappedText } from "./format.ts";
+import type { HostFile } from "./host.ts";
 import { LINE_MAX_BYTES } from "./lines.ts";
 import type { ToolAction } from "./session.ts";
 import { type Clean, type HostStore, redacted } from "./store.ts";
@@ -24,7 +25,7 @@ const MESSAGES = ".messages.json";
 /** A document that cannot be parsed is being written if it changed so lately. */
 const WRITING_MS = 10_000;
 
-export const store: HostStore = {
+const documents: HostStore = {
   beside: (file) => [sheetPath(file), compactionPath(file)],
 
   open(file) {
@@ -58,6 +59,15 @@ export const store: HostStore = {
       close() {},
     };
   },
+};
+
+export const host: HostFile = {
+  ...copiedFormat("cline"),
+  name: "Cline",
+  program: "cline",
+  resume: "cline --id <id>",
+  skills: "($CLINE_DIR|~/.cline)/skills",
+  store: { files: "data/sessions/*/*.messages.json", ...documents },
 };
 
 /** Returns the file that describes the session of a document; a subagent's folder is its parent's. */

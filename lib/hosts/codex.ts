@@ -1,18 +1,24 @@
 /** Codex rollouts: `{timestamp, type, payload}` rows in which events repeat the response items. */
 
+import { join } from "node:path";
+import { isDirectory, namesIn, readBytes, readJson, readText } from "../base/files.ts";
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
+import { ROOT } from "../base/runtime.ts";
+import { counted } from "../base/text.ts";
 import {
   type Answer,
   answerText,
   type BareEntry,
-  type Format,
   type Head,
   isoTime,
   optionLabels,
   textOf,
   toCall,
 } from "./format.ts";
+import type { HostFile, Restorer } from "./host.ts";
 import { linesBackward, parseLine, readFully, withFile } from "./lines.ts";
+import { ADD_MARKETPLACE, PLUGIN, REMOVE_MARKETPLACE } from "./plugin.ts";
+import { keepContent, moved } from "./restored.ts";
 import type { ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
@@ -29,8 +35,66 @@ const PROGRAMS = /^\W*(?:exec|mcp|sub_?agent|thread_spawn|internal)\b/i;
 /** Files, tabs and selected text that an editor puts before a prompt. */
 const SHOWN = /^#[\s\S]*\n## My request for Codex:\s*/;
 
-export const format: Format = {
-  agent: "codex",
+const MARKETPLACE = "[marketplaces.session-memory]";
+
+const restorer: Restorer = {
+  needsFolder: false,
+  place(home, { id, at }) {
+    const [day = "", time = ""] = at.slice(0, 19).split("T");
+    const name = `rollout-${day}T${time.replaceAll(":", "-")}-${id}.jsonl`;
+    return join(home, "sessions", ...day.split("-"), name);
+  },
+  begin: () => [],
+  row(record, target) {
+    const payload = recordOf(record.payload);
+    const isMeta = record.type === "session_meta";
+    if (isMeta && payload.id !== target.origin.id) return undefined; // of a session that it was forked from
+    if (record.type === "response_item" && (payload.type === "reasoning" || isEmptyItem(payload)))
+      return undefined;
+    const { content } = payload;
+    const shown = Array.isArray(content) ? { content: keepContent(content) } : {};
+    const place = payload.cwd === undefined ? {} : { cwd: moved(payload.cwd, target) };
+    const own = isMeta ? { id: target.id, timestamp: target.at, forked_from_id: target.origin.id } : {};
+    return { ...record, payload: { ...payload, ...shown, ...place, ...own } };
+  },
+};
+
+function isEmptyItem(payload: JsonRecord): boolean {
+  return payload.type === undefined || (payload.type === "message" && arrayOf(payload.content).length === 0);
+}
+
+export const host: HostFile = {
+  name: "Codex",
+  program: "codex",
+  resume: "codex resume <id>",
+  isNamedById: true,
+  restorer,
+  hooks: { installedIn: "config.toml", remedy: "trust the hooks of session-memory with /hooks" },
+
+  wired(home) {
+    const config = readText(join(home, "config.toml"));
+    const isKnown = config.includes(MARKETPLACE);
+    const isOther = isKnown && !config.includes(`source = "${ROOT}"`);
+    const isInstalled = config.includes(`[plugins."${PLUGIN}"]`);
+    const isHere = isKnown && !isOther && isInstalled && isCopied(home);
+    return {
+      // It works with a copy, which the second command brings up to date.
+      install: isHere
+        ? []
+        : [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
+      remove: [
+        ...(isInstalled ? [["plugin", "remove", PLUGIN]] : []),
+        ...(isKnown ? [REMOVE_MARKETPLACE] : []),
+      ],
+    };
+  },
+
+  leftIn(home) {
+    const config = join(home, "config.toml");
+    const trusts = readText(config).match(/^\[hooks\.state\..*session-memory/gm)?.length ?? 0;
+    if (trusts === 0) return [];
+    return [`${config}: ${counted(trusts, "[hooks.state] block")} by which you trusted our hooks`];
+  },
 
   matches(record) {
     return typeof record.type === "string" && ROW_TYPES.has(record.type) && isRecord(record.payload);
@@ -65,6 +129,19 @@ export const format: Format = {
   isHeadComplete: ({ id, typedEvents }) => id !== undefined && typedEvents === true,
   parentOf: parentInCodex,
 };
+
+/** Returns whether Codex's copy of this package is as the package is now. */
+function isCopied(home: string): boolean {
+  const { version, files } = recordOf(readJson(join(ROOT, "package.json")));
+  const copy = join(home, "plugins", "cache", "session-memory", "session-memory", `${version}`);
+  const isSame = (name: string): boolean => {
+    const place = join(ROOT, name);
+    if (isDirectory(place)) return namesIn(place).every((inner) => isSame(join(name, inner)));
+    const [own, copied] = [readBytes(place), readBytes(join(copy, name))];
+    return own === undefined ? copied === undefined : copied?.equals(own) === true;
+  };
+  return ["package.json", "bun.lock", ...stringsOf(files)].every(isSame);
+}
 
 /** Returns what a person typed where an event says so; undefined for any other event. */
 function typedEvent({ type, message, item }: JsonRecord): string | undefined {

@@ -6,7 +6,8 @@
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { type BareEntry, type Format, isoTime, toCall, treeNode } from "./format.ts";
+import { type BareEntry, isoTime, toCall, treeNode } from "./format.ts";
+import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 /** The line that the client appends to a command's output. */
@@ -15,8 +16,27 @@ const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?
 const GUIDANCE =
   /\n*Tool "[^"\n]+" (?:succeeded|failed)\. Additional guidance from postToolUse(?:Failure)? hooks:\n[\s\S]*$/;
 
-export const format: Format = {
-  agent: "copilot",
+export const host: HostFile = {
+  name: "Copilot CLI",
+  program: "copilot",
+  resume: "copilot --resume <id>",
+  skills: "($COPILOT_HOME|~/.copilot)/skills",
+  hooks: {
+    installedIn: "hooks/session-memory.json",
+    remedy: "check that its hooks are on",
+    written: {
+      second: 1,
+      ownFile: { version: 1 },
+      saysAtTop: true,
+      events: {
+        // what was said at the start is replaced when a session is resumed
+        SessionStart: { moment: { new: "start", startup: "start", resume: "resume" } },
+        UserPromptSubmit: { moment: "prompt" },
+        PostToolUse: { matcher: "bash|Bash|powershell", moment: "failure" },
+        Stop: { moment: "turn" },
+      },
+    },
+  },
 
   matches(record) {
     return /^[a-z]+\.[a-z_]+$/.test(stringOf(record.type) ?? "") && typeof record.data === "object";

@@ -11,7 +11,6 @@ import {
   assistantEntries,
   type BareEntry,
   deedEntries,
-  type Format,
   isoTime,
   type Tools,
   textOf,
@@ -19,6 +18,7 @@ import {
   withoutAttached,
   wrappedText,
 } from "./format.ts";
+import type { HostFile } from "./host.ts";
 
 const TOOLS: Tools = {
   StrReplace: { action: "edit" },
@@ -27,8 +27,10 @@ const TOOLS: Tools = {
   SemanticSearch: { action: "search" },
 };
 
-export const format: Format = {
-  agent: "cursor",
+export const host: HostFile = {
+  name: "Cursor",
+  program: "cursor-agent",
+  resume: "cursor-agent --resume <id>",
 
   matches({ role, message, type }) {
     return type === undefined && typeof role === "string" && recordOf(message).content !== undefined;

@@ -4,17 +4,19 @@ import { arrayOf, isRecord, type JsonRecord, parseRecord, recordOf, stringOf } f
 import {
   assistantEntries,
   type BareEntry,
-  type Format,
   isoTime,
   type Tools,
   textOf,
   typedText,
   withoutAttached,
 } from "./format.ts";
+import type { HostFile } from "./host.ts";
 import { firstRecord } from "./lines.ts";
 
-export const format: Format = {
-  agent: "droid",
+export const host: HostFile = {
+  name: "Factory Droid",
+  program: "droid",
+  resume: "droid --resume <id>",
 
   matches({ type, id, cwd }) {
     if (type === "session_start") return typeof id === "string" && typeof cwd === "string";

@@ -62,7 +62,6 @@ export interface RawEntry extends Entry {
 export type BareEntry = Omit<RawEntry, keyof EntryPlace>;
 
 export interface Format {
-  agent: Agent;
   /** Whether a record can only come from this host. */
   matches(record: JsonRecord): boolean;
   /** Adds what a record says of the whole session. */
@@ -337,8 +336,6 @@ export function optionLabels(options: unknown): string[] {
 }
 
 export const plain: Format = {
-  agent: "plain",
-
   matches(record) {
     return plainMessage(record) !== undefined;
   },
@@ -364,7 +361,6 @@ export const plain: Format = {
 export function copiedFormat(agent: Agent): Format {
   return {
     ...plain,
-    agent,
 
     matches(record) {
       return record.host === agent;

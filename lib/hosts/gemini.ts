@@ -4,11 +4,36 @@
  */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf, stringsOf } from "../base/json.ts";
-import { type BareEntry, type Format, isoTime, toCall, treeNode, withoutOwnWords } from "./format.ts";
+import { type BareEntry, isoTime, toCall, treeNode, withoutOwnWords } from "./format.ts";
+import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
-export const format: Format = {
-  agent: "gemini",
+export const host: HostFile = {
+  name: "Gemini CLI",
+  program: "gemini",
+  resume: "gemini --resume <id>",
+  resumeNote: "Gemini CLI 0.61 deletes a resumed session at its next start: copy its transcript first",
+  skills: "($GEMINI_CLI_HOME|~)/.gemini/skills",
+  hooks: {
+    installedIn: "settings.json",
+    remedy: "check that its hooks are on",
+    written: {
+      second: 1000,
+      events: {
+        // a session that is resumed has lost what hooks said
+        SessionStart: { moment: { startup: "start", clear: "start", resume: "resume" } },
+        BeforeAgent: { moment: "prompt" },
+        AfterTool: { matcher: "run_shell_command", moment: "failure" },
+        AfterAgent: { moment: "turn" },
+      },
+    },
+  },
+  severalFiles: {
+    names: /^session-.+-([0-9a-f]{8})\.jsonl$/,
+    shown: "session-*-$1.jsonl",
+    what: "Gemini CLI 0.61 deletes a session that was resumed when it next starts in that project",
+    remedy: "copy these files to another folder before",
+  },
 
   matches(record) {
     return (

@@ -7,18 +7,15 @@ import { dirname, join, sep } from "node:path";
 import { readJson } from "../base/files.ts";
 import { arrayOf, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { idWithin } from "../base/text.ts";
-import {
-  type BareEntry,
-  type Format,
-  isoTime,
-  textOf,
-  toCall,
-  typedText,
-  withoutAttached,
-} from "./format.ts";
+import { type BareEntry, isoTime, textOf, toCall, typedText, withoutAttached } from "./format.ts";
+import type { HostFile } from "./host.ts";
 
-export const format: Format = {
-  agent: "kimi",
+export const host: HostFile = {
+  name: "Kimi Code",
+  program: "kimi",
+  resume: "kimi -r <id>",
+  skills: "($KIMI_CODE_HOME|~/.kimi-code)/skills",
+
   timeKey: "time",
 
   matches({ type, protocol_version, created_at }) {

@@ -14,7 +14,8 @@ import {
   stringOf,
 } from "../base/json.ts";
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
-import { textOf } from "./format.ts";
+import { copiedFormat, textOf } from "./format.ts";
+import type { HostFile } from "./host.ts";
 import { saidToPi } from "./pi.ts";
 import { type Clean, databaseStore, redacted } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
@@ -32,7 +33,7 @@ const SESSIONS = `
   WHERE session_id NOT IN (SELECT session_id FROM session_windows) GROUP BY session_id
   ORDER BY changed DESC`;
 
-export const store = databaseStore({
+const tables = databaseStore({
   tables: [
     ...["session_windows", "session_nodes", "transcript_events", "session_transcript_active_events"],
     ...["session_transcript_archives", "session_transcript_cold_archives"],
@@ -64,6 +65,14 @@ export const store = databaseStore({
     return { lines: events.flatMap((event) => toLines(event, clean)), last, isWhole: true, isAnew };
   },
 });
+
+export const host: HostFile = {
+  ...copiedFormat("openclaw"),
+  name: "OpenClaw",
+  program: "openclaw",
+  resume: 'openclaw agent --local --session-id <id> -m "…"',
+  store: { files: "agents/*/agent/openclaw-agent.sqlite", ...tables },
+};
 
 /** The place after the last event of an archive, which does not change. */
 const ARCHIVED = "archived";

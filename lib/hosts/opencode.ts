@@ -1,11 +1,12 @@
 /** opencode's sessions, which it keeps as rows of a database: messages, and their parts. */
 
 import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
-import { isoTime, withoutOwnWords } from "./format.ts";
+import { copiedFormat, isoTime, withoutOwnWords } from "./format.ts";
+import type { HostFile } from "./host.ts";
 import { type Clean, DATA_MAX, databaseStore, ROWS_MAX, redacted } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
 
-export const store = databaseStore({
+export const tables = databaseStore({
   tables: ["session", "message", "part"],
 
   sessions(db) {
@@ -63,6 +64,16 @@ export const store = databaseStore({
     return { lines, last, isWhole: true };
   },
 });
+
+export const host: HostFile = {
+  ...copiedFormat("opencode"),
+  name: "opencode",
+  program: "opencode",
+  resume: "opencode --session <id>",
+  skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
+  plugin: "($XDG_CONFIG_HOME|~/.config)/opencode/plugin/session-memory.js",
+  store: { files: "opencode.db", ...tables },
+};
 
 function parsed(data: unknown): JsonRecord {
   try {

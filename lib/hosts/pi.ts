@@ -1,12 +1,14 @@
 /** pi's transcripts (v1 without ids, v2, v3) and OpenClaw's before its database: a header line, then a tree of entries by `parentId`. */
 
+import { join, resolve } from "node:path";
+import { readJson, resolveRealPath } from "../base/files.ts";
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
+import { ROOT } from "../base/runtime.ts";
 import {
   type Answer,
   answerText,
   assistantEntries,
   type BareEntry,
-  type Format,
   isoTime,
   optionLabels,
   sumTokens,
@@ -16,9 +18,51 @@ import {
   typedText,
   withoutAttached,
 } from "./format.ts";
+import type { HostFile, Restorer } from "./host.ts";
+import { keepContent } from "./restored.ts";
 
-export const format: Format = {
-  agent: "pi",
+const restorer: Restorer = {
+  needsFolder: true,
+  place(home, { id, folder, at }, { expand, folderBegin }) {
+    const name = `${at.replace(/[:.]/g, "-")}_${id}.jsonl`;
+    const elsewhere = expand("($PI_CODING_AGENT_SESSION_DIR|)");
+    return elsewhere === ""
+      ? join(home, "sessions", `${folderBegin?.(folder)}--`, name)
+      : join(elsewhere, name);
+  },
+  begin: ({ id, folder, origin, at }) => [
+    { type: "session", version: 3, id, timestamp: at, cwd: folder, parentSession: origin.file },
+  ],
+  row(record) {
+    if (record.type === "session") return undefined;
+    if (record.type !== "message") return record;
+    const message = recordOf(record.message);
+    const content = keepContent(message.content);
+    const hasContent = message.role === "bashExecution" || (content !== undefined && content.length > 0);
+    if (!hasContent) return undefined;
+    return { ...record, message: content === undefined ? message : { ...message, content } };
+  },
+};
+
+export const host: HostFile = {
+  name: "pi",
+  program: "pi",
+  resume: "pi --session <file>",
+  hasOtherFiles: true,
+  metas: "sessions-meta",
+  observesItself: true,
+  ownTools: ["session_search", "query_session", "recall_observation"],
+  restorer,
+  hooks: { installedIn: "settings.json", remedy: "check that it is enabled" },
+
+  wired(home) {
+    const sources = ownPackages(home);
+    const others = sources.filter((source) => source !== ROOT).map((source) => ["remove", source]);
+    return {
+      install: sources.includes(ROOT) ? others : [...others, ["install", ROOT]],
+      remove: sources.map((source) => ["remove", source]),
+    };
+  },
 
   matches(record) {
     return record.type === "session" && typeof record.id === "string";
@@ -59,6 +103,18 @@ export const format: Format = {
 
   kept: (record, type) => (record.type === "custom" && record.customType === type ? record.data : undefined),
 };
+
+/** Returns the sources of this package: this folder, another one of it, or the published one. */
+function ownPackages(home: string): string[] {
+  const packages = arrayOf(recordOf(readJson(join(home, "settings.json"))).packages);
+  const sources = packages.flatMap((entry) => stringOf(entry) ?? stringOf(recordOf(entry).source) ?? []);
+  return sources.flatMap((source) => {
+    if (/^npm:session-memory(?:@|$)/.test(source)) return source;
+    const folder = resolve(home, source);
+    if (folder === ROOT || resolveRealPath(folder) === resolveRealPath(ROOT)) return ROOT;
+    return recordOf(readJson(join(folder, "package.json"))).name === "session-memory" ? folder : [];
+  });
+}
 
 function messageEntries(record: JsonRecord, results: boolean): BareEntry[] {
   const message = recordOf(record.message);

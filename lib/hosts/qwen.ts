@@ -1,11 +1,32 @@
 /** Qwen Code's sessions: Claude Code's envelope and tree around Gemini's messages of parts. */
 
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { type Format, isoTime, sumTokens, toCall, treeNode } from "./format.ts";
+import { isoTime, sumTokens, toCall, treeNode } from "./format.ts";
 import { callResult, partsText, promptText, shellOutput } from "./gemini.ts";
+import type { HostFile } from "./host.ts";
 
-export const format: Format = {
-  agent: "qwen",
+export const host: HostFile = {
+  name: "Qwen Code",
+  program: "qwen",
+  resume: "qwen --resume <id>",
+  skills: "($QWEN_HOME|~/.qwen)/skills",
+  hooks: {
+    installedIn: "settings.json",
+    remedy: "check that its hooks are on",
+    written: {
+      second: 1000,
+      events: {
+        // it keeps of the start's text what the last one said
+        SessionStart: {
+          moment: { startup: "start", clear: "start", resume: "resume", compact: "compaction" },
+        },
+        UserPromptSubmit: { moment: "prompt" },
+        PostToolUseFailure: { matcher: "run_shell_command", moment: "failure" },
+        PreCompact: { moment: "summary" },
+        Stop: { moment: "turn" },
+      },
+    },
+  },
 
   matches(record) {
     const isRow = typeof record.sessionId === "string" && typeof record.uuid === "string";

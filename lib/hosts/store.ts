@@ -5,14 +5,17 @@
 
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import type { Redactor } from "../redact/redact.ts";
-import { openForeign, type SqlDatabase } from "../store/sqlite.ts";
+import type { openForeign, SqlDatabase } from "../store/sqlite.ts";
+
+/** Opens a database that another program writes: given, so that readers of rows load no SQLite. */
+type OpenDatabase = typeof openForeign;
 
 /** How sessions are read from the files in which a host keeps them. */
 export interface HostStore {
   /** Returns the files beside one that hold more of its sessions: when one of them changed, it is read again. */
   beside(file: string): string[];
-  /** Opens a file of the host's, until it is closed. */
-  open(file: string): OpenStore;
+  /** Opens a file of the host's, until it is closed; `openDatabase` opens one that is a database. */
+  open(file: string, openDatabase: OpenDatabase): OpenStore;
   /** Whether what is read are rows as the host's transcripts have them, which name the session themselves. @default {false} */
   hasHostRows?: true;
 }
@@ -45,8 +48,8 @@ interface HostDatabase {
 export function databaseStore({ tables, sessions, read }: HostDatabase): HostStore {
   return {
     beside: (file) => [`${file}-wal`],
-    open(file) {
-      const db = openForeign(file, tables);
+    open(file, openDatabase) {
+      const db = openDatabase(file, tables);
       return {
         sessions: () => sessions(db),
         read: (session, options) => read(db, session, options),

@@ -32,11 +32,12 @@ import {
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { Format } from "../hosts/format.ts";
+import { findFormat } from "../hosts/hosts.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
 import { type ForgottenTest, recordTest } from "../transcripts/forgotten.ts";
-import { findFormat } from "../transcripts/head.ts";
+
 import { conversationTree } from "../transcripts/tree.ts";
 import type { Ledger, LedgerRecord, Observation, ObservedRecord } from "./observations.ts";
 
@@ -100,7 +101,7 @@ export function readLedger(
   const { records, skipped } = readLedgerFile(ledgerFile(paths, session.id));
   const format = findFormat(session.agent);
   if (!format.kept) return { ledger: records, skipped };
-  const own = ledgerFromData(readKept(session.file, { format, rules, at: leafId }), entries);
+  const own = ledgerFromData(readKept(session, { format, rules, at: leafId }), entries);
   const reach = Math.max(0, ...own.map((record) => (record.kind === "observed" ? record.coversTo : 0)));
   // After starting over, the session's own records are dropped too, so nothing occurs twice.
   const restart = records.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
@@ -118,12 +119,12 @@ export function ledgerFromData(data: readonly unknown[], entries: readonly Entry
 }
 
 function readKept(
-  file: string,
+  { file, agent }: Pick<Session, "file" | "agent">,
   { format, rules, at }: { format: Format; rules: ForgottenTest; at: string | undefined },
 ): unknown[] {
   const found: { id: string; data: unknown }[] = [];
   const tree = conversationTree(format);
-  const isForgotten = recordTest(format, rules);
+  const isForgotten = recordTest(agent, format, rules);
   withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor)) {
       for (const record of bytes ? parseLine(bytes).records : []) {

@@ -4,7 +4,7 @@ import { statUnpacked, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
-import { callingSession } from "../hosts/hosts.ts";
+import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import { readName } from "../sessions/meta.ts";

@@ -1,10 +1,12 @@
 /** Copies what hosts keep in stores of their own: every reader reads files. */
 
-import { existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { namesIn, PROMPTS_ALONE } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { copiesFolder, HOSTS, type Host } from "../hosts/hosts.ts";
+import type { Host } from "../hosts/host.ts";
+import { HOSTS } from "../hosts/hosts.ts";
+import { copiesFolder } from "../hosts/table.ts";
 
 /**
  * Brings the copies of sessions up to date that hosts keep in stores, before any is read. Copies that another process is
@@ -18,15 +20,18 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
     const root = paths.expand(home);
     const files = kept ? listStores({ home, store: kept }, paths) : [];
     if (!kept || files.length === 0) continue;
-    const [{ tryLock }, { copySessions, store, rules }] = await Promise.all([
+    const [{ tryLock }, { copySessions }, { currentExclusion }] = await Promise.all([
       import("../base/locks.ts"),
-      loadStore(kept, paths),
+      import("./host-copies.ts"),
+      import("./gate.ts"),
     ]);
+    const rules = currentExclusion({ paths, settings: paths.rules });
     const release = tryLock(join(paths.home, `${agent}.lock`));
     try {
       const folder = copiesFolder(paths, agent);
       const end = kept === prompts ? PROMPTS_ALONE : ".jsonl";
-      if (release) copySessions({ agent, store, root, files, folder, end, rules, admits: rules.admits });
+      if (release)
+        copySessions({ ...{ agent, root, files, folder, end, rules }, store: kept, admits: rules.admits });
     } catch (error) {
       failure ??= error;
     } finally {
@@ -34,16 +39,6 @@ export async function updateCopies(paths: PathsWithRules): Promise<void> {
     }
   }
   if (failure !== undefined) throw failure;
-}
-
-/** Loads what reads a host's stores, with what is kept out of a copy. */
-async function loadStore(kept: Pick<NonNullable<Host["store"]>, "load">, paths: PathsWithRules) {
-  const [{ copySessions }, { currentExclusion }, { store }] = await Promise.all([
-    import("./host-copies.ts"),
-    import("./gate.ts"),
-    kept.load(),
-  ]);
-  return { copySessions, store, rules: currentExclusion({ paths, settings: paths.rules }) };
 }
 
 /** Returns the databases and documents that a host keeps sessions in. */
@@ -63,4 +58,10 @@ function filesLike(folder: string, [name = "", ...rest]: readonly string[]): str
   return rest.length > 0
     ? places.flatMap((place) => filesLike(place, rest))
     : places.filter((place) => existsSync(place));
+}
+
+/** Removes every copy: what is still wanted is copied again. */
+export function removeCopies(paths: Pick<PathsWithRules, "home">): void {
+  for (const { agent, store, prompts } of HOSTS)
+    if (store ?? prompts) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
 }

@@ -12,6 +12,7 @@ import { counted, shortHash } from "../base/text.ts";
 import { copiedFormat, isoTime } from "../hosts/format.ts";
 import type { Session } from "../hosts/session.ts";
 import type { Clean, HostStore, OpenStore, Reading, StoredSession } from "../hosts/store.ts";
+import { openForeign } from "../store/sqlite.ts";
 import { isBusy } from "../store/storage-errors.ts";
 import { recordTest } from "../transcripts/forgotten.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -90,7 +91,7 @@ function copyFrom(
 ): { isAll: boolean; failed: string[] } {
   const { admits, until } = options;
   if (Date.now() > until) return { isAll: false, failed: [] };
-  const store = options.store.open(file);
+  const store = options.store.open(file, openForeign);
   const failed: string[] = [];
   if (store.isBeingWritten) return { isAll: false, failed };
   try {
@@ -135,7 +136,7 @@ function copySession(
   );
   if (!hasHostRows && (isNew || known[1] !== shortHash(session.title)))
     lines.unshift(headLine(agent, session, { clean, isLater: !isNew }));
-  const isForgotten = recordTest(copiedFormat(agent), rules);
+  const isForgotten = recordTest(agent, copiedFormat(agent), rules);
   // What is kept out leaves its line: the places of others stay as they are.
   const rows = lines.map((line) => (isForgotten(line) ? "" : JSON.stringify(line)));
   const isOut = (row: string) => rules.hasPatterns && rules.hasText(row);

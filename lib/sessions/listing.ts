@@ -12,11 +12,10 @@ import { onMachine, projectName, quoted, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { textOf } from "../hosts/format.ts";
-import { findHost, resumeNote } from "../hosts/hosts.ts";
+import { findFormat, findHost, resumeNote } from "../hosts/hosts.ts";
 import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
-import { findFormat, readHead } from "../transcripts/head.ts";
-import { findRestorer } from "../transcripts/restored.ts";
+import { readHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { PATH_MAX, sessionJson } from "./session-header.ts";
@@ -169,7 +168,7 @@ export function commandToGoOn(
 ): string | undefined {
   const { id, agent, file, cwd, parentId, machine, archived } = session;
   const isWhole = parentId === undefined && !hasPromptsAlone(file);
-  const restorer = isWhole && !id.startsWith("-") ? findRestorer(agent) : undefined;
+  const restorer = isWhole && !id.startsWith("-") ? findHost(agent)?.restorer : undefined;
   const isFolderGone = cwd !== undefined && isAbsolute(cwd) && !isDirectory(cwd);
   const isElsewhere = archived || machine !== undefined || (isFolderGone && restorer?.needsFolder);
   return restorer && isElsewhere ? `session-memory restore ${quoted(id)}` : resumeCommand(session);

@@ -10,8 +10,10 @@ import { createFile, fileStem, namesIn, readBytes, readIfExists, replaceFile } f
 import { arrayOf, recordOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
-import { copiesFolder, findHost, HOSTS, type Host } from "../hosts/hosts.ts";
+import type { Host } from "../hosts/host.ts";
+import { findHost, HOSTS } from "../hosts/hosts.ts";
 import type { Agent, SessionKey } from "../hosts/session.ts";
+import { copiesFolder } from "../hosts/table.ts";
 import { findNaming } from "./places.ts";
 
 /** Increases with every change of the shape. */

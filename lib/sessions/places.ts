@@ -21,15 +21,10 @@ import {
 } from "../base/files.ts";
 import { idWithin } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import {
-  beginFolder,
-  copiesFolder,
-  HOSTS,
-  type Host,
-  type TranscriptPattern,
-  UUID_NAME,
-} from "../hosts/hosts.ts";
+
+import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
 import type { Agent, PartlyKnown, Session } from "../hosts/session.ts";
+import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";
 import { voluteSessions } from "./volute.ts";
 
@@ -82,7 +77,7 @@ export function hostedTranscripts(paths: Paths, options: FindOptions = {}): Tran
   const synced = paths.synced.length > 0 ? syncedTranscripts(paths, places) : [];
   return [
     ...synced.filter((found) => found.agent === undefined || isWanted(found.agent)),
-    ...HOSTS.filter((host) => isWanted(host.agent)).flatMap((host) => {
+    ...TABLE.filter((host) => isWanted(host.agent)).flatMap((host) => {
       const found = hostTranscripts(host, paths, places);
       const own = volute.transcripts.filter((transcript) => transcript.agent === host.agent);
       if (own.length > 0) found.unshift(...own.map((each) => ({ ...each, id: idInName(host, each.file) })));
@@ -117,7 +112,7 @@ function archivedAlone(
 
 /** Returns our copies of what hosts keep of sessions in files of all prompts. */
 export function promptTranscripts(paths: Pick<Paths, "home">): TranscriptFile[] {
-  return HOSTS.filter(({ prompts }) => prompts !== undefined).flatMap(({ agent }) => {
+  return TABLE.flatMap(({ agent }) => {
     const folder = copiesFolder(paths, agent);
     const copies = listEntries(folder).filter((entry) => entry.isFile() && hasPromptsAlone(entry.name));
     return copies.map(({ name }) => {
@@ -195,14 +190,14 @@ export function listDirectories(directory: string, paths: Pick<Paths, "home">): 
 const COPIES = ["<id>.jsonl", "<parent>/<id>.jsonl"];
 
 /** Lists the transcripts of a host by the places in its line of the table. */
-function hostTranscripts(host: Host, paths: Paths, options: PlaceOptions): TranscriptFile[] {
-  const { agent, home, store, transcripts = [] } = host;
-  const given = transcripts.map((place) => (typeof place === "string" ? { path: place } : place));
-  const copies = store ? COPIES.map((path) => ({ path, under: () => copiesFolder(paths, agent) })) : [];
+function hostTranscripts(host: HostLine, paths: Paths, options: PlaceOptions): TranscriptFile[] {
+  const { agent, home, transcripts } = host;
+  const given = transcripts?.map((place) => (typeof place === "string" ? { path: place } : place));
+  const copies = COPIES.map((path) => ({ path, under: () => copiesFolder(paths, agent) }));
   const beginnings = options.directories?.map((directory) => beginFolder(host, directory));
   const found: TranscriptFile[] = [];
   const list = listOnce();
-  for (const place of [...given, ...copies] as TranscriptPattern[]) {
+  for (const place of (given ?? copies) as readonly TranscriptPattern[]) {
     if (!options.subagents && /<(?:parent|subagent)>/.test(place.path)) continue;
     if (options.recent && place.isOver) continue;
     const root = place.under ? place.under(paths) : paths.expand(home);
@@ -286,7 +281,7 @@ function addFiles(
 /** Makes a reader of the names of files at a place. */
 function nameReader(
   segment: string,
-  { host, place }: { host: Host; place: TranscriptPattern },
+  { host, place }: { host: HostLine; place: TranscriptPattern },
 ): Walk["file"] {
   const { agent, names, logs } = { ...host, ...place };
   const [before = "", placeholder, after = ""] = segment.split(/(\*|<\w+>)/);
@@ -304,28 +299,28 @@ function nameReader(
 }
 
 /** Returns the id in the name of a transcript where its host writes it there. */
-export function idInName({ names }: Pick<Host, "names">, file: string): string | undefined {
+export function idInName({ names }: Pick<HostLine, "names">, file: string): string | undefined {
   return names?.exec(basename(file))?.[1];
 }
 
 /** Returns the host that alone gives files such names. */
-export function findNaming(file: string): Host | undefined {
+export function findNaming(file: string): HostLine | undefined {
   const name = basename(file);
-  return HOSTS.find(({ names }) => names?.test(name));
+  return TABLE.find(({ names }) => names?.test(name));
 }
 
 /** Returns whether an id is like those that a host gives subagents. */
-export function hasSubagentId({ subagents }: Host, id: string): boolean {
+export function hasSubagentId({ subagents }: HostLine, id: string): boolean {
   return subagents !== undefined && id.startsWith(subagents);
 }
 
 /** Returns whether a host gives such ids to subagents alone. */
 export function isSubagentId(id: string): boolean {
-  return HOSTS.some((host) => hasSubagentId(host, id));
+  return TABLE.some((host) => hasSubagentId(host, id));
 }
 
 function isLog(name: string): boolean {
-  return HOSTS.some(({ logs }) => logs !== undefined && name.startsWith(logs));
+  return TABLE.some(({ logs }) => logs !== undefined && name.startsWith(logs));
 }
 
 /** A host that sorts by day is asked for the last days only by a caller in a hurry. */
@@ -373,14 +368,14 @@ function transcriptFile(file: string): TranscriptFile {
   if (naming) return { file, agent: naming.agent, id: idInName(naming, file) };
   const id = basename(file, SUFFIX);
   const [above, folder] = file.split(sep).slice(-3);
-  const starting = HOSTS.find((host) => hasSubagentId(host, id));
+  const starting = TABLE.find((host) => hasSubagentId(host, id));
   if (starting) {
     const parentId = folder === "subagents" ? above : undefined;
     return { file, agent: starting.agent, id, subagent: true, parentId };
   }
   if (!UUID_NAME.test(basename(file))) return { file };
   const place = `${above}/<cwd>/<id>${SUFFIX}`;
-  const host = HOSTS.find(({ transcripts = [] }) =>
+  const host = TABLE.find(({ transcripts = [] }) =>
     transcripts.some((each) => typeof each === "object" && each.path === place),
   );
   return host ? { file, agent: host.agent, id } : { file };

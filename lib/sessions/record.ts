@@ -12,6 +12,7 @@ import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { logEvent } from "../base/output.ts";
 import { shortHash } from "../base/text.ts";
 import { currentExclude, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
+import { findFormat } from "../hosts/hosts.ts";
 import type { Agent, Session, SessionIdentity, SessionKey } from "../hosts/session.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
@@ -26,7 +27,7 @@ import {
 } from "../store/state.ts";
 import { isStorageError } from "../store/storage-errors.ts";
 import type { Store } from "../store/store.ts";
-import { findFormat } from "../transcripts/head.ts";
+
 import { currentExclusion, type Exclusion } from "./gate.ts";
 import {
   agentByPlace,

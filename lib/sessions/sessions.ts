@@ -6,9 +6,9 @@ import { BLOCKED, changedAt, hasPromptsAlone, PACKED, statUnpacked } from "../ba
 import { compareText, folderName, projectName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
-import { findHost } from "../hosts/hosts.ts";
+import { findFormat, findHost } from "../hosts/hosts.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
-import { findFormat, outermostEntries, tryHead } from "../transcripts/head.ts";
+import { outermostEntries, tryHead } from "../transcripts/head.ts";
 import { openGate } from "./gate.ts";
 import {
   archivedTranscripts,

@@ -3,9 +3,10 @@
 import { type JsonRecord, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import { type Format, isoTime, rowTime } from "../hosts/format.ts";
+import { findFormat } from "../hosts/hosts.ts";
 import { NEWLINE, parseLine, readFully, withFile } from "../hosts/lines.ts";
 import type { Session } from "../hosts/session.ts";
-import { findFormat } from "../transcripts/head.ts";
+
 import { cleanName } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
 

@@ -12,8 +12,8 @@ import {
 } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
-import { HOSTS } from "../hosts/hosts.ts";
 import type { Agent } from "../hosts/session.ts";
+import { TABLE } from "../hosts/table.ts";
 
 interface VoluteSessions {
   /** Names of sessions in a host's own places, by their id. */
@@ -61,7 +61,7 @@ function isTaken(folder: string, taken: Paths["volute"]): boolean {
 }
 
 function ownTranscripts(folder: string): VoluteSessions["transcripts"] {
-  return HOSTS.flatMap(({ agent, volute }) => {
+  return TABLE.flatMap(({ agent, volute }) => {
     if (typeof volute !== "object") return [];
     const place = join(folder, volute.folder);
     return listEntries(place).flatMap((entry) => {

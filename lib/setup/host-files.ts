@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readText, resolveRealPath } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
-import type { Host } from "../hosts/hosts.ts";
+import type { Host } from "../hosts/host.ts";
 import { isAsWritten, writtenFiles } from "../store/state.ts";
 import { ownHookFile } from "./host-hooks.ts";
 import { skillPages } from "./skill-pages.ts";

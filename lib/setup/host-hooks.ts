@@ -6,7 +6,7 @@ import { readIfExists, remove, replaceFile } from "../base/files.ts";
 import { arrayOf, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
-import type { Host, WrittenHooks } from "../hosts/hosts.ts";
+import type { Host, WrittenHooks } from "../hosts/host.ts";
 
 /** The most seconds that a host waits for us. A prompt's may ask a model, which is given up after 20. */
 const TIMEOUT_S = { prompt: 30, other: 10 };

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { readText } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
 import { quoted } from "../base/text.ts";
-import { HOSTS, type Host, listMoments, type Moment, observingHost } from "../hosts/hosts.ts";
+import type { Host, Moment } from "../hosts/host.ts";
+import { HOSTS, listMoments, observingHost } from "../hosts/hosts.ts";
 
 /** The page that is offered, and those beside it, by what they are for. */
 const OFFERED = "session-search";

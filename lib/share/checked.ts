@@ -5,8 +5,8 @@
 
 import { type JsonRecord, recordOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { AGENTS } from "../hosts/hosts.ts";
 import type { Outcome, Row } from "../hosts/session.ts";
+import { AGENTS } from "../hosts/table.ts";
 import { CALL_KINDS } from "../hosts/tool-call.ts";
 import { isBefore } from "../index/stored-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";

@@ -6,8 +6,8 @@
 import { hostname } from "node:os";
 import { wildcardSource } from "../base/text.ts";
 import type { Paths, ShareConfig } from "../config/config.ts";
-import { AGENTS } from "../hosts/hosts.ts";
 import type { SessionKey } from "../hosts/session.ts";
+import { AGENTS } from "../hosts/table.ts";
 import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 

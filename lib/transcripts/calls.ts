@@ -8,6 +8,7 @@ import { errorLines } from "../base/error-lines.ts";
 import { namesIn } from "../base/files.ts";
 import { escapePattern, shortHash, takeEnd, takeStart } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
+import { HOSTS } from "../hosts/hosts.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "../hosts/session.ts";
 import { callKind, onlyChanges } from "../hosts/tool-call.ts";
 import { commitLines, readOutcome } from "./outcome.ts";
@@ -22,8 +23,7 @@ interface HeldCall {
   isOurs: boolean;
 }
 
-/** Tools that only our own extension registers. */
-const OWN_TOOLS = /^(?:session_search|query_session|recall_observation)$/;
+const OWN_TOOLS = new Set(HOSTS.flatMap(({ ownTools = [] }) => ownTools));
 const OWN_FOLDER = resolve(import.meta.dirname, "..", "..");
 /** A folder of ours: this one, or a copy elsewhere. */
 const FOLDER = `(?:session-memory[\\w.@-]*|${escapePattern(OWN_FOLDER)})`;
@@ -102,7 +102,7 @@ function resultEnds(entry: Entry, isOutput: boolean): Entry {
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
 function isOwnCall(tool: ToolCall, cwd: string): boolean {
-  return OWN_TOOLS.test(tool.name) || (tool.action === "run" && isOwnCommand(tool.input ?? tool.target, cwd));
+  return OWN_TOOLS.has(tool.name) || (tool.action === "run" && isOwnCommand(tool.input ?? tool.target, cwd));
 }
 
 /** Returns whether a command line names our bin or a script of ours. */

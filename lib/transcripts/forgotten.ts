@@ -77,11 +77,15 @@ export function forgottenRows(agent: string, rules: ForgottenTest): (row: KeyedR
 }
 
 /** Returns a test for records, given in file order; one that gives no rows goes with the record before it. */
-export function recordTest(format: Format, rules: ForgottenTest): (record: JsonRecord) => boolean {
+export function recordTest(
+  agent: string,
+  format: Format,
+  rules: ForgottenTest,
+): (record: JsonRecord) => boolean {
   if (!rules.isForgotten) return () => false;
-  const isForgotten = forgottenRows(format.agent, rules);
+  const isForgotten = forgottenRows(agent, rules);
   const place = { line: 0, nth: 0, offset: 0, end: 0 };
-  const options = { head: { agent: format.agent }, results: true, later: () => [] };
+  const options = { head: { agent }, results: true, later: () => [] };
   let isOut = false;
   return (record) => {
     for (const row of readBareEntry(format, record, place, options)) isOut = isForgotten(row);

@@ -16,7 +16,8 @@ import {
   readBareEntry,
   TOLD,
 } from "../hosts/format.ts";
-import { HOSTS } from "../hosts/hosts.ts";
+import type { Host } from "../hosts/host.ts";
+import { findFormat, HOSTS } from "../hosts/hosts.ts";
 import {
   LINE_MAX_BYTES,
   linesForward,
@@ -38,8 +39,6 @@ const HEAD_BYTES = 64 * 1024;
 const HEAD_MAX_BYTES = 1024 * 1024;
 /** The least that holds the longest first rows that hosts write, with images in them: what is beyond is no head. */
 const HEAD_END = 16 * 1024 * 1024;
-/** Formats whose rows are unmistakable; plain takes any line with a role and content. */
-const FORMATS = await Promise.all(HOSTS.map(async ({ load }) => (await load()).format));
 
 /**
  * Detects which agent wrote a file and what its first rows say of the session; `stat` is the file's, where it is known.
@@ -74,7 +73,7 @@ const HEADS_MAX = 10_000;
 /** Reads the head of a file that is open, no further than it is known: rows after that are not parsed. */
 export function headIn(file: string, descriptor: number, size = readSize(descriptor)): Head | undefined {
   const records: JsonRecord[] = [];
-  let format: Format | undefined;
+  let format: Host | undefined;
   let head: Head | undefined;
   let isPlain = false;
   let read: number | undefined;
@@ -87,15 +86,16 @@ export function headIn(file: string, descriptor: number, size = readSize(descrip
       if (format && head) addTo(head, format, record);
       else {
         records.push(record);
-        format = FORMATS.find((host) => host.matches(record));
-        head = format && headFrom(format, records);
+        // rows of hosts are unmistakable; plain takes any line with a role and content
+        format = HOSTS.find((host) => host.matches(record));
+        head = format && headFrom(format, format.agent, records);
         if (head) format?.beside?.(file, head);
         isPlain ||= plain.matches(record);
       }
     }
     if (head && isComplete(head)) break;
   }
-  return head ?? (isPlain ? headFrom(plain, records) : undefined);
+  return head ?? (isPlain ? headFrom(plain, "plain", records) : undefined);
 }
 
 /** Returns the first and the last entry of a transcript, as its host wrote them; none where nothing is said or done. */
@@ -120,8 +120,8 @@ export function outermostEntries(file: string): RawEntry[] {
   });
 }
 
-function headFrom(format: Format, records: readonly JsonRecord[]): Head {
-  const head: Head = { agent: format.agent };
+function headFrom(format: Format, agent: Agent, records: readonly JsonRecord[]): Head {
+  const head: Head = { agent };
   for (const record of records) addTo(head, format, record);
   return head;
 }
@@ -138,11 +138,6 @@ function addTo(head: Head, format: Format, record: JsonRecord): void {
 function isComplete(head: Head): boolean {
   if (head.cwd === undefined || head.startedAt === undefined) return false;
   return findFormat(head.agent).isHeadComplete?.(head) ?? head.id !== undefined;
-}
-
-/** Returns an agent's format. */
-export function findFormat(agent: Agent): Format {
-  return FORMATS.find((format) => format.agent === agent) ?? plain;
 }
 
 /** The verdict on a transcript file. Only what makes it useless is an error. */
@@ -179,7 +174,7 @@ export function validateSessionFile(file: string): Validation {
   const format = findFormat(head?.agent ?? "plain");
   withFile(file, (descriptor) => {
     const later = recordsAfter(descriptor);
-    const settings = { head: head ?? { agent: format.agent }, results: false, later };
+    const settings = { head: head ?? { agent: "plain" }, results: false, later };
     for (const line of linesForward(descriptor)) {
       seen.lines += line.count;
       const name = `line ${seen.lines}`;

@@ -9,7 +9,7 @@ import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import { type Head, type RawEntry, type Results, readBareEntry } from "../hosts/format.ts";
-import { findHost } from "../hosts/hosts.ts";
+import { findFormat, findHost } from "../hosts/hosts.ts";
 import {
   closeTranscript,
   NEWLINE,
@@ -26,7 +26,7 @@ import { readOutput } from "../hosts/outputs.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
 import { forgottenRows, rowKey } from "./forgotten.ts";
-import { findFormat, headIn, readHead } from "./head.ts";
+import { headIn, readHead } from "./head.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
 import type { Rules } from "./rules.ts";
 import { entryFilter, type SecretMemory, secretMemory } from "./secret-rows.ts";

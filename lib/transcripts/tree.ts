@@ -5,9 +5,10 @@
 
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "../hosts/format.ts";
+import { findFormat } from "../hosts/hosts.ts";
 import { parsedForward, withFile } from "../hosts/lines.ts";
 import type { Agent, Entry, LineSpan } from "../hosts/session.ts";
-import { findFormat, readHead } from "./head.ts";
+import { readHead } from "./head.ts";
 import { type ReadOptions, readEntries } from "./transcript.ts";
 
 interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {

@@ -3,11 +3,18 @@
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { resolvePaths } from "../../lib/config/config.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./claude.ts";
 import { codexAnswer, codexCall, codexMeta, codexPrompt } from "./codex.ts";
 import type { FakeOpenAI } from "./fake-openai.ts";
-import { type TemporaryHome, temporaryHome, write, writeClaude, writeCodex, writePi } from "./home.ts";
+import {
+  type TemporaryHome,
+  temporaryHome,
+  testPaths,
+  write,
+  writeClaude,
+  writeCodex,
+  writePi,
+} from "./home.ts";
 import { contentOf, openHomeStore } from "./index.ts";
 import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./pi.ts";
 import { plainLine } from "./plain.ts";
@@ -80,7 +87,7 @@ export function homeWithAll(): TemporaryHome {
     join(home.root, "plain"),
   ];
   home.env.SESSION_MEMORY_SESSIONS = folders.join(":");
-  home.paths = resolvePaths(home.env);
+  home.paths = testPaths(home.env);
   return home;
 }
 

@@ -14,8 +14,9 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Environment, type PathsWithRules, resolvePaths } from "../../lib/config/config.ts";
-import { encodeClaudeCwd } from "../../lib/hosts/hosts.ts";
+import { encodeClaudeCwd } from "../../lib/hosts/claude.ts";
 import type { Agent } from "../../lib/hosts/session.ts";
+import { TABLE } from "../../lib/hosts/table.ts";
 import { metaFile, type SessionMeta } from "../../lib/sessions/meta.ts";
 import { CLAUDE_SESSION } from "./claude.ts";
 import { CODEX_SESSION } from "./codex.ts";
@@ -32,7 +33,7 @@ export interface TemporaryHome {
   project: string;
   /** The whole environment for a process that shall see this home and nothing of the machine. */
   env: Environment;
-  paths: PathsWithRules;
+  paths: TestPaths;
   /** Writes config.json. */
   configure(settings: object): void;
   /** Runs a script or a hook in the project. */
@@ -50,6 +51,18 @@ export interface TemporaryHome {
   atEnd: (() => void)[];
   remove(): void;
   [Symbol.dispose](): void;
+}
+
+/** The paths of an environment, with the homes of hosts. */
+export type TestPaths = PathsWithRules & Record<"claude" | "pi" | "codex" | "openclaw", string>;
+
+export function testPaths(env: Environment): TestPaths {
+  const paths = resolvePaths(env);
+  const homes = TABLE.map(({ agent, home }) => [agent, paths.expand(home)] as const);
+  return {
+    ...paths,
+    ...(Object.fromEntries(homes) as Pick<TestPaths, "claude" | "pi" | "codex" | "openclaw">),
+  };
 }
 
 const roots = new Set<string>();
@@ -72,7 +85,7 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
     home,
     project,
     env,
-    paths: resolvePaths(env),
+    paths: testPaths(env),
     configure(settings) {
       write(this.paths.config, JSON.stringify(settings));
     },

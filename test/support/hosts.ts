@@ -12,7 +12,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { dashedPath } from "../../lib/base/text.ts";
-import { encodeClaudeCwd, findHost } from "../../lib/hosts/hosts.ts";
+import { encodeClaudeCwd } from "../../lib/hosts/claude.ts";
+import { findHost } from "../../lib/hosts/hosts.ts";
 import { FIXTURES_CWD } from "./fixtures.ts";
 import type { TemporaryHome } from "./home.ts";
 import { uuidFrom } from "./rows.ts";

@@ -1,0 +1,169 @@
+/**
+ * A host is a line of the table (table.ts), which says where its sessions are, and a file, which says how their rows are read and
+ * what else is known of it. A host whose sessions are no files of lines has a store that they are copied from. Types only.
+ */
+
+import type { JsonRecord } from "../base/json.ts";
+import type { Paths } from "../config/config.ts";
+import type { Format } from "./format.ts";
+import type { Session } from "./session.ts";
+import type { HostStore } from "./store.ts";
+
+/** A host: where its sessions are, how its rows are read, and what else is known of it. */
+export interface Host extends HostLine, HostFile {}
+
+/**
+ * A moment of a session at which a host calls us: it starts or is gone on with, a prompt comes, a command failed, a compaction
+ * begins (what is said then goes to who writes its summary) or is over, a turn or the session is over.
+ */
+export type Moment = "start" | "resume" | "prompt" | "failure" | "summary" | "compaction" | "turn" | "end";
+
+export interface HostLine {
+  /** Its name in `--agent` and in the index. */
+  agent: string;
+  /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
+  home: string;
+  /** Its transcripts, and those of subagents. @default the copies that are made of its stores */
+  transcripts?: readonly (TranscriptPattern | string)[];
+  /** File names that no other host gives, the session's id in the first group. */
+  names?: RegExp;
+  /** Whether it compresses sessions that are over. @default {false} */
+  compresses?: true;
+  /** How the ids of subagents begin. @default as any other */
+  subagents?: string;
+  /** How the names of files begin that repeat a session and are none. */
+  logs?: string;
+  /** How a directory begins the name of the folder of its sessions. @default as in Claude Code */
+  folderBegin?: (directory: string) => string;
+  /** The folder for its transcripts in a `.volute` folder; `names`: that folder names sessions in the host's own. */
+  volute?: { folder: string } | "names";
+  /** The variable that tells the commands of a session whose they are; opencode's is set by our plugin. */
+  idVariable?: string;
+  /** The moments at which it hears us, or we work. @default those of the hooks that set-up writes */
+  moments?: readonly Moment[];
+  /** A row of its transcripts that a compaction leaves, for a host that calls us at none. */
+  compacted?: RegExp;
+  load: () => Promise<{ host: HostFile }>;
+}
+
+/**
+ * Transcripts by their path below the host's `home`: `<id>` is the session's, `<parent>` its parent's, `<cwd>` begins as its
+ * directory does, `<subagent>` is an id like those of subagents, `<child>` what a parent alone calls one of its own, `<name>` one
+ * of the host's `names`, `<day>` three folders or, for a caller in a hurry, those of the last month; `*` is any name, `**` any
+ * number of folders.
+ */
+export interface TranscriptPattern {
+  path: string;
+  /** The folder that it is below, if that is not the host's home; undefined where the user has none. */
+  under?: (paths: Pick<Paths, "expand">) => string | undefined;
+  /** File names with an id in the first group, or the names of `<child>`. @default the host's */
+  names?: RegExp;
+  /** A file that holds the same and more: one is left out that has it beside it. */
+  unless?: string;
+  /** Whether sessions there are over, so that a caller in a hurry passes over them. @default {false} */
+  isOver?: true;
+}
+
+/** What the file of a host says of it. */
+export interface HostFile extends Format {
+  /** What people call it. */
+  name: string;
+  /** The program, as it is called. */
+  program: string;
+  /** The command that resumes a session, with `<id>` or `<file>`. */
+  resume: string;
+  /** What to know before it is resumed. */
+  resumeNote?: string;
+  /** Whether the id is in the file's name alone. @default {false}, its rows have it */
+  isNamedById?: true;
+  /** Whether extensions put other files into its folders, so that a file may be no transcript. @default {false} */
+  hasOtherFiles?: true;
+  /** Returns the name of the folder of a directory's sessions, where those stay that move on to another directory. */
+  folderName?: (directory: string) => string;
+  /** The folder below `home` that the meta files of its sessions are in. @default ours */
+  metas?: string;
+  /** The tools that our extension registers in it. */
+  ownTools?: readonly string[];
+  /** How it calls us by hooks. */
+  hooks?: Hooks;
+  /** Where it looks for skills, for a host that no plugin of ours brings them to. */
+  skills?: string;
+  /** Where it looks for a plugin, for one that ours in `hooks/<agent>/` tells what hooks tell elsewhere. */
+  plugin?: string;
+  /** Its own commands that install us, or bring us up to date, and that undo it. */
+  wired?: (home: string) => { install: string[][]; remove: string[][] };
+  /** Returns what stays of us where it is taken out of a host. */
+  leftIn?: (home: string) => string[];
+  /** Whether the model of a session observes it, without any setting. @default {false} */
+  observesItself?: true;
+  /** The setting that says after how many days without a change it deletes a transcript, and its own default. */
+  retention?: { settings: string; key: string; days: number };
+  /** The folder of outputs that are too long for a row, in the one that is called as the transcript is. */
+  outputs?: string;
+  /** What befalls sessions with several files, which have the first group of their names in common. */
+  severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
+  /** Its databases or documents, whose sessions are copied into a folder of ours by the host's name. */
+  store?: StoredElsewhere;
+  /** Its file of all prompts, which outlives transcripts: for those that are gone the copies of their prompts stand in. */
+  prompts?: StoredElsewhere;
+  /** The reason an empty transcript is not an empty session, where that is so. */
+  emptiedWhy?: string;
+  /** How its rows become those of a new session, where it goes on with one that is put there. */
+  restorer?: Restorer;
+}
+
+interface Hooks {
+  /** The file below `home` that names us where they are installed, and what else they may wait for. */
+  installedIn: string;
+  remedy: string;
+  /** Whether it shows a person what a hook says to them. @default {false} */
+  showsPerson?: true;
+  /** What set-up writes into that file, for a host without a command that installs us. */
+  written?: WrittenHooks;
+}
+
+/** Hooks in a host's settings, in the form of Claude Code's. */
+export interface WrittenHooks {
+  /** Its events by their names. */
+  events: Readonly<Record<string, HookEvent>>;
+  /** What its time limits count a second as. */
+  second: 1 | 1000;
+  /** What stands around `hooks` in a file that is ours alone. @default the host's own settings do */
+  ownFile?: Readonly<Record<string, unknown>>;
+  /** Whether what is said to the model stands in the answer itself too. @default {false} */
+  saysAtTop?: true;
+}
+
+interface HookEvent {
+  /** The calls of tools that it is for. @default all */
+  matcher?: string;
+  /** The moment that it is, by the source that it names where it is several. */
+  moment: Moment | Readonly<Record<string, Moment>>;
+}
+
+/** Files below a host's `home` that its sessions are copied from, `*` any name in their path. */
+interface StoredElsewhere extends HostStore {
+  files: string;
+}
+
+/** What a host needs of a session in another place. */
+export interface RestoreTarget {
+  id: string;
+  /** The folder to go on in. */
+  folder: string;
+  /** The folder that the session began in. */
+  from: string | undefined;
+  origin: Pick<Session, "id" | "file">;
+  at: string;
+}
+
+/** How a host's rows become those of a new session, without what it cannot take: what belongs to one run of the client. */
+export interface Restorer {
+  /** Whether it goes on with a session only while the folder is there that it began in. */
+  needsFolder: boolean;
+  place(home: string, target: RestoreTarget, host: Pick<Paths, "expand"> & HostLine): string;
+  /** The rows that come before all others, of which one says where they are from. */
+  begin(target: RestoreTarget): JsonRecord[];
+  /** The row as one of the new session; undefined where the host has no use for it. */
+  row(record: JsonRecord, target: RestoreTarget): JsonRecord | undefined;
+}
