@@ -1,6 +1,6 @@
 /** A moment of a session in any host: what is asked at it, and what is said. */
 
-import type { Failure } from "../lib/activity/seen.ts";
+import type { ReportedFailure } from "../lib/activity/seen.ts";
 import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
 import type { Agent, Viewer } from "../lib/hosts/session.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
@@ -38,7 +38,7 @@ export interface Asked extends Settled {
   /** Whether the host has the tool `query_session`. @default {false} */
   hasTool?: boolean;
   /** The command that failed. */
-  failure?: Failure;
+  failure?: ReportedFailure;
   /** Whether a session that starts with its first prompt is told of others with it. @default {undefined}, none has come yet */
   isTold?: boolean;
   /** Returns whether a person typed the prompt, as far as the host says. @default as if one did */
@@ -50,6 +50,6 @@ export interface Asked extends Settled {
 }
 
 /** What is said at a moment: to the model, with a callback for when it was, and to the person. */
-export interface Answer extends Injection {
+export interface MomentAnswer extends Injection {
   toPerson?: string | undefined;
 }

@@ -95,7 +95,8 @@ async function followTurn(asked: BackgroundFlags, config: Config, perform: Perfo
   const { paths, settings } = config;
   const session = visibleSessionAt(asked.file, paths);
   if (!session) return;
-  if (asked.save !== "" && settings.notes.onClear) await perform("save", () => save(asked, session, config));
+  if (asked.save !== "" && settings.notes.onClear)
+    await perform("save", () => saveNote(asked, session, config));
   await perform("index", () => index(session, config));
   // its host observes by itself, and short sessions not at all
   if (asked["index-only"]) {
@@ -104,8 +105,10 @@ async function followTurn(asked: BackgroundFlags, config: Config, perform: Perfo
     return;
   }
   if (asked.save === "" && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
-  await perform("observe", () => withKept(session, asked, config, () => observe(session, config, asked.end)));
-  await perform("meta", () => makeMeta(session, config));
+  await perform("observe", () =>
+    withKept(session, asked, config, () => observeTurn(session, config, asked.end)),
+  );
+  await perform("meta", () => describeSession(session, config));
 }
 
 /** A transcript up to this size is read whole in a few tenths of a second. */
@@ -133,7 +136,7 @@ async function index(session: Session, config: Config): Promise<void> {
  * Observes what is due. A model observes the rest of a session that has ended too, once: what its user laid down there is heard
  * by the next one.
  */
-async function observe(session: Session, config: Config, hasEnded = false): Promise<void> {
+async function observeTurn(session: Session, config: Config, hasEnded = false): Promise<void> {
   const { paths, settings } = config;
   const { auto, mode } = observeSettings(paths, settings.observe);
   if (!auto) return;
@@ -153,7 +156,7 @@ async function observeLast(asked: BackgroundFlags, config: Config): Promise<void
   const sessions = host ? listSessions(config.paths, { agent: host.agent, project: cwd }) : [];
   const last = sessions.find(({ modifiedAt }) => Date.now() - Date.parse(modifiedAt) >= ENDED_MS);
   if (last && !last.archived && isWorthReading(last))
-    await withKept(last, asked, config, () => observe(last, config, true));
+    await withKept(last, asked, config, () => observeTurn(last, config, true));
 }
 
 /**
@@ -185,7 +188,7 @@ async function noteStanding(session: Session, { paths, settings }: Config): Prom
   await keepStanding(session, { paths, entries, ledger });
 }
 
-async function makeMeta(session: Session, config: Config): Promise<void> {
+async function describeSession(session: Session, config: Config): Promise<void> {
   const { paths, settings } = config;
   const complete = await configuredModel(config);
   const { error, warning } = await indexMeta(session, { paths, settings, complete, rests: true });
@@ -193,7 +196,7 @@ async function makeMeta(session: Session, config: Config): Promise<void> {
   if (error !== undefined) throw new Error(error);
 }
 
-async function save(
+async function saveNote(
   { cwd, save: savedOn }: BackgroundFlags,
   session: Session,
   config: Config,

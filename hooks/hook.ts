@@ -18,7 +18,7 @@ import {
   withFolders,
 } from "../lib/config/config.ts";
 import type { Agent, Viewer } from "../lib/hosts/session.ts";
-import type { Answer, Asked } from "./asked.ts";
+import type { Asked, MomentAnswer } from "./asked.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {
@@ -148,7 +148,7 @@ export function readAsked({ env, input, paths }: HookCall): Asked {
 
 /** Prints what is to be said in the form of Claude Code, with `atTop` in the answer itself too; nothing where nothing is. */
 export async function printAnswer(
-  answer: Answer | undefined,
+  answer: MomentAnswer | undefined,
   hookEventName: string,
   { atTop = false } = {},
 ): Promise<void> {

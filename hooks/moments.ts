@@ -9,10 +9,10 @@ import { dueFile, hasViewerMoved, type Look, lookForDigest } from "../lib/activi
 import { statPath } from "../lib/base/files.ts";
 import type { Moment } from "../lib/hosts/host.ts";
 import { findLine } from "../lib/hosts/table.ts";
-import type { Answer, Asked, Injection, Sources } from "./asked.ts";
+import type { Asked, Injection, MomentAnswer, Sources } from "./asked.ts";
 import { startBackground, startBeginning } from "./hook.ts";
 
-const ANSWERS: Record<Moment, (asked: Asked) => Promise<Answer | undefined>> = {
+const ANSWERS: Record<Moment, (asked: Asked) => Promise<MomentAnswer | undefined>> = {
   start: atStart,
   resume: atResume,
   prompt: atPrompt,
@@ -24,12 +24,12 @@ const ANSWERS: Record<Moment, (asked: Asked) => Promise<Answer | undefined>> = {
 };
 
 /** Does what is due at a moment, and returns what is to be said. */
-export function answerMoment(moment: Moment, asked: Asked): Promise<Answer | undefined> {
+export function answerMoment(moment: Moment, asked: Asked): Promise<MomentAnswer | undefined> {
   return ANSWERS[moment](asked);
 }
 
 /** Returns the line on the project's last session and the standing rules; what older sessions need is done in the background. */
-async function atStart(asked: Asked): Promise<Answer> {
+async function atStart(asked: Asked): Promise<MomentAnswer> {
   const { host, session, env, paths, isTold } = asked;
   await startBeginning(host, { cwd: session.cwd, env });
   const { onlyClaimsOrigin } = await import("../lib/sessions/project.ts");
@@ -50,7 +50,7 @@ async function tellBeginning(asked: Asked): Promise<Injection> {
  * Returns the standing rules to a session that goes on: those laid down since its last row; all in a host that dropped what it
  * was told at its start.
  */
-async function atResume(asked: Asked): Promise<Answer> {
+async function atResume(asked: Asked): Promise<MomentAnswer> {
   const { host, session, env } = asked;
   await startBeginning(host, { cwd: session.cwd, env });
   if (await hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
@@ -69,7 +69,7 @@ export async function tellRules(
 }
 
 /** Returns what is due, what other sessions did, and what the prompt's references mean. With nothing to say it loads little more than the look. */
-async function atPrompt(asked: Asked): Promise<Answer | undefined> {
+async function atPrompt(asked: Asked): Promise<MomentAnswer | undefined> {
   const look = lookAround(asked);
   const due = await answerDue(asked, look);
   const { text = "" } = asked;
@@ -82,7 +82,7 @@ async function atPrompt(asked: Asked): Promise<Answer | undefined> {
 }
 
 /** Returns what was left for this prompt: by the start, where a program may have started it, and by a compaction that was not told. */
-async function answerDue(asked: Asked, look: Look | undefined): Promise<Answer | undefined> {
+async function answerDue(asked: Asked, look: Look | undefined): Promise<MomentAnswer | undefined> {
   const { paths, session, isTyped } = asked;
   const hasForgotten = await wasCompacted(asked, look);
   if (!hasForgotten && !statPath(dueFile(paths, session.id))) return undefined;
@@ -146,7 +146,7 @@ async function atSummary(asked: Asked): Promise<Injection | undefined> {
 }
 
 /** Returns what was observed of the session that was compacted, and the standing rules again. */
-async function atCompaction(asked: Asked): Promise<Answer> {
+async function atCompaction(asked: Asked): Promise<MomentAnswer> {
   const { makeCompacted } = await import("./beginning.ts");
   const { session, paths, settings } = asked;
   return withPerson(asked, await toModel(asked, await makeCompacted(session, paths, settings)));
@@ -173,7 +173,7 @@ async function toModel(
 }
 
 /** Adds what a person is to know. */
-async function withPerson(asked: Asked, answer: Injection | undefined): Promise<Answer> {
+async function withPerson(asked: Asked, answer: Injection | undefined): Promise<MomentAnswer> {
   const { tellPerson } = await import("./person.ts");
   const word = await tellPerson(asked);
   return {

@@ -34,7 +34,7 @@ export function describeObserved(session: Viewer, paths: Paths, settings: Settin
     "To read on around a line of it:",
     `${run("session-reader")} --line <line> --around 10`,
   ].join("\n");
-  return observationsAfterCompaction(readLedger(session, paths, settings), {
+  return observationsAfterCompaction(readHookLedger(session, paths, settings), {
     maxChars: CONTEXT_MAX_CHARS,
     lookUp,
   });
@@ -42,10 +42,10 @@ export function describeObserved(session: Viewer, paths: Paths, settings: Settin
 
 /** Returns the line that observations follow a summary; undefined where there are none. */
 export function announceObserved(session: Viewer, paths: Paths, settings: Settings): string | undefined {
-  return observationsToCome(readLedger(session, paths, settings));
+  return observationsToCome(readHookLedger(session, paths, settings));
 }
 
-function readLedger({ id, file }: Viewer, paths: Paths, settings: Settings) {
+function readHookLedger({ id, file }: Viewer, paths: Paths, settings: Settings) {
   const { records } = readLedgerFile(ledgerFile(paths, id));
   return redactLedger(records, sessionCleaner(file, readRules(settings)));
 }

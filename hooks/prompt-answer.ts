@@ -4,12 +4,12 @@
  */
 
 import type { Look } from "../lib/activity/look.ts";
-import type { Failure } from "../lib/activity/seen.ts";
+import type { ReportedFailure } from "../lib/activity/seen.ts";
 import type { Updates } from "../lib/activity/updates.ts";
 import { isRecord, type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type PathsWithRules } from "../lib/config/config.ts";
-import type { Answer, Injection, Settled, Sources } from "./asked.ts";
+import type { Injection, MomentAnswer, Settled, Sources } from "./asked.ts";
 import { logFailure, type Prompt, readSession } from "./hook.ts";
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
@@ -26,8 +26,8 @@ export async function answerPrompt(
   prompt: Prompt,
   look: Look | undefined,
   sources: Sources,
-  due?: Answer,
-): Promise<Answer> {
+  due?: MomentAnswer,
+): Promise<MomentAnswer> {
   const activity = await tellActivity(look, sources);
   const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0) - (due?.text?.length ?? 0);
   const references = await referencesIn(prompt, sources, room);
@@ -124,7 +124,7 @@ export function findModel(env: Environment, { cwd }: Prompt["session"]): Sources
 }
 
 /** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for what is no command that ran. */
-export function readFailure(input: JsonRecord): Failure | undefined {
+export function readFailure(input: JsonRecord): ReportedFailure | undefined {
   const { id, file, cwd } = readSession(input);
   const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;
   if (command === undefined || input.is_interrupt === true) return undefined;
@@ -146,7 +146,10 @@ export function readFailure(input: JsonRecord): Failure | undefined {
 }
 
 /** Returns what to add to a command that failed. Logged once delivered. */
-export async function answerFailure(failed: Failure, { paths, settings }: Settled): Promise<Injection> {
+export async function answerFailure(
+  failed: ReportedFailure,
+  { paths, settings }: Settled,
+): Promise<Injection> {
   const { seenText } = await import("../lib/activity/seen.ts");
   return injection(await seenText(failed, { paths, settings }), failed.sessionId, paths);
 }

@@ -155,7 +155,7 @@ async function run(
     });
     remarkOn(report, values);
     const { sessions, chunks, newChunks, tookMs, vectors, topics } = report;
-    show({ ...report, vectors: toJson(vectors), topics: topics && toJson(topics) }, describe(report));
+    show({ ...report, vectors: toJson(vectors), topics: topics && toJson(topics) }, reportLines(report));
     const failure = findFailure(report);
     if (failure) throw failure;
     if (typeof vectors === "object" && vectors.stopped)
@@ -180,7 +180,7 @@ function remarkOn({ quarantined, failed, left, gone }: RunReport, { json }: Flag
   if (gone > 0) note(`transcript gone: ${counted(gone, "session")}, still searchable (--prune forgets them)`);
 }
 
-function describe(report: RunReport): string[] {
+function reportLines(report: RunReport): string[] {
   const { vectors, topics, pruned } = report;
   const made =
     typeof vectors === "string"

@@ -24,7 +24,7 @@ import {
   usageError,
   warn,
 } from "../lib/cli.ts";
-import { currentExclude, expandPath, type Settings, seeingExcluded } from "../lib/config/config.ts";
+import { currentExclude, type ExcludeSettings, expandPath, seeingExcluded } from "../lib/config/config.ts";
 import {
   type ForgetOptions,
   type Forgotten,
@@ -81,7 +81,6 @@ const FLAGS = {
 } as const;
 
 type ForgetRun = Run<typeof FLAGS>;
-type Exclude = Settings["exclude"];
 
 async function main({ config: given, ...rest }: ForgetRun): Promise<void> {
   const config = { ...given, paths: seeingExcluded(given.paths) };
@@ -182,7 +181,7 @@ async function forgetPatterns(patterns: readonly string[], asked: ForgetRun): Pr
 
 function forgetOptions(
   { config: { paths, ...config }, cwd, values }: ForgetRun,
-  exclude: Exclude,
+  exclude: ExcludeSettings,
 ): Omit<ForgetOptions, "dryRun"> {
   const refresh = async () => {
     const settings = { ...config.settings, exclude: currentExclude(paths, config.settings.exclude) };
@@ -291,12 +290,12 @@ function forgottenLines(
     ...when(removed.sharedChunks > 0, `shared by others: ${counted(removed.sharedChunks, "chunk")}`),
     `notes: ${removed.notes.length}`,
     ...dashed(removed.notes),
-    ...listed(`reports: ${removed.reports.length}`, removed.reports),
+    ...titledList(`reports: ${removed.reports.length}`, removed.reports),
     ...when(from.length > 0, `excluded from now on: ${from.join(", ")} (exclude in config.json)`),
     ...when(forks.length > 0, `forks, of which their own rows are left: ${forks.join(", ")}`),
-    ...listed("not removed because they are not as we wrote them; delete them with rm:", keptFiles),
-    ...listed(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
-    ...listed(
+    ...titledList("not removed because they are not as we wrote them; delete them with rm:", keptFiles),
+    ...titledList(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
+    ...titledList(
       `still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`,
       transcripts,
       SHOWN_MAX,
@@ -330,7 +329,7 @@ function storingHost({ agent }: Target): Host | undefined {
 }
 
 /** Describes exclusions, one part per kind. */
-function excludedParts({ sessions, projects, patterns }: Exclude): string[] {
+function excludedParts({ sessions, projects, patterns }: ExcludeSettings): string[] {
   return [
     ...(sessions.length > 0 ? [counted(sessions.length, "session")] : []),
     ...projects.map((project) => `project ${project}`),
@@ -339,7 +338,7 @@ function excludedParts({ sessions, projects, patterns }: Exclude): string[] {
 }
 
 /** Returns nothing where there is nothing to list. */
-function listed(title: string, items: readonly string[], max?: number): string[] {
+function titledList(title: string, items: readonly string[], max?: number): string[] {
   return items.length === 0 ? [] : [title, ...dashed(items, max)];
 }
 

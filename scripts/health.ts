@@ -68,7 +68,7 @@ async function main({ values, config, configError, cwd, show }: Run<typeof SCRIP
   const checked = checkHealth({ config, configError, sessions, movedHosts, cwd, now });
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));
   const health = { ...checked, findings };
-  show(health, describe(health, config.settings.timezone));
+  show(health, healthLines(health, config.settings.timezone));
   if (health.status === "ERROR") process.exitCode = 1;
 }
 
@@ -84,7 +84,7 @@ function describeTold(told: readonly Told[], timezone: string | undefined): Line
   ]);
 }
 
-function* describe(
+function* healthLines(
   { status, findings, metrics, hooks, rules, sends, runtime }: Health,
   timezone: string | undefined,
 ): Generator<Line | string> {

@@ -113,7 +113,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
   show(
     { sessions: outcomes.map(toJson) },
     // sessions that nobody asked for and that are not due are only counted
-    outcomes.filter(({ status }) => thorough || status !== "not-due").map(describe),
+    outcomes.filter(({ status }) => thorough || status !== "not-due").map(outcomeLine),
   );
   if (!values.json) note(describeAll(outcomes));
   refuseFailures(outcomes);
@@ -152,7 +152,7 @@ function toJson({ sessionId, status, name, usd, error }: MetaOutcome): object {
   return { sessionId, status, name: name ?? null, usd: price, ...(error === undefined ? {} : { error }) };
 }
 
-function describe({ sessionId, status, name, usd, usage, error }: MetaOutcome): string {
+function outcomeLine({ sessionId, status, name, usd, usage, error }: MetaOutcome): string {
   const cost = usage ? ` · ${formatCost(usd, usage.input + usage.output)}` : "";
   const said = status === "failed" ? error : (name ?? "(no name yet)");
   return `${status} ${unbroken(sessionId)} ${said}${cost}`;

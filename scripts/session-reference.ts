@@ -28,7 +28,7 @@ import {
 } from "../lib/naming/reference-block.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
 import { readRecord } from "../lib/sessions/record.ts";
-import { findReferences, isFileName, isNear, type Reference } from "../lib/sessions/references.ts";
+import { findReferences, isFileName, isLikeName, type Reference } from "../lib/sessions/references.ts";
 import {
   type Candidate,
   type ResolveContext,
@@ -172,7 +172,7 @@ async function resolve(
 
 /** Names only sessions that may really be meant. */
 function unknown({ written, name }: Reference, all: Candidate[], clean: (text: string) => string): Followed {
-  const candidates = all.filter((candidate) => isNear(name, candidate.name ?? candidate.id));
+  const candidates = all.filter((candidate) => isLikeName(name, candidate.name ?? candidate.id));
   const near = candidates.length > 0 ? `; near it: ${choiceList(candidates, clean)}` : "";
   const line = `${shownName(written, clean)} means no known session${near}.`;
   return { outcome: { reference: written, outcome: "not_found", candidates }, lines: [line] };

@@ -84,7 +84,7 @@ async function countNews(paths: Pick<Paths, "database">, look: Look | undefined)
   ).length;
 }
 
-function describe({ known, news, told }: Status): string {
+function formatStatus({ known, news, told }: Status): string {
   return [
     `${counted(known, "session")} known`,
     ...(news > 0 ? [`${news} with news`] : []),
@@ -105,7 +105,7 @@ async function answer(isJson: boolean): Promise<string> {
   try {
     const status = await readStatus(readInput(), new Date());
     if (isJson) return `${JSON.stringify(status ?? null)}\n`;
-    return status ? `${describe(status)}\n` : "";
+    return status ? `${formatStatus(status)}\n` : "";
   } catch {
     return "";
   }

@@ -175,7 +175,7 @@ export function registerMeta(state: PiState): void {
     const users = rows.filter(({ type, message }) => type === "message" && message?.role === "user").length;
     const last = known.get(session.id);
     if (last !== undefined && users - last < settings.minNewUserMessages) return;
-    const { newUsers = 0 } = await makeMeta(session, { state, context, force: false });
+    const { newUsers = 0 } = await makeMetaInPi(session, { state, context, force: false });
     known.set(session.id, users - newUsers);
   });
   state.pi.registerCommand(settings.commandName, {
@@ -184,7 +184,7 @@ export function registerMeta(state: PiState): void {
       await context.waitForIdle();
       try {
         const session = await currentSession(context);
-        if (session) await makeMeta(session, { state, context, force: true });
+        if (session) await makeMetaInPi(session, { state, context, force: true });
         else context.ui.notify("This session is not kept: there is nothing to index", "warning");
       } catch (error) {
         await logFailure(paths, "pi.meta", error);
@@ -196,7 +196,7 @@ export function registerMeta(state: PiState): void {
 }
 
 /** Makes the session's meta when it is due; reports it in a telemetry entry and in the status line, with the cost. */
-async function makeMeta(
+async function makeMetaInPi(
   session: Session,
   { state, context, force }: { state: PiState; context: PiContext; force: boolean },
 ): Promise<MetaOutcome> {

@@ -1,7 +1,7 @@
 /** Asks models of pi's registry for names, answers and observations, as the user has set them up; calls are priced and capped. */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
-import type { Config, Settings } from "../../lib/config/config.ts";
+import type { Config, ObserveSettings, Settings } from "../../lib/config/config.ts";
 import type { CompleteJson, JsonRequest, SendChat } from "../../lib/model/answers.ts";
 import type { PiContext, PiModel } from "./api.ts";
 
@@ -62,7 +62,7 @@ function keyedModel({ modelKeys }: Settings, context: PiContext): PiModel | unde
   return modelKeys.map((key) => findModel(key, context)).find((model) => model !== undefined);
 }
 
-function observer({ model: key }: Settings["observe"], context: PiContext): PiModel | undefined {
+function observer({ model: key }: ObserveSettings, context: PiContext): PiModel | undefined {
   return context.modelRegistry.complete && key !== NO_MODEL ? findModel(key, context) : undefined;
 }
 

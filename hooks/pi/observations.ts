@@ -6,7 +6,7 @@
 
 import { numberOf, recordOf } from "../../lib/base/json.ts";
 import { counted } from "../../lib/base/text.ts";
-import type { Settings } from "../../lib/config/config.ts";
+import type { ObserveSettings } from "../../lib/config/config.ts";
 import type { Entry } from "../../lib/hosts/session.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
@@ -14,8 +14,6 @@ import { logFailure } from "../hook.ts";
 import type { PiContext, PiEntry, PiEvent } from "./api.ts";
 import { observingModel, observingModelName } from "./models.ts";
 import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } from "./state.ts";
-
-type ObserveSettings = Settings["observe"];
 
 /** A token takes at least two bytes of transcript: growth too small for a step or a compaction is not read. */
 const BYTES_PER_TOKEN_MIN = 2;

@@ -32,7 +32,7 @@ export interface SessionActivity {
   isHeadless?: boolean | undefined;
 }
 
-interface ReadingOptions {
+interface ActivityOptions {
   marks: Marks | undefined;
   /** ISO time: older rows of a session without a mark are left out. */
   firstLookSince: string;
@@ -69,7 +69,7 @@ const TOGETHER = 10;
 /** Reads what each session did, given newest first. `problems` has a sentence for each one that could not be read. */
 export function readActivities(
   sessions: readonly Session[],
-  options: ReadingOptions,
+  options: ActivityOptions,
 ): { activities: SessionActivity[]; problems: string[] } {
   const problems: string[] = [];
   const attempt = <T>(session: Session, work: () => T | undefined): T[] => {
@@ -149,7 +149,7 @@ function* settle(entries: Iterable<Entry>): Generator<[entry: Entry, result?: En
 
 function prepare(
   session: Session,
-  { marks, since, firstLookSince, lookedSince }: ReadingOptions,
+  { marks, since, firstLookSince, lookedSince }: ActivityOptions,
   isOver: () => boolean,
 ): PendingRead | undefined {
   const head = readHead(session.file);

@@ -43,10 +43,10 @@ export async function dailyWord(
       "session-reader last",
     ].join(" "),
   ];
-  return { text: `session-memory: ${facts.join(" · ")}`, shown: () => note(file, at) };
+  return { text: `session-memory: ${facts.join(" · ")}`, shown: () => noteTold(file, at) };
 }
 
-function note(file: string, at: string): void {
+function noteTold(file: string, at: string): void {
   try {
     replaceFile(file, `${at}\n`);
   } catch {

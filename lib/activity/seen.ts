@@ -15,7 +15,7 @@ import type { ForgetIn, Forgetting } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
 /** A command that failed, and the session or subagent that is informed. */
-export interface Failure extends FailedCommand {
+export interface ReportedFailure extends FailedCommand {
   viewer: string;
   /** Asked before anything is said, where the host reports other calls too. */
   hasFailed?: () => Promise<boolean>;
@@ -33,7 +33,7 @@ const REMEMBERED_DAYS = 30;
 
 /** Returns what to say about a failure; undefined if no end of its errors is known, or if all was said before. */
 export async function seenText(
-  failed: Failure,
+  failed: ReportedFailure,
   { paths, settings, now = new Date() }: SeenSources,
 ): Promise<string | undefined> {
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
@@ -78,7 +78,7 @@ function holdsAny(file: string, keys: readonly number[]): boolean {
 }
 
 async function newlySeen(
-  failed: Failure,
+  failed: ReportedFailure,
   { paths, settings, now }: Required<SeenSources>,
 ): Promise<string | undefined> {
   const [

@@ -178,7 +178,7 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const shared = (view.shared ?? []).filter(
     (news) => isNew(news, { marks, now }) && rules.admits({ ...news, name: news.name ?? undefined }),
   );
-  const others = shared.map((news) => fromShared(news, { marks, now, show, top }));
+  const others = shared.map((news) => newsOfShared(news, { marks, now, show, top }));
   const news: News[] = [...own, ...others].sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const near = news.some(({ edited, tried }) => edited.length + tried.length > 0)
     ? findOverlaps(news, { view, since, show, rules })
@@ -236,7 +236,7 @@ function toNews(
   const here = directoryHere(session);
   const top = here === undefined ? undefined : projectDirectories(here)[0];
   const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
-  const shown = (path: string) => show(within(absolute(path), [top, session.cwd]), PATH_MAX);
+  const shown = (path: string) => show(pathWithin(absolute(path), [top, session.cwd]), PATH_MAX);
   const said = (row: Said | undefined) => (row ? show(row.text, TEXT_MAX) : null);
   const edited = [...new Set([...did.edited.keys()].map(absolute))];
   const activity: Activity = {
@@ -273,7 +273,7 @@ function isNew(news: SharedNews, { marks, now }: Pick<Look, "marks" | "now">): b
   return Date.parse(news.latest) >= now - FIRST_LOOK_MS && countUnseen(news, marks) > 0;
 }
 
-function fromShared(
+function newsOfShared(
   { project: _, latest, ...news }: SharedNews,
   { marks, now, show, top }: Pick<Look, "marks" | "now"> & { show: Show; top: string },
 ): News {
@@ -316,7 +316,7 @@ function findOverlaps(
   return news.flatMap(({ activity: { id, name }, edited, tried }) =>
     [...edited, ...tried].flatMap((path, i) => {
       if (!own.has(path)) return [];
-      const file = show(within(path, [top, viewer.cwd]), PATH_MAX);
+      const file = show(pathWithin(path, [top, viewer.cwd]), PATH_MAX);
       const ageSeconds = secondsSince(own.get(path), now);
       return [{ id, name, file, ageSeconds, isTried: i >= edited.length }];
     }),
@@ -324,7 +324,7 @@ function findOverlaps(
 }
 
 /** Returns a path relative to the first of the folders that holds it. */
-function within(path: string, folders: readonly (string | undefined)[]): string {
+function pathWithin(path: string, folders: readonly (string | undefined)[]): string {
   for (const folder of folders) {
     const inside = folder === undefined ? "" : relative(folder, path);
     if (inside !== "" && !inside.startsWith("..") && !isAbsolute(inside)) return inside;

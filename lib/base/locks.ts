@@ -77,7 +77,7 @@ export function lockHolder(path: string): { who: string; isKnown: boolean } | un
   if (holder === undefined || isStale(path, holder)) return undefined;
   const owner = readOwner(holder);
   if (!owner) return { who: "another process", isKnown: false };
-  const isKnown = isNear(owner);
+  const isKnown = isOnThisMachine(owner);
   const place = isKnown ? "" : ` ${owner.host === self().host ? "in another container" : `on ${owner.host}`}`;
   return { who: `process ${owner.pid}${place}`, isKnown };
 }
@@ -116,7 +116,7 @@ function isGone(owner: Owner): boolean {
   const { host, boot } = self();
   const isRestarted = owner.host === host && owner.boot !== undefined && owner.boot !== boot;
   if (isRestarted && boot !== undefined) return true;
-  if (!isNear(owner)) return false;
+  if (!isOnThisMachine(owner)) return false;
   if (!isAlive(owner.pid)) return true;
   if (owner.started === undefined) return false;
   const started = readStart(owner.pid);
@@ -124,7 +124,7 @@ function isGone(owner: Owner): boolean {
 }
 
 /** Returns whether the owner's process id is meaningful here. */
-function isNear({ host, boot, namespace }: Owner): boolean {
+function isOnThisMachine({ host, boot, namespace }: Owner): boolean {
   const own = self();
   return boot === undefined ? host === own.host : boot === own.boot && namespace === own.namespace;
 }

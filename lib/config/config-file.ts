@@ -16,9 +16,7 @@ import {
   stringOf,
 } from "../base/json.ts";
 import { EXCLUDE_KEYS, type ExcludeKey } from "./config.ts";
-import type { Settings } from "./schema.ts";
-
-type Exclude = Settings["exclude"];
+import type { ExcludeSettings } from "./schema.ts";
 
 /** Whoever changes config.json holds it for milliseconds. */
 const LOCK_WAIT_MS = 10_000;
@@ -28,7 +26,7 @@ const LOCK_WAIT_MS = 10_000;
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
  */
-export async function addExclusions(config: string, wanted: Exclude): Promise<Exclude> {
+export async function addExclusions(config: string, wanted: ExcludeSettings): Promise<ExcludeSettings> {
   return await changeExclude(config, (key, present) => {
     const added = [...new Set(wanted[key])].filter((entry) => !present.includes(entry));
     return { changed: added, next: [...present, ...added] };
@@ -40,7 +38,7 @@ export async function addExclusions(config: string, wanted: Exclude): Promise<Ex
  *
  * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
  */
-export async function removeExclusions(config: string, unwanted: Exclude): Promise<Exclude> {
+export async function removeExclusions(config: string, unwanted: ExcludeSettings): Promise<ExcludeSettings> {
   return await changeExclude(config, (key, present) => ({
     changed: unwanted[key].filter((entry) => present.includes(entry)),
     next: present.filter((entry) => !(unwanted[key] as unknown[]).includes(entry)),
@@ -50,8 +48,8 @@ export async function removeExclusions(config: string, unwanted: Exclude): Promi
 async function changeExclude(
   config: string,
   change: (key: ExcludeKey, present: readonly unknown[]) => { changed: string[]; next: readonly unknown[] },
-): Promise<Exclude> {
-  const all: Exclude = { sessions: [], projects: [], patterns: [] };
+): Promise<ExcludeSettings> {
+  const all: ExcludeSettings = { sessions: [], projects: [], patterns: [] };
   await changeConfig(config, (settings) => {
     const exclude = { ...recordOf(settings.exclude) };
     for (const key of EXCLUDE_KEYS) {

@@ -11,10 +11,18 @@ import { readIfExists, readText } from "../base/files.ts";
 import { isRecord, parseJson } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME, shortHash } from "../base/text.ts";
-import type { Settings, SyncedFolder } from "./schema.ts";
+import type { ExcludeSettings, Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
-export type { EmbeddingConfig, LlmConfig, Settings, ShareConfig, SyncedFolder } from "./schema.ts";
+export type {
+  EmbeddingConfig,
+  ExcludeSettings,
+  LlmConfig,
+  ObserveSettings,
+  Settings,
+  ShareConfig,
+  SyncedFolder,
+} from "./schema.ts";
 
 export interface Paths {
   /** All our state. */
@@ -305,7 +313,7 @@ export function seeingExcluded(paths: PathsWithRules): PathsWithRules {
 }
 
 /** Returns what a process excluded at its start together with what config.json excludes now. */
-export function currentExclude(paths: HookPaths, known: Settings["exclude"]): Settings["exclude"] {
+export function currentExclude(paths: HookPaths, known: ExcludeSettings): ExcludeSettings {
   const now = readHookSettings(paths)?.exclude;
   if (!now) return known;
   const both = (key: ExcludeKey) => [...new Set([...known[key], ...now[key]])];

@@ -173,6 +173,9 @@ export interface Settings extends Omit<Read, "llm" | "exclude" | "redact"> {
   };
 }
 
+export type ExcludeSettings = Settings["exclude"];
+export type ObserveSettings = Settings["observe"];
+
 /**
  * Parses config.json's text into settings with all defaults in place.
  *

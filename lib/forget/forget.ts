@@ -11,6 +11,7 @@ import {
   defaultSettings,
   EXCLUDE_KEYS,
   type ExcludeKey,
+  type ExcludeSettings,
   forgottenFile,
   type PathsWithRules,
   readHookSettings,
@@ -52,8 +53,6 @@ import { outermostEntries, tryHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import { type ReadOptions, readEntries } from "../transcripts/transcript.ts";
 import { type Counts, countAll, type ForgetScope, inIndexes, type Matches, removeAll } from "./stores.ts";
-
-type Exclude = Settings["exclude"];
 
 /** A session to forget, as far as anything still records it: without `file` where neither host nor archive has it. */
 export type Target = Pick<Session, "id"> &
@@ -185,7 +184,7 @@ export interface ForgetOptions extends Pick<ForgetScope, "refresh"> {
   /** The current directory, whose `memory` folder is searched for notes too. */
   cwd: string;
   /** Exclusions to add to config.json; undefined adds none. */
-  exclude: Exclude | undefined;
+  exclude: ExcludeSettings | undefined;
   /** Directories of a forgotten project, whose log lines are removed too. */
   places?: readonly string[] | undefined;
   /** Only report what would be removed. */
@@ -196,14 +195,14 @@ export interface ForgetOptions extends Pick<ForgetScope, "refresh"> {
 export interface Forgotten extends Omit<Matches, "counts"> {
   removed: Counts;
   /** Exclusions that were added to config.json. */
-  excluded: Exclude;
+  excluded: ExcludeSettings;
   /** The sessions that hold rows of forgotten ones. */
   forks: string[];
   /** False when another process prevented the index from being compacted. */
   erased: boolean;
 }
 
-const NOTHING: Exclude = { sessions: [], projects: [], patterns: [] };
+const NOTHING: ExcludeSettings = { sessions: [], projects: [], patterns: [] };
 /** Work that was already running may have written again. */
 const ROUNDS_MAX = 3;
 
@@ -248,7 +247,7 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
 /** Returns the entry of `exclude` that keeps a session out. */
 function entryFor(
   { id, parentId = id }: Target,
-  { sessions, projects: [project] }: Exclude = NOTHING,
+  { sessions, projects: [project] }: ExcludeSettings = NOTHING,
 ): string {
   return [id, parentId].find((each) => sessions.includes(each)) ?? project ?? id;
 }
@@ -363,7 +362,7 @@ async function forgetAll(
 export async function undoExclusion(
   what: string,
   { paths, project, dryRun }: { paths: PathsWithRules; project: string; dryRun: boolean },
-): Promise<Exclude> {
+): Promise<ExcludeSettings> {
   // A session by its id or the beginning of it, a project by directory or name, a pattern exactly.
   const isChosen = (key: ExcludeKey, entry: string) =>
     entry === what ||

@@ -214,13 +214,13 @@ function readIndexMetrics(
     .get();
   const since = new Date(now.getTime() - DAY_MS).toISOString();
   return {
-    totalChunks: count(store, "SELECT count(*) AS n FROM chunks"),
+    totalChunks: countIndexed(store, "SELECT count(*) AS n FROM chunks"),
     totalSessions: Number(state?.sessions ?? 0),
     knownSessions: countIn(db, "").count,
     lastIndexed: state?.last ? String(state.last) : null,
     avgIndexTimePerSession: rounded(state?.took),
     avgSearchLatency: rounded(search?.took),
-    searchCount24h: count(store, "SELECT count(*) AS n FROM searches WHERE at > ?", since),
+    searchCount24h: countIndexed(store, "SELECT count(*) AS n FROM searches WHERE at > ?", since),
     failedChunks: countFailed(store, embedding),
     quarantinedSessions: Number(state?.quarantined ?? 0),
     storageUsedMB: Math.round(indexes.reduce((sum, index) => sum + indexBytes(index), 0) / 1e4) / 100,
@@ -228,7 +228,7 @@ function readIndexMetrics(
   };
 }
 
-function count(store: Store, sql: string, ...values: string[]): number {
+function countIndexed(store: Store, sql: string, ...values: string[]): number {
   return Number(store.db.prepare(sql).get(...values)?.n ?? 0);
 }
 

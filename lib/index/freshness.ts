@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, hasPromptsAlone, statUnpacked } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import type { Exclusion } from "../sessions/gate.ts";
@@ -105,7 +105,7 @@ const PATTERNS_FACT = "patterns";
 const FORGOTTEN_FACT = "forgotten_state";
 
 /** Returns whether the rows were stored under exactly these exclude patterns, and none was forgotten since. */
-export function isFilteredBy(store: Store, { patterns, forgotten }: Settings["exclude"]): boolean {
+export function isFilteredBy(store: Store, { patterns, forgotten }: ExcludeSettings): boolean {
   return (
     readFact(store, PATTERNS_FACT) === digestPatterns(patterns) &&
     readFact(store, FORGOTTEN_FACT) === forgottenState(forgotten)

@@ -214,7 +214,7 @@ function failure(type: ErrorType, error: unknown, key: string | undefined): Sess
   });
 }
 
-interface Failure {
+interface CallFailure {
   kind: string;
   status?: number;
   cause?: unknown;
@@ -222,7 +222,7 @@ interface Failure {
   hint?: string;
 }
 
-function failed(type: ErrorType, reason: string, { kind, status, ...rest }: Failure): SessionMemoryError {
+function failed(type: ErrorType, reason: string, { kind, status, ...rest }: CallFailure): SessionMemoryError {
   const action = type === "EMBEDDING_FAILED" ? "embed" : "ask the model";
   return new SessionMemoryError(type, `Cannot ${action}: ${reason}`, {
     details: { kind, status },

@@ -125,7 +125,7 @@ async function makeMeta(
   const made = { meta: undefined, notes };
   if (!isDue || !entries.some(isSpokenOrDone)) return made;
 
-  const origin = await readOrigin(session, entries, { ...options, rules });
+  const origin = await readOriginMeta(session, entries, { ...options, rules });
   const asked = { ...options, complete: asksModel };
   const material = { session, entries, fresh, clean, meta, origin, outcome, options: asked };
   const summary = await summarize(material);
@@ -149,7 +149,7 @@ async function makeMeta(
  * Reads the meta of the session that this one goes on with, which is named first where it has none: a new session may
  * name its parent and hold none of its rows, so nothing else says what was said there.
  */
-async function readOrigin(
+async function readOriginMeta(
   { file, machine }: Session,
   entries: readonly Entry[],
   { paths, settings, dryRun, rules }: MetaOptions & { rules: Rules },

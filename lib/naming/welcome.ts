@@ -59,11 +59,11 @@ export async function welcomeLine(
 ): Promise<string | undefined> {
   const oldest = Date.now() - AGE_MAX_MS;
   const isDigested = (at: number) => hasDigest && at > Date.now() - FIRST_LOOK_MS;
-  const shared = last?.shared && fromShared(last.session, last.shared);
+  const shared = last?.shared && aboutShared(last.session, last.shared);
   for (const { found, at } of newestFiles(paths, cwd)) {
     if (Date.parse(at) < Math.max(oldest, shared?.at ?? 0)) break;
     if (found.id === id || found.ephemeral) continue;
-    const about = await describe(found, { paths, cwd });
+    const about = await readAbout(found, { paths, cwd });
     if (!about || about.id === id) continue;
     return isDigested(Date.parse(at))
       ? undefined
@@ -74,7 +74,7 @@ export async function welcomeLine(
 }
 
 /** Describes what others went on with last. */
-function fromShared({ name, updatedAt }: Session, { owner, machine, id, meta }: Shared): Dated {
+function aboutShared({ name, updatedAt }: Session, { owner, machine, id, meta }: Shared): Dated {
   const reference = `${owner}@${machine}:${shortId(id)}`;
   return { id: reference, name: name ?? reference, said: meta?.description ?? "", at: Date.parse(updatedAt) };
 }
@@ -94,7 +94,7 @@ function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFil
 }
 
 /** Describes a session of the project by its meta file, else by its transcript. */
-async function describe(
+async function readAbout(
   found: TranscriptFile,
   { paths, cwd }: { paths: PathsWithRules; cwd: string },
 ): Promise<About | undefined> {

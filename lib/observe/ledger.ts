@@ -30,7 +30,7 @@ import {
   stringsOf,
 } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { ObserveSettings, Paths } from "../config/config.ts";
 import type { Format } from "../hosts/format.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
@@ -227,8 +227,7 @@ export function redactLedger(ledger: Ledger, clean: (text: string) => string): L
   });
 }
 
-type ObserveSettings = Settings["observe"];
-type Places = Pick<Paths, "observations" | "state">;
+type LedgerPaths = Pick<Paths, "observations" | "state">;
 
 /** The file of settings made at run time. */
 export const OVERRIDES = "settings.json";
@@ -244,7 +243,7 @@ interface Backoff {
 }
 
 /** Returns the settings of config.json with those set at run time, which persist across sessions. */
-export function observeSettings(paths: Places, settings: ObserveSettings): ObserveSettings {
+export function observeSettings(paths: LedgerPaths, settings: ObserveSettings): ObserveSettings {
   const file = readJson(join(paths.observations, OVERRIDES));
   const merged: Record<string, unknown> = { ...settings };
   for (const [key, value] of Object.entries(isRecord(file) ? file : {})) {
@@ -260,7 +259,7 @@ export function observeSettings(paths: Places, settings: ObserveSettings): Obser
  * @throws {SessionMemoryError} `USAGE` for an unknown key or a value that does not fit.
  */
 export function setObserveSettings(
-  paths: Places,
+  paths: LedgerPaths,
   { settings, changes }: { settings: ObserveSettings; changes: Readonly<Record<string, string>> },
 ): ObserveSettings {
   const path = join(paths.observations, OVERRIDES);
@@ -287,7 +286,7 @@ export function parseChanges(changes: Readonly<Record<string, string>>): Record<
 }
 
 /** Returns the failures of a session's observer; undefined when the last attempt was fine. */
-export function readBackoff(paths: Places, sessionId: string): Backoff | undefined {
+export function readBackoff(paths: LedgerPaths, sessionId: string): Backoff | undefined {
   return withExistingState(paths, ({ db }) => {
     const row = db.prepare("SELECT * FROM observer_backoffs WHERE session_id = ?").get(sessionId);
     if (!row) return undefined;
@@ -298,7 +297,7 @@ export function readBackoff(paths: Places, sessionId: string): Backoff | undefin
 
 /** Notes how an attempt went: a failure doubles the wait, a success ends it. */
 export function noteAttempt(
-  paths: Places,
+  paths: LedgerPaths,
   { sessionId, failure, now }: { sessionId: string; failure: string | undefined; now: number },
 ): void {
   const before = readBackoff(paths, sessionId);

@@ -41,12 +41,12 @@ const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
 const READ_CHARS = { command: 4000, output: 20_000 };
 
-type Clean = (text: string) => string;
+type CleanLine = (text: string) => string;
 
 interface RuleContext {
   memory: Memory;
   /** Redacts a text and puts it on one line. */
-  clean: Clean;
+  clean: CleanLine;
   /** The assistant's last words before these rows, where they are known. */
   earlier: string | undefined;
 }
@@ -85,7 +85,7 @@ function byLine(a: Draft, b: Draft): number {
 }
 
 /** Returns the observations of a user's message that an observer left out, as the answer to what came before it. */
-export function observePrompt(prompt: Said, rows: readonly Row[], clean: Clean): Draft[] {
+export function observePrompt(prompt: Said, rows: readonly Row[], clean: CleanLine): Draft[] {
   return promptDrafts(prompt, { answer: lastWords(rows.filter(({ line }) => line < prompt.line)), clean });
 }
 
@@ -120,7 +120,7 @@ function asksToCommit({ text }: Draft): boolean {
 
 function promptDrafts(
   prompt: Said,
-  { answer = "", clean }: { answer: string | undefined; clean: Clean },
+  { answer = "", clean }: { answer: string | undefined; clean: CleanLine },
 ): Draft[] {
   const whole = clean(prompt.text);
   if (whole === "") return [];
@@ -167,7 +167,7 @@ function pendingOffer(text: string): string | undefined {
 }
 
 /** A command that failed, the first time since it last passed. */
-interface Failure {
+interface FailedRun {
   /** Its first words. */
   name: string;
   row: Row;
@@ -186,8 +186,8 @@ interface Work {
 }
 
 /** Returns the notes on a stretch of work. */
-function workNotes(rows: readonly Row[], clean: Clean): Work {
-  const failures = new Map<string, Failure>();
+function workNotes(rows: readonly Row[], clean: CleanLine): Work {
+  const failures = new Map<string, FailedRun>();
   const [causes, commits]: [Draft[], Draft[]] = [[], []];
   const edited = new Set<string>();
   let lastEdit: Row | undefined;
@@ -228,14 +228,14 @@ function workNotes(rows: readonly Row[], clean: Clean): Work {
 }
 
 /** Returns the first cause that an agent's message states. */
-function statedCause(row: Said, clean: Clean): Draft[] {
+function statedCause(row: Said, clean: CleanLine): Draft[] {
   const cause = sentences(row.text).find(
     (sentence) => sentence.length >= CAUSE.min && sentence.length <= CAUSE.max && isFinding(sentence),
   );
   return cause === undefined ? [] : [draftAt(row, "yellow", clean(cause))];
 }
 
-function failureDraft({ name, row, error, after, isFixed }: Failure): Draft {
+function failureDraft({ name, row, error, after, isFixed }: FailedRun): Draft {
   const steps = after.size > 0 ? [listed([...after], MOST.steps)] : [];
   const followed = [...steps, ...(isFixed ? ["it passed"] : [])].join(", ");
   const text = `${isFixed ? `${DONE} ` : ""}\`${name}\` failed: ${error}${followed && `; then ${followed}`}`;

@@ -7,7 +7,7 @@ import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { statUnpacked } from "../base/files.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
-import type { PathsWithRules, Settings } from "../config/config.ts";
+import type { ObserveSettings, PathsWithRules, Settings } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { type Notes, noteTaker } from "../model/configured-model.ts";
@@ -30,14 +30,7 @@ import {
   redactLedger,
 } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import {
-  isStepDue,
-  type ObserveOptions,
-  type ObserveOutcome,
-  type ObserveSettings,
-  observe,
-  reobserve,
-} from "./observe.ts";
+import { isStepDue, type ObserveOptions, type ObserveOutcome, observe, reobserve } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 import { keepStanding, standingFor } from "./standing-marks.ts";
 
@@ -236,7 +229,7 @@ export interface SessionMemoryState {
   settings: ObserveSettings;
 }
 
-interface ReadingOptions {
+interface MemoryOptions {
   paths: PathsWithRules;
   settings: Settings;
   /** The row that the host is at, where that may be another than the file's last. */
@@ -249,7 +242,7 @@ const LARGE_BYTES = 128 * 1024 * 1024;
 /** Reads a session and its ledger, without the texts that config.json keeps out. */
 export function readSessionMemory(
   session: Session,
-  { paths, settings, leafId }: ReadingOptions,
+  { paths, settings, leafId }: MemoryOptions,
 ): SessionMemoryState {
   const rules = currentExclusion({ paths, settings });
   const entries = readConversation(session, { leafId, rules });
@@ -265,7 +258,7 @@ export function readSessionMemory(
 
 function readConversation(
   { file, parentId }: Session,
-  { leafId, rules }: Pick<ReadingOptions, "leafId"> & { rules: Rules },
+  { leafId, rules }: Pick<MemoryOptions, "leafId"> & { rules: Rules },
 ): Entry[] {
   if (file === "") return []; // the host deleted it, the ledger is left
   const results = (statUnpacked(file)?.size ?? 0) > LARGE_BYTES ? "ends" : true;

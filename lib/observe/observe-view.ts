@@ -5,7 +5,12 @@ import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, namesIn } from "../base/files.ts";
 import { formatLocal } from "../base/time.ts";
-import { PARTICIPANTS, type Participants, type PathsWithRules, type Settings } from "../config/config.ts";
+import {
+  type ObserveSettings,
+  PARTICIPANTS,
+  type Participants,
+  type PathsWithRules,
+} from "../config/config.ts";
 import { observingHost } from "../hosts/hosts.ts";
 import type { Entry, Row, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
@@ -30,7 +35,7 @@ import type { SessionContext, SessionMemoryState } from "./observe-session.ts";
 const LINE_CHARS = 2000;
 
 export interface ObservationStatus {
-  settings: Settings["observe"];
+  settings: ObserveSettings;
   /** The model, `rules`, or why nothing observes: `none: …`. */
   observer: string;
   raw: { messages: number; tokens: number; uncoveredMessages: number; uncoveredTokens: number };

@@ -5,7 +5,7 @@
  */
 
 import { formatMinute } from "../base/time.ts";
-import type { Settings } from "../config/config.ts";
+import type { ObserveSettings } from "../config/config.ts";
 import type { Done, Entry, Row } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import { estimateTokens } from "../language/tokens.ts";
@@ -32,8 +32,6 @@ import {
   uncovered,
 } from "./observations.ts";
 import { observeByRule } from "./observe-rules.ts";
-
-export type ObserveSettings = Settings["observe"];
 
 export interface ObserveContext {
   /** The records so far. */

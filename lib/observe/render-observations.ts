@@ -7,6 +7,7 @@
  */
 
 import { counted, headed, OWN_LABEL, truncate } from "../base/text.ts";
+import type { ObserveSettings } from "../config/config.ts";
 import type { Entry } from "../hosts/session.ts";
 import {
   foldLedger,
@@ -18,7 +19,7 @@ import {
   openThreads,
   uncovered,
 } from "./observations.ts";
-import type { ObserveContext, ObserveSettings } from "./observe.ts";
+import type { ObserveContext } from "./observe.ts";
 
 interface RenderOptions {
   /** UTF-16 units of the whole rendering. @default no limit */

@@ -2,7 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import { isDirectory } from "../base/files.ts";
-import { type PathsWithRules, type Settings, seeingExcluded } from "../config/config.ts";
+import { type ExcludeSettings, type PathsWithRules, seeingExcluded } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import { ENTRY, forgottenTest } from "../transcripts/forgotten.ts";
 import { readHead } from "../transcripts/head.ts";
@@ -13,7 +13,7 @@ import { listSessions } from "./sessions.ts";
 
 interface ExclusionOptions {
   paths: PathsWithRules;
-  exclude: Settings["exclude"];
+  exclude: ExcludeSettings;
   cwd: string;
 }
 
@@ -40,7 +40,7 @@ export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string
   const all = { ...seeingExcluded(paths), transcripts: [] };
   for (const session of listSessions(all, { subagents: true, excluded: true, cwd })) {
     if (left.size === 0) break;
-    const place = findPlace(session);
+    const place = readPlace(session);
     for (const project of left)
       if (place && tests.get(project)?.({ id: session.id, ...place })) left.delete(project);
   }
@@ -48,7 +48,7 @@ export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string
 }
 
 /** Returns a session's directory and project; undefined where its transcript names none, or cannot be read. */
-function findPlace({ file, cwd: known }: Session): { cwd: string; project: string } | undefined {
+function readPlace({ file, cwd: known }: Session): { cwd: string; project: string } | undefined {
   try {
     const cwd = known ?? readHead(file)?.cwd;
     return cwd === undefined ? undefined : { cwd, project: projectKey(cwd) };

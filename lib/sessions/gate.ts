@@ -4,7 +4,12 @@
  * with the rules for texts, as one value.
  */
 
-import { currentExclude, type PathsWithRules, type Settings } from "../config/config.ts";
+import {
+  currentExclude,
+  type ExcludeSettings,
+  type PathsWithRules,
+  type Settings,
+} from "../config/config.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
 import { countRedactions } from "../redact/redact.ts";
 import { tryHead } from "../transcripts/head.ts";
@@ -59,7 +64,7 @@ function storedGate(settings: ExcludingSettings): (session: Excludable & PartlyK
 
 /** What config.json keeps out at one moment, for whoever stores, copies or sends: texts, rows and sessions. */
 export interface Exclusion extends Rules {
-  exclude: Settings["exclude"];
+  exclude: ExcludeSettings;
   admits: ReturnType<typeof storedGate>;
 }
 

@@ -49,14 +49,14 @@ export function projectNames(place: ProjectPlace, lookup: ProjectLookup): Projec
     return project === undefined ? [] : [project];
   }
   const { folder, repository } = whereabouts(place, lookup);
-  return [...(folder === undefined ? [] : [folder]), ...namesIn(repository)];
+  return [...(folder === undefined ? [] : [folder]), ...repositoryNames(repository)];
 }
 
 /** Returns what a session's project is known by, with the folders in which it is or was known last. */
 export function projectFolders(place: ProjectPlace, lookup: ProjectLookup): string[] {
   const names = projectNames(place, lookup);
   const tops = [...lookup.known].flatMap(([top, there]) => {
-    const now = namesIn(there.at(-1));
+    const now = repositoryNames(there.at(-1));
     return now.some((name) => names.includes(name)) ? [top] : [];
   });
   return [...names, ...tops];
@@ -85,10 +85,10 @@ function whereabouts(
 
 /** Returns what the project of a directory of this machine is known by. */
 export function namesOfDirectory(directory: string, lookup: ProjectLookup): ProjectNames {
-  return [lookup.keyOf(directory), ...namesIn(repositoryAt(directory))];
+  return [lookup.keyOf(directory), ...repositoryNames(repositoryAt(directory))];
 }
 
-function namesIn(repository: RepositoryNames | undefined): ProjectNames {
+function repositoryNames(repository: RepositoryNames | undefined): ProjectNames {
   if (!repository) return [];
   const { git, origin } = repository;
   return origin === undefined ? [git] : [git, origin];

@@ -126,7 +126,7 @@ function storedRecords(
 export function saveRecord(paths: PathsWithRules, record: SessionRecord): void {
   const reader = startReading(paths);
   const saved = { ...record, metaState: metaState(record, reader) };
-  withState(paths, (store) => save(store, [saved], reader.paths));
+  withState(paths, (store) => writeRecords(store, [saved], reader.paths));
 }
 
 /** What a session is called. */
@@ -164,7 +164,7 @@ function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store
     const names = [now.meta?.name, now.title].filter((name) => name !== undefined);
     return { session, names };
   });
-  if (store) save(store, changed, reader.paths);
+  if (store) writeRecords(store, changed, reader.paths);
   return named;
 }
 
@@ -212,14 +212,14 @@ function refreshed(
   if (record.titleState === state && record.file === session.file) return record;
   const { agent, file } = session;
   const title = hostTitle({ agent, file, size: statUnpacked(file)?.size ?? 0 });
-  return { ...record, file, titleState: state, title: visible({ ...session, title }, reader).title };
+  return { ...record, file, titleState: state, title: visibleFields({ ...session, title }, reader).title };
 }
 
 function withMeta(session: SessionIdentity, stored: SessionRecord, reader: Reader): SessionRecord {
   const state = metaState(session, reader);
   if (stored.metaState === state) return stored;
   const { meta, problem } = readMeta(metaFile(reader.paths, session));
-  const shown = visible({ ...session, meta: problem ? stored.meta : meta }, reader).meta;
+  const shown = visibleFields({ ...session, meta: problem ? stored.meta : meta }, reader).meta;
   const indexedTo = withGiven(stored, shown);
   const isMended = problem !== undefined && mendMeta(session, shown, { problem, paths: reader.paths });
   return {
@@ -268,7 +268,7 @@ function withGiven(stored: SessionRecord, meta: SessionMeta | undefined): Progre
 }
 
 /** Redacts what is stored, and leaves out what is excluded by itself or with its session. */
-function visible(
+function visibleFields(
   { id, file, title, meta }: SessionIdentity & Partial<Pick<SessionRecord, "title" | "meta">>,
   { rules: { clean, hasText, admits } }: Reader,
 ): Pick<SessionRecord, "title" | "meta"> {
@@ -321,7 +321,7 @@ function allRecords({ db }: Store): SessionRecord[] {
   return db.prepare("SELECT * FROM sessions").all().map(toRecord);
 }
 
-function save({ db }: Store, records: readonly SessionRecord[], paths: PathsWithRules): void {
+function writeRecords({ db }: Store, records: readonly SessionRecord[], paths: PathsWithRules): void {
   if (records.length === 0 || db.readOnly !== undefined) return;
   const insert = db.prepare("INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
   const json = (value: object | undefined) => (value ? JSON.stringify(value) : null);

@@ -214,7 +214,7 @@ export function nearest<T extends Named>(reference: string, all: readonly T[], c
 const NEAR = 0.6;
 
 /** Returns whether a name is so like a reference that it may be meant. */
-export function isNear(reference: string, name: string): boolean {
+export function isLikeName(reference: string, name: string): boolean {
   return likeness(pairs(foldName(reference)), foldName(name)) >= NEAR;
 }
 

@@ -194,7 +194,7 @@ function named(reference: string, context: ResolveContext): Session | (Resolved 
     const reason = statPath(path) ? "it holds no conversation that is known" : "there is no such file";
     throw notFound(path, { reason });
   }
-  throw notFound(wanted, { near: nearestTo(wanted, known, paths), paths });
+  throw notFound(wanted, { near: nearestSessions(wanted, known, paths), paths });
 }
 
 function withId(wanted: string, found: readonly TranscriptFile[]): Session[] {
@@ -263,7 +263,7 @@ function joinNames(
 }
 
 /** Returns the most similar first, not the newest. */
-function nearestTo(wanted: string, all: readonly KnownSession[], paths: PathsWithRules): Session[] {
+function nearestSessions(wanted: string, all: readonly KnownSession[], paths: PathsWithRules): Session[] {
   const named = all.map((known) =>
     known.names.length > 0 ? known : { ...known, names: [known.session.id] },
   );

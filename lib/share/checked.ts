@@ -78,7 +78,7 @@ function sessionId(value: unknown): string {
 }
 
 /** Returns a session's description as the replica keeps it. */
-export function toSession(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
+export function toDescription(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const name = line(row.name);
   return {
@@ -100,11 +100,11 @@ export function toSession(row: HubRow, { updatedAt }: SharedSession, { text, lin
 /** Converts an exchange of the hub's; one without a hash is gone there, or over a limit. */
 export function toExchange(row: HubRow, { updatedAt }: SharedSession, clean: Cleaner): SharedExchange {
   const { rows, topics } = recordOf(row.body);
-  const exchange = { line: count(Number(row.line)), nth: count(Number(row.nth)) };
+  const exchange = { line: toCount(Number(row.line)), nth: toCount(Number(row.nth)) };
   let last = { ...exchange, nth: exchange.nth - 1 };
   const taken = listIn(rows, EXCHANGE_MAX_ROWS).flatMap((value): Row[] => {
     const fields = recordOf(value);
-    const place = { line: count(fields.line), nth: count(fields.nth) };
+    const place = { line: toCount(fields.line), nth: toCount(fields.nth) };
     // rows go forward, and from the exchange's place on
     if (!isBefore(last, place)) return [];
     const found = toSharedRow(fields, { ...place, at: toTime(fields.at, updatedAt) }, clean);
@@ -129,7 +129,7 @@ function toSharedRow(
   if (who !== "tool") return undefined;
   return {
     ...{ ...place, who },
-    resultLine: typeof resultLine === "number" ? count(resultLine) : undefined,
+    resultLine: typeof resultLine === "number" ? toCount(resultLine) : undefined,
     kind: CALL_KINDS.find((known) => known === kind) ?? "other",
     tool: line(tool),
     target: text(target).replaceAll("\n", " "),
@@ -162,6 +162,6 @@ function listIn(value: unknown, max: number): unknown[] {
   return Array.isArray(value) ? value.slice(0, max) : [];
 }
 
-function count(value: unknown): number {
+function toCount(value: unknown): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }

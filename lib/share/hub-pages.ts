@@ -31,15 +31,15 @@ export async function countSizes(
  * Returns SQL that is null where a text is over its limit. What is stored is compared first: PostgreSQL tells its size
  * without reading a value of hundreds of megabytes back.
  */
-function within(column: string, bytes: number): string {
+function sqlWithin(column: string, bytes: number): string {
   return `CASE WHEN pg_column_size(${column}) <= ${bytes} AND octet_length(${column}) <= ${bytes} THEN ${column} END`;
 }
 
 /** The most sessions that are described in one statement: each may have a megabyte to be unpacked. */
 export const DESCRIBED = 100;
 
-export const DESCRIBE_SESSIONS = `SELECT number, seq, ${within("name", 4000)} AS name, left(folder, 4096) AS folder,
-    ${within("parent_id", 2048)} AS parent_id, left(started_at, 64) AS started_at,
+export const DESCRIBE_SESSIONS = `SELECT number, seq, ${sqlWithin("name", 4000)} AS name, left(folder, 4096) AS folder,
+    ${sqlWithin("parent_id", 2048)} AS parent_id, left(started_at, 64) AS started_at,
     CASE WHEN jsonb_typeof(made) = 'object' THEN jsonb_build_object(
       'description', left(made ->> 'description', ${TEXT_MAX}), 'summary', left(made ->> 'summary', ${TEXT_MAX}),
       'tags', CASE WHEN octet_length(made ->> 'tags') <= ${TEXT_MAX} THEN made -> 'tags' END) END AS meta,

@@ -22,7 +22,7 @@ import { isBefore, placeKey, readRows } from "../index/stored-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { SHARED_FILE, type Store } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
-import { cleaner, toExchange, toSession, UNKNOWN_TIME } from "./checked.ts";
+import { cleaner, toDescription, toExchange, UNKNOWN_TIME } from "./checked.ts";
 import { batchesBy, type Hub, type HubRow } from "./hub.ts";
 import { DESCRIBE_SESSIONS, DESCRIBED, gathered, readPages } from "./hub-pages.ts";
 import { emptyShared, heldSize, type SharedSession, WEIGHT_BYTES } from "./replica.ts";
@@ -62,14 +62,14 @@ export async function fetchSessions(
 /** A session that is being read, with what the hub says of it. */
 interface Described {
   shared: SharedSession;
-  session: ReturnType<typeof toSession>;
+  session: ReturnType<typeof toDescription>;
 }
 
 /** Reads some sessions whole, or what of them is new. */
 async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: FetchOptions): Promise<number> {
   const { replica, config, gone, withdrawn, room } = options;
   const clean = cleaner(config.settings.redact.extra);
-  const described = await describe(hub, batch, { ...options, clean });
+  const described = await readDescriptions(hub, batch, { ...options, clean });
   const byNumber = new Map(described.map((each) => [each.shared.number, each]));
   replica.db.transaction(() => {
     for (const each of described) writeSession(replica, each);
@@ -79,7 +79,7 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
   // what it is counted as is not known before it is unpacked
   const isOver = (shared: SharedSession) =>
     (read.get(shared) ?? 0) > shared.chunks + (room.get(shared.owner) ?? 0);
-  const putting = { replica, exclusion: options.exclusion, context: makeContext(config.settings) };
+  const putting = { replica, exclusion: options.exclusion, context: chunkContext(config.settings) };
   const put = (row: HubRow) => {
     const { shared } = byNumber.get(Number(row.session)) ?? {};
     if (!shared || isOver(shared)) return;
@@ -113,7 +113,7 @@ async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: Fe
 }
 
 /** Reads what the hub says of sessions. */
-async function describe(
+async function readDescriptions(
   hub: Hub,
   batch: readonly SharedSession[],
   { clean, exclusion }: FetchOptions & { clean: ReturnType<typeof cleaner> },
@@ -124,7 +124,7 @@ async function describe(
     for (const row of await hub.query(DESCRIBE_SESSIONS, [page])) {
       const shared = byNumber.get(Number(row.number));
       if (!shared) continue;
-      const session = toSession(row, shared, clean);
+      const session = toDescription(row, shared, clean);
       const isNamedOut = exclusion.hasText(session.name ?? "");
       const named = isNamedOut ? { ...session, name: undefined } : session;
       described.push({ shared, session: named });
@@ -133,7 +133,7 @@ async function describe(
   return described;
 }
 
-function makeContext({ participants, timezone = systemTimezone() }: Config["settings"]): ChunkContext {
+function chunkContext({ participants, timezone = systemTimezone() }: Config["settings"]): ChunkContext {
   return { firstIndex: 0, participants, timezone };
 }
 

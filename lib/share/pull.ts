@@ -341,7 +341,7 @@ function identify({ number, agent, storedId }: Pick<SharedSession, "number" | "a
 
 const HOUR_MS = 3_600_000;
 const SESSIONS_MAX = 20; // a digest shows five
-const TEXT_MAX = 400; // a digest shows 100
+const NEWS_TEXT_MAX = 400; // a digest shows 100
 
 /** Replaces the file, where what it says has changed. */
 export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Date()): void {
@@ -360,7 +360,7 @@ function readNews(replica: Store, row: SqlRow, since: string): SharedNews | unde
   const rows = storedRows(replica, String(row.stored_id));
   const recent = tally(rows.filter(({ at = "" }) => at > since));
   if (recent.latest === undefined) return undefined;
-  const text = (found: Said | undefined) => found?.text.slice(0, TEXT_MAX) ?? null;
+  const text = (found: Said | undefined) => found?.text.slice(0, NEWS_TEXT_MAX) ?? null;
   return {
     id: String(row.stored_id),
     name: row.name === null ? null : String(row.name),

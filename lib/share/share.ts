@@ -65,7 +65,7 @@ export function shareConfig({ settings }: Pick<Config, "settings">): ShareConfig
  */
 export async function shareOnce(options: ShareOptions): Promise<ShareReport> {
   const share = requireShare(options.config);
-  return await withLock(lockFile(options.config), LOCK_WAIT_MS, () => run(share, options));
+  return await withLock(lockFile(options.config), LOCK_WAIT_MS, () => runShare(share, options));
 }
 
 /** Shares in the background, unless another run is active or the last one failed recently. */
@@ -75,7 +75,7 @@ export async function shareInBackground(options: ShareOptions): Promise<ShareRep
   const release = tryLock(lockFile(options.config));
   if (!release) return undefined;
   try {
-    return await run(share, options);
+    return await runShare(share, options);
   } finally {
     release();
   }
@@ -115,7 +115,7 @@ export function requireShare(config: Config): ShareConfig {
   });
 }
 
-async function run(share: ShareConfig, options: ShareOptions): Promise<ShareReport> {
+async function runShare(share: ShareConfig, options: ShareOptions): Promise<ShareReport> {
   const { config } = options;
   const started = performance.now();
   try {

@@ -24,7 +24,7 @@ export interface Place {
 
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
 export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
-  return visible(withShared({ shared }, (replica) => select(replica, "true")) ?? [], rules);
+  return admitted(withShared({ shared }, (replica) => select(replica, "true")) ?? [], rules);
 }
 
 /** Returns the session of a project, given by its origin, that others went on with last, unless it is excluded. */
@@ -34,10 +34,10 @@ export function newestShared(
 ): Held | undefined {
   const ofProject = "s.project = ?1 AND s.parent_id IS NULL";
   const [found] = withShared({ shared }, (replica) => select(replica, ofProject, project)) ?? [];
-  return found && visible([found], rules)[0];
+  return found && admitted([found], rules)[0];
 }
 
-function visible(held: readonly Held[], rules: PathsWithRules["rules"]): Held[] {
+function admitted(held: readonly Held[], rules: PathsWithRules["rules"]): Held[] {
   const { admits } = exclusionBy(rules);
   return held.filter(({ session: { id, name, project } }) => admits({ id, name, project }));
 }
