@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { getSessionUpdates, readUpdates, type UpdateOptions } from "../scripts/activity-summary.ts";
 import { claudeAssistant, claudeState, claudeUser } from "./support/claude.ts";
-import { homePerTest, type TemporaryHome, write, writeClaude, writePi } from "./support/home.ts";
-import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
+import { homePerTest, type TemporaryHome, write, writeClaude } from "./support/home.ts";
+import { piHeader, piUser } from "./support/pi.ts";
 import { jsonl, type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
@@ -62,19 +62,6 @@ test("readUpdates() out of time reads a living session first, and tells no old r
   const deadline = Date.now() - 1;
   expect(told(home, { deadline })).toBe(lines(`- ${NAME} (3m ago, 2 messages): ${TURN}`));
   for (let prompts = 0; prompts < 5; prompts++) expect(told(home, { deadline })).toBeNull();
-});
-
-test("readUpdates() knows pi's copied entries by the fork's own date", () => {
-  const cwd = home.project;
-  const fork = "01a1f9c6-0000-7562-91ca-d8be44d09da8";
-  const copied = [
-    piUser({ text: "old question", at: secondsAgo(600) }),
-    piAssistant({ text: "old answer", at: secondsAgo(590) }),
-  ];
-  const header = piHeader({ id: fork, cwd, at: secondsAgo(300), parentSession: "/gone/parent.jsonl" });
-  const rows = piLinked([header, ...copied, piUser({ text: "new question", at: secondsAgo(200) })]);
-  writePi(home, { id: fork, rows });
-  expect(told(home)).toBe(lines(`- 01a1f9c6-0000 (3m ago, 1 message): "new question"`));
 });
 
 test("getSessionUpdates() tells a folder of named sessions, and marks it as told", () => {

@@ -1,7 +1,7 @@
 /**
  * Golden transcripts: what users type and exactly what is printed, a file for each subject, a section for each promise. A file
  * begins with its world (test/support/world.ts), `@fresh` with it anew; `2> ` begins a line of stderr, `[1]` is an exit code,
- * `~` is the home. After a change to what is printed: `SESSION_MEMORY_TEST_UPDATE=1 bun test test/golden.test.ts`, and read
+ * `~` is the home; `$ reply` gives a model its next answers, `$ sent` prints what it was sent. After a change to what is printed: `SESSION_MEMORY_TEST_UPDATE=1 bun test test/golden.test.ts`, and read
  * the difference.
  */
 
@@ -25,7 +25,7 @@ for (const name of readdirSync(FOLDER, { recursive: true, encoding: "utf8" }).fi
   const file = join(FOLDER, name);
   const [intro, ...sections] = readFileSync(file, "utf8").split(/^(?==== )/m);
   const begin = () => {
-    const world = emptyWorld(server.baseUrl);
+    const world = Object.assign(emptyWorld(server.baseUrl), { model: server });
     lay(world, worldOf(name.replace(".txt", "")));
     return world;
   };

@@ -3,6 +3,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { recordOf } from "../../lib/base/json.ts";
+import { answerAsModel, type Reply } from "./fake-openai.ts";
 import { run as runOnDatabase } from "./hosts.ts";
 import { uuidFrom } from "./rows.ts";
 import { type Finished, ROOT, type RunOptions, runCommand, runScript, shellWords } from "./run.ts";
@@ -50,25 +51,50 @@ async function run(world: World, line: string, start: Start): Promise<Finished> 
     cwd: folder,
   };
   const shell = (command: string, stdin = "") => runCommand(["sh", "-c", command], { ...options, stdin });
+  if (program === "reply") return reply(world, [name, ...args]);
   if (program === "sql") return { stdout: runOnDatabase(name, args.join(" ")), stderr: "", exitCode: 0 };
-  if (program !== "session-memory") return await shell(typed);
-  const finished = HOOKS.includes(name)
-    ? await runHook(world, name, fieldsOf(args), { options, start })
-    : await start(name === "background" ? "hooks/background.ts" : name, args, {
-        ...options,
-        stdin: words[input + 1] ?? "",
-      });
+  if (program !== "session-memory" && program !== "sent") return await shell(typed);
+  const finished =
+    program === "sent"
+      ? sent(world)
+      : HOOKS.includes(name)
+        ? await runHook(world, name, fieldsOf(args), { options, start })
+        : await start(name === "background" ? "hooks/background.ts" : name, args, {
+            ...options,
+            stdin: words[input + 1] ?? "",
+          });
   if (how === undefined) return finished;
   const pipe = how === "|" ? rest : `cat > ${rest}`;
   const piped = await shell(pipe, finished.stdout + (isMerged ? finished.stderr : ""));
   return isMerged ? piped : { ...piped, stderr: finished.stderr + piped.stderr };
 }
 
+/** Has the model answer with these texts, a number being a status that it fails with, and then as a model would. */
+function reply({ model }: World, answers: readonly string[]): Finished {
+  const replies = answers.map(
+    (text): Reply => (/^\d+$/.test(text) ? { kind: "status", status: Number(text) } : text),
+  );
+  model?.script(...replies, answerAsModel);
+  return { stdout: "", stderr: "", exitCode: 0 };
+}
+
+/** Prints what was sent to the model, or to be embedded, since the last time. */
+function sent({ model }: World): Finished {
+  const texts = model?.requests
+    .splice(0)
+    .map(({ body }) =>
+      body.messages
+        ? `chat ${body.model}\n${body.messages.at(-1).content}\n`
+        : `${[body.input].flat().join("\n")}\n`,
+    );
+  return { stdout: texts?.join("\n") ?? "", stderr: "", exitCode: 0 };
+}
+
 /** Runs a hook of Claude Code on an input with these fields; returns what its host is told, as text. */
 async function runHook(
   { home, project }: World,
   name: string,
-  { command, ...fields }: Record<string, string | null>,
+  { command, ...fields }: Record<string, unknown>,
   { options, start }: { options: RunOptions; start: Start },
 ): Promise<Finished> {
   const event = name.replace(/(^|-)(\w)/g, (_, __, letter: string) => letter.toUpperCase());
@@ -100,9 +126,9 @@ async function runHook(
   return { ...finished, stdout: lines.map((line) => `${line}\n`).join("") };
 }
 
-function fieldsOf(words: readonly string[]): Record<string, string | null> {
+function fieldsOf(words: readonly string[]): Record<string, string | boolean | null> {
   const fields = words.map((word) => [word.split("=", 1)[0], word.slice(word.indexOf("=") + 1)]);
-  const read = (value = "") => (value === "null" ? null : value.replaceAll("\\n", "\n"));
+  const read = (value = "") => (value === "null" ? null : value === "true" || value.replaceAll("\\n", "\n"));
   return Object.fromEntries(fields.map(([name, value]) => [name, read(value)]));
 }
 

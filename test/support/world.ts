@@ -4,7 +4,7 @@
  *     @now 2026-02-10 12:00                                  the clock; it stands still
  *     @config {"timezone": "UTC"}
  *     @file ~/shop/a.ts 2026-02-03 10:00                     its lines follow
- *     @claude 5eed0001 2026-02-03 10:00 in ~/ship            a session; "of <id>": a subagent, "fork of <id>": its rows first
+ *     @claude 5eed0001 2026-02-03 10:00 in ~/ship            a session; "of <id>": a subagent, in pi a session that goes on, "fork of <id>": its rows first
  *     User: said at 10:00
  *       a further line
  *     [Bash make] failed                                     a minute later
@@ -20,6 +20,7 @@ import { mkdirSync, readFileSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { claudeAssistant, claudeState, claudeSystem, claudeToolResult, claudeUser } from "./claude.ts";
 import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPatch, codexPrompt } from "./codex.ts";
+import type { FakeOpenAI } from "./fake-openai.ts";
 import {
   layFixtures,
   type TemporaryHome,
@@ -40,6 +41,8 @@ export interface World extends TemporaryHome {
   now: Date;
   /** The address of its models, `SERVER` in a text. */
   server: string;
+  /** What answers there, where anything does. */
+  model?: FakeOpenAI;
   sessions: Map<string, Session>;
 }
 
@@ -51,6 +54,7 @@ interface Session {
   at: string;
   steps: Step[];
   parentId?: string;
+  file?: string;
 }
 
 /** What is said (`User`), called (`[Bash make]`) or stands there as a row (`{…}`). */
@@ -144,6 +148,7 @@ function laySession(world: World, agent: string, head: string, lines: readonly s
   world.sessions.set(session.id, session);
   const file = WRITERS[agent]?.(world, session, parent);
   if (file === undefined) throw new SyntaxError(`Cannot lay a session of ${agent}`);
+  session.file = file;
   touch(file, session.steps.at(-1)?.at ?? session.at);
 }
 
@@ -225,7 +230,8 @@ const WRITERS: Record<string, Write> = {
     });
     return writeCodex(home, { id, at, rows: [codexMeta({ id, cwd, at }), ...rows] });
   },
-  pi(home, { id, cwd, at, steps }) {
+  pi(home, { id, cwd, at, steps, parentId = "" }) {
+    const parentSession = home.sessions.get(parentId)?.file;
     const rows = steps.flatMap((step, i): Row[] => {
       const callId = `call_${i}`;
       const entry = { at: step.at, id: uuidFrom(`${id} ${i}`).slice(0, 8) };
@@ -243,7 +249,12 @@ const WRITERS: Record<string, Write> = {
         piToolResult({ at: step.at, callId, tool, text: step.body, isError: step.failed }),
       ];
     });
-    return writePi(home, { id, cwd, at, rows: piLinked([piHeader({ id, cwd, at }), ...rows]) });
+    return writePi(home, {
+      id,
+      cwd,
+      at,
+      rows: piLinked([piHeader({ id, cwd, at, ...(parentSession && { parentSession }) }), ...rows]),
+    });
   },
   plain(home, { id, steps }) {
     const rows = steps.map(({ who, text, at }) => plainLine(who === "User" ? "user" : "assistant", text, at));
