@@ -30,7 +30,9 @@ export async function replay(world: World, text: string, start: Start = runScrip
 
 /** Runs a line as a shell would: scripts and hooks of ours by `start`, other commands in a process of their own. */
 async function run(world: World, line: string, start: Start): Promise<Finished> {
-  const whole = repeated(line).replace(/(^|[\s"'=])~(?=[\s/])/g, `$1${world.home}`);
+  const whole = repeated(line)
+    .replace(/(^|[\s"'=])~(?=[\s/])/g, `$1${world.home}`)
+    .replaceAll("/-shop/", `/${encoded(world.project)}/`);
   const [, folder = world.project, typed = ""] = /^(?:cd (\S+) && )?(.*)$/s.exec(whole) ?? [];
   const [, own = "", how, rest = ""] =
     /^((?:[^"'|>]|2>&1|"[^"]*"|'[^']*')*?)(?: (\||>) (.*))?$/.exec(typed) ?? [];
@@ -132,12 +134,16 @@ function fieldsOf(words: readonly string[]): Record<string, string | boolean | n
   return Object.fromEntries(fields.map(([name, value]) => [name, read(value)]));
 }
 
+/** A path as the name of a folder in which hosts keep its sessions; the project's is shown as `-shop`. */
+function encoded(path: string): string {
+  return path.replace(/[^a-zA-Z0-9]/g, "-");
+}
+
 /** Returns what a command printed, as it stands in a file. */
 function shown({ home, project, server }: World, { stdout, stderr, exitCode }: Finished): string {
   const errors = stderr.replace(/^(?=.)/gm, "2> ").replace(/^\n/gm, "");
   const ended = exitCode === 0 ? "" : `[${exitCode}]\n`;
   const text = `${stdout}${stdout === "" || stdout.endsWith("\n") ? "" : "\n"}${errors}${ended}`;
-  const encoded = (path: string) => path.replace(/[^a-zA-Z0-9]/g, "-");
   return text
     .replace(/\d+\.\d+ (?=m?s\b)/g, "N ")
     .replaceAll(home, "~")
