@@ -159,7 +159,7 @@ function fullId(name: string): string {
 function readSteps(lines: readonly string[], from: string): Step[] {
   const steps: Step[] = [];
   let next = Date.parse(from);
-  for (const line of lines) {
+  for (const line of lines.filter(Boolean)) {
     const last = steps.at(-1);
     if (line.startsWith("  ") && last) {
       const isSaid = last.who === "User" || last.who === "Assistant";
