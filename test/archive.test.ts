@@ -17,6 +17,7 @@ import { statUnpacked } from "../lib/base/files.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { layHost } from "./support/hosts.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
 
 const DAY_MS = 86_400_000;
@@ -162,7 +163,13 @@ describe("a session that was idle for a day", () => {
     const outputs = join(file.replace(/\.jsonl$/, ""), "tool-results");
     mkdirSync(outputs, { recursive: true });
     writeFileSync(join(outputs, "b1.txt"), `${"all feathers\n".repeat(5000)}${KEY}\n`);
+    writeFileSync(join(outputs, `${KEY}.txt`), "no name for a copy");
+    age(writeClaude(home, { id: KEY, rows: rowsOf("emu", "2026-02-03T14:30:00.000Z") }), 2);
+    layHost(home, "opencode", "zebra", { id: `ses_${KEY}` });
     await begin(home);
+    expect(readdirSync(home.paths.home, { recursive: true }).filter((name) => name.includes(KEY))).toEqual(
+      [],
+    );
     expect(archived(home)).toEqual([
       `claude/${id}.jsonl.gz`,
       `claude/${id}/agent-a1.jsonl.gz`,

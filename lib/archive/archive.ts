@@ -26,7 +26,7 @@ import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
-import { redactionVersion } from "../redact/redact.ts";
+import { redact, redactionVersion } from "../redact/redact.ts";
 import {
   archivedTranscripts,
   archivePlace,
@@ -194,9 +194,10 @@ async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
   const { paths, settings, now = new Date(), listed, isOver } = options;
   const { maxMb, agents } = settings.archive;
   const idle = now.getTime() - IDLE_MS;
-  const isWanted = ({ agent, modifiedAt, archived, machine }: Session) =>
+  const isWanted = ({ id, agent, modifiedAt, archived, machine }: Session) =>
     !archived &&
     machine === undefined &&
+    redact(id) === id && // a copy is named by it
     (agents.length === 0 || agents.includes(agent)) &&
     Date.parse(modifiedAt) < idle;
   const keptUntil = deletionTime(paths);
@@ -291,7 +292,7 @@ function hostOutputs({ agent, file }: Session): string[] {
   if (name === undefined) return [];
   const folder = ownFolder(file, name);
   const entries = listEntries(folder).filter((entry) => entry.isFile() && entry.name.endsWith(".txt"));
-  return entries.map((entry) => join(folder, entry.name));
+  return entries.flatMap(({ name }) => (redact(name) === name ? [join(folder, name)] : []));
 }
 
 function outputBytes(session: Session): number {

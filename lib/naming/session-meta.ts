@@ -5,6 +5,7 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { numberOf, stringOf } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
 import type { Entry, Session } from "../hosts/session.ts";
+import { redact } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { parentFile } from "../sessions/listing.ts";
 import { META_SCHEMA_VERSION, metaFile, RULES, readMeta, type SessionMeta } from "../sessions/meta.ts";
@@ -67,7 +68,7 @@ export async function indexMeta(session: Session, options: MetaOptions): Promise
   const { paths, dryRun, lockWaitMs = LOCK_WAIT_MS } = options;
   const file = metaFile(paths, session);
   // Asked again under the lock: whoever held it may have been forgetting the session.
-  const isOut = () => !isStillVisible(session, paths);
+  const isOut = () => redact(session.id) !== session.id || !isStillVisible(session, paths);
   const make = async () => {
     if (isOut()) return;
     const record = readRecord(paths, session);

@@ -89,7 +89,7 @@ function copyFrom(
   copied: Copied,
   options: CopyFromOptions,
 ): { isAll: boolean; failed: string[] } {
-  const { admits, until } = options;
+  const { admits, rules, until } = options;
   if (Date.now() > until) return { isAll: false, failed: [] };
   const store = options.store.open(file, openForeign);
   const failed: string[] = [];
@@ -97,6 +97,8 @@ function copyFrom(
   try {
     for (const session of store.sessions()) {
       if (Date.now() > until) return { isAll: false, failed };
+      const names = `${session.parent ?? ""} ${session.id}`;
+      if (rules.clean(names) !== names) continue; // the copy would be named by a secret
       const target = copyPath(session, options);
       const known = existsSync(target) ? copied[session.id] : undefined;
       if (known?.[0] === session.changed || !admits({ id: session.id, cwd: session.cwd })) continue;
