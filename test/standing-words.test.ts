@@ -1,5 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { standingSentences } from "../lib/language/standing.ts";
+import { claudeAssistant, claudeUser } from "./support/claude.ts";
+import { FIXTURES_FOLDER } from "./support/fixtures.ts";
+import { temporaryHome, writeClaude } from "./support/home.ts";
+import { uuidFrom } from "./support/rows.ts";
 
 /** Laid down in so many words, as an instruction to the agent. */
 const RULES = [
@@ -93,4 +98,26 @@ describe("standingSentences()", () => {
       expect(texts.flatMap((text) => standingSentences(text))).toEqual([]);
     });
   }
+});
+
+test("of natural sentences nine in ten that lay something down are kept, and of their look-alikes none", async () => {
+  using home = temporaryHome();
+  const { laidDown, lookAlikes } = await Bun.file(join(FIXTURES_FOLDER, "laid-down.json")).json();
+  const keptOf = async (name: string, texts: readonly string[]) => {
+    const context = { sessionId: uuidFrom(name), cwd: join(home.root, name) };
+    const rows = texts.flatMap((text) => [
+      claudeUser({ ...context, text }),
+      claudeAssistant({ ...context, text: "Done." }),
+    ]);
+    writeClaude(home, { id: context.sessionId, cwd: context.cwd, rows });
+    await home.ok("observe-compact", context.sessionId, "--observe", "--quiet");
+    const { rules } = JSON.parse(await home.ok("rules", "--project", context.cwd, "--json"));
+    return rules.map(({ words }: { words: string }) => words);
+  };
+  expect(await keptOf("look-alikes", lookAlikes)).toEqual([]);
+  const kept = new Set(await keptOf("laid-down", laidDown));
+  const deaf = laidDown.filter(
+    (text: string) => !kept.has(text) && ![...kept].some((words) => text.includes(`${words}`)),
+  );
+  expect(deaf.length).toBeLessThanOrEqual(laidDown.length / 10);
 });

@@ -14,15 +14,25 @@ const READ_CHARS = { message: 1200, sentence: 300 };
 const LIST_ITEMS = 3;
 
 /** Verbs of an agent's own work, in the base form. */
-const WORK = `amend|annotate|answer|apologi[sz]e|approve|ask|assume|branch|comment|commit|confirm|deploy|document|explain|follow|force[- ]push|format
-  guess|install|introduce|invent|leave comments|lint|merge|mock|prefer|propose|rebase|refactor|rename|reply|respond|run|sign|skip|speak|squash|stage
-  suggest|summari[sz]e|talk|test|touch|typecheck|use|verify|wait|work|wrap up|write`;
+const WORK = `amend|annotate|answer|apologi[sz]e|approve|ask|assume|branch|bump|comment|commit|confirm|deploy|document|double-check|explain|follow|force[- ]push
+  (?:re)?format|guess|hard-?code|install|introduce|invent|leave comments|lint|merge|mix|mock|prefer|propose|rebase|refactor|rename|reply|respond
+  (?:re-?)?run(?! (?:into|out))|sign|skip|speak|squash|stage|stick|suggest|summari[sz]e|talk|test|touch|typecheck|(?:re)?use(?! cases?\\b)|verify|wait|work|wrap up|write`;
 /** Verbs of programs too: "always show the banner" is a task, "always show me the diff" is not. */
-const SHARED = `add|avoid|bump|change|check|clean|create|delete|do|edit|finish|give|include|keep|let|make|mention|modify|move|name|open|publish|pull|push|put
-  read|release|remove|replace|reset|restart|review|rewrite|say|send|show|split|start|stop|tell|trust|undo|update|validate`;
+const SHARED = `add|avoid|begin|break|build|change|check|clean|copy|create|delete|disable|do|edit|end|finish|(?:re)?generate|catch|give|group|ignore|include
+  keep|leave|let|list|log|make|mark|mention|modify|move|name|open|override|paste|pin|plan|prefix|print|publish|pull|push|put|quote|read|rebuild|release
+  remove|replace|reset|restart|review|rewrite|save|say|send|show|sort|split|start|stop|store|tag|tell|translate|trust|undo|update|upgrade|validate|wrap`;
+const VERB = `(?:${WORK}|${SHARED})(?![\\w'’])`;
+/** Where an order is expected: any other verb in the base form, by what it is not. */
+const BASE = `(?!(?:an?|the|this|that|these|those|there|here|it|its|he|she|they|i|we|you|my|our|your|his|their|what|who|how|why|when|where|every\\w*|some\\w*|any\\w*|no\\w*|each|all|both|at|in|on|for|from|with|by|of|to|around|after|before|if|then|so|too|just|once|one|more|most|again|maybe|mind|new|perhaps)(?![\\w'’]))[a-z]{3,}(?<!(?<!s)s|ed|ing|ly|n['’]?t)(?![\\w'’])(?! (?:\\S+ ){0,2}(?:is|are|was|were|has|have|had|will|would|can|gets?|goes|runs|works|fails|returns|comes|needs|uses|takes|happens|lives|stays|starts|stops|\\w+s (?:at|by|from|in|into|on|over|through|to|via))(?![\\w'’]))(?= \\S)`;
 
 /** Objects of an agent's work: "always" and "never" are said of programs too. */
-const OF_THE_WORK = String.raw`(?:\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|test suite|table[- ]driven|linter|lint|prettier|eslint|biome|typecheck|type checks?|code comments?|comments|docstrings?|coding|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ)`;
+const OF_THE_WORK =
+  /\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|(?:an?|each|every) (?:\w+ )?test|test suite|table[- ]driven|main|master|merg(?:e|es|ed|ing)|deploy\w*|production|repo(?:sitory)?|linter|lint|prettier|eslint|biome|typecheck|type checks?|code comments?|comments|docstrings?|coding|functions?|methods?|imports?|variables?|lock ?files?|migrations?|assumptions|regressions?|new files|by hand|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ/iu;
+
+/** When it is to be done, and who is to do it. */
+const LEAD =
+  "(?:(?:when(?:ever)?|if|before|after|once) (?:you|we|i) [^,;:?]{2,80}, |(?:before|after|for|on|with) (?:each|every|any) [^,;:?]{2,60}, )?";
+const NEVER = `(?:(?:you|we) (?:must|should) |(?:i|we) (?:want|need|['’]?d like) you to |make sure (?:you |to )|remember (?:to )?|let['’]?s )?(?:(?:always|never)(?: ever| again)?|(?:do not|don['’]t) ever)`;
 
 interface Language {
   /** Makes an instruction hold from then on. */
@@ -33,39 +43,45 @@ interface Language {
   always: string;
 }
 
-const POLITE = `(?:(?:please|pls|ok(?:ay)?|and|also|so|but|yes|no|well|actually|btw|by the way|hey|hi|hello|thanks|thank you|great|good|perfect|nice|cool|important|note|reminder|one more thing|bitte|und|hallo|danke|s['’]il (?:te|vous) plaît|bonjour|merci|por favor|hola|gracias|olá|y|e|et|пожалуйста|привет|и|请|あと)[,、.!:–—-]*\\s*)*`;
+const POLITE = `(?:(?:(?:please|pls|ok(?:ay)?|and|also|so|but|yes|no|well|actually|btw|by the way|hey|hi|hello|thanks|thank you|great|good|perfect|nice|cool|important|note|reminder|one more thing|bitte|und|hallo|danke|s['’]il (?:te|vous) plaît|bonjour|merci|por favor|hola|gracias|olá|y|e|et|пожалуйста|привет|и)(?!\\p{L})|请|あと)[,、.!:–—-]*\\s*)*`;
 
 const LANGUAGES: readonly Language[] = [
   {
     frame:
-      "from now on|from here on(?: out)?|henceforth|going forward|in (?:the )?future|for the future|next time(?:,? (?!(?:it|this|that) )[^,;:]{1,80},)?|remember(?: to(?= )|(?= (?:never|not) to )|[:,])",
-    order: `(?:always|never|not to|do not|don['’]?t|do|only|no|stop|let me|i want you to|i['’]d like you to|we (?:use|do not|don['’]t|always|never|only)|you (?:should|must|have to|need to|may|can|do not|don['’]t|never|always|shouldn['’]t|mustn['’]t)|${WORK}|${SHARED})(?![\\w'’])`,
-    always: `(?:(?:you|we) (?:must|should) |(?:i|we) (?:want|need|['’]?d like) you to |make sure (?:you |to )|remember (?:to )?)?(?:(?:always|never)(?: ever)?|(?:do not|don['’]t) ever) (?:(?:${WORK})(?![\\w'’])|(?=.*${OF_THE_WORK})(?:${SHARED})(?![\\w'’]))`,
+      "from now on|from here on(?: out)?|henceforth|going forward|in (?:the )?future|for the future|for the rest of (?:this|the|our) (?:project|repo|code ?base)|next time(?:,? (?!(?:it|this|that) )[^,;:]{1,80},)?|remember(?: to(?= )|(?= (?:never|not) to )|[:,])",
+    order: `(?:(?:always|never|not to|do not|don['’]?t|only|no|let me|i (?:want|need|expect|prefer)(?! to)|i['’]d like(?! to)|(?:we|you)(?:['’]ll| will| are going to)?(?: always| never| only)? ${VERB}|we (?:only|do not|don['’]t)|you (?:should|must|have to|need to|may|can|do not|don['’]t|shouldn['’]t|mustn['’]t))(?![\\w'’])|(?:every|each|all) new (?:class(?:es)?|components?|endpoints?|features?|files?|functions?|modules?|packages?|scripts?) (?:needs?|must|should|gets?|goes|go)(?![\\w'’])|${VERB}(?! (?:\\S+ ){0,2}(?:is|are|was|were|has|have|will|gets?)(?![\\w'’]))|${BASE})`,
+    always: `(?:${LEAD}${NEVER} (?:${WORK})(?![\\w'’])|(?:you (?:must|should|may|can) |let['’]?s |i (?:want|need|['’]?d like) you to )${NEVER} ${VERB}|we (?:always|never) (?:${WORK})(?![\\w'’])|i (?:want|need|['’]?d like) you to stop \\p{L}+ing(?!\\p{L}))`,
   },
   {
     frame: "ab (?:jetzt|sofort)|von jetzt an|künftig|zukünftig|in zukunft|(?:beim |das )?nächste[ns]? mal",
     order:
-      "(?:bitte|immer|nie|niemals|keine?[nr]?|nur|nicht|erst|zuerst|frag|frage|lass|mach|mache|nutze|verwende|benutze|schreib|schreibe|committe|du (?:sollst|musst|darfst))(?!\\p{L})",
+      "(?:(?:bitte|immer|nie|niemals|keine?[nr]?|nur|nicht|erst|zuerst|frag|frage|lass|mach|mache|nutze|verwende|benutze|schreib|schreibe|committe|du (?:sollst|musst|darfst))(?!\\p{L})|(?:alle[ns]?|auf|in|jede[ns]?|mit|nach|ohne|vor) [^,;:?]* \\p{L}+en$|(?!bekomm|bist|hast|kann|kenn|sieh|weißt|wirst)\\p{L}+st du(?!\\p{L}))",
     always:
-      "(?:immer (?!noch|wieder|mehr)|nie(?:mals)? (?!wieder|mehr))[^.]* \\p{L}+en|\\p{L}+e (?:bitte )?(?:immer (?!noch|wieder|mehr)|niemals )[^.]+",
+      "(?:immer (?!noch|wieder|mehr)|nie(?:mals)? )(?!(?:.* )?(?:de[mnr]|d[ai][es]|am|beim|im|mit|ohne|vo[mn]|zum) \\p{L}+$)[^.]* (?!ge[^bhn])\\p{L}+en(?=[,!]|$)|(?!habe|hatte|kenne|sehe|verstehe|werde)(?:\\p{L}+e (?:bitte )?|(?:benutze?|frage?|halte?|mache?|nutze?|prüfe?|schreibe?|teste?|verwende?) [^,;:.]{1,40} )(?:immer (?!noch|wieder|mehr)|nie(?:mals)? (?!wieder|mehr))[^.]+|merke? dir(?: bitte)?[:,] (?!dass|wann|wie|wo)[^.]+",
   },
   {
-    frame: "désormais|dorénavant|à partir de maintenant|à l['’]avenir|la prochaine fois",
+    frame:
+      "désormais|dorénavant|à partir de maintenant|à l['’]avenir|la prochaine fois|n['’]oublie[sz]? pas(?= de)|souviens-toi(?= de)",
     order:
-      "(?:ne |n['’]|toujours |jamais |merci de |\\p{L}+ez(?!\\p{L})|(?:utilise|demande|laisse|écris|évite|lance|garde|fais)(?!\\p{L}))",
-    always: "toujours \\p{L}+(?:er|ir|re)(?!\\p{L})[^.]*|ne jamais \\p{L}+(?:er|ir|re)(?!\\p{L})[^.]*",
+      "(?:ne |n['’]|de |toujours |jamais |merci de |\\p{L}+ez(?!\\p{L})|(?:utilise|demande|laisse|écris|évite|lance|garde|fais|mets)(?!\\p{L})|(?!ce|elle|je|tous|une?)\\p{L}+(?:e|s)[- ](?:en|l[ea]s?|l['’]|moi|une?|d[eu]s?|d['’]|toujours|tous|seulement|avant|\\p{L}+ment)(?!\\p{L}))",
+    always:
+      "toujours \\p{L}+(?:er|ir|re)(?!\\p{L})[^.]*|ne jamais \\p{L}+(?:er|ir|re)(?!\\p{L})[^.]*|(?:ne |n['’])(?!arrive|compile|démarre|fonctionne|marche|passe)\\p{L}+(?:e|ez|s) jamais [^.]+|(?:utilise|demande|écris|évite|lance|garde|fais|mets)z? toujours [^.]+",
   },
   {
-    frame: "de ahora en adelante|a partir de ahora|en adelante|en el futuro|la próxima vez",
-    order: "(?:no |siempre |nunca |(?:usa|use|pregunta|escribe|haz|deja|evita|pide|ejecuta)(?!\\p{L}))",
+    frame:
+      "de ahora en adelante|a partir de ahora|en adelante|en el futuro|la próxima vez|(?:recuerda|acuérdate de)(?= \\p{L}+(?:ar|er|ir)(?!\\p{L}))",
+    order:
+      "(?:no |siempre |nunca |(?:usa|use|pregunta|escribe|responde|haz|deja|evita|pide|ejecuta)(?!\\p{L})|\\p{L}{2,}(?:me|lo|los|las?)(?!\\p{L})|\\p{L}+(?:ar|er|ir)(?!\\p{L}))",
     always:
-      "(?:siempre|nunca) \\p{L}+(?:ar|er|ir)(?!\\p{L})[^.]*|nunca (?:uses|hagas|toques|borres|escribas|cambies|subas)(?!\\p{L})[^.]*",
+      "(?:siempre|nunca) (?:\\p{L}+(?:ar|er|ir)|usa|pregunta|escribe|haz|pide|ejecuta)(?!\\p{L})[^.]*|(?:usa|pregunta|escribe|haz|pide|ejecuta) siempre [^.]+|nunca (?:uses|hagas|toques|borres|escribas|cambies|subas)(?!\\p{L})[^.]*",
   },
   {
-    frame: "de agora em diante|a partir de agora|daqui em diante|no futuro|da próxima vez",
-    order: "(?:não |sempre |nunca |(?:use|usa|pergunte|pergunta|escreva|faça|deixe|evite|execute)(?!\\p{L}))",
+    frame:
+      "de agora em diante|a partir de agora|daqui em diante|no futuro|da próxima vez|(?:lembre-se|lembra-te)(?= de)",
+    order:
+      "(?:não |de |sempre |nunca |(?:use|usa|pergunte|pergunta|escreva|faça|deixe|evite|execute)(?!\\p{L}))",
     always:
-      "(?:sempre|nunca) \\p{L}+(?:ar|er|ir)(?!\\p{L})[^.]*|nunca (?:faça|mexa|apague|escreva|mude)(?!\\p{L})[^.]*",
+      "(?:sempre|nunca) (?:\\p{L}+(?:ar|er|ir)|use|pergunte|escreva|execute|rode)(?!\\p{L})[^.]*|(?:use|pergunte|escreva|execute) sempre [^.]+|nunca (?:faça|mexa|apague|escreva|mude)(?!\\p{L})[^.]*",
   },
   {
     frame: "отныне|впредь|с этого момента|в следующий раз|в будущем",
@@ -88,14 +104,25 @@ const LANGUAGES: readonly Language[] = [
 /** Chinese and Japanese write no blank after a word. */
 const FRAMED = matchBeginning(({ frame, order }) => {
   const end = /[a-zа-я]/.test(frame) ? "(?!\\p{L})" : "";
-  const within = `(?:${order})[^;:]{3,200}[,\\s]+(?:${frame})(?![\\p{L}:])`;
+  const within = `(?:${order})[^;:]{0,200}[,\\s]+(?:${frame})(?![\\p{L}:])`;
   return `(?:[^,;:?]{3,80}, )?(?:${frame})${end}[,、，:]?\\s*${POLITE}(?:${order})|${within}`;
 });
 const ALWAYS = matchBeginning(({ always }) => always);
+/** Said of the work, of a project, or of a program: only the other words of the sentence tell. */
+const ALWAYS_OF = {
+  work: matchStart(
+    `${LEAD}${NEVER} ${VERB}|we (?:always|never) ${VERB}|stop (?:add|us|putt|leav|writ|invent|guess|apologi[sz]|summari[sz]|ask|creat|introduc)ing |(?:${LANGUAGES[0]?.frame}),? (?:every|each|all|any|the|our) [^,;:?]{2,60} (?:needs?|must|should|ha(?:s|ve) to)(?![\\w'’])`,
+  ),
+  project: matchStart(`(?:we |you )?(?:always|never) (?:${VERB}|${BASE})`),
+};
 
 /** Matches a sentence that begins with the form of any language. */
 function matchBeginning(form: (language: Language) => string): RegExp {
-  return new RegExp(`^${POLITE}(?:${LANGUAGES.map(form).join("|")})`.replace(/\n\s*/g, "|"), "iu");
+  return matchStart(LANGUAGES.map(form).join("|"));
+}
+
+function matchStart(forms: string): RegExp {
+  return new RegExp(`^${POLITE}(?:${forms})`.replace(/\n\s*/g, "|"), "iu");
 }
 
 /** A clause of place narrows a rule to the project, which it is kept for anyway. */
@@ -103,7 +130,7 @@ const HERE =
   /(?<!\p{L})(?:(?:in|for|within|across|throughout) (?:this|our|the) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|workspace|monorepo)|(?:in|für) diesem? (?:projekt|repo(?:sitory)?)|dans ce (?:projet|dépôt)|en este (?:proyecto|repo(?:sitorio)?)|neste (?:projeto|repositório)|в этом (?:проекте|репозитории)|在(?:这个|本)(?:项目|仓库)(?:里|中)?|このプロジェクトでは?)(?!\p{L}),?/giu;
 /** Bound to what is at hand, or to a time that ends. */
 const BOUND =
-  /\b(?:this time|for now|right now|just now|until|today|tonight|above|below|(?:use|do|run|call|touch|change|in|for|on|to) (?:this|that|these|those)|(?<!\b(?:you|i|we) )(?:do|run|try) it|(?:mind|again|fails?|happens)$)\b|(?:^|\s)(?:vorerst|heute|diesmal|cette fois|esta vez|desta vez|сейчас|сегодня)(?!\p{L})|这次|今回/iu;
+  /\b(?:this time|for now|right now|just now|until|today|tonight|above|below|(?:use|do|run|call|touch|change|in|for|on|to) (?:this|that|these|those)|(?<!\b(?:you|i|we) )(?:do|run|try) it|(?:mind|of it again|fails?|happens)(?=\W*$))\b|(?:^|\s)(?:vorerst|heute|diesmal|cette fois|esta vez|desta vez|сейчас|сегодня)(?!\p{L})|这次|今回/iu;
 /** Tells of somebody, or of a text. */
 const REPORTED =
   /\b(?:says|said|states?|stated|wrote|writes|according to|guidelines?|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
@@ -138,6 +165,11 @@ function laysDown(sentence: string): boolean {
     .replace(QUOTED, " … ")
     .replace(HERE, " ")
     .replace(/\s+/g, " ")
-    .replace(/^[\s,]+|\s(?=[,.!])|[.!\s]+$/g, "");
-  return (FRAMED.test(own) || ALWAYS.test(own)) && !BOUND.test(own) && !REPORTED.test(own);
+    .replace(/^[\s,:]+|\s(?=[,.!])|[.!\s]+$/g, "");
+  const isOpened =
+    FRAMED.test(own) ||
+    ALWAYS.test(own) ||
+    (OF_THE_WORK.test(own) && ALWAYS_OF.work.test(own)) ||
+    (sentence.search(HERE) >= 0 && ALWAYS_OF.project.test(own));
+  return isOpened && !BOUND.test(own) && !REPORTED.test(own);
 }
