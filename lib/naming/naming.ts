@@ -91,7 +91,7 @@ export function nameByRule(entries: readonly Entry[]): string | undefined {
 /** Yields the sentences and clauses of the first requests, and a plan's heading. */
 function* requested(entries: readonly Entry[]): Generator<Statement> {
   for (const [position, { text }] of requestsIn(entries).slice(0, READ.requests).entries()) {
-    const heading = position < 2 ? /^#{1,2} +(.{8,120})$/m.exec(text)?.[1] : undefined;
+    const heading = /^#{1,2} +(.{8,120})$/m.exec(text)?.[1];
     if (heading !== undefined) yield { text: heading, worth: WORTH.heading };
     for (const [index, sentence] of sentences(spokenText(text)).slice(0, READ.sentences).entries()) {
       const worth = position > 0 ? WORTH.later : index > 0 ? WORTH.first : WORTH.opening;
@@ -143,8 +143,8 @@ function spacedStart(words: string[]): string {
 }
 
 function unspacedStart(text: string): string {
-  const clause = text.split(/[，。、！？；：,.!?;]/u).find((part) => part.trim().length >= 4) ?? text;
-  return [...clause.trim()].slice(0, CHARS.unspaced).join("");
+  const clause = text.split(/[，。、！？；：,.!?;]/u).find((part) => part.length >= 4) ?? text;
+  return [...clause].slice(0, CHARS.unspaced).join("");
 }
 
 function rateManner(name: string): number {

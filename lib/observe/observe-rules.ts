@@ -33,9 +33,9 @@ import {
 } from "./observations.ts";
 
 /** Characters kept of each text: of a longer message its beginning and end. */
-const CHARS = { message: 330, offer: 200, answer: 80, rule: 200, command: 80, error: 160 };
-/** The characters of a cause: shorter ones say nothing, longer ones are no sentence. */
-const CAUSE = { min: 20, max: 240 };
+const CHARS = { message: 330, offer: 200, rule: 200, command: 80, error: 160 };
+/** The most characters of a cause: a longer text is not a sentence. */
+const CAUSE_CHARS = 240;
 /** How many notes of each kind are kept of one message or stretch of work, the last ones; and steps after a failure. */
 const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
@@ -56,7 +56,7 @@ export function observeByRule(rows: readonly Row[], { memory, clean, earlier }: 
   const open: (Draft & { id?: string })[] = [...openThreads(memory)];
   const closed = new Set<Draft & { id?: string }>();
   const drafts: Draft[] = [];
-  let answer = earlier ?? (memory.coversTo > 0 ? "" : undefined);
+  let answer = earlier;
   let isFailing = false;
   for (const { items: part } of exchangesIn(rows)) {
     const [prompt] = part;
@@ -91,7 +91,7 @@ export function observePrompt(prompt: Said, rows: readonly Row[], clean: CleanLi
 
 /** Returns the last that an assistant said. */
 function lastWords(rows: readonly Row[]): string | undefined {
-  return rows.filter((row) => row.who !== "tool").findLast(({ who }) => who === "assistant")?.text;
+  return rows.findLast((row): row is Said => row.who === "assistant")?.text;
 }
 
 interface Before {
@@ -130,31 +130,23 @@ function promptDrafts(
   const offer = pendingOffer(answer);
   const reply = readReply(prompt.text);
   if (reply === "thanks" || (reply && !offer)) return [draftAt(prompt, "green", `User: ${text}`)];
-  const isAnswering =
-    offer !== undefined &&
-    prompt.text.length <= CHARS.answer &&
-    (reply !== undefined || isAnswer(prompt.text, offer));
+  const isAnswering = offer !== undefined && (reply !== undefined || isAnswer(prompt.text, offer));
   const to = isAnswering ? ` (to: ${excerpt(clean(offer), CHARS.offer)})` : "";
-  const said = reply ? [] : sentences(spokenText(prompt.text));
+  const said = sentences(spokenText(prompt.text));
   const rules = said.filter(isRule);
   const isTold = isAnswering || rules.length > 0 || said.some(isDecision) || isCorrection(prompt.text);
   const draft = draftAt(prompt, isTold ? "red" : "yellow", `User: ${text}${to}`);
   if (isShort && rules.length > 0) draft.rule = true;
   // A word alone ("start"), an assent and an answer ask for nothing further, and a rule for nothing now.
-  const asks = !reply && !isChoice(prompt) && whole.includes(" ");
+  const asks = !reply && !prompt.isAnswer && whole.includes(" ");
   if (asks && rules.length < Math.max(said.length, 1)) draft.thread = true;
-  const cut = isShort ? [] : rules.map((rule) => excerpt(clean(rule), CHARS.rule));
-  const hidden = [...new Set(cut)].filter((rule) => !text.includes(rule)).slice(0, MOST.rules);
+  const cut = new Set(isShort ? [] : rules.map((rule) => excerpt(clean(rule), CHARS.rule)));
+  const hidden = [...cut].filter((rule) => !text.includes(rule)).slice(0, MOST.rules);
   const inside = (rule: string): Draft => ({
     ...draftAt(prompt, "red", `User, in the same message: ${rule}`),
     rule: true,
   });
   return [draft, ...hidden.map(inside)];
-}
-
-/** Returns whether a message is an answer to a dialog: a choice, or a plan that was approved. */
-function isChoice({ text, isAnswer: isChosen }: Said): boolean {
-  return isChosen === true && /\n\(asked: |^Approved the plan\b/.test(text);
 }
 
 /** Returns the question that a text ends with, after what it proposed where the question alone does not say that. */
@@ -229,9 +221,7 @@ function workNotes(rows: readonly Row[], clean: CleanLine): Work {
 
 /** Returns the first cause that an agent's message states. */
 function statedCause(row: Said, clean: CleanLine): Draft[] {
-  const cause = sentences(row.text).find(
-    (sentence) => sentence.length >= CAUSE.min && sentence.length <= CAUSE.max && isFinding(sentence),
-  );
+  const cause = sentences(row.text).find((sentence) => sentence.length <= CAUSE_CHARS && isFinding(sentence));
   return cause === undefined ? [] : [draftAt(row, "yellow", clean(cause))];
 }
 
@@ -264,7 +254,7 @@ function describeFailure({ outcome, result }: Done, why: string | undefined): st
   const output = result.slice(-READ_CHARS.output);
   const reading = { max: LINES_READ, maxChars: LINE_READ };
   const lines = errorLines(output, { ...reading, orAll: false }).filter(
-    (line) => line.includes(" ") && !/\bwarn|warning:/i.test(line),
+    (line) => !/\bwarn|warning:/i.test(line),
   );
   const first = lines.find((line) => NAMED_FIRST.test(line)) ?? why ?? lines.find((line) => NAMED.test(line));
   return first ?? lines[0] ?? errorLines(output, { ...reading, orAll: true })[0] ?? "no output";
@@ -272,7 +262,7 @@ function describeFailure({ outcome, result }: Done, why: string | undefined): st
 
 /** Returns a command on one line, without the directory change and variables before it and the pipe after it. */
 function bareCommand(command: string): string {
-  const first = command
+  return command
     .slice(0, READ_CHARS.command)
     .trim()
     .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
@@ -281,5 +271,4 @@ function bareCommand(command: string): string {
       /(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b(?:"[^"]*"|'[^']*'|[^;&|"'])*))+\s*$/,
       "",
     );
-  return (first.split("\n")[0] ?? "").replace(/\s+/g, " ").trim();
 }
