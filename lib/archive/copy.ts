@@ -20,7 +20,7 @@ import {
 import { recordTest } from "../transcripts/forgotten.ts";
 import { headIn } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
-import { entryFilter, textsInTurn } from "../transcripts/secret-rows.ts";
+import { cleanEntries, textsInTurn } from "../transcripts/secret-rows.ts";
 import { secretsIn } from "../transcripts/transcript.ts";
 
 /** Rows in which hosts repeat what others hold: states of a message while it is written, requests, files as they were. */
@@ -146,7 +146,7 @@ interface CopierOptions {
 /** Returns what makes the copy of each row, given in their order. */
 export function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
   const format = findFormat(head.agent);
-  const shown = entryFilter(rules, memory);
+  const shown = cleanEntries(rules, memory);
   const isForgotten = recordTest(head.agent, format, rules);
   const inTurn = textsInTurn();
   return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {

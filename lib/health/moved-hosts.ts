@@ -12,7 +12,7 @@ import { listStores } from "../sessions/copies.ts";
 import { findTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import { readTailBytes } from "../sessions/titles.ts";
 import { openForeign } from "../store/sqlite.ts";
-import { outermostEntries } from "../transcripts/head.ts";
+import { outermostEntries } from "../transcripts/cursor.ts";
 
 const WEEK_MS = 7 * DAY_MS; // promised
 /** A home is copied within this time, so that its files are about as old as each other. */

@@ -52,8 +52,6 @@ export interface RawEntry extends Entry {
   workdir?: string | undefined;
   /** On `user` entries that answer a tool: the user's text given the call, or "" when it is none. */
   settle?: ((call: ToolCall) => string) | undefined;
-  /** Whether it is a row of a forgotten session, whichever session holds it now. */
-  isForgotten?: boolean;
   /** On entries that count only by what the rows behind them say: whether they do. */
   counts?: ((later: Iterable<JsonRecord>) => boolean) | undefined;
 }

@@ -8,7 +8,8 @@ import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import { findFormat, findHost } from "../hosts/hosts.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
-import { outermostEntries, tryHead } from "../transcripts/head.ts";
+import { outermostEntries } from "../transcripts/cursor.ts";
+import { tryHead } from "../transcripts/head.ts";
 import { openGate } from "./gate.ts";
 import {
   archivedTranscripts,

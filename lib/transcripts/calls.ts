@@ -46,8 +46,8 @@ const OWN_COMMAND = new RegExp(
 const COMMAND_READ_MAX = 4000;
 
 /**
- * Makes a check for raw entries, given in file order. It returns the entry that counts, with its result cut in place where
- * `ends` are asked for, and undefined for our own commands and what they print. A result without its call asks once for the
+ * Makes a check for raw entries, given in file order. It returns the entry that counts, a result cut to its ends where those
+ * are asked for, and undefined for our own commands and what they print. A result without its call asks once for the
  * calls shortly before the first entry.
  */
 export function callCheck(
@@ -86,8 +86,8 @@ export function callCheck(
       return text === "" ? undefined : { ...raw, text };
     }
     if (call?.isOurs) return undefined;
-    if (call?.tool.action === "edit") raw.edit = call.tool;
-    return results === "ends" ? resultEnds(raw, call?.tool.action === "run") : raw;
+    const entry = call?.tool.action === "edit" ? { ...raw, edit: call.tool } : raw;
+    return results === "ends" ? resultEnds(entry, call?.tool.action === "run") : entry;
   };
 }
 
@@ -95,9 +95,10 @@ export function callCheck(
 function resultEnds(entry: Entry, isOutput: boolean): Entry {
   if (entry.kind !== "result") return entry;
   const kept = entry.isError ? { head: HEAD_CHARS, tail: TAIL_CHARS } : { tail: DONE_CHARS };
-  entry.text = keepEnds(entry.text, { ...kept, withErrors: isOutput });
-  if (entry.patch !== undefined) entry.patch = keepEnds(onlyChanges(entry.patch), { head: HEAD_CHARS });
-  return entry;
+  const text = keepEnds(entry.text, { ...kept, withErrors: isOutput });
+  const patch =
+    entry.patch === undefined ? undefined : keepEnds(onlyChanges(entry.patch), { head: HEAD_CHARS });
+  return { ...entry, text, patch };
 }
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
@@ -111,9 +112,9 @@ export function isOwnCommand(command: string, cwd: string): boolean {
 }
 
 function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
-  if (!results) tool.input = undefined;
-  else if (results === "ends") tool.input = keepEnds(tool.input ?? "", { head: HEAD_CHARS });
-  return entry;
+  if (results === true) return entry;
+  const input = results === "ends" ? keepEnds(tool.input ?? "", { head: HEAD_CHARS }) : undefined;
+  return { ...entry, tool: { ...tool, input } };
 }
 
 // The ends of long texts are cut before they are redacted, so that no secret is cut: at words, never inside a key.

@@ -18,17 +18,7 @@ import {
 } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
 import { findFormat, HOSTS } from "../hosts/hosts.ts";
-import {
-  LINE_MAX_BYTES,
-  linesForward,
-  type ParsedLine,
-  parsedBackward,
-  parsedForward,
-  parseLine,
-  readSize,
-  recordsAfter,
-  withFile,
-} from "../hosts/lines.ts";
+import { LINE_MAX_BYTES, linesForward, parseLine, readSize, recordsAfter, withFile } from "../hosts/lines.ts";
 import type { Agent } from "../hosts/session.ts";
 
 /** Most sessions say all within their first rows. */
@@ -96,28 +86,6 @@ export function headIn(file: string, descriptor: number, size = readSize(descrip
     if (head && isComplete(head)) break;
   }
   return head ?? (isPlain ? headFrom(plain, "plain", records) : undefined);
-}
-
-/** Returns the first and the last entry of a transcript, as its host wrote them; none where nothing is said or done. */
-export function outermostEntries(file: string): RawEntry[] {
-  return withFile(file, (descriptor, size) => {
-    const head = headIn(file, descriptor, size);
-    if (!head) return [];
-    const format = findFormat(head.agent);
-    const settings = { head, results: false, later: recordsAfter(descriptor) };
-    const firstEntry = (rows: Iterable<ParsedLine>) => {
-      for (const { records, damaged, offset, end, terminated } of rows) {
-        if (!terminated && damaged) continue; // half written
-        for (const record of records) {
-          const [entry] = readBareEntry(format, record, { line: 0, nth: 0, offset, end }, settings);
-          if (entry) return [entry];
-        }
-      }
-      return [];
-    };
-    const first = firstEntry(parsedForward(descriptor, format));
-    return first.length === 0 ? [] : [...first, ...firstEntry(parsedBackward(descriptor, format, size))];
-  });
 }
 
 function headFrom(format: Format, agent: Agent, records: readonly JsonRecord[]): Head {

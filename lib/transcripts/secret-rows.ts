@@ -12,7 +12,6 @@ import { basename, dirname } from "node:path";
 import { ensureDirectory, readIfExists, statPath } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { escapePattern, shortHash } from "../base/text.ts";
-import type { RawEntry } from "../hosts/format.ts";
 import type { Entry, ToolCall } from "../hosts/session.ts";
 import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
 import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
@@ -111,21 +110,21 @@ export function secretMemory(
 const KEY_REACH = 6;
 
 /**
- * Returns a filter for entries in their order, which gives none for an excluded one. An excluded prompt excludes its
- * answer, up to the next prompt.
+ * Returns what redacts entries in their order, and gives none for one that is forgotten or excluded. An excluded prompt excludes
+ * its answer, up to the next prompt.
  */
-export function entryFilter(
+export function cleanEntries(
   { hasEntry }: Rules,
   memory: Pick<SecretMemory, "clean">,
-): (raw: Entry & Pick<RawEntry, "isForgotten">) => Entry | undefined {
+): (raw: Entry, isForgotten?: boolean) => Entry | undefined {
   let isAnswerExcluded = false;
   const inTurn = textsInTurn();
   const printed = printedBy();
-  return (raw) => {
+  return (raw, isForgotten = false) => {
     const withoutKey = inTurn(raw.text);
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
-    if (raw.isForgotten || isExcluded || isAnswerExcluded) return undefined;
+    if (isForgotten || isExcluded || isAnswerExcluded) return undefined;
     const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
     const output = printed(raw);
     const judged = output && memory.clean(output.text, output);

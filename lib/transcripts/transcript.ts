@@ -8,28 +8,17 @@
 import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import { type Head, type RawEntry, type Results, readBareEntry } from "../hosts/format.ts";
-import { findFormat, findHost } from "../hosts/hosts.ts";
-import {
-  closeTranscript,
-  NEWLINE,
-  openTranscript,
-  parsedBackward,
-  parsedForward,
-  readAt,
-  readSize,
-  recordsAfter,
-  STATES_WITHIN,
-  withFile,
-} from "../hosts/lines.ts";
-import { readOutput } from "../hosts/outputs.ts";
+import type { Head, RawEntry, Results } from "../hosts/format.ts";
+import { findFormat } from "../hosts/hosts.ts";
+import { closeTranscript, openTranscript, STATES_WITHIN, withFile } from "../hosts/lines.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
+import { countLines, cursorOn, offsetOfLine } from "./cursor.ts";
 import { forgottenRows, rowKey } from "./forgotten.ts";
 import { headIn, readHead } from "./head.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
 import type { Rules } from "./rules.ts";
-import { entryFilter, type SecretMemory, secretMemory } from "./secret-rows.ts";
+import { cleanEntries, type SecretMemory, secretMemory } from "./secret-rows.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
 export interface ReadProgress extends Cursor {
@@ -68,36 +57,32 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   try {
     const head = options.head ?? headIn(file, descriptor);
     if (!head) return;
-    const format = findFormat(head.agent);
-    const later = recordsAfter(descriptor);
-    const settings = { head, results: results !== false, later, outputAt: findOutputs(file, head) };
     const { offset } = progress;
-    const earlier = offset > 0 ? () => callsBefore(file, { head, offset }) : undefined;
-    const checked = callCheck(head, results, earlier);
-    const shown = entryFilter(rules, options.memory ?? secretsIn(file, { rules, head }));
-    const written = offset > 0 && format.messageOf ? writtenBefore(file, { head, offset }) : undefined;
-    const isForgotten = forgottenRows(head.agent, rules);
-    for (const row of parsedForward(descriptor, format, offset)) {
-      const { records, damaged, terminated, end } = row;
+    const before = (lines: number) =>
+      cursorOn(file, descriptor, { head, results: false })
+        .backward(offset)
+        .take(lines)
+        .flatMap(({ entries }) => entries)
+        .toArray();
+    const hasStates = offset > 0 && findFormat(head.agent).messageOf !== undefined;
+    const shown = entryFilter({
+      ...{ head, rules, results, onForgotten },
+      memory: options.memory ?? secretsIn(file, { rules, head }),
+      callsBefore: () => (offset > 0 ? before(CALL_LINES_MAX) : []),
+      known: hasStates ? new Set(before(STATES_WITHIN).map(stateKey)) : undefined,
+    });
+    const cursor = cursorOn(file, descriptor, { head, results: results !== false });
+    for (const { entries, records, damaged, terminated, count, end } of cursor.forward(progress)) {
       if (!terminated && (unterminated === "wait" || damaged)) return;
-      const place = { line: progress.line + 1, nth: 0, offset: row.offset, end };
-      for (const record of records) {
-        onRecord?.(record);
-        const found = readBareEntry(format, record, place, settings);
-        place.nth += found.length;
-        for (const raw of found) {
-          raw.isForgotten = isForgotten(raw);
-          if (raw.isForgotten) onForgotten?.(raw);
-          if (written?.has(stateKey(raw))) continue;
-          const entry = checked(raw);
-          const clean = entry && shown(entry);
-          if (clean) yield clean;
-        }
+      if (onRecord) for (const record of records) onRecord(record);
+      for (const raw of entries) {
+        const entry = shown(raw);
+        if (entry) yield entry;
       }
       // Together: whoever keeps both while a line is taken would count its damage again on the way back.
       if (damaged) progress.skipped++;
       progress.offset = end;
-      progress.line += row.count;
+      progress.line += count;
       if (isOver?.()) return;
     }
   } finally {
@@ -105,10 +90,32 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
   }
 }
 
-/** Returns what reads the outputs that are kept beside a transcript; undefined for a host that keeps none. */
-function findOutputs(file: string, { agent }: Head): ((path: string) => string | undefined) | undefined {
-  const folder = findHost(agent)?.outputs;
-  return folder === undefined ? undefined : (path) => readOutput(file, folder, path);
+/** Returns the key of an entry among the states of its message, which rows after it may repeat. */
+function stateKey({ id, kind, callId, text }: RawEntry): string {
+  return `${id} ${kind} ${callId ?? text}`;
+}
+
+interface FilterOptions extends Pick<ReadOptions, "rules" | "onForgotten"> {
+  head: Head;
+  results: Results;
+  memory: SecretMemory;
+  callsBefore?: () => Iterable<RawEntry>;
+  /** The keys of entries that were read before. */
+  known?: ReadonlySet<string> | undefined;
+}
+
+/** Returns a filter for raw entries in their order, which gives the redacted entry of one that counts and may be read. */
+function entryFilter(options: FilterOptions): (raw: RawEntry) => Entry | undefined {
+  const { head, rules, results, memory, callsBefore, known, onForgotten } = options;
+  const isForgotten = forgottenRows(head.agent, rules);
+  const checked = callCheck(head, results, callsBefore);
+  const clean = cleanEntries(rules, memory);
+  return (raw) => {
+    const isOut = isForgotten(raw);
+    if (isOut) onForgotten?.(raw);
+    const entry = known?.has(stateKey(raw)) ? undefined : checked(raw);
+    return entry && clean(entry, isOut);
+  };
 }
 
 interface MemoryOptions {
@@ -132,13 +139,9 @@ export function secretsIn(file: string, { rules, head, isAnew }: MemoryOptions):
 /** Reads the entries of the row at a byte offset; none where the host has deleted it. */
 function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick<MemoryOptions, "head">) {
   if (!head || !statUnpacked(file)) return [];
-  const format = findFormat(head.agent);
   return withFile(file, (descriptor): RawEntry[] => {
-    const [row] = parsedForward(descriptor, format, offset);
-    const place = { line: 0, nth: 0, offset, end: row?.end ?? offset };
-    const later = recordsAfter(descriptor);
-    const settings = { head, results: true, later, outputAt: findOutputs(file, head) };
-    return (row?.records ?? []).flatMap((record) => readBareEntry(format, record, place, settings));
+    const rows = cursorOn(file, descriptor, { head, results: true }).forward({ offset, line: 0 });
+    return rows.take(1).toArray()[0]?.entries ?? [];
   });
 }
 
@@ -157,21 +160,6 @@ export function entryKey(entry: Entry): string | undefined {
     : rowKey({ id, at: `${shortHash(entry.text)}` });
 }
 
-interface Before {
-  head: Head;
-  offset: number;
-}
-
-/** Returns the tool calls on the lines shortly before a byte offset. */
-function callsBefore(file: string, before: Before): RawEntry[] {
-  return entriesBefore(file, before, CALL_LINES_MAX).filter(({ tool }) => tool !== undefined);
-}
-
-/** Returns the keys of what was read before a byte offset of messages that rows after it may repeat. */
-function writtenBefore(file: string, before: Before): ReadonlySet<string> {
-  return new Set(entriesBefore(file, before, STATES_WITHIN).map(stateKey));
-}
-
 /** Returns whether a transcript holds rows of forgotten sessions, and none of its own. */
 export function isForgottenWhole(file: string, rules: Rules): boolean {
   let holdsAny = false;
@@ -179,25 +167,6 @@ export function isForgottenWhole(file: string, rules: Rules): boolean {
     holdsAny = true;
   };
   return readEntries(file, { rules, onForgotten }).next().done === true && holdsAny;
-}
-
-function stateKey({ id, kind, callId, text }: RawEntry): string {
-  return `${id} ${kind} ${callId ?? text}`;
-}
-
-function entriesBefore(file: string, { head, offset }: Before, lines: number): RawEntry[] {
-  const format = findFormat(head.agent);
-  return withFile(file, (descriptor) => {
-    const settings = { head, results: false, later: recordsAfter(descriptor) };
-    return Iterator.from(parsedBackward(descriptor, format, offset))
-      .take(lines)
-      .flatMap(({ records, offset, end }) =>
-        records.flatMap((record) =>
-          readBareEntry(format, record, { line: 0, nth: 0, offset, end }, settings),
-        ),
-      )
-      .toArray();
-  });
 }
 
 /**
@@ -209,39 +178,28 @@ export function* readBackward(
   { rules, head = readHead(file), results = false, before }: ReadBackwardOptions,
 ): Generator<{ entries: Entry[]; skipped: number }> {
   if (!head) return;
-  const format = findFormat(head.agent);
   const descriptor = openTranscript(file);
   try {
     let pending: RawEntry[] = [];
     let skipped = 0;
     const areOpen = openCalls();
     const memory = secretsIn(file, { rules, head });
-    // Whether an answer is kept out is known at its prompt, whether a result counts at its call.
+    // An answer is kept out by its prompt, and a result counts by its call: both come before it.
     const take = () => {
-      const check = callCheck(head, results);
-      const isForgotten = forgottenRows(head.agent, rules);
-      for (const raw of pending.reverse()) raw.isForgotten = isForgotten(raw);
-      const checked = pending.flatMap((raw) => check(raw) ?? []);
+      const shown = entryFilter({ head, rules, results, memory });
+      const entries = pending.reverse().flatMap((raw) => shown(raw) ?? []);
       pending = [];
-      const shown = entryFilter(rules, memory);
-      return { entries: checked.flatMap((entry) => shown(entry) ?? []), skipped };
+      return { entries, skipped };
     };
-    const size = readSize(descriptor);
-    const later = recordsAfter(descriptor);
-    const settings = { head, results: results !== false, later, outputAt: findOutputs(file, head) };
-    for (const row of parsedBackward(descriptor, format, Math.min(before ?? size, size))) {
-      const { records, damaged, terminated, offset, end } = row;
+    const cursor = cursorOn(file, descriptor, { head, results: results !== false });
+    for (const { entries, damaged, terminated } of cursor.backward(before)) {
       if (damaged && terminated) skipped++;
       if (damaged && !terminated) continue;
-      const place = { line: 0, nth: 0, offset, end };
-      const found = records.flatMap((record) => {
-        const raws = readBareEntry(format, record, place, settings);
-        place.nth += raws.length;
-        return raws;
-      });
-      pending.push(...found.reverse());
-      if (areOpen(found)) continue;
-      if ((rules.hasPatterns || rules.isForgotten) && !found.some(({ kind }) => kind === "user")) continue;
+      const lastFirst = entries.toReversed();
+      pending.push(...lastFirst);
+      if (areOpen(lastFirst)) continue;
+      const hasPrompt = entries.some(({ kind }) => kind === "user");
+      if (!hasPrompt && (rules.hasPatterns || rules.isForgotten)) continue;
       yield take();
     }
     yield take();
@@ -250,7 +208,7 @@ export function* readBackward(
   }
 }
 
-/** Returns what is given the entries of each line, from the last to the first, and says whether calls of results are to come. */
+/** Returns a function that takes the entries of each line, all from the last to the first, and says whether calls of results are to come. */
 function openCalls(): (found: readonly RawEntry[]) => boolean {
   const open = new Map<string, number>();
   let line = 0;
@@ -282,43 +240,6 @@ function numberLines(file: string, entries: readonly Entry[], known = { line: 1,
       entry.line = line;
     }
   });
-}
-
-/** Counts the newlines of an open file between two offsets. */
-export function countLines(descriptor: number, from: number, to: number): number {
-  let count = 0;
-  scanNewlines(descriptor, from, to, () => {
-    count++;
-    return false;
-  });
-  return count;
-}
-
-/** Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. */
-function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
-  if (line <= 1) return size > 0 ? 0 : undefined;
-  let newlines = 0;
-  const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);
-  return end !== undefined && end < size ? end : undefined;
-}
-
-/** The most bytes read at once: counting has no lines to hold. Between two entries there are mostly far fewer. */
-const SCAN_BLOCK_BYTES = 1024 * 1024;
-
-/** Calls `stop` at each newline; returns the offset after the one at which it said so. */
-function scanNewlines(descriptor: number, from: number, to: number, stop: () => boolean): number | undefined {
-  const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(SCAN_BLOCK_BYTES, to - from)));
-  for (let position = from; position < to; ) {
-    const length = Math.min(buffer.length, to - position);
-    const read = readAt(descriptor, buffer, { at: 0, length, position });
-    if (read === 0) return undefined;
-    const view = buffer.subarray(0, read);
-    for (let at = view.indexOf(NEWLINE); at !== -1; at = view.indexOf(NEWLINE, at + 1)) {
-      if (stop()) return position + at + 1;
-    }
-    position += read;
-  }
-  return undefined;
 }
 
 interface RowOptions {

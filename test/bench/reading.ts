@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Environment } from "../../lib/config/config.ts";
 import { hashBefore, readFully, withFile } from "../../lib/hosts/lines.ts";
 import { openStore } from "../../lib/store/store.ts";
-import { countLines } from "../../lib/transcripts/transcript.ts";
+import { countLines } from "../../lib/transcripts/cursor.ts";
 import { ROOT, scriptPath } from "../support/run.ts";
 import { writeTranscript } from "./corpus.ts";
 import {
