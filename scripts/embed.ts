@@ -11,7 +11,6 @@
 import { setImmediate } from "node:timers/promises";
 import { updateArchive } from "../lib/archive/archive.ts";
 import { describeError } from "../lib/base/errors.ts";
-import { placeOnDisk } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
@@ -27,6 +26,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
+import { placeOnDisk } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import { ensureIndex, withIndex } from "../lib/index/freshness.ts";
 import {

@@ -10,7 +10,6 @@
 
 import { describeArchive, removeArchive } from "../lib/archive/archive.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { hasPromptsAlone } from "../lib/base/files.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
   confirm,
@@ -42,6 +41,7 @@ import {
 } from "../lib/forget/forget.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
+import { hasPromptsAlone } from "../lib/hosts/names.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { refreshIndex } from "../lib/search/session-search.ts";
 import { updateCopies } from "../lib/sessions/copies.ts";

@@ -9,10 +9,10 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { placeOnDisk } from "../lib/base/files.ts";
 import { takeStart } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import type { Settings } from "../lib/config/config.ts";
+import { placeOnDisk } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";

@@ -8,16 +8,12 @@
 
 import { restoreSession } from "../lib/archive/restore.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import {
-  hasPromptsAlone,
-  isDirectory,
-  placeOnDisk,
-  resolveRealPath,
-  statUnpacked,
-} from "../lib/base/files.ts";
+import { isDirectory, resolveRealPath } from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
+import { hasPromptsAlone } from "../lib/hosts/names.ts";
+import { placeOnDisk, statUnpacked } from "../lib/hosts/packed.ts";
 import { resumeCommand } from "../lib/sessions/listing.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 

@@ -9,7 +9,7 @@
 
 import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
-import { changedAt, statUnpacked } from "../lib/base/files.ts";
+import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { formatLocal, systemTimezone } from "../lib/base/time.ts";
 import {
@@ -23,6 +23,7 @@ import {
   warn,
 } from "../lib/cli.ts";
 import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
+import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import {
   type AskedForSlug,

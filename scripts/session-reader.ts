@@ -9,7 +9,6 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { statUnpacked } from "../lib/base/files.ts";
 import { countPoints, isTerminal, plainText } from "../lib/base/output.ts";
 import { onMachine, shortId, splitWords } from "../lib/base/text.ts";
 import {
@@ -28,6 +27,7 @@ import {
 import type { Config, Participants } from "../lib/config/config.ts";
 import type { Head } from "../lib/hosts/format.ts";
 import { resumeNote } from "../lib/hosts/hosts.ts";
+import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Agent, Row } from "../lib/hosts/session.ts";
 import { AGENTS } from "../lib/hosts/table.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";

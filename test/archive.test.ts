@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { statUnpacked } from "../lib/base/files.ts";
+import { statUnpacked } from "../lib/hosts/packed.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";

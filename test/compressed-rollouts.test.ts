@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
-import { canUnpack, statUnpacked } from "../lib/base/files.ts";
+import { canUnpack, statUnpacked } from "../lib/hosts/packed.ts";
 import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPrompt } from "./support/codex.ts";
 import { readEntries, readLastEntries } from "./support/entries.ts";
 import { type TemporaryHome, temporaryHome } from "./support/home.ts";

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { isConflictCopy } from "../lib/base/files.ts";
 import { loadConfig } from "../lib/config/config.ts";
+import { isConflictCopy } from "../lib/hosts/names.ts";
 import { normalizeRemote } from "../lib/sessions/project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";

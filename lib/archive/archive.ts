@@ -5,9 +5,7 @@
 
 import { readdirSync, rmdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { readNote } from "../base/blocks.ts";
 import {
-  BLOCKED,
   changedAt,
   fileStem,
   listEntries,
@@ -22,8 +20,10 @@ import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
+import { readNote } from "../hosts/blocks.ts";
 import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
+import { BLOCKED } from "../hosts/names.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
 import { redact, redactionVersion } from "../redact/redact.ts";

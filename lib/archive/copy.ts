@@ -4,9 +4,8 @@
  */
 
 import { utimesSync } from "node:fs";
-import { type BlockWriter, writeBlocks } from "../base/blocks.ts";
-import { BLOCKED } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
+import { type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
 import { type Head, readBareEntry, TOLD } from "../hosts/format.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import {
@@ -17,6 +16,7 @@ import {
   parseLine,
   recordsAfter,
 } from "../hosts/lines.ts";
+import { BLOCKED } from "../hosts/names.ts";
 import { recordTest } from "../transcripts/forgotten.ts";
 import { headIn } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";

@@ -5,14 +5,12 @@ import { countSeen } from "../activity/seen.ts";
 import { describeArchive, nothingNew, whyStopped } from "../archive/archive.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import {
-  canUnpack,
   changedAt,
   isDirectory,
   readIfExists,
   readText,
   resolveRealPath,
   statPath,
-  UNPACKING,
   whyUnwritable,
 } from "../base/files.ts";
 import { type JsonRecord, parseRecord, stringOf } from "../base/json.ts";
@@ -29,6 +27,7 @@ import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS, listMoments, observingHost } from "../hosts/hosts.ts";
+import { canUnpack, UNPACKING } from "../hosts/packed.ts";
 import type { Agent, Session } from "../hosts/session.ts";
 import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";

@@ -1,12 +1,14 @@
 /** Finds hosts that changed where or how they write: a file in one of their places is new, and what was read of them is old. */
 
 import { basename, join, sep } from "node:path";
-import { changedMs, hasPromptsAlone, isFile, listEntries, statUnpacked } from "../base/files.ts";
+import { changedMs, isFile, listEntries } from "../base/files.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { isoTime } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
+import { hasPromptsAlone } from "../hosts/names.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import { redact } from "../redact/redact.ts";
 import { listStores } from "../sessions/copies.ts";
 import { findTranscripts, type TranscriptFile } from "../sessions/places.ts";

@@ -6,12 +6,13 @@
  */
 
 import { closeSync, fstatSync, readSync, type Stats } from "node:fs";
-import { type Blocks, readBlocks } from "../base/blocks.ts";
 import { hasCode } from "../base/errors.ts";
-import { openToRead, PACKED, placeOnDisk, unpack, unpackedBytes } from "../base/files.ts";
+import { openToRead } from "../base/files.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import { sha256 } from "../base/text.ts";
+import type { Blocks } from "./blocks.ts";
 import type { Format } from "./format.ts";
+import { findPacked } from "./packed.ts";
 
 /** One line. `bytes` is a view into a buffer that the next line reuses. */
 interface ByteLine {
@@ -61,11 +62,11 @@ export function openTranscript(file: string, stat?: Stats, max?: number): number
     return descriptor;
   } catch (error) {
     if (!hasCode(error, "ENOENT")) throw error;
-    const place = placeOnDisk(file);
-    if (place === file) throw error;
-    const descriptor = openToRead(place);
+    const found = findPacked(file);
+    if (!found) throw error;
+    const descriptor = openToRead(found.place);
     try {
-      packed.set(descriptor, (place.endsWith(PACKED) ? openPacked : readBlocks)(descriptor, file));
+      packed.set(descriptor, found.open(descriptor, file));
     } catch (cause) {
       closeSync(descriptor);
       throw cause;
@@ -88,33 +89,6 @@ export function readSize(descriptor: number): number {
 const packed = new Map<number, Blocks>();
 /** The system gives no size for what it only shows as a file, and reading that waits or never ends. */
 const NOTHING: Blocks = { size: 0, read: () => 0 };
-/** The last one that was unpacked whole: what reads a transcript opens it several times. */
-let unpacked: { key: string; rows: Buffer } | undefined;
-
-/** Holds the first rows of most: heads are read without the rest. */
-const PACKED_HEAD_BYTES = 64 * 1024;
-
-/** Opens a transcript that its host compressed, whose rows are unpacked from the beginning as far as they are needed. */
-function openPacked(descriptor: number, file: string): Blocks {
-  const { size: bytes, mtimeMs } = fstatSync(descriptor);
-  const key = `${file} ${bytes} ${mtimeMs}`;
-  const size = unpackedBytes(descriptor, file);
-  let rows: Buffer = unpacked?.key === key ? unpacked.rows : Buffer.alloc(0);
-  return {
-    size,
-    read(buffer, { at, length, position }) {
-      const isThere = () => position < rows.length || position >= size;
-      if (!isThere() && rows.length === 0 && position < PACKED_HEAD_BYTES)
-        rows = unpack(descriptor, file, { bytes: PACKED_HEAD_BYTES });
-      if (!isThere()) {
-        rows = unpack(descriptor, file, { size });
-        unpacked = { key, rows };
-      }
-      return rows.copy(buffer, at, position, Math.min(position + length, rows.length));
-    },
-  };
-}
-
 interface LinesForward {
   /** @default the file's start */
   from?: number;

@@ -3,7 +3,6 @@
  * live branch of a conversation is read; a session that was reset, deleted or put away is read from its archive.
  */
 
-import { canUnpack, UNPACKING, unpackBytes } from "../base/files.ts";
 import {
   arrayOf,
   isRecord,
@@ -16,6 +15,7 @@ import {
 import type { SqlDatabase, SqlRow } from "../store/sqlite.ts";
 import { copiedFormat, textOf } from "./format.ts";
 import type { HostFile } from "./host.ts";
+import { canUnpack, UNPACKING, unpackBytes } from "./packed.ts";
 import { saidToPi } from "./pi.ts";
 import { type Clean, databaseStore, redacted } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";

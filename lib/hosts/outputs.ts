@@ -2,8 +2,9 @@
 
 import { lstatSync } from "node:fs";
 import { dirname, join, win32 } from "node:path";
-import { BLOCKED, fileStem } from "../base/files.ts";
+import { fileStem } from "../base/files.ts";
 import { NEWLINE, readFully, withFile } from "./lines.ts";
+import { BLOCKED } from "./names.ts";
 
 /** The outputs of an archived copy are in a folder of this name, in the one that is called as the copy is. */
 export const COPIED_OUTPUTS = "outputs";

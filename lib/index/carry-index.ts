@@ -3,8 +3,8 @@
  * and without what is excluded now, and the vectors and topics that were paid for.
  */
 
-import { statUnpacked } from "../base/files.ts";
 import type { Settings } from "../config/config.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Row } from "../hosts/session.ts";
 import { readMeaning } from "../language/meaning.ts";
 import { type Exclusion, exclusionBy } from "../sessions/gate.ts";

@@ -5,9 +5,11 @@
 
 import { existsSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
-import { changedAt, hasPromptsAlone, statUnpacked } from "../base/files.ts";
+import { changedAt } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
+import { hasPromptsAlone } from "../hosts/names.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import type { Exclusion } from "../sessions/gate.ts";

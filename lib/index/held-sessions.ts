@@ -3,9 +3,9 @@
  * tool call.
  */
 
-import { statUnpacked } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { hashBefore } from "../hosts/lines.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { LineSpan, Row, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type Store, withExistingStore } from "../store/store.ts";

@@ -3,7 +3,7 @@
  * called, and which of its lines were taken back.
  */
 
-import { placeOnDisk } from "../base/files.ts";
+import { placeOnDisk } from "../hosts/packed.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../hosts/session.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";

@@ -1,10 +1,10 @@
 /** Renders a session as a page, with an anchor for the line of each row, or an overview that links the pages of several. */
 
-import { hasPromptsAlone } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
 import { hostName } from "../hosts/hosts.ts";
+import { hasPromptsAlone } from "../hosts/names.ts";
 import type { Done, Row, Said, Session } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import { outline } from "../naming/outline.ts";

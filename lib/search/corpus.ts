@@ -1,6 +1,6 @@
 /** Reads what search needs to know about the index as a whole: its size, its words, its sessions, the time it covers. */
 
-import { statUnpacked } from "../base/files.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import type { Store } from "../store/store.ts";
 

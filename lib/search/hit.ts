@@ -1,9 +1,10 @@
 /** The one result of every kind of search, the style in which it is shown, and its form as JSON. */
 
-import { BLOCKED, hasPromptsAlone, placeOnDisk } from "../base/files.ts";
 import { plainText } from "../base/output.ts";
 import { projectName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
+import { hasPromptsAlone } from "../hosts/names.ts";
+import { isCopyOnDisk, placeOnDisk } from "../hosts/packed.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { sharedBy } from "../store/store.ts";
@@ -141,7 +142,7 @@ export function readLoss({ session }: Pick<Hit, "session">): Loss {
   const isShared = sharedBy(session) !== undefined;
   return {
     isGone: isShared ? session.sourceGone : isSourceGone(session),
-    isArchived: !isShared && placeOnDisk(session.file).endsWith(BLOCKED),
+    isArchived: !isShared && isCopyOnDisk(session.file),
     isPromptsAlone: !isShared && hasPromptsAlone(session.file),
   };
 }

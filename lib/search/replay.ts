@@ -4,8 +4,8 @@
  */
 
 import { isAbsolute } from "node:path";
-import { statUnpacked } from "../base/files.ts";
 import { baseName } from "../base/text.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Done, Entry, ToolAction } from "../hosts/session.ts";
 import type { Store } from "../store/store.ts";
 import { toRows } from "../transcripts/calls.ts";

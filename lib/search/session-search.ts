@@ -1,9 +1,10 @@
 /** Searches past conversation for the command and for hosts: updates the index, finds, and formats the lines to print. */
 
-import { statUnpacked, whyUnwritable } from "../base/files.ts";
+import { whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";

@@ -2,10 +2,11 @@
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn, PROMPTS_ALONE } from "../base/files.ts";
+import { namesIn } from "../base/files.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
+import { PROMPTS_ALONE } from "../hosts/names.ts";
 import { copiesFolder } from "../hosts/table.ts";
 
 /**

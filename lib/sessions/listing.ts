@@ -5,7 +5,7 @@
 
 import { basename, isAbsolute, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { hasPromptsAlone, isDirectory, listEntries, statUnpacked } from "../base/files.ts";
+import { isDirectory, listEntries } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { alignColumns, countColumns, fitColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, projectName, quoted, shortId } from "../base/text.ts";
@@ -13,6 +13,8 @@ import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { textOf } from "../hosts/format.ts";
 import { findFormat, findHost, resumeNote } from "../hosts/hosts.ts";
+import { hasPromptsAlone } from "../hosts/names.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import { readHead } from "../transcripts/head.ts";

@@ -7,22 +7,11 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
-import {
-  BLOCKED,
-  fileStem,
-  hasContent,
-  hasPromptsAlone,
-  isConflictCopy,
-  isFile,
-  listEntries,
-  PACKED,
-  PROMPTS_ALONE,
-  statPath,
-} from "../base/files.ts";
+import { fileStem, hasContent, isFile, listEntries, statPath } from "../base/files.ts";
 import { idWithin } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
+import { BLOCKED, hasPromptsAlone, isConflictCopy, PACKED, PROMPTS_ALONE } from "../hosts/names.ts";
 import type { Agent, PartlyKnown, Session } from "../hosts/session.ts";
 import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";

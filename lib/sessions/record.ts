@@ -6,13 +6,14 @@
  */
 
 import { existsSync } from "node:fs";
-import { readJson, readText, remove, statPath, statUnpacked } from "../base/files.ts";
+import { readJson, readText, remove, statPath } from "../base/files.ts";
 import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import { logEvent } from "../base/output.ts";
 import { shortHash } from "../base/text.ts";
 import { currentExclude, EXCLUDE_KEYS, type PathsWithRules } from "../config/config.ts";
 import { findFormat } from "../hosts/hosts.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent, Session, SessionIdentity, SessionKey } from "../hosts/session.ts";
 import { REDACTION_VERSION } from "../redact/redact.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";

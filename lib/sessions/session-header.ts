@@ -1,8 +1,9 @@
 /** Says which session is shown: on the line above its log, and in JSON. Loaded by every reader, so it lists nothing. */
 
-import { hasPromptsAlone, placeOnDisk } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
 import { onMachine } from "../base/text.ts";
+import { hasPromptsAlone } from "../hosts/names.ts";
+import { placeOnDisk } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Rules } from "../transcripts/rules.ts";

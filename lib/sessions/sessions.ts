@@ -2,11 +2,13 @@
 
 import { existsSync, type Stats } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
-import { BLOCKED, changedAt, hasPromptsAlone, PACKED, statUnpacked } from "../base/files.ts";
+import { changedAt } from "../base/files.ts";
 import { compareText, folderName, projectName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import { findFormat, findHost } from "../hosts/hosts.ts";
+import { hasPromptsAlone } from "../hosts/names.ts";
+import { statUnpacked, unpackedName } from "../hosts/packed.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
 import { outermostEntries } from "../transcripts/cursor.ts";
 import { tryHead } from "../transcripts/head.ts";
@@ -98,9 +100,7 @@ export function describeSession(session: Session, paths: PathsWithRules): Sessio
 
 /** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
 export function sessionAt(file: string, paths?: PathsWithRules): Session | undefined {
-  const place = resolve(file);
-  const suffix = [PACKED, BLOCKED].find((end) => place.endsWith(end)) ?? "";
-  const rows = place.slice(0, place.length - suffix.length);
+  const rows = unpackedName(resolve(file));
   const copies = paths && (hasPromptsAlone(rows) ? promptTranscripts(paths) : archivedTranscripts(paths));
   const copy = copies?.find(({ file }) => file === rows);
   const session = identifySession(copy ?? { file: rows });

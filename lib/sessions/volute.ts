@@ -1,17 +1,10 @@
 /** Finds the named sessions of a Volute mind in the nearest `.volute` folder. Runs before every prompt: opens no transcript. */
 
 import { dirname, join, resolve, sep } from "node:path";
-import {
-  changedMs,
-  isConflictCopy,
-  isDirectory,
-  listEntries,
-  readText,
-  resolveRealPath,
-  statPath,
-} from "../base/files.ts";
+import { changedMs, isDirectory, listEntries, readText, resolveRealPath, statPath } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
+import { isConflictCopy } from "../hosts/names.ts";
 import type { Agent } from "../hosts/session.ts";
 import { TABLE } from "../hosts/table.ts";
 

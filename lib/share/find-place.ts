@@ -1,6 +1,6 @@
 /** Finds what a reference to a session means, and opens no index where a transcript answers. */
 
-import { statUnpacked } from "../base/files.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import type { Place } from "./shared-sessions.ts";
 

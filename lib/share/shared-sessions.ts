@@ -1,8 +1,8 @@
 /** Finds and reads others' sessions in the replica: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
-import { statUnpacked } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent, LineRange, Row, Session } from "../hosts/session.ts";
 import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
 import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";

@@ -3,7 +3,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
 import { describeError } from "../base/errors.ts";
-import { statUnpacked } from "../base/files.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import {
@@ -19,6 +18,7 @@ import {
 import type { Host } from "../hosts/host.ts";
 import { findFormat, HOSTS } from "../hosts/hosts.ts";
 import { LINE_MAX_BYTES, linesForward, parseLine, readSize, recordsAfter, withFile } from "../hosts/lines.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent } from "../hosts/session.ts";
 
 /** Most sessions say all within their first rows. */

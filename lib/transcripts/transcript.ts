@@ -5,12 +5,12 @@
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
 
-import { statUnpacked } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { closeTranscript, openTranscript, STATES_WITHIN, withFile } from "../hosts/lines.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
 import { countLines, cursorOn, offsetOfLine } from "./cursor.ts";

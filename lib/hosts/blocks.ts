@@ -8,17 +8,10 @@
 
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { SessionMemoryError } from "./errors.ts";
-import {
-  BLOCKED,
-  ensureDirectory,
-  FILE_MODE,
-  openToRead,
-  remove,
-  sizeInBlocks,
-  temporaryPath,
-} from "./files.ts";
-import { type JsonRecord, parseRecord } from "./json.ts";
+import { SessionMemoryError } from "../base/errors.ts";
+import { ensureDirectory, FILE_MODE, openToRead, remove, temporaryPath } from "../base/files.ts";
+import { type JsonRecord, parseRecord } from "../base/json.ts";
+import { BLOCKED } from "./names.ts";
 
 const BLOCK_BYTES = 256 * 1024; // larger ones pack no better and take more memory
 const NOTE_BYTES = 480; // with the header less than a sector, which no crash tears
@@ -28,7 +21,8 @@ const EXTRA_FLAG = 4;
 const FIELD_NAME = Buffer.from("SM");
 /** Bytes before a block's content: header, length of the extra field, name and length of ours, two numbers. */
 const BLOCK_HEADER = MEMBER + 2 + FIELD + 8;
-const NOTE_AT = MEMBER + 2 + FIELD + 8;
+const SIZE_AT = MEMBER + 2 + FIELD;
+const NOTE_AT = SIZE_AT + 8;
 /** An empty content, its checksum and length. */
 const EMPTY_TAIL = Buffer.from([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 const FIRST_BYTES = NOTE_AT + NOTE_BYTES + EMPTY_TAIL.length;
@@ -109,11 +103,24 @@ function firstMember(size: number, note: JsonRecord): Buffer {
   header.writeUInt16LE(FIELD + 8 + NOTE_BYTES, MEMBER);
   FIELD_NAME.copy(header, MEMBER + 2);
   header.writeUInt16LE(8 + NOTE_BYTES, MEMBER + 4);
-  header.writeBigUInt64LE(BigInt(size), MEMBER + 2 + FIELD);
+  header.writeBigUInt64LE(BigInt(size), SIZE_AT);
   const text = Buffer.from(JSON.stringify(note));
   if (text.length > NOTE_BYTES) throw new Error(`The note is too long: ${text.length} bytes`);
   text.copy(header, NOTE_AT);
   return Buffer.concat([header, EMPTY_TAIL]);
+}
+
+/** Returns the bytes that a file in blocks says it holds. */
+export function sizeInBlocks(descriptor: number, file: string): number {
+  const header = Buffer.alloc(SIZE_AT + 8);
+  const read = readSync(descriptor, header, 0, header.length, 0);
+  if (
+    read === header.length &&
+    header.readUInt32BE(0) === 0x1f8b0804 &&
+    header.toString("latin1", 12, 14) === "SM"
+  )
+    return Number(header.readBigUInt64LE(SIZE_AT));
+  throw new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${BLOCKED}": it is no file of ours`);
 }
 
 /** Returns the note in a file's first block; undefined for a file that was not written here. */

@@ -1,0 +1,33 @@
+/** Names of the files that sessions are in: packed, copied by us, or left by a sync tool. On the prompt hook's silent path. */
+
+/** The end of a compressed file's name. */
+export const PACKED = ".zst";
+/** The end of the name of a file that we wrote in compressed blocks (blocks.ts). */
+export const BLOCKED = ".gz";
+/** Ends the name of a copy that has no more of a session than its prompts. */
+export const PROMPTS_ALONE = ".prompts-alone.jsonl";
+
+/** Returns whether a file is a copy of a session's prompts, of which nothing else is left. */
+export function hasPromptsAlone(file: string): boolean {
+  return file.endsWith(PROMPTS_ALONE);
+}
+
+/**
+ * The name of a copy that a sync tool left where two machines changed one file, or of an old version that it keeps: behind an
+ * id, which ends an own name, a mark, a number or a machine's name; or a tool's own mark.
+ */
+const CONFLICT_COPY = new RegExp(
+  [
+    "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}[ ._(~-].*\\.jsonl$",
+    "\\.sync-conflict-\\d{8}-|~\\d{8}-\\d{6}\\.jsonl$|^~|^\\.syncthing\\.", // Syncthing
+    "\\([^()]*(?:conflicted copy|SFConflict)[^()]*\\)", // Dropbox, Nextcloud, Seafile
+    "_conflict-\\d{8}-\\d{6}|\\d_Conflict\\.jsonl$", // ownCloud, Synology
+    "\\.conflict\\d*\\.jsonl$| \\(\\d+\\)\\.jsonl$", // Resilio, rclone, Google Drive
+  ].join("|"),
+  "i",
+);
+
+/** Returns whether a file's name is that of a sync tool's copy, which is no file of its own. */
+export function isConflictCopy(name: string): boolean {
+  return CONFLICT_COPY.test(name);
+}
