@@ -181,7 +181,7 @@ function readReported(
   const spans = held ? [] : readRewound(file);
   return {
     ...{ session, meta },
-    standing: shared ? [] : standing.filter(({ mark, last }) => isIn(session, mark) || isIn(session, last)),
+    standing: shared ? [] : standing.filter(({ mark }) => isIn(session, mark)),
     memory: ledger.length > 0 ? foldLedger(ledger) : undefined,
     rows: rows.slice(-ROWS_MAX),
     isRewound: ({ line }) => spans.some(([from, to]) => from <= line && line <= to),

@@ -96,7 +96,7 @@ async function add({ config, cwd, show }: RulesRun, given: string): Promise<void
     callers.length === 1 && callers[0] ? await keepWords(words, { ...callers[0], paths }) : undefined;
   if (!kept) throw notKept(rules.clean(words), callers);
   const { mark, isNew } = kept;
-  const rule = { mark, last: mark, ids: new Set([mark.id]), isDropped: false };
+  const rule = { mark, ids: [mark.id], isDropped: false };
   show({ rules: [ruleJson(rule, rules)] }, [keptLine(rules.clean(mark.words), isNew)]);
 }
 
@@ -133,7 +133,7 @@ async function storedFor({ values, config, cwd }: RulesRun): Promise<StoredStand
 }
 
 function drop({ config, show }: RulesRun, found: readonly StandingRule[], id: string): void {
-  const rule = found.find(({ ids }) => ids.has(id));
+  const rule = found.find(({ ids }) => ids.includes(id));
   if (!rule) {
     throw new SessionMemoryError("NOT_FOUND", `Cannot end "${id.slice(0, 100)}": no rule has this id`, {
       hint: "session-memory rules lists them with their ids",

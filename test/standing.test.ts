@@ -154,7 +154,7 @@ describe("without a model", () => {
         .slice(1)
         .map((line) => line.replace(/ \(.*/, "")),
     ).toEqual([
-      '- "Never force-push to main."',
+      '- "Never force-push to main!"',
       '- "From now on, never use mocks in tests."',
       '- "Always use mocks in tests."',
     ]);

@@ -85,7 +85,7 @@ function markerFor(session: Session, paths: PathsWithRules): Mark | undefined {
   const { clean } = readRules(paths.rules);
   const { agent, id: sessionId, startedAt = "" } = session;
   const at = { project: clean(sessionProject(place) ?? cwd), cwd: clean(cwd), file: clean(session.file) };
-  return ({ line, at: time = startedAt }, { id, kind = "rule", names = [], words, by }) => {
+  return ({ line, at: time = startedAt }, { id, kind = "rule", names = "", words, by }) => {
     const said = cutToLine(clean(words));
     const own = id ?? makeId([sessionId, String(line), said]);
     return { agent, sessionId, id: own, line, at: time, ...at, words: said, by, kind, names };
@@ -128,8 +128,10 @@ function markedByModel(
     const source = said.find(({ line }) => observation.sources.includes(line));
     if (!source) return [];
     const { id, standing, repeats, replaces = [] } = observation;
-    const kind = repeats ? "repeat" : standing ? "rule" : "end";
-    return [mark(source, { id, words: ownWords(observation, source), by, kind, names: repeats ?? replaces })];
+    // what says a rule again leaves it as it is
+    const kind = standing && !repeats ? "rule" : "end";
+    const names = repeats ? "" : replaces.join(" ");
+    return [mark(source, { id, words: ownWords(observation, source), by, kind, names })];
   });
 }
 

@@ -16,8 +16,6 @@ import type { Store } from "../store/store.ts";
 /** Marks by the openings of sentences, and by an agent that was told to keep them: all others are a model's. */
 export const [WORDS, AGENT] = ["words", "agent"];
 
-const KINDS = ["rule", "repeat", "end"] as const;
-
 /** What one message of a user laid down, or took back. */
 export interface StandingMark {
   id: string;
@@ -34,20 +32,18 @@ export interface StandingMark {
   words: string;
   /** `WORDS`, `AGENT`, or the model that marked it. */
   by: string;
-  /** `repeat` and `end` are of the rules that it names; a `rule` changes those. */
-  kind: (typeof KINDS)[number];
-  /** Ids of earlier marks. */
-  names: readonly string[];
+  /** A `rule` changes those that it names, an `end` ends them. */
+  kind: "rule" | "end";
+  /** Ids of earlier marks, with a blank between. */
+  names: string;
 }
 
-/** A rule, whichever marks say it. */
+/** A rule, however often it was laid down in the same words. */
 export interface StandingRule {
-  /** With the words that stand for it. */
-  mark: StandingMark;
   /** Its latest mark. */
-  last: StandingMark;
+  mark: StandingMark;
   /** The ids of all of its marks. */
-  ids: ReadonlySet<string>;
+  ids: readonly string[];
   /** The id of the mark that changed it or took it back. */
   supersededBy?: string;
   /** True if a person ended it. */
@@ -65,12 +61,16 @@ export interface StoredStanding {
 /** Reads what is stored. */
 export function readStanding(paths: Pick<PathsWithRules, "state">): StoredStanding {
   const read = ({ db }: Store): StoredStanding => {
-    const marks = db.prepare("SELECT * FROM standing_marks").all();
-    const ends = marks.length === 0 ? [] : db.prepare("SELECT * FROM standing_ends").all();
-    return { marks: marks.map(toMark), ends: ends.map(toEnd) };
+    const rows = <Row>(sql: string) => db.prepare(sql).all() as unknown as Row[];
+    return { marks: rows(`${MARKS} WHERE kind <> 'repeat'`), ends: rows(ENDS) };
   };
   return withExistingState(paths, read) ?? { marks: [], ends: [] };
 }
+
+/** Earlier versions marked what says a rule again too. */
+const MARKS =
+  "SELECT agent, session_id AS sessionId, id, line, at, project, cwd, file, words, marked_by AS by, kind, names FROM standing_marks";
+const ENDS = "SELECT session_id AS sessionId, line, words, at FROM standing_ends";
 
 /** Reads what is stored of a directory's project, wherever its folder was then. */
 export async function readStandingFor(directory: string, paths: PathsWithRules): Promise<StoredStanding> {
@@ -86,63 +86,24 @@ export function toSession({ sessionId: id, file, cwd, project }: StandingMark) {
   return { id, file, cwd, project, parentId: undefined };
 }
 
-function toMark(row: SqlRow): StandingMark {
-  const text = (key: string) => textOf(row[key]) ?? "";
-  return {
-    id: text("id"),
-    agent: text("agent"),
-    sessionId: text("session_id"),
-    line: Number(row.line),
-    at: text("at"),
-    project: text("project"),
-    cwd: text("cwd"),
-    file: text("file"),
-    words: text("words"),
-    by: text("marked_by"),
-    kind: KINDS.find((kind) => kind === text("kind")) ?? "rule",
-    names: text("names").split(" ").filter(Boolean),
-  };
-}
-
-function toEnd(row: SqlRow): End {
-  const text = (key: string) => textOf(row[key]) ?? "";
-  return { sessionId: text("session_id"), line: Number(row.line), words: text("words"), at: text("at") };
-}
-
-/** A rule while later marks are still to come. */
-interface Growing extends StandingRule {
-  ids: Set<string>;
-}
-
 /** Returns the rules of one project's marks: those that hold first, the newest of them first. */
 function makeRules({ marks, ends }: StoredStanding): StandingRule[] {
-  const rules: Growing[] = [];
-  const inTime = marks.toSorted((a, b) => (a.at === b.at ? a.line - b.line : a.at < b.at ? -1 : 1));
-  for (const mark of inTime) takeMark(mark, rules);
-  return rules
-    .map((rule) => ({ ...rule, isDropped: ends.some((end) => endsRule(end, rule)) }))
-    .toSorted((a, b) => Number(holds(b)) - Number(holds(a)) || (a.last.at < b.last.at ? 1 : -1));
-}
-
-/** Lets a mark repeat, change or end what was laid down before it, or lay down what is new. */
-function takeMark(mark: StandingMark, rules: Growing[]): void {
-  const holding = rules.filter(({ supersededBy }) => supersededBy === undefined);
-  const named = holding.filter(({ ids }) => mark.names.some((id) => ids.has(id)));
-  const same = holding.filter((rule) => mark.kind !== "end" && isSameWords(rule.mark, mark));
-  const again = mark.kind === "repeat" && named.length > 0 ? named : same;
-  for (const rule of again) {
-    rule.last = mark;
-    rule.ids.add(mark.id);
+  const rules: StandingRule[] = [];
+  for (const mark of marks.toSorted((a, b) => (a.at === b.at ? a.line - b.line : a.at < b.at ? -1 : 1))) {
+    const named = mark.names.split(" ");
+    for (const rule of rules) if (rule.ids.some((id) => named.includes(id))) rule.supersededBy ??= mark.id;
+    if (mark.kind === "end") continue;
+    const said = rules.findIndex((rule) => rule.supersededBy === undefined && isSameWords(rule.mark, mark));
+    const ids = said === -1 ? [] : (rules.splice(said, 1)[0]?.ids ?? []);
+    rules.push({ mark, ids: [...ids, mark.id], isDropped: ends.some((end) => endsRule(end, mark)) });
   }
-  for (const rule of named) if (!again.includes(rule)) rule.supersededBy = mark.id;
-  if (again.length === 0 && mark.kind !== "end")
-    rules.push({ mark, last: mark, ids: new Set([mark.id]), isDropped: false });
+  return rules.reverse().toSorted((a, b) => Number(holds(b)) - Number(holds(a)));
 }
 
 /** Returns whether a person's word ends a rule: the one of these words, unless it was laid down again since. */
-function endsRule(end: End, { mark, last }: StandingRule): boolean {
-  const isSamePlace = end.sessionId === last.sessionId && end.line === last.line;
-  return isSameWords(end, mark) && (isSamePlace || last.at <= end.at);
+function endsRule(end: End, mark: StandingMark): boolean {
+  const isSamePlace = end.sessionId === mark.sessionId && end.line === mark.line;
+  return isSameWords(end, mark) && (isSamePlace || mark.at <= end.at);
 }
 
 type Words = Pick<StandingMark, "words">;
@@ -228,7 +189,7 @@ export async function standingText(
   ]);
   const { clean } = readRules(paths.rules);
   const heard = (await rulesHolding(cwd, paths)).filter(
-    ({ last }) => last.sessionId !== id && (since === "" || last.at > since),
+    ({ mark }) => mark.sessionId !== id && (since === "" || mark.at > since),
   );
   if (heard.length === 0) return undefined;
   const isSaid = await instructionsTest(cwd);
@@ -249,7 +210,7 @@ export async function describeKept(
 ): Promise<string[]> {
   const { readRules } = await import("../transcripts/rules.ts");
   const { clean } = readRules(paths.rules);
-  const kept = (await rulesHolding(cwd, paths)).filter((rule) => ids.some((id) => rule.ids.has(id)));
+  const kept = (await rulesHolding(cwd, paths)).filter((rule) => ids.some((id) => rule.ids.includes(id)));
   return kept.map(({ mark }) => keptLine(clean(mark.words)));
 }
 
@@ -324,8 +285,7 @@ export function replaceMarks(
       state.db.prepare("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?").run(agent, id);
       for (const mark of marks) insertMark(state, mark);
     });
-  if (marks.length > 0) withState(paths, replace);
-  else withExistingState(paths, (state) => hasMarks(state, { agent, id }) && replace(state));
+  if (marks.length > 0 || isStored(paths)) withState(paths, replace);
 }
 
 /** Adds a mark beside those of its session. */
@@ -336,13 +296,8 @@ export function addMark(paths: Pick<PathsWithRules, "state">, mark: StandingMark
 function insertMark({ db }: Store, mark: StandingMark): void {
   const { agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names } = mark;
   db.prepare("INSERT OR REPLACE INTO standing_marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").run(
-    ...[agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names.join(" ")],
+    ...[agent, sessionId, id, line, at, project, cwd, file, words, by, kind, names],
   );
-}
-
-function hasMarks({ db }: Store, { agent, id }: { agent: string; id: string }): boolean {
-  const find = "SELECT 1 FROM standing_marks WHERE agent = ? AND session_id = ?";
-  return db.prepare(find).get(agent, id) !== undefined;
 }
 
 /** Ends a rule for good: whatever marked it, and whoever marks its messages again. */

@@ -169,12 +169,11 @@ function editedHtml({ edited, project }: PageFacts): Html {
   return listHtml("Files edited", items);
 }
 
-function standingHtml({ session, standing }: ReportedSession, { rules }: PageStyle): Html {
+function standingHtml({ standing }: ReportedSession, { rules }: PageStyle): Html {
   const items = standing.map((rule) => {
-    const { mark, last, isDropped } = rule;
-    const here = mark.sessionId === session.id ? mark : last;
+    const { mark, isDropped } = rule;
     const state = isDropped ? " (ended)" : holds(rule) ? "" : " (superseded)";
-    return `<li dir="auto">${escapeHtml(rules.clean(here.words))}${state} ${placeHtml(here.line)}</li>`;
+    return `<li dir="auto">${escapeHtml(rules.clean(mark.words))}${state} ${placeHtml(mark.line)}</li>`;
   });
   return listHtml("Standing rules", items);
 }
