@@ -6,9 +6,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { recordOf } from "../lib/base/json.ts";
 import { defaultSettings } from "../lib/config/config.ts";
 import { parseSettings, settingKeys } from "../lib/config/schema.ts";
-import { claudeAssistant, claudeUser } from "./support/claude.ts";
-import { layFixtures, temporaryHome, write, writeClaude } from "./support/home.ts";
-import { secondsAgo, uuidFrom } from "./support/rows.ts";
+import { layFixtures, temporaryHome } from "./support/home.ts";
 import { ROOT, runScript, shellWords } from "./support/run.ts";
 
 const README = readFileSync(join(ROOT, "README.md"), "utf8");
@@ -56,45 +54,22 @@ describe.each(PAGES)("each command of %s", (name) => {
   }
 });
 
-test("what README.md shows of activity is what the program prints", async () => {
-  using own = temporaryHome();
-  const [me = "", other = ""] = ["me", "other"].map(uuidFrom);
-  const edit = (file: string) => ({ name: "Edit", input: { file_path: join(own.project, file) } });
-  const run = { name: "Bash", input: { command: "make" } };
-  const row = (sessionId: string, ago: number) => ({ sessionId, cwd: own.project, at: secondsAgo(ago) });
-  const mine = [
-    claudeUser({ ...row(me, 370), text: "go on" }),
-    claudeAssistant({ ...row(me, 365), tools: [edit("src/deploy.ts")] }),
-  ];
-  const theirs = [
-    claudeUser({ ...row(other, 300), text: "how do I deploy this?" }),
-    claudeAssistant({ ...row(other, 290), text: "Two.", tools: [edit("src/deploy.ts"), edit("b.ts")] }),
-    claudeUser({ ...row(other, 250), text: "go" }),
-    claudeAssistant({ ...row(other, 200), tools: [run, run, run] }),
-    claudeAssistant({ ...row(other, 190), text: "Deployed, the health check is green." }),
-  ];
-  writeClaude(own, { id: me, rows: mine });
-  const file = writeClaude(own, { id: other, rows: theirs });
-  write(join(file.replace(".jsonl", ""), "custom-title.json"), '{"customTitle":"deploy"}');
-  const { stdout } = await own.run("activity-summary", "--current", me);
-  expect(stdout).toBe(blocks(README, "text").find((text) => text.startsWith("[Session Activity]")) ?? "");
-});
-
-test("what README.md shows of a reference is what the program says", async () => {
-  const block = blocks(README, "text").find((text) => text.startsWith("[Session References]")) ?? "";
-  await type("session-memory index-meta --all --quiet");
-  const { stdout } = await type(`session-memory session-reference '@@"posting frequency"'`);
-  for (const line of block.trimEnd().split("\n"))
-    expect(stdout).toContain(line.split("…")[0]?.trimEnd() ?? "");
-});
-
-test("what README.md shows of observations is what the program renders", async () => {
-  const block = blocks(README, "text").find((text) => /^- (?:🔴|🟡)/u.test(text)) ?? "";
-  const { stdout } = await type("session-memory observe-compact 7c41f0b2 --observe --render");
-  for (const line of block.trimEnd().split("\n")) {
-    const [said = ""] = line.split("…");
-    expect(stdout).toContain(said.trimEnd());
-  }
+test("what the pages show of outputs stands in a golden transcript, up to where they cut it", () => {
+  const golden = readdirSync(join(ROOT, "test", "golden"))
+    .filter((name) => name.endsWith(".txt"))
+    .flatMap((name) => readFileSync(join(ROOT, "test", "golden", name), "utf8").split("\n"));
+  const skills = readdirSync(join(ROOT, "skills")).map((name) => join("skills", name, "SKILL.md"));
+  const shown = [...PAGES, ...skills].flatMap((name) => {
+    const page = readFileSync(join(ROOT, name), "utf8");
+    const outputs = [...page.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+      .filter(([, language]) => language === "" || language === "text")
+      .map(([, , output = ""]) => output);
+    return outputs.filter((output) => !output.startsWith("Usage: ")).flatMap((output) => output.split("\n"));
+  });
+  expect(shown.length).toBeGreaterThan(40);
+  const isPrinted = (line: string) =>
+    golden.some((each) => each.startsWith(line.split("…")[0]?.trimEnd() ?? ""));
+  expect(shown.filter((line) => !isPrinted(line))).toEqual([]);
 });
 
 test("every link of the pages leads to a file", () => {
