@@ -10,6 +10,8 @@ import type { Host, WrittenHooks } from "../hosts/host.ts";
 
 /** The most seconds that a host waits for us. A prompt's may ask a model, which is given up after 20. */
 const TIMEOUT_S = { prompt: 30, other: 10 };
+/** What a host shows while a hook runs, in place of its command. */
+const NAME = "session-memory";
 /** Our command, as it is written from whatever folder we are in. */
 const OWN_COMMAND =
   /^exec 3<&0; \/bin\/sh "[^"]*\/bin\/session-memory" event [a-z]+ <&3 & trap "kill \$!" TERM; wait \$! \|\| :$/;
@@ -70,24 +72,30 @@ function change(path: string, make: (settings: JsonRecord) => JsonRecord): HookF
   return { path, next: next === shown(settings) ? undefined : next, isUnreadable: false };
 }
 
-function withHooks(settings: JsonRecord, { events, second }: WrittenHooks, command: string): JsonRecord {
+function withHooks(
+  settings: JsonRecord,
+  { events, second, ownFile }: WrittenHooks,
+  command: string,
+): JsonRecord {
+  const named = ownFile ? {} : { name: NAME };
   const isWritten = Object.entries(events).every(([event, { matcher }]) =>
-    arrayOf(recordOf(settings.hooks)[event]).some((group) => isOurs(group, { command, matcher })),
+    arrayOf(recordOf(settings.hooks)[event]).some((group) => isOurs(group, { ...named, command, matcher })),
   );
   if (isWritten) return settings;
   const { hooks, ...others } = withoutHooks(settings);
   const groups = { ...recordOf(hooks) };
   for (const [event, { matcher, moment }] of Object.entries(events)) {
     const timeout = TIMEOUT_S[moment === "prompt" ? "prompt" : "other"] * second;
-    const group = { matcher, hooks: [{ type: "command", command, timeout }] };
+    const group = { matcher, hooks: [{ ...named, type: "command", command, timeout }] };
     groups[event] = [...arrayOf(groups[event]), group];
   }
   return { ...others, hooks: groups };
 }
 
-function isOurs(group: unknown, { command, matcher }: { command: string; matcher: string | undefined }) {
-  const { hooks, matcher: own } = recordOf(group);
-  return own === matcher && arrayOf(hooks).some((hook) => recordOf(hook).command === command);
+function isOurs(group: unknown, ours: { name?: string; command: string; matcher: string | undefined }) {
+  const { hooks, matcher } = recordOf(group);
+  const isSame = ({ name, command }: JsonRecord) => name === ours.name && command === ours.command;
+  return matcher === ours.matcher && arrayOf(hooks).some((hook) => isSame(recordOf(hook)));
 }
 
 /** Takes out every hook of ours, and what is empty without it. */
