@@ -87,8 +87,8 @@ async function countNews(paths: Pick<Paths, "database">, look: Look | undefined)
 function formatStatus({ known, news, told }: Status): string {
   return [
     `${counted(known, "session")} known`,
-    ...(news > 0 ? [`${news} with news`] : []),
-    ...(told > 0 ? [`${told} told today`] : []),
+    ...(news > 0 ? [`${counted(news, "other session")} with news`] : []),
+    ...(told > 0 ? [`${counted(told, "note")} to agents today`] : []),
   ].join(" · ");
 }
 

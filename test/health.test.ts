@@ -299,7 +299,7 @@ describe("checkHealth()", () => {
     const { observe } = settingsWith();
     expect(sends({})).toBe("nothing");
     expect(sends({ modelKeys: ["active", "anthropic/small"] })).toBe(
-      "conversation to pi's active model, conversation to anthropic/small through pi",
+      "conversation to the model chosen in pi, conversation to anthropic/small through pi",
     );
     const share = {
       urlEnv: "SESSION_MEMORY_HUB_URL",
@@ -323,7 +323,7 @@ describe("checkHealth()", () => {
     expect(sends({}, { PATH: "" })).toBe("nothing");
     rmSync(settings);
     home.env.PATH = programs(home, "pi").PATH;
-    expect(sends({})).toBe("conversation to pi's active model for observing (at most $1.00 a day)");
+    expect(sends({})).toBe("conversation to the model chosen in pi for observing (at most $1.00 a day)");
     expect(sends({ observe: { ...observe, model: "x/y", dailyBudgetUsd: 0.2 } })).toBe(
       "conversation to x/y through pi for observing (at most $0.20 a day)",
     );

@@ -290,7 +290,10 @@ test("by default the session's own model observes, said once a session; none, or
   expect(await asked({ observe: small })).toEqual({
     asked: 1,
     said: [
-      ["session-index-observer", "observing with fake/fake-1, at most $1.00 a day; /obs-auto-compact off"],
+      [
+        "session-index-observer",
+        "observing with fake/fake-1, at most $1.00 a day · to switch it off: /obs-auto-compact off",
+      ],
     ],
   });
   const nothing = { asked: 0, said: [] };

@@ -78,7 +78,7 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     `  ${codex} plugin marketplace add ${ROOT}   # Codex`,
     `  ${codex} plugin add session-memory@session-memory   # Codex`,
     `  set statusLine in ${join(home.paths.claude, "settings.json")}   # Claude Code`,
-    "From then on sends: conversation to pi's active model for observing (at most $1.00 a day)",
+    "From then on sends: conversation to the model chosen in pi for observing (at most $1.00 a day)",
     "In pi, a conversation is compacted at 38,000 tokens, whatever the model's window; pi asks first, once",
     "Idle sessions are kept as redacted copies, in case their host deletes them (Claude Code after 30 days): at most 2048 MB",
   ]);

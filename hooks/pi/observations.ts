@@ -55,7 +55,7 @@ function announceOnce(announced: Set<string>, state: PiState, context: PiContext
   if (model === undefined || announced.has(id)) return;
   announced.add(id);
   const cap = config.settings.observe.dailyBudgetUsd.toFixed(2);
-  const text = `observing with ${model}, at most $${cap} a day; /obs-auto-compact off`;
+  const text = `observing with ${model}, at most $${cap} a day · to switch it off: /obs-auto-compact off`;
   showStatus(state, context, { text, beside: "observer" });
 }
 

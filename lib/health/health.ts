@@ -270,7 +270,7 @@ function observers(host: Host, { observe }: Settings): string[] {
 }
 
 function modelThrough(host: string | undefined, key: string): string {
-  return key === "active" ? `${host}'s active model` : `${key} through ${host}`;
+  return key === "active" ? `the model chosen in ${host}` : `${key} through ${host}`;
 }
 
 function nameHub(url: string | undefined, variable: string): string {

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt, namesIn } from "../base/files.ts";
+import { counted } from "../base/text.ts";
 import { formatLocal } from "../base/time.ts";
 import {
   type ObserveSettings,
@@ -97,7 +98,7 @@ export function statusText(status: ObservationStatus): string {
     `observations  🔴 ${red} 🟡 ${yellow} 🟢 ${green}, ${open} open threads, ${observations.tokens} tokens`,
     `thresholds    step ${stepTokens}, compact ${compact}, reflect at ${reflectorTokens}`,
     ...(backoff
-      ? [`failing       ${backoff.failures} times, next try ${backoff.until}: ${backoff.reason}`]
+      ? [`failing       ${counted(backoff.failures, "time")}, next try ${backoff.until}: ${backoff.reason}`]
       : []),
   ].join("\n");
 }

@@ -174,7 +174,8 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     const compaction = entries.findLast(({ type }) => type === "compaction");
     expect(compaction?.summary).toContain("8443");
     const said = pi.events.filter(({ method }) => method === "setStatus").map((event) => event.statusText);
-    const announced = "observing with fake/fake-1, at most $1.00 a day; /obs-auto-compact off";
+    const announced =
+      "observing with fake/fake-1, at most $1.00 a day · to switch it off: /obs-auto-compact off";
     expect(said.filter((text) => text === announced)).toHaveLength(1);
     for (let turn = 0; turn < 4; turn++) await pi.prompt(`again ${turn}: ${LONG}`);
     expect(pi.events.filter(({ method }) => method === "select")).toHaveLength(1);
