@@ -26,7 +26,7 @@ import { readFailure } from "./prompt-answer.ts";
 export interface UserPromptSubmitOptions {
   /** @default {process.env} */
   env?: Environment;
-  /** Which sessions count. @default {activity.scope of config.json} */
+  /** The sessions that count. @default {activity.scope of config.json} */
   scope?: "project" | "all";
   /** The maximum length of the digest in characters. @default {activity.maxChars of config.json} */
   maxChars?: number;

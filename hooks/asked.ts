@@ -1,4 +1,4 @@
-/** A moment of a session in any host: what is asked at it, and what is said. */
+/** A moment of a session in any host: the question and the words said. */
 
 import type { ReportedFailure } from "../lib/activity/seen.ts";
 import type { Environment, PathsWithRules, Settings } from "../lib/config/config.ts";
@@ -11,11 +11,11 @@ export interface Settled {
   settings: Settings;
 }
 
-/** What an answer to a prompt is made from. */
+/** The sources of an answer to a prompt. */
 export interface Sources extends Settled {
   /** Provides the model for `@@name: question`; called only for a question. */
   model: () => Promise<CompleteJson | undefined>;
-  /** Whether the host has the tool `query_session`. @default {false} */
+  /** True if the host has the tool `query_session`. @default {false} */
   hasTool?: boolean;
 }
 
@@ -35,21 +35,21 @@ export interface Asked extends Settled {
   text?: string;
   /** Provides the model for `@@name: question`. @default the one that config.json names */
   model?: Sources["model"];
-  /** Whether the host has the tool `query_session`. @default {false} */
+  /** True if the host has the tool `query_session`. @default {false} */
   hasTool?: boolean;
   /** The command that failed. */
   failure?: ReportedFailure;
-  /** Whether a session that starts with its first prompt is told of others with it. @default {undefined}, none has come yet */
+  /** True if a session that starts with its first prompt is told of others with it. @default {undefined}, none has come yet */
   isTold?: boolean;
   /** Returns whether a person typed the prompt, as far as the host says. @default as if one did */
   isTyped?: () => Promise<boolean>;
-  /** Whether a person has just started the host. @default {false} */
+  /** True if a person has just started the host. @default {false} */
   isStarted?: boolean;
-  /** Whether the user cleared the session that ends. @default {false} */
+  /** True if the user cleared the session that ends. @default {false} */
   isCleared?: boolean;
 }
 
-/** What is said at a moment: to the model, with a callback for when it was, and to the person. */
+/** The words said at a moment: to the model, with a callback for when it was done, and to the person. */
 export interface MomentAnswer extends Injection {
   toPerson?: string | undefined;
 }

@@ -37,12 +37,12 @@ import { logFailure } from "./hook.ts";
 /** Hosts write rows late: the last ones of a turn may not be in the file yet. */
 const WRITE_DELAY_MS = 400;
 const OBSERVER_WAIT_MS = 60_000; // as long as a program may take to answer
-/** The time that work on old sessions takes; what is left waits for the next start. */
+/** The time that work on old sessions takes; the rest waits for the next start. */
 const OLD = { sliceMs: 1000, totalMs: 10 * 60_000 };
 
 const TEXT = { type: "string", default: "" } as const;
 const OFF = { type: "boolean", default: false } as const;
-/** What the host asks for. */
+/** The job that the host asks for. */
 const FLAGS = {
   ...{ session: TEXT, file: TEXT, cwd: TEXT, source: { ...TEXT, default: "claude" } },
   ...{ "index-only": OFF, begin: OFF, end: OFF },
@@ -160,7 +160,7 @@ async function observeLast(asked: BackgroundFlags, config: Config): Promise<void
 }
 
 /**
- * Does work that may keep rules of a session, and leaves a note of those that are new, for hosts that show it to their person:
+ * Does work that may keep rules of a session, and leaves a note of the new ones, for hosts that show it to their person:
  * to its next prompt or, where it has ended, to the next session of the folder.
  */
 async function withKept(
@@ -182,7 +182,7 @@ async function withKept(
   if (isOver) clearDue(paths, id);
 }
 
-/** Keeps what the session's user laid down, said in so many words or marked by who observed it. */
+/** Keeps what the session's user laid down, explicit or marked by the observer. */
 async function noteStanding(session: Session, { paths, settings }: Config): Promise<void> {
   const { entries, ledger } = readSessionMemory(session, { paths, settings });
   await keepStanding(session, { paths, entries, ledger });
@@ -206,7 +206,7 @@ async function saveNote(
   try {
     await saveSession({ ...noteOptions(session, config), ...place, savedOn });
   } catch (error) {
-    // Clearing a session in which nothing was said is no failure.
+    // Clearing an empty session is not a failure.
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
   }
 }
@@ -254,7 +254,7 @@ async function followOld(config: Config, source: string): Promise<void> {
   }
 }
 
-/** Copies sessions that have been idle for a day, in slices; what is left waits for the next start. */
+/** Copies sessions that have been idle for a day, in slices; the rest waits for the next start. */
 async function archive({ paths, settings }: Config): Promise<void> {
   const end = Date.now() + OLD.totalMs;
   let worked = Date.now();

@@ -1,4 +1,4 @@
-/** What a session hears when it begins, and again after a compaction, which took it. */
+/** The words told to a session when it begins, and again after a compaction, which took them. */
 
 import { statPath } from "../lib/base/files.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";

@@ -34,7 +34,7 @@ function findMoment(moment: Moment | Readonly<Record<string, Moment>> | undefine
 
 type Read = (input: JsonRecord, asked: Asked, host: HostFile) => Promise<Partial<Asked> | undefined>;
 
-/** Reads what a moment is about; undefined where it is none for us. */
+/** Reads what a moment is about; undefined if it does not concern us. */
 const READ: Partial<Record<Moment, Read>> = {
   async prompt({ prompt, agent_id }, _, { typedPrompt }) {
     const text = stringOf(prompt) ?? "";

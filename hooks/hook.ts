@@ -111,7 +111,7 @@ export function requireSettings(
   return { settings, paths: withFolders(places, { settings, env, transcript }) };
 }
 
-/** Returns the host of a transcript that a hook was given: Codex runs the same hooks as Claude Code. */
+/** Returns the host of a hook's transcript: Codex runs the same hooks as Claude Code. */
 export function hostByFile(file: string | undefined): "claude" | "codex" {
   return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file) ? "codex" : "claude";
 }

@@ -1,5 +1,5 @@
 /**
- * What is said at a moment of a session, for hosts that are told by a plugin of ours: one JSON object on stdin (moment, host,
+ * Prints the words for a moment of a session, for hosts that are told by a plugin of ours: one JSON object on stdin (moment, host,
  * session, cwd, and what the moment is about), one on stdout with `context` for the model, or nothing. Always exits 0.
  */
 

@@ -1,6 +1,6 @@
 /**
- * What is said and what is done at each moment of a session, in every host: the hooks, plugins and callbacks that hosts call
- * ask here, and only put what they are given into their host's form.
+ * Speaks and acts at each moment of a session, in every host: the hooks, plugins and callbacks that hosts call
+ * ask here, and only put the answer into their host's form.
  *
  * Loaded by every prompt hook: what a moment needs beyond a first look is imported by it.
  */
@@ -59,7 +59,7 @@ async function atResume(asked: Asked): Promise<MomentAnswer> {
   return withPerson(asked, since ? await tellRules(asked, since) : undefined);
 }
 
-/** Returns the standing rules alone, of those laid down since a time where one is given. */
+/** Returns the standing rules alone, since a time if one is named. */
 export async function tellRules(
   asked: Pick<Asked, "session" | "paths" | "settings">,
   since?: string,

@@ -22,7 +22,7 @@ import { sessionCleaner } from "../lib/transcripts/transcript.ts";
 const CONTEXT_MAX_CHARS = 8000;
 /** The maximum wait for the observer of the last turn, which may still be running. */
 const OBSERVER_WAIT_MS = 600;
-/** A larger transcript is not read before a compaction: what was observed after each turn must do. */
+/** A larger transcript is not read before a compaction: the observations after each turn must do. */
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
@@ -40,7 +40,7 @@ export function describeObserved(session: Viewer, paths: Paths, settings: Settin
   });
 }
 
-/** Returns the line that observations follow a summary; undefined where there are none. */
+/** Returns the line that observations follow a summary; undefined if there are none. */
 export function announceObserved(session: Viewer, paths: Paths, settings: Settings): string | undefined {
   return observationsToCome(readHookLedger(session, paths, settings));
 }

@@ -1,4 +1,4 @@
-/** What a person is told when a session begins, and of rules that were kept, in hosts that show it. */
+/** Tells the person of what is known when a session begins, and of rules that were kept, in hosts that show it. */
 
 import { existsSync } from "node:fs";
 import { dueFile } from "../lib/activity/look.ts";

@@ -18,7 +18,7 @@ const OUTPUT_MAX_CHARS = 9990;
 export const QUESTION_MS = 20_000;
 /** The time limit for finding and reading other sessions, so that a prompt waits for a second at most; the next one reads on. */
 const READING_MS = 400;
-/** The least time for reading, where there are so many files that listing them takes all: each prompt tells of some. */
+/** The least time for reading, even if listing thousands of files takes all: each prompt tells of some. */
 const READING_MIN_MS = 150;
 
 /** Builds everything that is added to a prompt, below what was due before it. */
@@ -123,7 +123,7 @@ export function findModel(env: Environment, { cwd }: Prompt["session"]): Sources
   };
 }
 
-/** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for what is no command that ran. */
+/** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for anything but a command that ran. */
 export function readFailure(input: JsonRecord): ReportedFailure | undefined {
   const { id, file, cwd } = readSession(input);
   const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;

@@ -52,9 +52,9 @@ interface Script<T extends Options> {
   usage: string;
   flags: T;
   words?: WordCount;
-  /** Whether it reads the transcripts of a `.volute` at or above the current directory: nothing of them is kept. @default {false} */
+  /** True if it reads the transcripts of a `.volute` at or above the current directory: nothing of them is kept. @default {false} */
   readsAnyVolute?: boolean;
-  /** Whether it runs with the defaults when config.json cannot be used. @default {false} */
+  /** True if it runs with the defaults when config.json cannot be used. @default {false} */
   needsNoConfig?: boolean;
 }
 
@@ -70,10 +70,10 @@ export interface Run<T extends Options> {
   words: string[];
   /** Its paths include what `--sessions` names. */
   config: Config;
-  /** Why config.json cannot be used, for a script with `needsNoConfig`. */
+  /** The reason that config.json cannot be used, for a script with `needsNoConfig`. */
   configError: SessionMemoryError | undefined;
   cwd: string;
-  /** How a reference to a session is resolved. */
+  /** The context in which a reference to a session is resolved. */
   asking: { paths: PathsWithRules; cwd: string; current: string | undefined; remark: typeof note };
   /** Prints a result: the data with `--json`, else the lines. Returns false when its reader closed the pipe. */
   show(data: unknown, lines: Iterable<Line | string>): boolean;
@@ -287,12 +287,12 @@ function say(line: string): void {
   writeFully(`${clean(line)}\n`, STDERR);
 }
 
-/** Prints a warning on stderr, unless `--quiet` is given. */
+/** Prints a warning on stderr, unless `--quiet` is set. */
 export function warn(message: string): void {
   if (!quiet) say(asCalled(`warning: ${message}`));
 }
 
-/** Prints a remark on stderr (freshness, what was left out), unless `--quiet` is given. */
+/** Prints a remark on stderr (freshness, what was left out), unless `--quiet` is set. */
 export function note(message: string): void {
   if (!quiet) say(asCalled(message));
 }

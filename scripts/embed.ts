@@ -101,7 +101,7 @@ async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
   else await run(options, { ...asked, listed });
 }
 
-/** What is indexed, oldest first since a fork's copies come after what they were copied from, and those that were listed. */
+/** The indexed sessions, oldest first since a fork's copies come after their originals, and the listed ones. */
 interface Chosen {
   sessions: Session[];
   listed: Session[];
@@ -123,7 +123,7 @@ function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags
   return { sessions: [...others, ...listed.toReversed()], listed };
 }
 
-/** Copies what has been idle for a day; what is copied late is no failure of indexing. */
+/** Copies what has been idle for a day; a late copy is not a failure of indexing. */
 async function archive(
   { paths, settings }: Config,
   { listed, signal }: { listed: readonly Session[]; signal: AbortSignal | undefined },

@@ -148,8 +148,8 @@ function projectPath(project: string, { config: { env }, cwd }: ForgetRun): stri
 }
 
 /**
- * Returns the sessions to exclude by id: of a project, which is excluded itself, those that only its origin tells, on other
- * machines; of old sessions only those that a host still has.
+ * Returns the sessions to exclude by id: of a project, which is excluded itself, the ones that only its origin tells, on other
+ * machines; of old sessions only the ones that a host still has.
  */
 function excludedByName(
   targets: readonly Target[],
@@ -312,7 +312,7 @@ function forgottenLines(
   ];
 }
 
-/** Returns the transcripts that the hosts still have; copies of ours are none. */
+/** Returns the transcripts that the hosts still have; copies of ours do not count. */
 function listTranscripts(targets: readonly Target[]): string[] {
   return targets.flatMap((target) => (storingHost(target) ? [] : (hostTranscript(target) ?? [])));
 }
@@ -337,7 +337,7 @@ function excludedParts({ sessions, projects, patterns }: ExcludeSettings): strin
   ];
 }
 
-/** Returns nothing where there is nothing to list. */
+/** Returns nothing if there is nothing to list. */
 function titledList(title: string, items: readonly string[], max?: number): string[] {
   return items.length === 0 ? [] : [title, ...dashed(items, max)];
 }

@@ -74,7 +74,7 @@ async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.f
   if (!values.prompt) note(`to start another agent with it: ${startLine("session-memory handoff", id)}`);
 }
 
-/** Returns the line of a shell that starts an agent with the page, and none where there is no page. */
+/** Returns the line of a shell that starts an agent with the page, and none without a page. */
 function startLine(command: string, id: string): string {
   return `page="$(${command} ${id} --prompt)" && claude "$page"`;
 }

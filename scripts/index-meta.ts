@@ -55,7 +55,7 @@ Examples:
 const USD_DIGITS = 9;
 
 interface IndexAllOptions extends MetaOptions {
-  /** Whether every session is opened, changed or not. @default {false} */
+  /** True if every session is opened, changed or not. @default {false} */
   thorough?: boolean;
   progress?: (done: number, total: number) => void;
 }

@@ -82,7 +82,7 @@ Examples:
   session-memory observe-compact discord --recall k3f9a2
 `;
 
-/** How long to wait for another observer of the same session. */
+/** The time to wait for another observer of the same session. */
 const WAIT_MS = 30_000;
 
 const FLAGS = {
@@ -179,7 +179,7 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
   return { ...output, ...look(input, readSessionMemory(session, context), context) };
 }
 
-/** Shows what the owner of a shared session observed: a text, of which nothing is ours to change. */
+/** Shows what the owner of a shared session observed: a text that is not ours to change. */
 function lookAtShared(input: Input, { session, shared }: { session: Session; shared: Shared }): Output {
   const { name = null, agent } = session;
   const { id, owner, machine, observations } = shared;

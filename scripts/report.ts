@@ -165,11 +165,11 @@ const ROWS_MAX = 10_000;
 interface ReportOptions extends PageStyle {
   paths: PathsWithRules;
   settings: Settings;
-  /** What users laid down, in every project. */
+  /** The standing rules of every project. */
   standing: readonly StandingRule[];
 }
 
-/** Reads a session, of which others share no observations as records. */
+/** Reads a session; others share no observations as records. */
 function readReported(
   { session, rows: held, shared }: Pick<Place, "session" | "rows" | "shared">,
   { paths, settings, rules, standing }: ReportOptions,

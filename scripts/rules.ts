@@ -1,6 +1,6 @@
 #!/usr/bin/env bun
 /**
- * Lists what users laid down beyond a task, keeps and ends rules, and prints those that hold for CLAUDE.md.
+ * Lists what users laid down beyond a task, keeps and ends rules, and prints the ones in force for CLAUDE.md.
  *
  * @module
  */

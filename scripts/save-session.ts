@@ -75,7 +75,7 @@ export interface SaveOptions {
   workspaceDir: string;
   sessionKey: string;
   sessionId: string;
-  /** Where the session came from: `cli`, `discord`, an agent's name. */
+  /** The source of the session: `cli`, `discord`, an agent's name. */
   source: string;
   /** @default {15} */
   messageCount?: number | undefined;

@@ -153,7 +153,7 @@ function lineFlag(value: string | undefined): Request["lines"] {
   throw usageError(`Cannot use --line "${value}": expected lines or ranges`, "try --line 118 or 118-140,150");
 }
 
-/** What is printed of a session. */
+/** The printed facts of a session. */
 interface Log {
   rows: readonly Row[];
   isRewound: LogStyle["isRewound"];

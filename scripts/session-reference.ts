@@ -67,7 +67,7 @@ const STDIN = 0; // POSIX
 /** The most characters of the rows that are found in place of an answer: a hit or two. */
 const FOUND_MAX_CHARS = 1500;
 
-/** Whoever names a session so goes on with its work: what was observed comes with it. */
+/** The reference of a session that goes on with the work: it comes with the observations. */
 const HAND_OVER = "last";
 
 interface ReferenceOptions {
@@ -82,7 +82,7 @@ interface ReferenceOptions {
   model?: (() => Promise<CompleteJson | undefined>) | undefined;
   /** The maximum length of the text. @default {9000} */
   maxChars?: number | undefined;
-  /** Whether the host has the tool `query_session`. @default {false} */
+  /** True if the host has the tool `query_session`. @default {false} */
   hasTool?: boolean | undefined;
   /** Aborts questions that are still being answered. */
   signal?: AbortSignal | undefined;
@@ -158,7 +158,7 @@ async function follow(reference: Reference, rules: Rules, options: ReferenceOpti
   }
 }
 
-/** Resolves a name, also among what others share where there is any; that brings its description along. */
+/** Resolves a name, also among shared sessions if there are any; that brings its description along. */
 async function resolve(
   name: string,
   options: ReferenceOptions & Pick<ResolveContext, "remark" | "exact">,

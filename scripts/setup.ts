@@ -53,7 +53,7 @@ Examples:
   session-memory setup --remove --yes
 `;
 
-/** What `--json` prints. */
+/** The document that `--json` prints. */
 interface Report {
   hosts: { name: string; program: string | null }[];
   commands: { host: string; command: string[]; ok: boolean | null }[];
@@ -64,14 +64,14 @@ interface Report {
   /** Null where nothing was indexed. */
   sessions: number | null;
   questions: string[];
-  /** Files of ours outside the state folder that were removed, and those that stay: changed by somebody, or exported. */
+  /** Files of ours outside the state folder that were removed, and the ones that stay: changed by somebody, or exported. */
   removed: string[];
   keptFiles: string[];
 }
 
 /** A host's command that takes longer hangs. */
 const COMMAND_TIMEOUT_MS = 60_000;
-/** What the first answer may take of a screen. */
+/** The characters of the first answer: a part of a screen. */
 const ANSWER_CHARS = "1200";
 
 const SCRIPT = {
@@ -87,7 +87,7 @@ export type Start = (
 ) => Ended | Promise<Ended>;
 type Ended = Pick<SpawnSyncReturns<Buffer>, "status" | "error">;
 
-/** A run: what was asked, what is said, and what comes of it. */
+/** A run: its request, its output and its result. */
 interface Work extends Pick<Run<typeof SCRIPT.flags>, "config" | "values" | "cwd"> {
   start: Start;
   say: (...lines: string[]) => void;
@@ -158,7 +158,7 @@ function describeHost(
 /** A thing to do for a host: a command of its own, or files that it reads. */
 interface Step {
   host: string;
-  /** As it is shown: what is run or written, and where. */
+  /** The line that is shown: the command or the file, and the place. */
   line: string;
   run: () => void | Promise<void>;
 }
@@ -221,7 +221,7 @@ function writePages(paths: PathsWithRules, pages: readonly HostFile[]): void {
   }
 }
 
-/** Returns the hosts to install into: all by `--yes`, else those that somebody at the terminal chooses. */
+/** Returns the hosts to install into: all by `--yes`, else the ones that somebody at the terminal chooses. */
 async function chosenHosts(work: Work, steps: readonly Step[]): Promise<string[]> {
   const hosts = [...new Set(steps.map(({ host }) => host))];
   if (work.values.yes) return hosts;
@@ -294,7 +294,7 @@ function claudeSettings({ expand }: Pick<Paths, "expand">): string {
   return join(expand(findHost("claude")?.home ?? ""), "settings.json");
 }
 
-/** Returns the command for Claude Code's status line; undefined where there is one, or none is wanted. */
+/** Returns the command for Claude Code's status line; undefined if there is one, or none is wanted. */
 function statusLineToWrite({ paths, settings }: Config): string | undefined {
   const starter = join(ROOT, "bin", "session-memory");
   const isPlain = !/["$`\\\n]/.test(starter); // what means something between the quotes of a shell
@@ -309,7 +309,7 @@ async function goOn(work: Work, hosts: readonly Host[]): Promise<void> {
   work.say(`nothing to do: session-memory is in ${hosts.map(({ name }) => name).join(", ")}; ${sessions}`);
 }
 
-/** Takes out of the agents, and of other folders, what was put there. */
+/** Removes everything of ours from the agents and other folders. */
 async function takeOut(work: Work): Promise<void> {
   const { config, values, say, report } = work;
   const { paths } = config;
@@ -372,9 +372,9 @@ function formatList(title: string, items: readonly string[]): string[] {
   return items.length > 0 ? [title, ...items.map((item) => `  ${item}`)] : [];
 }
 
-/** What lies outside the state folder and is recorded as written by us. */
+/** The files outside the state folder that are recorded as ours. */
 interface Written {
-  /** What we installed, or a host's own place has of us, as we wrote it. */
+  /** The files that we installed, or wrote into a host's own place, unchanged. */
   own: string[];
   /** The same, changed since. */
   changed: string[];
@@ -469,7 +469,7 @@ async function runCommand(
   process.exitCode = 1;
 }
 
-/** Runs two scripts of ours, whose progress goes to stderr; where there is no session, nothing is to be named. */
+/** Runs two scripts of ours, whose progress goes to stderr; without a session nothing is to be named. */
 async function indexAndName(work: Work): Promise<void> {
   const run = async (name: string) => {
     if ((await startOwn(work, [name], "ignore")).status !== 0) process.exitCode = 1;

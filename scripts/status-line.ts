@@ -44,7 +44,7 @@ interface Status {
   known: number;
   /** Other sessions of the project, but those in which nothing was said, that changed since this one looked. */
   news: number;
-  /** Texts that agents were given today. */
+  /** Texts that were injected today. */
   told: number;
 }
 

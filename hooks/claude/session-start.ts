@@ -7,7 +7,7 @@ import type { Moment } from "../../lib/hosts/host.ts";
 import { printAnswer, readAsked, readRecorded, runHook } from "../hook.ts";
 import { answerMoment } from "../moments.ts";
 
-/** What a session that begins anew, or goes on after a compaction, is told; one that is resumed or forked was told before. */
+/** Tells a session that begins anew, or goes on after a compaction; one that is resumed or forked was told before. */
 const MOMENTS: Record<string, Moment> = { startup: "start", clear: "start", compact: "compaction" };
 
 await runHook("session-start", async (call) => {

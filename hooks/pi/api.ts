@@ -44,7 +44,7 @@ export interface PiEntry {
 export interface PiContext {
   cwd: string;
   model?: PiModel | undefined;
-  /** Whether a person can be asked: not in print and JSON mode. */
+  /** True if a person can be asked: not in print and JSON mode. */
   hasUI?: boolean;
   ui: {
     /** Resolves to one of the options; undefined when the question is dismissed. */
@@ -95,7 +95,7 @@ export interface PiTool {
   ): Promise<{ content: { type: "text"; text: string }[]; details: unknown; isError?: boolean }>;
 }
 
-/** What pi is about to summarise. */
+/** The entries that pi is about to summarise. */
 interface PiPreparation {
   firstKeptEntryId?: string;
   tokensBefore?: number;
@@ -111,7 +111,7 @@ export interface PiEvent {
   prompt?: string;
   reason?: string;
   signal?: AbortSignal;
-  /** What pi has prepared for a compaction, or for leaving a branch. */
+  /** The preparation by pi for a compaction, or for leaving a branch. */
   preparation?: PiPreparation;
   branchEntries?: readonly PiEntry[];
   /** The name of the tool whose result this is. */

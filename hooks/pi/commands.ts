@@ -17,7 +17,7 @@ const VIEW_LINES = 160; // promised
 const QUERIES_PER_TURN = 3;
 const LIMIT_MAX = 20; // a tool result of a page
 
-/** What a command was called with. */
+/** The call of a command. */
 interface Called {
   words: string[];
   context: PiCommandContext;

@@ -217,7 +217,7 @@ async function makeMetaInPi(
     await logFailure(config.paths, "pi.meta", warning);
     context.ui.notify(warning, "warning");
   }
-  // The rule-based update after each turn costs nothing and is no news.
+  // The rule-based update after each turn costs nothing and is not worth a word.
   if (status === "not-due" || !(force || usage || error !== undefined)) return outcome;
   pi.appendEntry(TELEMETRY, {
     success: status === "indexed",

@@ -21,7 +21,7 @@ const BYTES_PER_TOKEN_MIN = 2;
 /** Registers the events. */
 export function registerObservations(state: PiState): void {
   const { config } = state;
-  /** How large each session was when it was last read, and its raw tokens in the model's context. */
+  /** The size of each session when it was last read, and its raw tokens in the model's context. */
   const looks = new Map<string, { size: number; raw: number }>();
   const announced = new Set<string>();
   afterTurn(state, "observe", async (context) => {

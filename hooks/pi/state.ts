@@ -13,9 +13,9 @@ import { logFailure } from "../hook.ts";
 import type { PiApi, PiContext, PiEvent } from "./api.ts";
 import { missingModels } from "./models.ts";
 
-/** How long pi's shutdown waits for running work; the rest is left for another time. */
+/** The time that pi's shutdown waits for running work; the rest is left for another time. */
 const SHUTDOWN_GRACE_MS = 1500;
-/** How long after `agent_end` a version without `agent_settled` counts as idle. */
+/** The time after `agent_end` at which a version without `agent_settled` counts as idle. */
 const SETTLE_MS = 500;
 
 export interface PiState {
@@ -29,7 +29,7 @@ export interface PiState {
   observer: {
     idle: Promise<unknown>;
     waiting: number;
-    /** Whether a person was asked here about compacting early. */
+    /** True if a person was asked here about compacting early. */
     isAsked: boolean;
     /** Aborts the current step once a compaction has waited for it long enough. */
     step: AbortController | undefined;

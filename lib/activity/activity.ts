@@ -28,7 +28,7 @@ export interface SessionActivity {
   advance: Advance | undefined;
   /** Lines that could not be read. */
   skipped: number;
-  /** Whether a program started it for one answer, where its host says so. */
+  /** True if a program started it for one answer, where its host says so. */
   isHeadless?: boolean | undefined;
 }
 
@@ -42,7 +42,7 @@ interface ActivityOptions {
   since?: string | undefined;
   /** Transcripts that may hold the originals of copied rows: the viewer's own, then recent ones. */
   sources: readonly string[];
-  /** What is redacted or left out. */
+  /** The rules of what is redacted or left out. */
   rules: Rules;
   /** Milliseconds since the epoch: reading stops then, after at least one line. @default never */
   deadline?: number | undefined;
@@ -57,7 +57,7 @@ interface PendingRead {
   /** ISO time: older rows are skipped. */
   after: string | undefined;
   mark: Mark | undefined;
-  /** Whether the last row is older than what counts. */
+  /** True if the last row is older than what counts. */
   isOld: boolean;
   /** The file's stat before reading. */
   stat: Stats;
@@ -248,7 +248,7 @@ interface Originals {
 }
 
 interface SourcePart {
-  /** Whether an id stands in it, by the words of its bytes. */
+  /** True if an id stands in it, by the words of its bytes. */
   holds: (id: string) => boolean;
   /** The keys of its entries. */
   keys: () => ReadonlySet<string | undefined>;
@@ -300,7 +300,7 @@ function tryReadHead(file: string): Head | undefined {
 
 /**
  * Returns a predicate for entries that one of the sources also holds. A fork begins with its copies, so a source that does
- * not contain the first id need not be compared. What was not compared in time counts as new.
+ * not contain the first id need not be compared. Rows not compared in time count as new.
  */
 function copiesIn(
   { file, head, offset, after }: Part,

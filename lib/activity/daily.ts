@@ -18,7 +18,7 @@ interface DailyOptions {
 /** Holds the time of the last word. */
 const FILE = "daily";
 
-/** Returns the word, with a callback for when it was shown; undefined where there was one on this day, or nothing is known. */
+/** Returns the word, with a callback for when it was shown; undefined if one was shown on this day, or nothing is known. */
 export async function dailyWord(
   paths: Pick<Paths, "home" | "database">,
   { timezone, now, path }: DailyOptions,

@@ -7,7 +7,7 @@ import type { Tally } from "../transcripts/tally.ts";
 
 /** One session in the digest, and in its JSON. Texts are redacted and on one line. */
 export interface Activity extends SessionKey {
-  /** What it is called; a part of its id where it has no name. */
+  /** Its name, else a part of its id. */
   name: string;
   ageSeconds: number;
   messages: number;
@@ -17,7 +17,7 @@ export interface Activity extends SessionKey {
   edited: string[];
   read: string[];
   ran: number;
-  /** Whether the digest only counts it where others are listed; no part of JSON. @default {false} */
+  /** True if the digest only counts it where others are listed; no part of JSON. @default {false} */
   isMinor?: boolean;
 }
 
@@ -48,7 +48,7 @@ export function isNews({ messages, edited, ran }: Tally): boolean {
  * When space is short, quoted last texts are dropped first, the oldest session's before the others', then whole
  * sessions, oldest first.
  *
- * @returns null when there is no news, or no space even to say that there is.
+ * @returns null without news, or no space even to say that there is.
  */
 export function renderDigest(
   activities: readonly Activity[],
@@ -88,7 +88,7 @@ function compose(
   return [HEADER, ...lines, ...warnings, ...(leftOut.length > 0 ? [more] : [])].join("\n");
 }
 
-/** Groups sessions of which the same is to be said, such as the many runs of one program. */
+/** Groups sessions with the same line, such as the many runs of one program. */
 function groupAlike(activities: readonly Activity[]): Activity[][] {
   const groups = new Map<string, Activity[]>();
   for (const activity of activities) {

@@ -8,7 +8,7 @@ import { stringsOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
 import { dueFile, readMarksFile } from "./look.ts";
 
-/** Due where a folder only claims its project: what is said otherwise when a session starts. All other notes are ids of rules. */
+/** Due where a folder only claims its project: the words otherwise said when a session starts. All other notes are ids of rules. */
 export const START = "start";
 
 type Places = Pick<Paths, "cursors">;
@@ -18,7 +18,7 @@ export function readDue(paths: Places, key: string): string[] {
   return stringsOf(readMarksFile(dueFile(paths, key))[key]);
 }
 
-/** Adds notes to those that are due. */
+/** Adds notes to the due ones. */
 export function leaveDue(paths: Places, key: string, notes: readonly string[]): void {
   const due = [...new Set([...readDue(paths, key), ...notes])];
   replaceFile(dueFile(paths, key), JSON.stringify({ [key]: due }), { durable: false });

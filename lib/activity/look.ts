@@ -48,7 +48,7 @@ export interface Look {
 /** A look before the files are listed. */
 export type Glance = Pick<Look, "viewer" | "now" | "marksFile" | "marks">;
 
-/** Forks are made of sessions in use: of thousands written within the hour the others are no originals. */
+/** Forks are made of sessions in use: a transcript beyond the newest of an hour is hardly an original. */
 const RECENT_MAX = 100;
 /** The first look at a session reports nothing older. */
 export const FIRST_LOOK_MS = 3_600_000;

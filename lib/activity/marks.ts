@@ -66,7 +66,7 @@ export function markAt(file: string, offset: number): Mark {
 
 /**
  * Returns the mark to write of a file that was looked at and holds nothing to tell: it is looked at again when it has
- * changed. What was seen of it before stays so.
+ * changed. Rows seen before stay seen.
  */
 export function passing(
   { found, stat }: Pick<Sighting, "found" | "stat">,

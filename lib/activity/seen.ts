@@ -28,7 +28,7 @@ interface SeenSources {
   now?: Date;
 }
 
-/** How long it is remembered what a session was informed about. */
+/** The days for which it is remembered what a session was told. */
 const REMEMBERED_DAYS = 30;
 
 /** Returns what to say about a failure; undefined if no end of its errors is known, or if all was said before. */
@@ -43,7 +43,7 @@ export async function seenText(
   return await newlySeen(failed, { paths, settings, now });
 }
 
-/** What is redacted in the index: long runs with a digit, and logins. */
+/** Matches what is redacted in the index: long runs with a digit, and logins. */
 const LOOKS_SECRET = /(?=[a-z_+=-]*\d)[\w+=-]{16,}|:\/\/[^\s/]*@/i;
 /** Names a secret where a digit is near. */
 const NAMES_SECRET = /pass|pwd|secret|token|key|auth|cred|bearer/i;
@@ -120,7 +120,7 @@ async function newlySeen(
           isHidden,
           originOf: (session) => {
             const owner = sharedBy(session)?.owner ?? "";
-            // a path in another person's row is none of this machine
+            // a path in another person's row names no file of this machine
             const isSame = origin !== undefined && session.project === origin;
             return { owner, isHere: owner === "" ? isOwn?.(session) === true : isSame };
           },

@@ -4,7 +4,7 @@ import { readIfExists } from "../base/files.ts";
 import { parseRecord, stringOf } from "../base/json.ts";
 import { formatLocal } from "../base/time.ts";
 
-/** One text that a model was given. */
+/** One text that was injected. */
 export interface Told {
   /** ISO time. */
   at: string;
@@ -12,7 +12,7 @@ export interface Told {
   text: string;
 }
 
-/** Every such line holds this: what does not is no text, and is not parsed. */
+/** Every such line holds this; others are not parsed. */
 const MARK = '"event":"injected"';
 
 /** Returns what was told, oldest first, as far back as the log reaches. */

@@ -30,7 +30,7 @@ interface View extends Omit<Look, "changed" | "mayHaveShared"> {
   describe: (sessions: readonly Session[]) => Session[];
   /** Marks of files that hold nothing for the viewer. @default none */
   passed?: readonly Advance[];
-  /** What others who share the project did lately. @default nothing */
+  /** The latest work of others who share the project. @default nothing */
   shared?: readonly SharedNews[];
 }
 
@@ -140,10 +140,10 @@ export function readUpdates(options: UpdateOptions): Updates {
   );
 }
 
-/** The least files of which the last row is read, a few milliseconds: copying may have made old ones the newest. */
+/** The least files whose last row is read, a few milliseconds: copying may have made old ones the newest. */
 const DATED_MIN = 100;
 
-/** Returns the files with the newest rows first; of too many for the time those that changed last. */
+/** Returns the files with the newest rows first; of too many for the time the ones that changed last. */
 function newestFirst(changed: readonly Sighting[], until: number): (Sighting & { updatedAt: string })[] {
   const dated: (Sighting & { updatedAt: string })[] = [];
   for (const sighting of changed.toSorted((a, b) => b.modifiedAt - a.modifiedAt)) {
@@ -262,7 +262,7 @@ function saysNothing({ firstUser, lastAssistant, messages }: Activity): boolean 
   return /^\/[\w:.-]+(?:\s|$)/.test(firstUser) && messages <= COMMAND_AND_ANSWER;
 }
 
-/** Reads the news of those who share, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
+/** Reads the news of other members, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
 function readSharedNews(paths: Pick<Paths, "home">, directory: string | undefined): SharedNews[] {
   const origin = directory === undefined ? undefined : readOrigin(directory);
   const all = arrayOf(readJson(sharedNewsFile(paths))) as SharedNews[]; // written by us, and whole

@@ -80,10 +80,10 @@ function shortenedRetention(paths: Pick<Paths, "expand">): { name: string; days:
   return undefined;
 }
 
-/** Why no copies are made; undefined where they are. */
+/** The reason that no copies are made; undefined if they are. */
 export type Stopped = "off" | "retention" | undefined;
 
-/** Returns why no copies are made: by the user's word, or since he set a host to delete earlier than it does by itself. */
+/** Returns why no copies are made: by the user's word, or since the user set a host to delete earlier than it does by itself. */
 export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "archive">): Stopped {
   if (archive.enabled === false) return "off";
   return archive.enabled === undefined && shortenedRetention(paths) ? "retention" : undefined;
@@ -95,7 +95,7 @@ interface Copy extends Pick<TranscriptFile, "agent" | "id"> {
   file: string;
   /** Its bytes on disk, with those of its outputs. */
   bytes: number;
-  /** Whether its host still has the transcript. */
+  /** True if its host still has the transcript. */
   isThere: boolean;
 }
 
@@ -110,11 +110,11 @@ interface ArchiveOptions {
   paths: PathsWithRules;
   settings: Settings;
   now?: Date;
-  /** All sessions, where they were listed a moment ago, also those that may not be read. @default listed now */
+  /** All sessions, where they were listed a moment ago, the excluded ones included. @default listed now */
   listed?: readonly Session[] | undefined;
   /** Called between slices of work. */
   rest?: (() => Promise<void>) | undefined;
-  /** Whether to stop before the next session. */
+  /** True if to stop before the next session. */
   isOver?: (() => boolean) | undefined;
 }
 
@@ -230,7 +230,7 @@ async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
   return report;
 }
 
-/** Returns when hosts delete transcripts: of those that stay, what was done last is wanted most. */
+/** Returns when hosts delete transcripts: of the ones that stay, the last deeds are wanted most. */
 function deletionTime(paths: Paths): (session: Session) => number {
   const days = new Map(HOSTS.map((host) => [host.agent, readRetention(host, paths)?.days]));
   return ({ agent, modifiedAt }) => {
@@ -259,7 +259,7 @@ function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">)
   return sha256().update(JSON.stringify(rules)).digest("hex").slice(0, 16);
 }
 
-/** Copies a session by the rules of this moment; what is forgotten meanwhile leaves no copy. */
+/** Copies a session by the rules of this moment; a session forgotten meanwhile leaves no copy. */
 async function copySession(
   session: Session,
   copy: string,
@@ -348,7 +348,7 @@ function removeCopy(file: string): number {
   return 1;
 }
 
-/** What the archive holds. */
+/** The contents of the archive. */
 interface ArchiveState {
   copies: number;
   bytes: number;
@@ -364,11 +364,11 @@ export function describeArchive(paths: PathsWithRules): ArchiveState {
   return { copies: copies.length, bytes: sum(copies), alone: alone.length, aloneBytes: sum(alone) };
 }
 
-/** Why nothing new is archived, and what helps. */
+/** The reason that nothing new is archived, and the remedy. */
 interface NothingNew {
   what: string;
   remedy: string;
-  /** Whether it has come about, and is not as the user wants it. */
+  /** True if it has come about, and is not as the user wants it. */
   isWarning: boolean;
 }
 

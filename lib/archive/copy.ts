@@ -28,18 +28,18 @@ const REPEATING = new Set([
   ...["progress", "api-request-blob", "file-history-snapshot"],
   ...["turn.prompt", "agent.message.appended"],
 ]);
-/** What is left of a row without its words: its place in the conversation. */
+/** The rest of a row without its words: its place in the conversation. */
 const PLACE_KEYS = new Set([
   ...["type", "uuid", "parentUuid", "logicalParentUuid", "id", "parentId", "timestamp", "sessionId"],
   ...["isSidechain", "agentId", "targetId", "leafUuid"],
 ]);
-/** What a model thought: its signature is the host's, and no redacted text would fit it. */
+/** A model's thoughts: their signature is the host's, and no redacted text would fit it. */
 const THOUGHTS = new Set(["thinking", "redacted_thinking", "reasoning"]);
 /** Whole files as they were before an edit. */
 const FILES = new Set(["originalFile"]);
 /** Longer base64 is an image or a file. */
 const DATA_MIN = 512;
-/** A longer value is no secret that only its key announces. */
+/** A longer value is not a secret that only its key announces. */
 const ANNOUNCED_MAX = 256;
 /** A line that says no more than that it is damaged. */
 const DAMAGED = "{";
@@ -48,11 +48,11 @@ const SLICE_BYTES = 1024 * 1024;
 
 export interface CopyOptions {
   rules: Rules;
-  /** What is noted of the copy. */
+  /** The copy's note. */
   note: JsonRecord;
   /** The time that the copy gets. */
   modifiedAt: string;
-  /** Whether it is on disk before it takes its name: where there is nothing else to make it from. */
+  /** True if it is on disk before it takes its name, since nothing else could make it again. */
   durable: boolean;
   /** Only count what would be left out. @default {false} */
   dryRun?: boolean;
@@ -82,7 +82,7 @@ export async function writeCopy(
   }
 }
 
-/** What came of writing a copy. */
+/** The outcome of writing a copy. */
 interface Written {
   /** Rows, or parts of an output, that were left out since they are excluded. */
   excluded: number;

@@ -58,7 +58,7 @@ export function restoreSession(
 interface Restoring {
   target: RestoreTarget;
   restorer: Restorer;
-  /** Whether it is from a place that no host writes to: nobody knows who typed it. */
+  /** True if it is from a place that no host writes to: nobody knows who typed it. */
   isForeign: boolean;
 }
 

@@ -2,7 +2,7 @@
 
 import { shortHash } from "./text.ts";
 
-/** What says that something is not as it should be: negations, names of failure, and the crosses that tools print. */
+/** Matches words of failure: negations, names of failure, and the crosses that tools print. */
 const NAMES_ERROR =
   /error|exception|fail|\b(?:cannot|not|no)\b|n[’']t\b|denied|refused|undefined|invalid|missing|\bun(?:expected|able|known|recogni[sz]ed|resolved|terminated|supported|reachable)\b|fatal|panic|abort|timed? ?out|conflict|already|rejected|expected|illegal|[×✗✘✖❌]/gi;
 /** Says that there were none. */
@@ -60,7 +60,7 @@ const DURATION = /\b\d+(?:\.\d+)?\s?(?:[mµn]?s|sec(?:ond)?s?|min(?:ute)?s?)\b/g
 const UUID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 /** Addresses, hashes and process numbers; a port says what is meant. */
 const IDENTIFIER = /\b(?:0x[0-9a-f]+|(?=[a-f]*\d)[0-9a-f]{6,}|(?<!:|port )\d{5,})\b/g;
-/** Where an error is: before it, after a file's name, or in words. */
+/** Matches the place of an error: before it, after a file's name, or in words. */
 const PLACE_BEFORE = /^[^\s:()]+(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2}):?(?:\s+-)?\s+/;
 const PLACE = /(?<=\.[a-z]\w{0,9})(?:\(\d+(?:,\d+)?\)|(?::\d+){1,2})|\bline \d+\b|\bcolumn \d+\b/g;
 const SHELL = /^\S*?\b\w*sh: (?:(?:line )?\d+: )?/;
@@ -85,7 +85,7 @@ export function sameLine(line: string): string {
     .trim();
 }
 
-/** Returns the words of an error's line, without those that hold a digit. */
+/** Returns the words of an error's line, without the ones that hold a digit. */
 export function errorWords(line: string): string[] {
   const words = (line.match(/[\p{L}\p{N}_]+/gu) ?? []).flatMap((word) => word.split("_"));
   return [...new Set(words.filter((word) => word.length > 1 && !/\d/.test(word)))];

@@ -24,7 +24,7 @@ export type ErrorType =
 
 interface ErrorOptions {
   details?: Record<string, unknown>;
-  /** Whether the caller can go on with other work. */
+  /** True if the caller can go on with other work. */
   recoverable?: boolean;
   /** The next step, imperative. */
   hint?: string;
@@ -93,7 +93,7 @@ const REFUSALS: Record<string, [reason: string, hint: string]> = {
 };
 
 /**
- * Returns the failure behind an error of the file system, which is no bug, or of a clone without its packages;
+ * Returns the failure behind an error of the file system, which is not a bug, or of a clone without its packages;
  * undefined for any other error.
  */
 export function findRefusal(error: unknown): SessionMemoryError | undefined {

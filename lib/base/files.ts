@@ -1,5 +1,5 @@
 /**
- * Reads and writes whole files, and checks paths that may lead nowhere: what is missing reads as nothing, and a write is seen
+ * Reads and writes whole files, and checks paths that may lead nowhere: a missing file reads as nothing, and a write is seen
  * whole or not at all. On the prompt hook's silent path.
  */
 
@@ -37,14 +37,14 @@ const TEXT_MAX_BYTES = 1024 * 1024;
 
 interface WriteOptions {
   /**
-   * Whether the bytes are forced to disk before they take the name, so that a power cut leaves no empty file.
+   * True if the bytes are forced to disk before they take the name, so that a power cut leaves no empty file.
    * Costs milliseconds: false for what is rebuilt by itself.
    * @default {true}
    */
   durable?: boolean;
 }
 
-/** Refuses what is no file or folder: a pipe would wait for a writer, a device may never end or do something. */
+/** Refuses anything but a file or folder: a pipe would wait for a writer, a device may never end or do something. */
 export function refuseDevice(path: string, stat: Stats | undefined = statPath(path)): void {
   if (stat === undefined || stat.isFile() || stat.isDirectory()) return;
   throw new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": it is a pipe or a device`);
@@ -276,7 +276,7 @@ export function changedAt(stat: FileTimes): string {
   return new Date(Math.trunc(changedMs(stat))).toISOString();
 }
 
-/** What killed writers leave behind: `<file>.<process>.<random>.tmp`. */
+/** The name of a file that a killed writer left behind: `<file>.<process>.<random>.tmp`. */
 const LEFTOVER = /\.(\d+)\.[0-9a-f]{8}\.tmp$/;
 
 /** Removes the temporary files, in a folder and those below it, of writers that are no longer running. */
@@ -285,7 +285,7 @@ export function removeLeftovers(folder: string): void {
   try {
     names = readdirSync(folder, { recursive: true, encoding: "utf8" });
   } catch {
-    return; // there is none yet
+    return; // nothing to remove yet
   }
   for (const name of names) {
     const writer = LEFTOVER.exec(name)?.[1];

@@ -35,7 +35,7 @@ export function parseJson(text: string): unknown {
   return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 }
 
-/** Parses a line as a JSON object; undefined when it is none, as a line torn by a full disk. */
+/** Parses a line as a JSON object; undefined for anything else, such as a line torn by a full disk. */
 export function parseRecord(line: string): JsonRecord | undefined {
   try {
     const value: unknown = JSON.parse(line);
@@ -48,7 +48,7 @@ export function parseRecord(line: string): JsonRecord | undefined {
 /** Nobody reads on deeper than this, and the runtime's own stack ends at some ten thousand levels. */
 const DEPTH_MAX = 64;
 
-/** Writes a value of any depth as JSON; what is nested deeper than 64 levels is "…". */
+/** Writes a value of any depth as JSON; a value nested deeper than 64 levels is "…". */
 export function jsonOf(value: unknown): string {
   return JSON.stringify(cutBelow(value, DEPTH_MAX)) ?? "";
 }

@@ -18,10 +18,10 @@ const UNREADABLE_STALE_MS = 60_000;
 /** Time to wait for a file's writer, whose model may still be answering. */
 export const WRITER_WAIT_MS = 60_000;
 
-/** What distinguishes a process from every other. Fields are undefined where the system does not provide them. */
+/** The marks that tell a process from every other. Fields are undefined where the system does not provide them. */
 interface Owner {
   pid: number;
-  /** When it started, in clock ticks since boot: ids are reused. */
+  /** The time of its start, in clock ticks since boot: ids are reused. */
   started?: string | undefined;
   host: string;
   boot?: string | undefined;

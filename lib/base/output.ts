@@ -1,6 +1,6 @@
 /**
  * The lines that printers return, and writing whose arrival matters: news counts as delivered only once a reader has it. The
- * event log `log.ndjson` says what hooks did, what was injected, what failed.
+ * event log `log.ndjson` records the work of hooks, injections and failures.
  */
 
 import { appendFileSync, fstatSync, renameSync, statSync, writeSync } from "node:fs";
@@ -46,7 +46,7 @@ export function isTerminal(descriptor = STDOUT): boolean {
 const LOG_MAX_BYTES = 1024 * 1024;
 
 interface LogEvent {
-  /** What happened, dotted: `hook.user-prompt-submit`, `injected`, `embed`. */
+  /** The name of the event, dotted: `hook.user-prompt-submit`, `injected`, `embed`. */
   event: string;
   ok: boolean;
   [detail: string]: unknown;
@@ -64,7 +64,7 @@ export function logEvent(file: string, event: LogEvent): void {
   }
 }
 
-/** What a part of a line is, by which a terminal colours it. `place` is an `L` and a line of the transcript. */
+/** The kind of a part of a line, by which a terminal colours it. `place` is an `L` and a line of the transcript. */
 export type PartKind =
   | "name"
   | "time"
@@ -115,7 +115,7 @@ export function cutLine({ kind, parts }: Line, max: number): Line {
   return { kind, parts: [...kept, "…"] };
 }
 
-/** Joins the facts of a line by `·`, without those that are missing. */
+/** Joins the facts of a line by `·`, without the missing ones. */
 export function joinFacts(facts: readonly (Part | undefined)[]): Part[] {
   const known = facts.filter((fact) => fact !== undefined && partText(fact) !== "") as Part[];
   return known.flatMap((fact, i) => (i === 0 ? [fact] : [" · ", fact]));

@@ -60,7 +60,7 @@ function askStarter(what: string, { env, cwd, root }: StartOptions): string {
 
 /**
  * Starts a program of ours (`background`) in a process group of its own and does not wait for it. Hooks do nothing in it.
- * Where there is no runtime, nothing happens.
+ * Without a runtime nothing happens.
  */
 export function startDetached(name: string, args: readonly string[], { env, cwd, root }: StartOptions): void {
   const { spawn } = process.getBuiltinModule("node:child_process"); // as slow to load as Bun is to start
@@ -81,7 +81,7 @@ export function withOwnRuntime({ PATH = "", ...env }: Environment): Environment 
   return { ...env, PATH: `${PATH}${delimiter}${dirname(process.execPath)}` };
 }
 
-/** Returns the project's folder, whose programs the starter refuses; if it was removed meanwhile, what is left above it. */
+/** Returns the project's folder, whose programs the starter refuses; if it was removed meanwhile, the nearest folder above it. */
 function placeToStart(cwd: string): string {
   return existsSync(cwd) || dirname(cwd) === cwd ? cwd : placeToStart(dirname(cwd));
 }

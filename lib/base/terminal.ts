@@ -1,5 +1,5 @@
 /**
- * Formats lines for a person at a terminal: colours by meaning, widths in columns, times as people say them. What is piped is
+ * Formats lines for a person at a terminal: colours by meaning, widths in columns, times as people say them. Piped output is
  * left as it is.
  */
 
@@ -7,7 +7,7 @@ import type { Line, Part, PartKind } from "./output.ts";
 import { escapePattern } from "./text.ts";
 import { DAY_MS, formatLocal, formatMinute, MONTHS } from "./time.ts";
 
-/** What can be painted: of a `said` part only the words that were asked for, as `match`. */
+/** The kinds of parts that can be painted: of a `said` part only the words that were asked for, as `match`. */
 type Painted = Exclude<PartKind, "said"> | "match";
 
 type Paint = (kind: Painted, text: string) => string;
@@ -55,7 +55,7 @@ export function countColumns(text: string): number {
   return columns;
 }
 
-/** Fills or cuts a text to a number of columns; what is cut ends in `…`. */
+/** Fills or cuts a text to a number of columns; a cut text ends in `…`. */
 export function fitColumns(text: string, columns: number): string {
   const width = countColumns(text);
   if (width <= columns) return text + " ".repeat(columns - width);

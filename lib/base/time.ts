@@ -40,7 +40,7 @@ interface ParseTimeOptions {
  * `yesterday`, a weekday, `7d`, `3h ago`, `last week`, `last month`, `last year`, `this week` and the like. A date means the
  * whole local day, a span (`7d`) the moment that long ago.
  *
- * @returns undefined when it is none of these.
+ * @returns undefined for any other form.
  */
 export function parseTime(
   text: string,
@@ -97,7 +97,7 @@ function midnight([year, month, day]: Day): LocalTime {
   return { year, month, day, hour: 0, minute: 0, second: 0 };
 }
 
-/** As written; what is missing is meant as a whole. */
+/** The parts of a date as written: a missing one stands for all of it. */
 type DateParts = { [part in "year" | "month" | "day"]?: string | undefined };
 
 /** Reads `14 July 2026`, `July 14th, 2026`, `July 2026`, `July` and `14.7.2026`. */

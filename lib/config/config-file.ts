@@ -24,7 +24,7 @@ const LOCK_WAIT_MS = 10_000;
 /**
  * Adds entries that the file does not have yet, and returns those.
  *
- * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
+ * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is not a JSON object.
  */
 export async function addExclusions(config: string, wanted: ExcludeSettings): Promise<ExcludeSettings> {
   return await changeExclude(config, (key, present) => {
@@ -34,9 +34,9 @@ export async function addExclusions(config: string, wanted: ExcludeSettings): Pr
 }
 
 /**
- * Removes entries, and returns those that the file had.
+ * Removes entries, and returns the ones in the file.
  *
- * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is no JSON object.
+ * @throws {SessionMemoryError} `CONFIG_INVALID` when the file is not a JSON object.
  */
 export async function removeExclusions(config: string, unwanted: ExcludeSettings): Promise<ExcludeSettings> {
   return await changeExclude(config, (key, present) => ({
@@ -62,7 +62,7 @@ async function changeExclude(
   return all;
 }
 
-/** What `setup` writes where the user makes Claude Code the model. */
+/** The `llm` block that `setup` writes for Claude Code as the model. */
 const ASKED_HOST = { command: "claude" };
 
 /** Makes Claude Code the model where none is configured, or takes that back as it was written. Returns whether it did. */
@@ -92,7 +92,7 @@ export function readStatusLine(file: string): { isNone: boolean; isOurs: boolean
   return { isNone: statusLine === undefined, isOurs };
 }
 
-/** Sets the status line where there is none, or takes ours out. */
+/** Sets the status line unless one is set, or takes ours out. */
 export function setStatusLine(file: string, command: string | undefined): void {
   const found = readStatusLine(file);
   if (!found || !(command === undefined ? found.isOurs : found.isNone)) return;

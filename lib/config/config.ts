@@ -54,7 +54,7 @@ export interface Paths {
   transcripts: string[];
   /** `.volute` folders whose own transcripts are read; a cloned repository can ship one, which is not among them. */
   volute: readonly string[];
-  /** The one of them that only this command reads, since it was given there: nothing of it is kept. */
+  /** The one of them that only this command reads, since it was started there: nothing of it is kept. */
   visited?: string;
   /** Folders of transcripts from other machines, read beside the agents' own places. */
   synced: readonly SyncedFolder[];
@@ -178,7 +178,7 @@ export function readHookSettings({ config, expand }: HookPaths): Settings | unde
   return Object.assign(settings, read, { transcripts });
 }
 
-/** Returns the usual value with what is given in its place, key by key; undefined where that is of another type. */
+/** Returns the defaults with the given values in their place, key by key; undefined if one is of another type. */
 function fillInAlike<T>(given: unknown, usual: T): T | undefined {
   if (given === undefined) return usual;
   const isList = Array.isArray(given) && given.every((item) => typeof item === "string");

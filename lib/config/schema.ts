@@ -64,7 +64,7 @@ const EMBEDDING = z.strictObject({
   // sqlite-vec's bit vectors are whole bytes
   dimensions: positive.max(8192).multipleOf(8),
 });
-/** Promised in docs/settings.md; the dimensions are those that the model gives unasked. */
+/** Promised in docs/settings.md; the dimensions are the model's default. */
 const EMBEDDING_DEFAULTS = {
   apiKeyEnv: "OPENAI_API_KEY",
   model: "text-embedding-3-small",
@@ -113,7 +113,7 @@ const SETTINGS = z.strictObject({
     digest: flag,
     welcome: flag,
     seenBefore: flag,
-    /** What the user laid down in earlier sessions, when one begins. */
+    /** The standing rules, told when a session begins. */
     rules: flag,
     /** A word to the person at the first session of a day. */
     daily: flag,
@@ -179,7 +179,7 @@ export type ObserveSettings = Settings["observe"];
 /**
  * Parses config.json's text into settings with all defaults in place.
  *
- * @throws {SessionMemoryError} `CONFIG_INVALID` naming file, key, what was found and what is expected.
+ * @throws {SessionMemoryError} `CONFIG_INVALID` naming file, key, the value found and the one expected.
  */
 export function parseSettings(text: string, file: string, defaults: Settings): Settings {
   let value: unknown;
@@ -216,7 +216,7 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   );
 }
 
-/** Fills in what blocks leave out. What is no block is left to the schema. */
+/** Fills in what blocks leave out. The schema judges anything else. */
 function fillIn(value: unknown, defaults: JsonRecord): unknown {
   if (!isRecord(value)) return value;
   const given = Object.entries(value).map(([key, each]) => {

@@ -133,7 +133,7 @@ interface Forgettable {
   /** Its directory, where that is one of this machine. */
   here: string | undefined;
   project: string | undefined;
-  /** What its project is known by. */
+  /** The names of its project. */
   names: readonly string[];
   updatedAt: string;
 }

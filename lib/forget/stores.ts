@@ -32,10 +32,10 @@ import {
 } from "../store/state.ts";
 import { allIndexes, openStore, type Store } from "../store/store.ts";
 
-/** Where to look for what is forgotten. */
+/** The places to search for what is forgotten. */
 export interface ForgetScope {
   paths: PathsWithRules;
-  /** Where notes are searched for too: the current directory, and those of the sessions. */
+  /** Further places of notes: the current directory, and those of the sessions. */
   directories: readonly string[];
   /** Directories of a forgotten project, whose log lines are removed too. */
   places?: readonly string[] | undefined;
@@ -43,7 +43,7 @@ export interface ForgetScope {
   refresh: () => Promise<void>;
 }
 
-/** What the stores hold of it, in the order of the report. */
+/** The counts of the stores, in the order of the report. */
 export interface Counts {
   chunks: number;
   vectors: number;
@@ -87,7 +87,7 @@ export interface Matches {
   setAside: string[];
 }
 
-/** What one store holds: only the parts that it can hold. */
+/** The counts of one store: only the parts that it can hold. */
 type Holding = Partial<Omit<Matches, "counts">> & { counts?: Partial<Counts> };
 
 interface ForgettableStore {

@@ -47,7 +47,7 @@ type HealthStatus = "OK" | "DEGRADED" | "ERROR";
 
 export interface HealthOptions {
   config: Pick<Config, "paths" | "settings" | "env">;
-  /** Why config.json cannot be used; the settings are the defaults then. */
+  /** The reason that config.json cannot be used; the settings are then the defaults. */
   configError: SessionMemoryError | undefined;
   sessions: readonly Session[];
   /** A line for each host that changed where or how it writes. */
@@ -67,7 +67,7 @@ export interface Health {
     seenBefore24h: number;
   };
   hooks: Omit<HookRuns, "goodSince">[];
-  /** How many standing rules there are, and by what they are heard. */
+  /** The number of standing rules, and how they are heard. */
   rules: string;
   /** Receivers of what leaves the machine. */
   sends: string;
@@ -227,7 +227,7 @@ function describeStanding({ settings, paths }: Pick<Config, "settings" | "paths"
   return `${said}; without a model (llm in config.json) only explicit ones ("from now on", "never") are recognised`;
 }
 
-/** Names every receiver that config.json, or the one default that sends, allows; `nothing` where there is none. */
+/** Names every receiver that config.json, or the one default that sends, allows; `nothing` if there is none. */
 export function describeReceivers({
   settings,
   paths,
@@ -318,7 +318,7 @@ function readStatus(config: Parameters<typeof shareStatus>[0]): ReturnType<typeo
   }
 }
 
-/** A week off is no reason for concern. */
+/** A week off does not matter. */
 const SILENT_DAYS = 7;
 
 interface HookCheck {
@@ -329,7 +329,7 @@ interface HookCheck {
   env: Environment;
   cwd: string;
   now: Date;
-  /** Whether config.json can be used: what it broke is mended then. */
+  /** True if config.json can be used: what it broke is mended then. */
   isConfigFine: boolean;
 }
 
@@ -412,7 +412,7 @@ interface HookRuns {
 interface HookLog {
   /** The event that ran last first. */
   runs: HookRuns[];
-  /** When each host last ran a hook. */
+  /** The time of each host's last hook. */
   lastBy: ReadonlyMap<Agent, string>;
 }
 

@@ -21,7 +21,7 @@ import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts
 
 /** The result of a check, with its remedy. */
 export interface Finding {
-  /** `info` is no reason for concern. */
+  /** `info` needs no action. */
   level: "error" | "warning" | "info";
   what: string;
   remedy: string;
@@ -174,7 +174,7 @@ function checkRetention(
   else add("info", what, raise);
 }
 
-/** What is measured of the index; these are the figures before there is one. */
+/** The measures of the index; these are the figures before there is one. */
 const NO_METRICS = {
   totalChunks: 0,
   /** Transcripts, subagents' and those without conversation among them. */

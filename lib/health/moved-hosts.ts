@@ -70,7 +70,7 @@ async function describeMove(host: Host, { own, paths, now }: Look): Promise<stri
   return `${host.name} wrote ${age(newest.at)} ago, ${last}: ${redact(newest.file)}`;
 }
 
-/** Returns when the last row was written of each transcript of which anything is read, as far as it may be the newest. */
+/** Returns the time of the last row of each readable transcript, as far as it may be the newest. */
 function lastRead(files: readonly string[]): Map<string, number> {
   const times = new Map<string, number>();
   let newest = 0;

@@ -91,7 +91,7 @@ function openPacked(descriptor: number, file: string): Blocks {
 
 /** The most that a compressed file may hold: it is in memory as a whole while it is read. */
 const UNPACKED_MAX_BYTES = 512 * 1024 * 1024;
-/** A larger one holds at most so many times its own bytes: conversations pack to a tenth, blanks to nothing. */
+/** The most bytes of a larger one, as a multiple of its own: conversations pack to a tenth, blanks to nothing. */
 const UNPACKED_BYTES = 64 * 1024 * 1024;
 const PACKED_TIMES_MAX = 100;
 const CHUNK_BYTES = 128 * 1024; // a block of a zstd frame

@@ -18,7 +18,7 @@ import { hostId } from "./index-state.ts";
 import { addRows, cachedTopics, contentHash, putTopics } from "./session-rows.ts";
 import { isBefore, readChunkTexts, type StoredPlace, toStored } from "./stored-rows.ts";
 
-/** What a carry-over works on. */
+/** The two databases of a carry-over. */
 interface Carrying {
   from: SqlDatabase;
   to: SqlDatabase;
@@ -215,7 +215,7 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
   putTopics({ db: to }, id, cachedTopics(to, key) ?? readMeaning(content).topics);
 }
 
-/** Returns the characters of a message that a piece is once the message is clean: what was cut in two stays in it. */
+/** Returns the characters of a message that a piece is once the message is clean: a text cut in two stays in it. */
 function carryPart({ part_from, part_to }: SqlRow, whole: string, clean: (text: string) => string): SqlRow {
   const points = [...whole];
   const after = (end: SqlValue | undefined) => [...clean(points.slice(0, Number(end)).join(""))].length;

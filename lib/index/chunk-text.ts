@@ -1,10 +1,10 @@
-/** How a chunk's text is written: a situational header, then what was said, each message after its speaker's label. */
+/** Writes a chunk's text: a situational header, then what was said, each message after its speaker's label. */
 
 import type { Said } from "../hosts/session.ts";
 import { splitJoined } from "../language/words.ts";
 import { NO_TOPICS } from "../store/store.ts";
 
-/** What stands before a chunk's text: when it was said, by whom, on what topics, and what its exchange began with. */
+/** The header of a chunk's text: when it was said, by whom, on what topics, and what its exchange began with. */
 export interface Header {
   /** `February 5, 2026` */
   day: string;
@@ -13,7 +13,7 @@ export interface Header {
   /** `User and Assistant` */
   participants: string;
   topics: readonly string[];
-  /** Who began the exchange, and with what words. */
+  /** The speaker who began the exchange, and the words. */
   speaker: Said["who"];
   subject: string;
 }

@@ -15,7 +15,7 @@ const FAILED_FACT = "vectors_failed";
 export interface PendingChunk {
   id: number;
   hash: Uint8Array;
-  /** What is embedded: its header and content. */
+  /** The embedded text: header and content. */
   text: string;
   /** The day since 1970 on which the server refused its text; 0: never. */
   refusedOn: number;

@@ -39,7 +39,7 @@ export interface Chunk {
   /** Position in the session, from 0. */
   index: number;
   at: string | undefined;
-  /** What is said in it, in order: messages that follow each other, or one piece of a long message. */
+  /** Its messages in order, or one piece of a long message. */
   rows: readonly Said[];
   /** The text of its rows. */
   content: string;
@@ -184,7 +184,7 @@ function exchangeSubject(text: string): string {
 
 /** The size of the pieces, without what each repeats of the one before. */
 const PIECE_TOKENS = 200;
-/** What a piece repeats, at most: a fifth of it. */
+/** The most of a piece that is a repetition: a fifth of it. */
 const OVERLAP_TOKENS = 36;
 
 const BOUNDARIES = [/^[ \t]*```[ \t]*\n/gm, /\n\s*\n/g, /\n/g, /[.!?]["')\]]*\s|[。！？]/g, /\s/g];

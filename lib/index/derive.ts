@@ -11,11 +11,11 @@ export interface Derived {
   /** Nothing of them is excluded; the index still cuts the calls, after chunks were made of whole ones. */
   rows: readonly Row[];
   chunks: readonly Chunk[];
-  /** How many chunks were cut, those with an excluded text too: the next exchange's chunks are numbered from there. */
+  /** The number of chunks that were cut, including those with an excluded text: the next exchange's chunks are numbered from there. */
   cut: number;
 }
 
-/** Cuts an exchange's rows into chunks, and leaves out those that hold an excluded text with what they are made of. */
+/** Cuts an exchange's rows into chunks, and leaves out the ones that hold an excluded text, with their rows. */
 export function deriveExchange(
   rows: readonly Row[],
   { rules, ...context }: ChunkContext & { rules: Pick<Rules, "hasPatterns" | "hasText"> },

@@ -15,7 +15,7 @@ import { forgetProgress } from "./index-state.ts";
 import { removeChunk, removeContents, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
 import type { Stored } from "./stored-rows.ts";
 
-/** What would be removed. */
+/** The rows that would be removed. */
 interface RowsFound {
   chunks: number;
   vectors: number;

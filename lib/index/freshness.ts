@@ -208,7 +208,7 @@ export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Setti
   });
 }
 
-/** Returns whether of a session, of which only the prompts are left, the index holds more. */
+/** Returns whether the index holds more of a session than the prompts that are left of it. */
 function isHeldWhole({ db }: Store, { file, id }: { file: string; id?: string | undefined }): boolean {
   if (!hasPromptsAlone(file) || id === undefined) return false;
   return (
@@ -233,7 +233,7 @@ export function findChanged(
   );
 }
 
-/** Marks the sessions whose transcript was deleted, and unmarks those that are back. Returns how many are gone. */
+/** Marks the sessions whose transcript was deleted, and unmarks the ones that are back. Returns how many are gone. */
 export function markSources({ db }: Store, listed: readonly Session[]): number {
   const files = new Set(listed.map(({ file }) => file));
   const known = db.prepare("SELECT number, file, source_gone AS gone FROM sessions").all();

@@ -48,12 +48,12 @@ import { holdsAny } from "./stored-rows.ts";
 export const SESSION_CHUNKS_MAX = 2000;
 /** Reading a larger file whole for a few marks is not worth it. */
 const REWOUND_MAX = 256 * 1024 * 1024;
-/** After so many bytes of a session its progress is saved, and the run can be stopped. */
+/** The bytes of a session after which its progress is saved, and the run can be stopped. */
 const PART_BYTES = 1024 * 1024;
 /** With a larger share of damaged lines than this, the file is validated as a whole. */
 const DAMAGED_SHARE = 0.5;
 
-/** What the passes of one run have in common. */
+/** The common ground of the passes of one run. */
 export interface PassOptions {
   store: Store;
   settings: Pick<Settings, "participants"> & { timezone: string };
@@ -71,7 +71,7 @@ interface PassInput {
   known: IndexProgress;
   head: Head | undefined;
   facts: Partial<Session>;
-  /** What is known of its secrets. @default what was noted of it */
+  /** The secrets known of it. @default those noted */
   memory?: SecretMemory | undefined;
 }
 
@@ -81,9 +81,9 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   isFromStart: boolean;
   /** True if the index held nothing of the session before. */
   isNew: boolean;
-  /** How far the file was read. */
+  /** The place to which the file was read. */
   progress: ReadProgress;
-  /** Whether the conversation went on, or may have, from a row that was not its last. */
+  /** True if the conversation went on, or may have, from a row that was not its last. */
   isBranched: boolean;
   /** Skipped lines before each user message that was read and not yet taken. */
   skippedBefore: Map<Entry, number>;
@@ -101,7 +101,7 @@ interface Pass extends PassOptions, Omit<PassInput, "known"> {
   position: Position;
 }
 
-/** How far a pass has come by whole exchanges: behind `progress`, which reads on, and ahead of `state`, which was saved. */
+/** The progress of a pass in whole exchanges: behind `progress`, which reads on, and ahead of `state`, which was saved. */
 interface Position {
   /** The number of the chunk that comes next. */
   nextChunk: number;
@@ -109,7 +109,7 @@ interface Position {
   lastLine: number;
   /** The stored rows up to this line are those of this pass. */
   rowsTo: number;
-  /** What may be committed: the start of an exchange that is also the start of a line. */
+  /** The place to commit: the start of an exchange that is also the start of a line. */
   safe: { cursor: Cursor; nextChunk: number; skipped: number };
   /** Skipped lines before the cursor where the pass began. */
   skippedAtStart: number;
@@ -297,7 +297,7 @@ function isOverLimit({ position }: Pass): boolean {
   return position.nextChunk > SESSION_CHUNKS_MAX;
 }
 
-/** Returns a fault for a file with nothing readable in it; damaged lines alone are none. */
+/** Returns a fault for a file with nothing readable in it; damaged lines alone are not one. */
 function findFault({ isFromStart, messages, isTorn, progress, state, session }: Pass): string | undefined {
   if (!isFromStart) return undefined;
   const isSuspect = messages === 0 || isTorn || progress.skipped > progress.line * DAMAGED_SHARE;

@@ -1,5 +1,5 @@
 /**
- * One run over the index, or the plan of one: full text, then topics, then vectors. What is paid comes last, and only one
+ * One run over the index, or the plan of one: full text, then topics, then vectors. Paid work comes last, and only one
  * run at a time pays.
  */
 
@@ -40,14 +40,14 @@ export interface RunReport extends IndexReport {
   /** Sessions in the index whose transcript was deleted. */
   gone: number;
   pruned: number;
-  /** Or why there are none. */
+  /** Or the reason that there are none. */
   vectors: EmbeddingReport | string;
-  /** Or why there are none; undefined where they were not asked for. */
+  /** Or the reason that there are none; undefined where they were not asked for. */
   topics: TopicReport | string | undefined;
   tookMs: number;
 }
 
-/** Brings full text, topics and vectors up to date, in this order: what is paid comes last. */
+/** Brings full text, topics and vectors up to date, in this order: paid work comes last. */
 export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const started = performance.now();
   const { signal } = options;

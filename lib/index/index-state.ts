@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
 type IndexStatus = "complete" | "partial" | "failed" | "quarantined";
 
-/** How far a session is indexed, and from what. */
+/** The state of a session's indexing, and its source. */
 export interface IndexProgress
   extends Pick<IndexedSession, "number" | "id" | "agent" | "file" | "sourceGone"> {
   /** The file's size and time when it was last read to its end; -1 while that is still to come. */
@@ -30,7 +30,7 @@ export interface IndexProgress
   error: string | undefined;
 }
 
-/** What a run did. */
+/** The outcome of a run. */
 export interface IndexReport {
   /** Sessions that were read. */
   sessions: number;
@@ -124,7 +124,7 @@ export function newProgress(store: Store, id: string, { agent, file }: Session):
 }
 
 interface SaveOptions {
-  /** What its file gives beside its text. */
+  /** The facts of its file beside the text. */
   facts?: Partial<Session>;
   updatedAt: string;
   compactedLine?: number | undefined;

@@ -1,5 +1,5 @@
 /**
- * Brings transcripts into the index: skips those that have not changed, and commits the others in pieces.
+ * Brings transcripts into the index: skips the unchanged, and commits the others in pieces.
  *
  * Every transaction ends between two exchanges with the cursor that matches its rows, so whatever ends a run, the
  * next one continues from there. Two runs at once are safe: each looks at a session again inside its transaction.
@@ -45,7 +45,7 @@ import { releaseRows, removeSession } from "./session-rows.ts";
 
 export interface IndexOptions {
   store: Store;
-  /** The sessions to update, in this order; those that have not changed cost nothing. */
+  /** The sessions to update, in this order; unchanged ones cost nothing. */
   sessions: readonly Session[];
   settings: Pick<Settings, "participants" | "timezone" | "redact" | "exclude">;
   /** The folder with the lock, and the config.json that is read again when another process has written. */
@@ -77,7 +77,7 @@ interface IndexingRun extends PassOptions {
 /**
  * Brings the full-text index up to date with the transcripts.
  *
- * @throws {SessionMemoryError} `STORAGE_ERROR`: what was committed before stays, nothing after it.
+ * @throws {SessionMemoryError} `STORAGE_ERROR`: earlier commits stay, nothing after them.
  */
 export async function indexSessions(options: IndexOptions): Promise<IndexReport> {
   const { store, settings } = options;
@@ -165,7 +165,7 @@ function startRun(options: IndexOptions): IndexingRun {
   return run;
 }
 
-/** Marks all sessions as unread. Their chunks stay; those that come out the same are not touched. */
+/** Marks all sessions as unread. Their chunks stay; equal ones are not touched. */
 function resetProgress({ options: { store, sessions } }: IndexingRun): void {
   store.db.transaction(() => {
     const ids = sessions.map((session) => readStored(store, session).id);

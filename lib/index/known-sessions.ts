@@ -18,7 +18,7 @@ export function countIn(db: SqlDatabase, since: string): { count: number; fresh:
   return { count: Number(row?.count ?? 0), fresh: Number(row?.fresh ?? 0) };
 }
 
-/** Counts the known sessions, without bringing the index up to date; none where there is no index that can be read. */
+/** Counts the known sessions, without bringing the index up to date; none without a readable index. */
 export function countKnown(paths: Pick<Paths, "database">, since: string): ReturnType<typeof countIn> {
   return readIndex(paths, (db) => countIn(db, since)) ?? { count: 0, fresh: 0 };
 }

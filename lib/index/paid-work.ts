@@ -1,5 +1,5 @@
 /**
- * What is paid for: vectors for the chunks that have none, and topics that a model gives in place of the rules' ones.
+ * Does the work that is paid for: vectors for the chunks that have none, and topics that a model gives in place of the rules' ones.
  * What was paid for before is taken from the cache, the rest is sent a batch at a time, and each batch is kept before the
  * next is sent.
  */
@@ -53,7 +53,7 @@ interface PaidReport {
 export interface EmbeddingReport extends PaidReport {
   /** Chunks that got a vector. */
   embedded: number;
-  /** How many of them had been paid for before. */
+  /** The number of them that had been paid for before. */
   reused: number;
 }
 
@@ -61,9 +61,9 @@ export interface EmbeddingReport extends PaidReport {
 const BATCH = 100;
 /** With growing pauses some five seconds, which most hiccups of a server take. */
 const RETRIES = 3;
-/** A server that refuses so many batches one after the other is down. */
+/** The batches that a server refuses one after the other before it counts as down. */
 const FAILED_BATCHES_MAX = 2;
-/** A server that refused so many texts one by one and took none refuses them for another reason than their words. */
+/** The texts that a server refuses one by one, taking none, before the reason cannot be their words. */
 const REFUSED_TEXTS_MAX = 3;
 /** Statuses with which a server refuses one of the texts. */
 const TEXT_REFUSED = [400, 413, 422];
@@ -267,7 +267,7 @@ function noteFailedBatch(run: EmbeddingRun, error: SessionMemoryError): void {
 
 function refuseText(run: EmbeddingRun, chunks: readonly PendingChunk[], error: SessionMemoryError): void {
   run.refused.push(...chunks);
-  // A text that is refused on another day is no news: it neither ends a run nor makes it fail.
+  // A text that is refused on another day changes nothing: it neither ends a run nor makes it fail.
   const isNews = ({ refusedOn }: PendingChunk) => run.all || refusedOn === 0;
   if (!chunks.some(isNews)) return;
   run.failure = error;
@@ -291,7 +291,7 @@ export interface TopicReport extends PaidReport {
 export const CHUNKS_PER_CALL = 20;
 /** More say less of each. */
 const CHUNK_TOPICS_MAX = 3;
-/** Three times what so many tags take. */
+/** Three times the length of such tags. */
 const MAX_TOKENS = 1500;
 
 interface Untagged {

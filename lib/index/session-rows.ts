@@ -26,7 +26,7 @@ import {
 /** 128 bits: no two of a billion texts share them. */
 const HASH_BYTES = 16;
 
-/** What a stored chunk is compared by with the new chunk at its index. */
+/** The key by which a stored chunk is compared with the new chunk at its index. */
 export interface StoredChunk {
   id: number;
   hash: string;
@@ -255,7 +255,7 @@ export function contentHash({
   return sha256().update(about).update(content).digest().subarray(0, HASH_BYTES);
 }
 
-/** Where rows belong, and the time of those without one. */
+/** The place of rows, and the time of those without one. */
 type RowOwner = Pick<ChunkPlace, "session" | "timestamp">;
 
 /** Inserts rows, calls with their full text and the keys of their error lines. */
@@ -296,7 +296,7 @@ function isFileText({ kind, outcome }: Done): boolean {
   return outcome === "done" && (kind === "read" || kind === "edit" || kind === "write");
 }
 
-/** Puts rows in place of those on some lines; what is as it was stays untouched. */
+/** Puts rows in place of the ones on some lines; equal ones stay untouched. */
 export function putRows(
   store: Store,
   rows: readonly Row[],

@@ -100,7 +100,7 @@ export interface StoredExchange {
   topics: (string[] | null)[];
 }
 
-/** Reads the exchanges of a session in order; what was done before the first of them, or in one of no words, is another's. */
+/** Reads the exchanges of a session in order; deeds before the first of them, or in one without words, belong to another. */
 export function readExchanges(store: Store, session: number): StoredExchange[] {
   const chunks = store.db
     .prepare(
@@ -124,7 +124,7 @@ export function readExchanges(store: Store, session: number): StoredExchange[] {
   return exchanges;
 }
 
-/** What is said in a chunk, under which header, and with which tool calls. */
+/** The text of a chunk with its header and tool calls. */
 export interface ChunkText extends Pick<Chunk, "rows" | "header" | "tools"> {
   id: number;
 }

@@ -37,7 +37,7 @@ export type SendChat = (
 ) => Promise<ChatReply>;
 
 export interface JsonRequest<T> {
-  /** What it is for, in the spend ledger: `meta`, `query` … */
+  /** The purpose of the call in the spend ledger: `meta`, `query` … */
   feature: string;
   system: string;
   prompt: string;

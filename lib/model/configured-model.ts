@@ -32,7 +32,7 @@ export async function configuredModel(config: Config): Promise<CompleteJson | un
   return send && jsonCompleter(send);
 }
 
-/** Returns what sends a chat to the configured model. Its client is loaded only where there is one: that costs five empty starts. */
+/** Returns a sender of chats to the configured model, if there is one. Its client is loaded only then: that costs five empty starts. */
 export async function configuredSender(config: Config, temperature?: number): Promise<SendChat | undefined> {
   const { llm } = config.settings;
   if (!llm) return undefined;
@@ -88,7 +88,7 @@ export function noteTaker(
   };
 }
 
-/** What each keeps out, as seen on the real client; where two keep out the same, a later version may need both. */
+/** The flags, each with what it keeps out, as seen on the real client; if two keep out the same, a later version may need both. */
 const CLAUDE = [
   ...["claude", "-p", "--model", "haiku", "--output-format", "json"],
   // eleven tools, with 48 KB of descriptions

@@ -178,7 +178,7 @@ async function call<T>(
   try {
     return await request(signal ? AbortSignal.any([limit, signal]) : limit);
   } catch (error) {
-    // A request that was refused is free. One that was given up, cut off or failed behind a proxy may be billed, and
+    // A request that was refused is free. One that was abandoned, cut off or failed behind a proxy may be billed, and
     // stays at its estimate.
     const isRefused =
       error instanceof APIError &&

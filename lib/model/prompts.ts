@@ -1,5 +1,5 @@
 /**
- * What we say to a model and the schema of what it must answer, side by side. Data comes first, in tags from which it
+ * The prompts to a model and the schemas of its answers, side by side. Data comes first, in tags from which it
  * cannot break out; the instruction comes last.
  */
 
@@ -15,7 +15,7 @@ function tagged(tag: string, text: string): string {
 
 const metaText = (max: number) => z.string().trim().min(1).max(max);
 
-/** What a meta file says of a session. Longer names are cut to ten words, so one a little longer is no reason to ask again. */
+/** The contents of a meta file. Longer names are cut to ten words, so one a little longer does not need another call. */
 const metaAnswer = z.object({
   name: metaText(160).refine((name) => splitWords(name).length <= 14, { error: "expected 5 to 8 words" }),
   description: metaText(600),

@@ -16,7 +16,7 @@ import { withState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
 const DEFAULT_BUDGET_USD = 1;
-/** The cap that a program's calls count against: so many a day, whatever they cost. */
+/** The cap that a program's calls count against: a number a day, whatever they cost. */
 const PROGRAM = "command";
 
 type Prices = LlmConfig["prices"];
@@ -27,11 +27,11 @@ export interface Tokens {
   output: number;
 }
 
-/** What the price of a call depends on. */
+/** The facts that decide the price of a call. */
 interface PricedModel {
   kind: ModelKind;
   model: string;
-  /** Where it is called; a host on loopback costs nothing. @default {OpenAI} */
+  /** The URL that is called; a host on loopback costs nothing. @default {OpenAI} */
   baseUrl?: string | undefined;
   /** A program that is asked in place of a server. */
   command?: readonly string[] | undefined;
@@ -47,7 +47,7 @@ interface PlannedCall extends PricedModel {
 /** A call recorded before it is made. */
 export interface Reservation {
   /**
-   * Records what the call took and returns its price; null where the price is unknown. A count that is no number of
+   * Records what the call took and returns its price; null where the price is unknown. A count that is not a number of
    * tokens, or is missing, stays at its estimate, and so does an input of 0: servers are not trusted to report usage. A
    * program may say its price.
    */
@@ -114,7 +114,7 @@ export function openSpendLedger(
   };
 }
 
-/** What was spent on a day. */
+/** The spend of a day. */
 interface Spent {
   usd: number;
   calls: number;
@@ -132,7 +132,7 @@ export function formatCost(usd: number | null, tokens: number): string {
   return usd === null ? `${tokens} tokens, price unknown` : `$${usd.toFixed(4)}`;
 }
 
-/** Returns the host that would receive so many tokens, and the price at which such a call is recorded. */
+/** Returns the host that would receive the tokens, and the price at which such a call is recorded. */
 export function pricePlan(
   { settings }: { settings: Pick<Settings, "llm"> },
   model: PricedModel,
@@ -172,7 +172,7 @@ function refuseOverCalls({ model, feature }: PlannedCall, cap: number, calls: nu
   throw new SessionMemoryError("BUDGET_EXCEEDED", message, { recoverable: true, hint });
 }
 
-/** Returns what was spent on a day, by one purse where it is given. */
+/** Returns what was spent on a day, by one purse if one is named. */
 function readDay({ db }: Pick<Store, "db">, day: string, purse?: string): Spent {
   const sums = "COUNT(*) AS calls, TOTAL(usd) AS usd, TOTAL(input_tokens) AS i, TOTAL(output_tokens) AS o";
   const query = db.prepare(`SELECT ${sums} FROM spend WHERE day = ? AND purse = COALESCE(?, purse)`);

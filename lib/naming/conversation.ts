@@ -17,9 +17,9 @@ const RELEVANT_MAX = 200;
 
 interface ConversationOptions {
   maxBytes: number;
-  /** Whether each message begins with its line of the transcript: `L812 User: …`. @default {false} */
+  /** True if each message begins with its line of the transcript: `L812 User: …`. @default {false} */
   lines?: boolean;
-  /** How much a row has to do with what is asked; 0 for nothing. */
+  /** The relevance of a row to the question; 0 for none. */
   relevance?: ((row: Row) => number) | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Writes one page on which another agent can go on with a session's work: what was asked, what holds, what was done, what is
- * open, and the last exchange; from its observations, and from its transcript.
+ * Writes one page on which another agent can go on with a session's work: the requests, the rules in force, the work done, the
+ * open threads, and the last exchange; from its observations, and from its transcript.
  */
 
 import { ownCommand } from "../base/runtime.ts";
@@ -24,7 +24,7 @@ import { commandOrTarget } from "../search/endings.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import { findCommands, summarizeWork } from "./outline.ts";
 
-/** What the page is made from. */
+/** The sources of the page. */
 interface HandedOver {
   session: Session;
   /** Its conversation, oldest first, without what was taken back. */
@@ -49,7 +49,7 @@ interface Section {
   lines: readonly string[];
   /** The most lines that are shown. */
   most: number;
-  /** Whether the first line stays: it says what it is all about. @default {false} */
+  /** True if the first line stays: it says what it is all about. @default {false} */
   keepsFirst?: boolean;
   /** The section that gives up its oldest line first, where not all fits, has the highest. */
   rank: number;
@@ -63,7 +63,7 @@ const MOST = { asked: 12, holds: 12, done: 5, noted: 8, open: 8 };
 const WORK = { chars: 700, files: 15, each: 5, command: 80 };
 /**
  * The share of the page that the last exchange may take, and of that share the request's. Where fewer characters were
- * answered, or the request is a reply of so many at most, what was said before is shown too, so many exchanges in all.
+ * answered, or the request is a reply of at most `reply` characters, earlier words are shown too, `exchanges` in all.
  */
 const LAST = { page: 0.45, request: 0.4, enough: 400, exchanges: 3, reply: 40 };
 
@@ -188,7 +188,7 @@ function isRequest({ text }: Said): boolean {
   return readReply(text) === undefined && !/^\/\S*$/.test(text.trim());
 }
 
-/** Returns what was done, newest last, and how it stands since the last commit: what was edited, and what fails. */
+/** Returns the work, newest last, and its state since the last commit: edited files and failing commands. */
 function doneLines(rows: readonly Row[], cwd: string | undefined): string[] {
   const { edited, ran, commits } = summarizeWork(rows, cwd);
   const committed = rows.findLastIndex((row) => row.who === "tool" && findCommits(row).length > 0);
@@ -251,7 +251,7 @@ function sectionText({ title, lines, keepsFirst = false }: Section, count: numbe
   ];
 }
 
-/** Returns the last request and the answer to it, line by line in quotes; where that says little, what was said before it too. */
+/** Returns the last request and the answer to it, line by line in quotes; if that says little, the words before it too. */
 function lastExchange(
   said: readonly Said[],
   { line, maxChars }: { line: QuoteLine; maxChars: number },

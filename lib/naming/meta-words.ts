@@ -31,13 +31,13 @@ export interface MetaOptions {
   leafId?: string | undefined;
   /** The model; without one the meta is made by rule. */
   complete?: CompleteJson | undefined;
-  /** Whether it is made although it is not due. @default {false} */
+  /** True if it is made although it is not due. @default {false} */
   force?: boolean;
-  /** Whether nothing is written: the model takes notes of what it would be sent. @default {false} */
+  /** True if nothing is written: the model takes notes of what it would be sent. @default {false} */
   dryRun?: boolean;
-  /** How long another process may hold the file. @default {120000} */
+  /** The time that another process may hold the file. @default {120000} */
   lockWaitMs?: number;
-  /** Whether a model that has just failed is left alone for a while. @default {false} */
+  /** True if a model that has just failed is left alone for a while. @default {false} */
   rests?: boolean;
   signal?: AbortSignal | undefined;
   now?: () => Date;
@@ -60,11 +60,11 @@ export interface MetaOutcome {
   lastingFailure?: SessionMemoryError | undefined;
   /** User messages since the meta was made. */
   newUsers?: number;
-  /** What the user should know: a meta file that could not be read. */
+  /** A remark for the user: a meta file could not be read. */
   warning?: string | undefined;
 }
 
-/** Notes what kept a session from its meta, what was paid all the same, and whether the next one would fare alike. */
+/** Notes why a session has no meta, its price all the same, and whether the next one would fare alike. */
 export function fail(outcome: MetaOutcome, error: unknown): void {
   const known = error instanceof SessionMemoryError ? error : undefined;
   const type = known?.type ?? "STORAGE_ERROR";
@@ -148,7 +148,7 @@ function byRule(material: Material): Summary {
     const about = oneLine(origin.description, CHARS.description);
     made.summary = `From: ${oneLine(origin.name, NAME_CHARS)} (${about})\n${made.summary}`;
   }
-  // A name that changed with each look would be no reference.
+  // A name that changed with each look could not be referred to.
   const isKept = meta !== undefined && !isCircumstantial(meta.name) && !options.force;
   return isKept ? { ...made, name: meta.name } : made;
 }
@@ -189,7 +189,7 @@ export interface Summary {
   tags: string[];
 }
 
-/** Summarizes a conversation from its redacted entries: what was asked first and last, and what the last answer says. */
+/** Summarizes a conversation from its redacted entries: the first and the last request, and the last answer. */
 export function summarizeByRule(
   entries: readonly Entry[],
   { project, date }: { project: string; date: string },

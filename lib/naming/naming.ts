@@ -42,7 +42,7 @@ const DOING =
 /** Said to a reader of transcripts, not about the work; a log's line. */
 const INJECTED =
   /^\[[\w. -]+\]|\b(?:ignore|disregard|forget)\b.{0,30}\b(?:instructions?|prompts?|rules|above)\b|\bname this session\b/i;
-/** What a word weighs that nothing repeats, as in a first request; 0.5 and 1 change 4 of 127 names each. */
+/** The weight of a word that nothing repeats, as in a first request; 0.5 and 1 change 4 of 127 names each. */
 const SAID_ONCE = 0.7;
 /** Two such words of a later request are too little to know a session by, unless one is repeated. */
 const LEAST = 2;
@@ -181,7 +181,7 @@ function linkedTitles(entries: readonly Entry[]): string[] {
 
 const TITLE = /^title:\s*(.{8,200})$|"(?:title|summary)": ?"((?:[^"\\]|\\.){8,200})"/m;
 
-/** Returns the subjects of the commits, oldest first: as git printed them, else as given to those that may have been made. */
+/** Returns the subjects of the commits, oldest first: as git printed them, else as passed to the commits that may have been made. */
 function commitSubjects(entries: readonly Entry[]): string[] {
   return toRows(entries).flatMap((row) => {
     const given = row.who === "tool" ? commitMessage(row.target) : undefined;

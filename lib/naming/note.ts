@@ -57,7 +57,7 @@ ${lines.join("\n")}
 `;
 }
 
-/** Returns the id of the session that a note is about; undefined for a text that is no note of ours. */
+/** Returns the id of the session that a note is about; undefined for a text that is not a note of ours. */
 function sessionOfNote(text: string): string | undefined {
   const header =
     /^# Session: .+\n\n- \*\*Session Key\*\*: .*\n- \*\*Session ID\*\*: (.+)\n- \*\*Source\*\*: .*\n/;
@@ -187,7 +187,7 @@ export interface SlugOptions {
   /** @default {the provider's small one} */
   model?: string | undefined;
   timeoutMs?: number | undefined;
-  /** Where the call is counted. @default {the ledger of the environment's home} */
+  /** The ledger that counts the call. @default {the ledger of the environment's home} */
   spend?: SpendLedger | undefined;
   /** Redacts what is sent. @default {redact} */
   clean?: ((text: string) => string) | undefined;
@@ -241,7 +241,7 @@ interface SlugSources {
   clean: (text: string) => string;
   /** Asks a model. */
   slugOptions?: SlugOptions | AskedForSlug | undefined;
-  /** What the session is known to be about, better than rules could say. */
+  /** The known topic of the session, better than rules could say. */
   topic?: string | undefined;
   log?: string | undefined;
 }

@@ -17,7 +17,7 @@ interface OutlineOptions {
   timezone: string | undefined;
   /** Code points in all. */
   maxChars: number;
-  /** What the two who talk are called. @default User and Assistant */
+  /** The names of the two speakers. @default User and Assistant */
   participants?: Participants | undefined;
   isRewound: (row: Row) => boolean;
   /** The session's directory, which its files are named in. */
@@ -28,7 +28,7 @@ const PROMPT_CHARS = 120;
 const PART_CHARS = 80;
 /** The most that a section's line of work takes: characters, files, and of failed commands and of commits each. */
 const WORK = { chars: 300, files: 6, each: 3 };
-/** A user's message where there is no room for more of each. */
+/** The characters of a user's message if there is no room for more of each. */
 const BRIEF_CHARS = 60;
 /** The answer with which the session ended. */
 const ANSWER_CHARS = 240;
@@ -41,7 +41,7 @@ const TELLING_WORDS = 6;
 interface Section {
   /** Its lines in less and less room: all of it; without what is neither a commit nor a decision; the message cut short. */
   forms: readonly Line[][];
-  /** How much is lost without it. */
+  /** The loss without it. */
   worth: number;
 }
 
@@ -61,7 +61,7 @@ export function outline(rows: readonly Row[], options: OutlineOptions): Line[] {
 /** Positions of a section's shortest form, and of the whole of it. */
 const [BRIEF, WHOLE] = [2, 0];
 
-/** Chooses the form of each section within so many code points; undefined for one that is only counted. */
+/** Chooses the form of each section within a number of code points; undefined for one that is only counted. */
 function chooseForms(sections: readonly Section[], room: number): (number | undefined)[] {
   const costs = sections.map(({ forms }) => forms.map(countPoints));
   const chosen: (number | undefined)[] = sections.map(() => undefined);
@@ -86,7 +86,7 @@ function chooseForms(sections: readonly Section[], room: number): (number | unde
   return chosen;
 }
 
-/** Returns the positions of sections: the first, the last, then those that tell most. */
+/** Returns the positions of sections: the first, the last, then the most telling. */
 function byWorth(sections: readonly Section[]): number[] {
   const last = sections.length - 1;
   const worth = (i: number) => (i === 0 || i === last ? Number.POSITIVE_INFINITY : (sections[i]?.worth ?? 0));

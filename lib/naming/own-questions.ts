@@ -11,7 +11,7 @@ import { readEntries } from "../transcripts/transcript.ts";
 import { isCircumstantial } from "./meta-words.ts";
 
 const QUESTIONS = 3;
-/** Whole transcripts are read, while the user waits: of so many sessions, and none larger than this. */
+/** The most sessions, and bytes of each, whose whole transcripts are read while the user waits. */
 const SESSIONS_MAX = 50;
 const BYTES_MAX = 32 * 1024 * 1024;
 /** At most this many searches are made to find questions that have an answer. */
@@ -29,7 +29,7 @@ const ANNOUNCES =
 
 /**
  * Returns at most three questions, from the newest sessions of the current directory's project, then from all others; first
- * those that the first row found answers, not what was asked.
+ * the ones whose first row found is an answer, not the question.
  */
 export async function suggestQuestions(
   { paths, settings, ...config }: Config,
@@ -56,7 +56,7 @@ export async function suggestQuestions(
   return [...answered, ...found];
 }
 
-/** Returns whether the first row after what was asked says something in sentences: an output is no answer. */
+/** Returns whether the first row after what was asked says something in sentences: an output is not an answer. */
 function isAnswer(row: { who: string; text: string } | undefined): boolean {
   return row?.who === "assistant" && row.text.length >= ANSWER_CHARS && !ANNOUNCES.test(row.text);
 }

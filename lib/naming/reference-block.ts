@@ -1,5 +1,5 @@
 /**
- * What a prompt learns about the sessions it mentions. All of it is data about other sessions: one line per fact, in which
+ * Writes the lines on the sessions that a prompt mentions. All of it is data about other sessions: one line per fact, in which
  * nothing can begin a line or a tag of its own.
  */
 
@@ -41,7 +41,7 @@ export interface AnsweredQuestion {
   question: string;
   /** Undefined when no model answered. */
   answer: { text: string; confidence: Confidence; citations: Citation[] } | undefined;
-  /** The rows that a search of the session finds where there is no model. */
+  /** The rows that a search of the session finds if there is no model. */
   found?: { rows: FoundRow[]; isCertain: boolean } | undefined;
   problem?: string | undefined;
 }
@@ -107,13 +107,13 @@ function repeats(text: string, others: readonly string[]): boolean {
   return others.some((other) => folded(other).includes(said));
 }
 
-/** How a session can be asked in this host. */
+/** The ways of asking a session in this host. */
 interface Asking {
-  /** Whether a model answers `@@name: question`. */
+  /** True if a model answers `@@name: question`. */
   hasModel: boolean;
-  /** Whether the host has the tool `query_session`. */
+  /** True if the host has the tool `query_session`. */
   hasTool: boolean;
-  /** Whether only commands given in its folder know the session: neither prompts nor the index do. */
+  /** True if only commands given in its folder know the session: neither prompts nor the index do. */
   isVisited: boolean;
 }
 
@@ -185,7 +185,7 @@ interface HandOverOptions {
 }
 
 /**
- * Returns what a session leaves to the one that goes on with its work: what is open, what holds, what was noted last. None
+ * Returns what a session leaves to the one that goes on with its work: open threads, rules in force, the last notes. None
  * when nothing was observed.
  */
 export async function handOverLines(session: Session, options: HandOverOptions): Promise<string[]> {

@@ -21,15 +21,15 @@ import { fail, isSpoken, type MetaOptions, type MetaOutcome, type Summary, summa
 const LOCK_WAIT_MS = 120_000;
 const MODEL_REST_MS = 30 * 60_000; // a turn comes every few minutes, and a wrong key stays wrong
 
-/** What was noted of a session's meta. */
+/** The notes on a session's meta. */
 interface Notes {
   /** User messages that the meta does not know yet. */
   newUsers: number;
   /** A name that somebody gave in the meta file: it stays. */
   given?: string | undefined;
-  /** Whether it was made by rule because too little was said to ask the model that was there. */
+  /** True if it was made by rule because too little was said to ask the model that was there. */
   isUnasked?: boolean | undefined;
-  /** When a model last failed, in milliseconds; removed by a success. */
+  /** The time of a model's last failure, in milliseconds; removed by a success. */
   failedAt?: number | undefined;
 }
 
@@ -59,7 +59,7 @@ export function isKnownNotDue(
 /**
  * Makes a session's meta when it is due.
  *
- * A model's failure is an outcome, not an exception, and leaves the present one as it is; where there is none yet, one is
+ * A model's failure is an outcome, not an exception, and leaves the present one as it is; if there is none yet, one is
  * made by rule.
  */
 export async function indexMeta(session: Session, options: MetaOptions): Promise<MetaOutcome> {
@@ -134,7 +134,7 @@ async function makeMeta(
     notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!summary) return made;
   const titles = readTitles(session);
-  // What a rule makes is no better than the host's title; what a model makes is.
+  // The host's title is as good as a name made by rule; a model's name is better.
   const given = titles.given ?? noted.given ?? (summary.model === RULES ? titles.title : undefined);
   const name = given === undefined || hasText(given) ? summary.name : given;
   // A model that was there and had too little to go by is asked once there is enough.

@@ -45,7 +45,7 @@ interface WelcomeOptions {
   cwd: string;
   /** The session of the project that others went on with last. */
   last?: Held | undefined;
-  /** Whether the first prompt brings the digest, which names the sessions of the last hour. */
+  /** True if the first prompt brings the digest, which names the sessions of the last hour. */
   hasDigest: boolean;
 }
 

@@ -58,7 +58,7 @@ export function ledgerStem(sessionId: string): string {
   );
 }
 
-/** Returns the records of a ledger file, and how many lines were none; empty when there is no file. */
+/** Returns the records of a ledger file, and the number of damaged lines; empty without a file. */
 export function readLedgerFile(file: string): { records: LedgerRecord[]; skipped: number } {
   const text = readIfExists(file) ?? "";
   // What no newline ends is still being written, or was torn.
@@ -81,7 +81,7 @@ export function appendLedgerFile(file: string, record: LedgerRecord): void {
 }
 
 /**
- * The ledger of a session: its file's records, after those that the session itself holds on its active branch.
+ * The ledger of a session: its file's records, after the ones that the session itself holds on its active branch.
  * What the file says of lines that the session's own records cover already counts once.
  */
 export function readLedger(
@@ -147,7 +147,7 @@ function endsTorn(descriptor: number): boolean {
   return last[0] !== 10;
 }
 
-/** Returns a value read from a ledger as a record; undefined when it is none. */
+/** Returns a value read from a ledger as a record; undefined for another value. */
 export function parseLedgerRecord(value: unknown): LedgerRecord | undefined {
   if (!isRecord(value)) return undefined;
   const { kind, files } = value;
@@ -319,7 +319,7 @@ function typed(text: string): unknown {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** What is kept for all sessions; who observes and what it may cost is config.json's alone. */
+/** The keys that are kept for all sessions; config.json alone says who observes and at what cost. */
 const KEPT = [
   "mode",
   "auto",
@@ -377,7 +377,7 @@ function observationsIn(file: string): number {
   return records.flatMap((record) => ("observations" in record ? record.observations : [])).length;
 }
 
-/** Removes the observations of some lines, and the files, of which nothing says whose they are. */
+/** Removes the observations of some lines, and the files, which name no line. */
 function withoutLines({ files, ...record }: JsonRecord, lines: ReadonlySet<number>): Scrubbed {
   const all = arrayOf(record.observations).filter(isRecord);
   const observations = all.filter(({ sources }) => !arrayOf(sources).some((line) => lines.has(Number(line))));

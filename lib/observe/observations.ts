@@ -20,7 +20,7 @@ export const DONE = "✅";
 /** A commit, by rule, begins with this. */
 export const COMMITTED = `${DONE} Committed: `;
 
-/** What a program asked begins with this. */
+/** The opening of a program's request. */
 export const ASKED = "Asked: ";
 
 /** One thing worth keeping, on one line. */
@@ -56,7 +56,7 @@ export type Draft = Omit<Observation, "id" | "local" | "sourceIds">;
 /** A piece of new conversation, oldest first. */
 export interface ObservationStep {
   entries: Entry[];
-  /** What these say and do: a call with its result where that came before the next prompt. */
+  /** The rows of these: a call with its result if that came before the next prompt. */
   rows: Row[];
   /** One `[line] (time) Speaker: …` paragraph per message. */
   text: string;
@@ -127,9 +127,9 @@ export interface Memory {
   /** The last line covered; 0 when nothing is. */
   coversTo: number;
   files: { read: Set<string>; modified: Set<string> };
-  /** What was laid down beyond its task, or ended, and by whom it was marked; a reflection changes nothing of it. */
+  /** The rules laid down beyond the task, or ended, and by whom they were marked; a reflection changes none of them. */
   standing: Map<string, { observation: Observation; by: string }>;
-  /** What the last reflection left. */
+  /** The tokens that the last reflection left. */
   reflectedTokens: number | undefined;
 }
 
@@ -231,7 +231,7 @@ function firstSource(observation: Observation): number {
 /** Returns whether an observation must be kept: what the user wants or decided, not yet settled. */
 export function isOpen(observation: Observation, memory: Pick<Memory, "closed">): boolean {
   if (observation.text.startsWith(DONE)) return false;
-  // A question is no 🔴, but open until it is answered.
+  // A question is not 🔴, but open until it is answered.
   if (observation.priority !== "red" && !observation.thread) return false;
   return observation.rule === true || !memory.closed.has(observation.id);
 }

@@ -36,7 +36,7 @@ import {
 const CHARS = { message: 330, offer: 200, rule: 200, command: 80, error: 160 };
 /** The most characters of a cause: a longer text is not a sentence. */
 const CAUSE_CHARS = 240;
-/** How many notes of each kind are kept of one message or stretch of work, the last ones; and steps after a failure. */
+/** The most notes of each kind that are kept of one message or stretch of work, the last ones; and steps after a failure. */
 const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
 const READ_CHARS = { command: 4000, output: 20_000 };
@@ -97,7 +97,7 @@ function lastWords(rows: readonly Row[]): string | undefined {
 interface Before {
   /** The assistant's last words before a message; undefined where nobody worked on what was asked for. */
   answer: string | undefined;
-  /** Whether a command failed last. */
+  /** True if a command failed last. */
   isFailing: boolean;
 }
 
@@ -164,7 +164,7 @@ interface FailedRun {
   name: string;
   row: Row;
   error: string;
-  /** What was done after it. */
+  /** The steps after it. */
   after: Set<string>;
   isFixed: boolean;
 }
@@ -172,7 +172,7 @@ interface FailedRun {
 interface Work {
   /** In no order. */
   notes: Draft[];
-  /** Whether a command failed and did not pass since. */
+  /** True if a command failed and did not pass since. */
   isFailing: boolean;
   hasCommitted: boolean;
 }
@@ -239,7 +239,7 @@ function draftAt({ line, at }: Pick<Row, "line" | "at">, priority: Draft["priori
 /** The most error lines that are looked through for one that names the error, and characters of each. */
 const LINES_READ = 20;
 const LINE_READ = 400;
-/** Begins with an error's name; or holds one, where a "not" or a "no" need be none. */
+/** Begins with an error's name; or holds one: a "not" or a "no" alone is not an error. */
 const NAMED_FIRST =
   /^(?:[\s*(#>-]*|\S*: )(?:\w*(?:error|exception)\b|fatal|panic)|^\W*[×✗✘✖❌]|: (?:fatal )?error\b/i;
 const NAMED =

@@ -40,7 +40,7 @@ export interface SessionContext {
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
   signal?: AbortSignal | undefined;
-  /** How long to wait for another observer of this session. @default {0} */
+  /** The time to wait for another observer of this session. @default {0} */
   waitMs?: number | undefined;
   /** @default {Date.now} */
   now?: (() => number) | undefined;
@@ -76,7 +76,7 @@ export async function observeSession(
       const memory = foldLedger(ledger);
       const isDue = isStepDue(entries, memory, settings) || isReflectionDue(memory, settings.reflectorTokens);
       if (settings.mode !== "buffered" || !isDue) {
-        // said in so many words, it waits for no step
+        // an explicit rule waits for no step
         await keepStanding(session, { paths, entries, ledger });
         return { status: "nothing" };
       }
@@ -224,7 +224,7 @@ export interface SessionMemoryState {
   /** The conversation with tool results. */
   entries: Entry[];
   ledger: Ledger;
-  /** Lines of the ledger file that were no records. */
+  /** Damaged lines of the ledger file. */
   skipped: number;
   settings: ObserveSettings;
 }

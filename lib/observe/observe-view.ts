@@ -1,4 +1,4 @@
-/** Shows a session's memory to people: its status, what is not observed yet, and the sources of an observation. */
+/** Shows a session's memory to people: its status, the rows not observed yet, and the sources of an observation. */
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -106,7 +106,7 @@ export function statusText(status: ObservationStatus): string {
 interface LineStyle {
   /** IANA name. */
   timezone?: string | undefined;
-  /** What the two who talk are called. @default User and Assistant */
+  /** The names of the two speakers. @default User and Assistant */
   participants?: Participants | undefined;
   redact: (text: string) => string;
 }

@@ -44,7 +44,7 @@ export interface ObserveContext {
   append: (record: LedgerRecord) => void | Promise<void>;
   /** The model. Without one, rules observe. */
   complete?: CompleteJson | undefined;
-  /** What users laid down in this project, for the model to replace. @default none */
+  /** The standing rules of this project, for the model to replace. @default none */
   standing?: readonly { id: string; words: string }[] | undefined;
   signal?: AbortSignal | undefined;
   /** True to record row ids, for a ledger inside a transcript that can be forked. @default {false} */
@@ -56,7 +56,7 @@ export interface ObserveOptions extends ObserveContext {
   entries: readonly Entry[];
   /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
   when?: "due" | "all" | undefined;
-  /** Whether `entries` are a part alone: those to be replaced. @default {false} */
+  /** True if `entries` are a part alone: those to be replaced. @default {false} */
   isPart?: boolean | undefined;
   /** The most steps to take. @default no limit */
   maxSteps?: number | undefined;
@@ -74,14 +74,14 @@ export interface ObserveOutcome {
   steps: number;
   /** Observations added. */
   observations: number;
-  /** The reason it stopped early; what was observed before is kept. */
+  /** The reason it stopped early; earlier observations are kept. */
   failure?: string;
   tokens: number;
   /** Null where the price is unknown. */
   usd: number | null;
 }
 
-/** A step is cut from a window of so many steps, so that the cost of a backlog stays linear. */
+/** The steps of the window from which a step is cut, so that the cost of a backlog stays linear. */
 const WINDOW_STEPS = 4;
 /** A step that failed is tried again smaller, down to about a message. */
 const STEP_TOKENS_MIN = 1000;
@@ -141,7 +141,7 @@ export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome
   return outcome;
 }
 
-/** Returns whether a step is due in the background: what is older than the retained tail fills one. */
+/** Returns whether a step is due in the background: the rows before the retained tail fill one. */
 export function isStepDue(entries: readonly Entry[], memory: Memory, settings: ObserveSettings): boolean {
   const older = beforeTail(entries, settings.retainTokens);
   return rawTokens(uncovered(older, memory)) >= settings.stepTokens;
@@ -164,7 +164,7 @@ function branchRecords(memory: Memory, entries: readonly Entry[]): LedgerRecord[
   const lines = new Set(entries.map(({ line }) => line));
   const isHere = ({ sources }: { sources: number[] }) => sources.some((line) => lines.has(line));
   const records: LedgerRecord[] = [];
-  // Lines beyond the last one are no branch that was left: the file is shorter than it was, and nothing is known of them.
+  // Lines beyond the last one are not an abandoned branch: the file was cut, and nothing is known of them.
   const last = entries.at(-1)?.line ?? 0;
   const isLeft = (item: Observation) => !isHere(item) && item.sources.every((line) => line < last);
   const gone = memory.observations.filter(isLeft).map(({ id }) => id);

@@ -26,7 +26,7 @@ import {
 } from "./observations.ts";
 import { observePrompt } from "./observe-rules.ts";
 
-/** What a model is asked about, and how. */
+/** The subject of a call to the model, and the means. */
 export interface Asking {
   memory: Memory;
   complete: CompleteJson;
@@ -34,12 +34,12 @@ export interface Asking {
   redact: (text: string) => string;
   /** Redacts a text and puts it on one line. */
   clean: (text: string) => string;
-  /** What users laid down in this project, with the ids by which it is replaced. */
+  /** The standing rules of this project, with the ids by which they are replaced. */
   standing?: readonly { id: string; words: string }[] | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** What a model's answer is good for, and its price; null where that is unknown. */
+/** The use of a model's answer, and its price; null if that is unknown. */
 type Answered<T> = ({ taken: T; by: string } | { refused: string }) & { tokens: number; usd: number | null };
 
 /** Tokens of answers: of a step some thirty observations, as more would be an account of it; of a reflection what models write. */
@@ -201,7 +201,7 @@ ${step.text}
 Write the observations of the new conversation, oldest first. Cite its line numbers.`;
 }
 
-/** Returns the standing rules that share most words with the new conversation, of which one may be said again or changed. */
+/** Returns the standing rules that share most words with the new conversation, one of which may be said again or changed. */
 function standingLines(
   standing: readonly { id: string; words: string }[],
   { text }: ObservationStep,

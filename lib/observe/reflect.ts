@@ -1,10 +1,10 @@
 /**
- * Reflects on a ledger that has grown too large: rules drop what a later observation supersedes, a model, where there is one,
+ * Reflects on a ledger that has grown too large: rules drop what a later observation supersedes, a model, if there is one,
  * merges what belongs together (its answer counts only if it is smaller and loses nothing open), and rules drop what has no
  * room.
  *
  * Rules only ever drop, so their result is never larger. They keep every open 🔴, once where it was said again in the same
- * words, and the newest of each priority, so it is never empty; what is kept keeps its order and dates.
+ * words, and the newest of each priority, so it is never empty; the kept ones keep their order and dates.
  */
 
 import { statesCause } from "../language/speech.ts";
@@ -93,7 +93,7 @@ interface ReflectOptions {
   onlyMerge?: boolean;
 }
 
-/** Returns whether there is so much that reflection is due, and it would not only repeat one that achieved nothing. */
+/** Returns whether reflection is due and would not only repeat one that achieved nothing. */
 export function isReflectionDue(memory: Memory, limit: number): boolean {
   const tokens = observationTokens(memory.observations);
   if (tokens < limit) return false;
@@ -155,7 +155,7 @@ function dropEarlier(
   }
 }
 
-/** Drops the oldest of a priority beyond its share; causes go after what is no cause, and what the focus names last. */
+/** Drops the oldest of a priority beyond its share; causes go after other observations, and the ones that the focus names last. */
 function dropExcess(
   memory: Memory,
   { dropped, priority, limit, focus }: ReflectOptions & { dropped: Set<Observation>; priority: Priority },

@@ -137,7 +137,7 @@ function isTag(opening: string): boolean {
   return opening.startsWith("<");
 }
 
-/** Renders whole lines in order of value: what is open, what to do next and was changed, then the newest by priority. */
+/** Renders whole lines in order of value: open threads, the next action, changed files, then the newest by priority. */
 function renderWithin(
   maxChars: number,
   { shown, sides, memory }: { shown: readonly Observation[]; sides: Side[]; memory: Memory },
@@ -230,7 +230,7 @@ interface CompactionOptions extends ObserveContext {
  * Returns the observations in place of everything but the kept rows; undefined when they do not cover it, or there are
  * none: then the host's own summary is better.
  *
- * In buffered mode the steps have run before, and this only renders. What is still uncovered is observed now, by the
+ * In buffered mode the steps have run before, and this only renders. The uncovered rest is observed now, by the
  * model, or by rule when `settings.rules` allows it.
  */
 export async function compactionSummary(options: CompactionOptions) {

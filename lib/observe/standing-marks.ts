@@ -3,7 +3,7 @@
  * sentences, and as an agent was told to.
  *
  * Transcript and ledger are the source: whenever a session is observed, the marks of its active branch take the place of
- * those that state.db had of it, so that what was rewound is gone.
+ * the earlier ones in state.db, so that rewound ones are gone.
  */
 
 import { sha256 } from "../base/text.ts";

@@ -29,7 +29,7 @@ function unescapeHtml(html: Html): string {
 
 const CHARACTERS = new Map(Object.entries(ENTITIES).map(([character, entity]) => [entity, character]));
 
-/** Who wrote a file and about which session, so that `forget` finds it. */
+/** The mark of a page and its session, so that `forget` finds it. */
 const GENERATOR = "session-memory";
 
 interface PageOptions {
@@ -107,7 +107,7 @@ ins, del { display: block; text-decoration: none; } ins { background: var(--adde
 /** The ending of every page. */
 const PAGE_SUFFIX = ".html";
 
-/** Removes the pages that are ours, and returns them and those that somebody changed since. */
+/** Removes the pages that are ours, and returns them and the ones that somebody changed since. */
 export function forgetReports(
   forgetting: Forgetting,
   options: ForgetIn,

@@ -17,18 +17,18 @@ import type { Rules } from "../transcripts/rules.ts";
 import { type Tally, tally } from "../transcripts/tally.ts";
 import { escapeHtml, type Html, htmlPage, pageLink } from "./html.ts";
 
-/** What a page is made of. */
+/** The sources of a page. */
 export interface ReportedSession {
   session: Session;
   meta: SessionMeta | undefined;
-  /** What its user laid down beyond its task. */
+  /** The rules that its user laid down beyond the task. */
   standing: readonly StandingRule[];
-  /** Its observations; undefined where there are none. */
+  /** Its observations; undefined if there are none. */
   memory: Memory | undefined;
   /** Oldest first. */
   rows: readonly Row[];
   isRewound: (row: Row) => boolean;
-  /** Whether older rows exist that are not among these. */
+  /** True if older rows exist that are not among these. */
   isCut: boolean;
   /** The address of the overview beside its page. @default there is none */
   overview?: string | undefined;
@@ -41,7 +41,7 @@ export interface PageStyle {
   rules: Rules;
 }
 
-/** What the overview says of a session. */
+/** The overview's facts of a session. */
 interface PageFacts extends Pick<Tally, "messages" | "calls" | "edited"> {
   title: string;
   description: string;

@@ -61,7 +61,7 @@ function filesLike(folder: string, [name = "", ...rest]: readonly string[]): str
     : places.filter((place) => existsSync(place));
 }
 
-/** Removes every copy: what is still wanted is copied again. */
+/** Removes every copy: the ones still wanted are made again. */
 export function removeCopies(paths: Pick<PathsWithRules, "home">): void {
   for (const { agent, store, prompts } of HOSTS)
     if (store ?? prompts) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });

@@ -17,13 +17,13 @@ interface ExclusionOptions {
   cwd: string;
 }
 
-/** Returns how many transcripts there are with those that are excluded. */
+/** Returns the number of transcripts, the excluded ones included. */
 export function countWithExcluded({ paths, cwd }: Pick<ExclusionOptions, "paths" | "cwd">): number {
   return listSessions(seeingExcluded(paths), { subagents: true, excluded: true, cwd }).length;
 }
 
 /**
- * Returns the entries of `exclude.projects` that fit no session and no folder. What was forgotten by one is enough for it: its
+ * Returns the entries of `exclude.projects` that fit no session and no folder. A session forgotten by one is enough for it: its
  * transcripts may be gone.
  */
 export function unfitProjects({ paths, exclude, cwd }: ExclusionOptions): string[] {

@@ -1,5 +1,5 @@
 /**
- * Decides which sessions may be read: not those that config.json excludes by id, name or project, nor copies of forgotten
+ * Decides which sessions may be read: none that config.json excludes by id, name or project, nor copies of forgotten
  * ones. The list of sessions hands out what passes; whoever stores, copies or sends takes what is kept out by now from here,
  * with the rules for texts, as one value.
  */
@@ -62,7 +62,7 @@ function storedGate(settings: ExcludingSettings): (session: Excludable & PartlyK
   };
 }
 
-/** What config.json keeps out at one moment, for whoever stores, copies or sends: texts, rows and sessions. */
+/** The texts, rows and sessions that config.json keeps out at one moment, for code that stores, copies or sends. */
 export interface Exclusion extends Rules {
   exclude: ExcludeSettings;
   admits: ReturnType<typeof storedGate>;

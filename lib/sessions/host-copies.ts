@@ -18,7 +18,7 @@ import { recordTest } from "../transcripts/forgotten.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { secretMemory } from "../transcripts/secret-rows.ts";
 
-/** How far a session was copied: when it had changed, the hash of its title, which may be forgotten, its last place, and whether it holds secrets. */
+/** The state of a session's copy: when it had changed, the hash of its title, which may be forgotten, its last place, and whether it holds secrets. */
 type Copied = Record<string, [changed: number, title: number, last: string, hasSecrets?: boolean]>;
 
 /** Raised when the note means something else: all is copied again. */
@@ -33,11 +33,11 @@ interface CopyOptions {
   /** The host's home, and its files there. */
   root: string;
   files: readonly string[];
-  /** Where the copies are, and how their names end. */
+  /** The folder of the copies, and the end of their names. */
   folder: string;
   end: string;
   rules: Rules;
-  /** Whether a session may be copied. */
+  /** True if a session may be copied. */
   admits(session: Pick<Session, "id" | "cwd">): boolean;
 }
 

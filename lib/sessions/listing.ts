@@ -23,7 +23,7 @@ import { readEntries } from "../transcripts/transcript.ts";
 import { PATH_MAX, sessionJson } from "./session-header.ts";
 import { describeSessions, hasConversation, type ListOptions, listSessions } from "./sessions.ts";
 
-/** How far into a file the first request is looked for. */
+/** The bytes of a file that are searched for the first request. */
 const BEGINNING_BYTES = 256 * 1024;
 
 /** Returns the newest sessions in which something was said, described. By the last row: a copied file's time says nothing. */
@@ -80,7 +80,7 @@ function keptMark({ file, archived }: Session): string {
   return archived ? " (archive)" : "";
 }
 
-/** How sessions are listed: below each how to go on with it; at a terminal in columns, else with `·` between the cells. */
+/** The style of a listing: below each session the command that goes on with it; at a terminal in columns, else with `·` between the cells. */
 interface ListStyle {
   rules: Rules;
   /** IANA name. */

@@ -44,7 +44,7 @@ export interface SessionMeta {
 interface ReadMeta {
   /** Undefined when it is missing or unusable. */
   meta: SessionMeta | undefined;
-  /** Why an existing file cannot be used. */
+  /** The reason that an existing file cannot be used. */
   problem: string | undefined;
 }
 
@@ -87,7 +87,7 @@ export function readMeta(file: string): ReadMeta {
   }
 }
 
-/** Returns the name in a session's meta file, as it was given. */
+/** Returns the name in a session's meta file. */
 export function readName(session: SessionKey, paths: PathsWithRules): string | undefined {
   return cleanName(readMeta(metaFile(paths, session)).meta?.name);
 }

@@ -22,11 +22,11 @@ export interface TranscriptFile
   extends Pick<Session, "file">,
     PartlyKnown<"agent" | "id" | "parentId" | "name" | "machine" | "archived"> {
   subagent?: boolean;
-  /** Whether the session is temporary in Volute. */
+  /** True if the session is temporary in Volute. */
   ephemeral?: boolean;
 }
 
-/** Sessions still in use were started within so many days. */
+/** The days within which sessions still in use were started. */
 const RECENT_DAYS = 31;
 /** Deeper folders have no transcripts. */
 const DEPTH_MAX = 16;
@@ -34,13 +34,13 @@ const SUFFIX = ".jsonl";
 
 interface FindOptions {
   agent?: Agent | undefined;
-  /** Whether subagent transcripts are found too. @default {false} */
+  /** True if subagent transcripts are found too. @default {false} */
   subagents?: boolean | undefined;
   /** Only sessions that may belong to this directory's project. @default all */
   directory?: string | undefined;
-  /** Whether files started more than a month ago may be missing, where that saves time. @default {false} */
+  /** True if files started more than a month ago may be missing, where that saves time. @default {false} */
   recent?: boolean | undefined;
-  /** Where to look for Volute's folder from. @default `directory`, else the process's directory */
+  /** The directory from which Volute's folder is looked for. @default `directory`, else the process's directory */
   cwd?: string | undefined;
 }
 
@@ -88,7 +88,7 @@ function archivedAlone(
   // the first of two copies of a session has more
   const copies = [...archivedTranscripts(paths), ...promptTranscripts(paths)].filter(isWanted);
   if (copies.length === 0) return [];
-  // A session of another folder is none of this project's, yet its transcript is there.
+  // A session of another folder belongs to another project, yet its transcript is there.
   const all = directory === undefined ? found : hostedTranscripts(paths, { agent, subagents });
   const there = new Set(all.map(fileKey));
   return copies.filter((copy) => {
@@ -208,7 +208,7 @@ function listOnce(): Walk["list"] {
   };
 }
 
-/** What the path of a transcript says of its session. */
+/** The facts of a session that its transcript's path tells. */
 type PathFacts = Omit<TranscriptFile, "file">;
 
 interface Walk {
@@ -219,7 +219,7 @@ interface Walk {
   names: RegExp | undefined;
   /** The file beside which others are left out. */
   unless: string | undefined;
-  /** How folders of the wanted directories begin. @default all are wanted */
+  /** The beginnings of the wanted directories' folders. @default all are wanted */
   beginnings: readonly string[] | undefined;
   options: PlaceOptions;
   found: TranscriptFile[];
@@ -242,7 +242,7 @@ function walk(folder: string, [segment, ...rest]: readonly string[], to: Walk, t
   } else walk(join(folder, segment), rest, to, told);
 }
 
-/** What the names of folders say of a session; undefined where there is none. */
+/** The facts of a session that the names of folders tell; undefined without any. */
 const SAYING: Record<string, (name: string, told: PathFacts, to: Walk) => Partial<PathFacts> | undefined> = {
   "<id>": (id) => ({ id }),
   "<parent>": (parentId) => ({ parentId, subagent: true }),
@@ -298,7 +298,7 @@ export function findNaming(file: string): HostLine | undefined {
   return TABLE.find(({ names }) => names?.test(name));
 }
 
-/** Returns whether an id is like those that a host gives subagents. */
+/** Returns whether an id has the form of a subagent's. */
 export function hasSubagentId({ subagents }: HostLine, id: string): boolean {
   return subagents !== undefined && id.startsWith(subagents);
 }
@@ -312,7 +312,7 @@ function isLog(name: string): boolean {
   return TABLE.some(({ logs }) => logs !== undefined && name.startsWith(logs));
 }
 
-/** A host that sorts by day is asked for the last days only by a caller in a hurry. */
+/** A host that sorts by day is asked for the last days only if `recent` is set. */
 function recentDays(root: string): string[] {
   const days: string[] = [];
   if (!statPath(root)) return days;
@@ -370,7 +370,7 @@ function transcriptFile(file: string): TranscriptFile {
   return host ? { file, agent: host.agent, id } : { file };
 }
 
-/** What a sync tool keeps for itself: old versions, deleted files. */
+/** The folders that a sync tool keeps for itself: old versions, deleted files. */
 const SYNC_FOLDERS = new Set([".stversions", ".stfolder", ".sync", "@eaDir", ".dropbox.cache", ".Trash"]);
 
 /** Returns every `*.jsonl` below a folder. */

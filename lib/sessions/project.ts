@@ -34,12 +34,12 @@ export function directoryHere({ cwd, machine }: Pick<Session, "cwd" | "machine">
   return machine === undefined || statPath(cwd) ? cwd : undefined;
 }
 
-/** What a session says of the place it worked in; by its id, or its parent's, it is known which repository was there. */
+/** The place a session says it worked in; its id, or its parent's, tells which repository was there. */
 export type ProjectPlace = Pick<Session, "cwd" | "machine"> &
   PartlyKnown<"id"> &
   Partial<Pick<Head, "remote">>;
 
-/** What a project is known by: a directory, the name of its `.git`, its origin. Two places with one of them are one project. */
+/** The names of a project: a directory, the name of its `.git`, its origin. Two places with one of them are one project. */
 type ProjectNames = readonly string[];
 
 /** Returns what a session's project is known by: of one whose folder was moved, or holds another repository now, not by that. */
@@ -96,7 +96,7 @@ function repositoryNames(repository: RepositoryNames | undefined): ProjectNames 
 
 /**
  * Returns what identifies a session's project: of another machine's the origin of its repository; the key of its directory
- * here; else the name that it gives, which is no directory of ours.
+ * here; else the name that it gives, which names no directory here.
  */
 export function sessionProject(
   place: ProjectPlace,
@@ -116,7 +116,7 @@ export function sessionProject(
 interface ProjectLookup {
   keyOf: (directory: string) => string;
   originAt: (directory: string) => string | undefined;
-  /** Which repositories were where. */
+  /** The record of repositories and their places. */
   known: KnownRepositories;
   placeOf: (directory: string) => PlaceNow;
 }
@@ -156,7 +156,7 @@ function placeNow(path: string, known: KnownRepositories): PlaceNow {
 interface RepositoryHere extends RepositoryNames {
   /** The top of the worktree. */
   top: string;
-  /** What `projectKey` says. */
+  /** The result of `projectKey`. */
   key: string;
 }
 
@@ -166,7 +166,7 @@ function repositoryAt(directory: string): RepositoryHere | undefined {
   const repository = findRepository(realDirectory(directory));
   const stat = repository && statPath(repository.commonDirectory);
   if (!repository || !stat) return undefined;
-  // A removed folder's number is given to the next one; runtimes differ in fractions of milliseconds.
+  // The next folder gets a removed one's number; runtimes differ in fractions of milliseconds.
   const git = `git:${stat.ino}.${Math.floor(stat.birthtimeMs) || 0}`;
   return { git, origin: findOrigin(repository), top: repository.top, key: keyFor(repository) };
 }
@@ -331,7 +331,7 @@ const FOLDS_CASE = new Set(["github.com", "gitlab.com", "bitbucket.org"]);
 /** `https://user@host:443/path`, or `user@host:path`; one letter before the colon is a Windows drive. */
 const ADDRESS =
   /^(?:(?:git\+)?(https?|ssh|git):\/\/(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]+)(:\d*)?\/|(?:[^@/\s:]+@)?(\[[^\]]*\]|[^@:/\\\s]{2,}):(?!\/\/))([^?#]*)/i;
-/** A server's ssh port is another one than its web port, and says nothing of which server it is. */
+/** A server's ssh port differs from its web port, and does not identify the server. */
 const USUAL_PORT = /^(?:ssh:\d*|https?:(?:80|443)?|git:(?:9418)?|)$/i;
 
 /**

@@ -50,7 +50,7 @@ export interface SessionRecord extends SessionIdentity {
   /** The host's title, as far as it may be shown. */
   title: string | undefined;
   meta: SessionMeta | undefined;
-  /** Why an existing meta file cannot be used. */
+  /** The reason that an existing meta file cannot be used. */
   problem?: string | undefined;
   /** The transcript as it was read for name and summary. */
   indexedTo: Progress | undefined;
@@ -130,12 +130,12 @@ export function saveRecord(paths: PathsWithRules, record: SessionRecord): void {
   withState(paths, (store) => writeRecords(store, [saved], reader.paths));
 }
 
-/** What a session is called. */
+/** The name of a session. */
 type Naming = { session: SessionKey; names: string[] };
 
 /**
- * Returns what all sessions are called: those of the given transcripts, and those of which only a meta file is left. A
- * transcript is opened only if it changed since; what is read is kept.
+ * Returns the names of all sessions: of the given transcripts, and of the ones with only a meta file left. A
+ * transcript is opened only if it changed since; names read from it are kept.
  */
 export function namedSessions(paths: PathsWithRules, files: readonly TranscriptFile[]): Naming[] {
   const reader = startReading(paths);
@@ -169,7 +169,7 @@ function nameAll(files: readonly TranscriptFile[], reader: Reader, store?: Store
   return named;
 }
 
-/** Returns the sessions of which only a meta file is left; one that no record knows is opened. */
+/** Returns the sessions with only a meta file left; one that no record knows is opened. */
 function withoutTranscript(
   paths: PathsWithRules,
   known: ReadonlyMap<string, SessionIdentity>,
@@ -190,7 +190,7 @@ function withoutTranscript(
 interface Reader {
   paths: PathsWithRules;
   rules: Exclusion;
-  /** Changes with the rules: what was read under others is read again. */
+  /** Changes with the rules: titles read under others are read again. */
   version: string;
 }
 

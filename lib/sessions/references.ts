@@ -23,15 +23,15 @@ export interface Reference {
 }
 
 const NAME_MAX_CHARS = 120; // names have at most 80
-const QUESTION_MAX_CHARS = 1000; // a prompt of several pages is no question
+const QUESTION_MAX_CHARS = 1000; // a prompt of several pages is not a question
 const ANCESTORS_MAX = 9; // one digit
-/** How much text behind a reference is examined. */
+/** The text behind a reference that is examined. */
 const AFTER_CHARS = 1200;
 
 /**
  * At the start of a line or after white space or an opening mark. A name in quotes is anything on one line; else it
- * begins with a letter or digit and ends on one. Its generation and question follow directly. What is called, as a decorator
- * is, is no name.
+ * begins with a letter or digit and ends on one. Its generation and question follow directly. A name that is
+ * called, as a decorator's is, is not one.
  */
 const REFERENCE =
   /(?<=^|[\s([{,;“„«—–]|(?<!=)["'])@@(?:"([^"\n]{1,120})"|“([^”\n]{1,120})”|([\p{L}\p{N}](?:[\p{L}\p{N}._-]*[\p{L}\p{N}_])?))(?:~(\d{1,3}))?(?!(?:\.[\w.]+)?[\p{L}\p{N}@/\\([]|::)/gu;
@@ -122,7 +122,7 @@ export function splitMachine(
   return synced.some((folder) => folder.machine === machine) ? { wanted, machine } : { wanted: reference };
 }
 
-/** What has names. */
+/** Something with names. */
 interface Named {
   names: readonly string[];
 }
@@ -134,7 +134,7 @@ export const PREFIX_MIN = 4;
 export interface Referable {
   /** Its id, and others that it is known by. */
   ids: readonly string[];
-  /** Where its transcript was. */
+  /** The former path of its transcript. */
   file?: string;
   names: readonly string[];
 }
@@ -145,7 +145,7 @@ export function isBeginning(reference: string): boolean {
 }
 
 /**
- * Returns those that a reference means, by the surest way in which any is meant: by an id, by the beginning of one alone, by
+ * Returns the items that a reference means, by the surest way in which any is meant: by an id, by the beginning of one alone, by
  * name, by the beginning of several.
  */
 export function findMeant<T extends Referable>(reference: string, all: readonly T[]): T[] {
@@ -157,14 +157,14 @@ export function findMeant<T extends Referable>(reference: string, all: readonly 
   return named.length > 0 ? named : begun;
 }
 
-/** Returns those of which an id begins as a reference does. */
+/** Returns the items with an id that begins with a reference. */
 export function findBegun<T extends Referable>(reference: string, all: readonly T[]): T[] {
   const wanted = reference.toLowerCase();
   if (!isBeginning(reference)) return [];
   return all.filter(({ ids }) => ids.some((id) => id.toLowerCase().startsWith(wanted)));
 }
 
-/** Returns those that have a reference for a name. */
+/** Returns the items with a reference for a name. */
 export function findNamed<T extends Pick<Referable, "names">>(reference: string, all: readonly T[]): T[] {
   const folded = foldName(reference);
   return all.filter(({ names }) => names.some((name) => foldName(name) === folded));

@@ -44,11 +44,11 @@ export interface ResolveContext {
   cwd: string;
   /** The id of the session that asks. */
   current?: string | undefined;
-  /** Whether an id prefix or a name may mean a subagent's session too; a full id always may. @default {false} */
+  /** True if an id prefix or a name may mean a subagent's session too; a full id always may. @default {false} */
   subagents?: boolean | undefined;
-  /** Whether a name must match exactly. @default {false} */
+  /** True if a name must match exactly. @default {false} */
   exact?: boolean | undefined;
-  /** Whether a place in a session is wrong usage. @default {false} */
+  /** True if a place in a session is wrong usage. @default {false} */
   sessionOnly?: boolean | undefined;
   /** Sessions that only stores of ours hold: those are asked once no transcript is exactly meant. @default none */
   held?: ((wanted: string) => readonly Held[]) | undefined;
@@ -64,11 +64,11 @@ export interface Held extends Referable {
   session: Session;
   /** The store's own id of it. */
   storedId: string;
-  /** What the machine of another person who shares it says of it. @default {it is of this machine} */
+  /** The facts that another person's machine shares of it. @default {it is of this machine} */
   shared?: Shared;
 }
 
-/** What is known of a session that somebody else shares. */
+/** The facts known of a session that somebody else shares. */
 export interface Shared {
   owner: string;
   machine: string;
@@ -83,7 +83,7 @@ export interface Shared {
 interface ResolvedPlace {
   session: Session;
   lines: LineRange[] | undefined;
-  /** What holds it, where no transcript here does. */
+  /** The store that holds it, if no transcript here does. */
   held?: Held | undefined;
 }
 
@@ -152,7 +152,7 @@ function tryWhole(wanted: string, context: ResolveContext): Resolved | undefined
 /** A session that a reference may mean. */
 interface KnownSession extends Referable {
   session: SessionKey;
-  /** Its transcript and the copies of it, of which another may be newer; none where only a meta file is left. */
+  /** Its transcript and the copies of it, one of which may be newer; none if only a meta file is left. */
   files: TranscriptFile[];
   names: string[];
 }
@@ -177,7 +177,7 @@ function named(reference: string, context: ResolveContext): Session | (Resolved 
       [...there.values()].flatMap(({ files }) => files),
     ),
   );
-  // Where folders or a machine are given, a meta file alone is of no session there.
+  // Where folders or a machine are named, a meta file alone stands for no session there.
   const known = isGiven ? all.filter(({ files }) => files.length > 0) : all;
   const begins = readKnown(withBeginning(wanted, known), paths);
   if (begins.length === 1) return one(wanted, begins, paths);
@@ -251,7 +251,7 @@ function oneHeld(wanted: string, { held, paths }: ResolveContext): (Resolved & {
   return holding && { session, held: holding };
 }
 
-/** Adds the names that meta files and hosts give, and the sessions of which only a meta file is left. */
+/** Adds the names that meta files and hosts give, and the sessions with only a meta file left. */
 function joinNames(
   there: ReadonlyMap<string, KnownSession>,
   named: ReturnType<typeof namedSessions>,
@@ -338,7 +338,7 @@ function noPlace(wanted: string, session: string): SessionMemoryError {
   });
 }
 
-/** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is none. */
+/** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is not a transcript. */
 export function notFound(
   wanted: string,
   found?: { near: readonly Session[]; paths: PathsWithRules } | { reason: string },

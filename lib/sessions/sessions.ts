@@ -37,14 +37,14 @@ export interface ListOptions {
   agent?: Agent | undefined;
   /** A project: a directory in it (a path, or `.`), or its name. @default all */
   project?: string | undefined;
-  /** Whether subagent transcripts are included. @default {false} */
+  /** True if subagent transcripts are included. @default {false} */
   subagents?: boolean | undefined;
   /**
-   * Whether to order by the last dated row, read from the end of every file: copied, synced and restored files have
+   * True to order by the last dated row, read from the end of every file: copied, synced and restored files have
    * the time of the copying. @default {false}
    */
   dated?: boolean | undefined;
-  /** Whether excluded sessions are included, for removing what is held of them. @default {false} */
+  /** True if excluded sessions are included, for removing what is held of them. @default {false} */
   excluded?: boolean | undefined;
   /** The directory of relative projects, and where the search for `.volute` starts. @default the process's directory */
   cwd?: string | undefined;
@@ -98,7 +98,7 @@ export function describeSession(session: Session, paths: PathsWithRules): Sessio
   return described;
 }
 
-/** Returns the session of a transcript's path, described if `paths` are given; undefined when it is not a transcript. */
+/** Returns the session of a transcript's path, described if `paths` is set; undefined when it is not a transcript. */
 export function sessionAt(file: string, paths?: PathsWithRules): Session | undefined {
   const rows = unpackedName(resolve(file));
   const copies = paths && (hasPromptsAlone(rows) ? promptTranscripts(paths) : archivedTranscripts(paths));

@@ -18,7 +18,7 @@ export function hostTitle(session: Pick<Session, "agent" | "file" | "size">): st
 }
 
 interface Titles {
-  /** The host's: the user's own where there is one. */
+  /** The host's: the user's own if there is one. */
   title?: string | undefined;
   /** The title that the user set in the host, if the host records who set it. */
   given?: string | undefined;

@@ -19,7 +19,7 @@ interface VoluteSessions {
 
 /**
  * Returns the sessions of the mind that a directory belongs to; none outside of one. Its own transcripts are among them
- * where its folder is `taken`, or where no list is given.
+ * if its folder is `taken`, or without a list.
  */
 export function voluteSessions(directory: string, taken?: Paths["volute"]): VoluteSessions {
   const sessions: VoluteSessions = { names: new Map(), ephemeral: new Set(), transcripts: [] };
@@ -72,7 +72,7 @@ export function withVoluteAt<T extends Paths>(paths: T, directory: string): T {
   return { ...paths, volute: [...paths.volute, folder], visited: folder };
 }
 
-/** Returns whether only a command that was given in its folder knows a transcript. */
+/** Returns whether only a command run in its folder knows a transcript. */
 export function isVisited({ file }: { file: string }, { visited }: Pick<Paths, "visited">): boolean {
   return visited !== undefined && file.startsWith(visited + sep);
 }

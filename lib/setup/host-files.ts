@@ -12,7 +12,7 @@ import { skillPages } from "./skill-pages.ts";
 
 /** A file of ours in a folder of a host. */
 export interface HostFile {
-  /** What people call the host. */
+  /** The name of the host. */
   host: string;
   file: string;
   text: string;

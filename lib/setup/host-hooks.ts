@@ -8,7 +8,7 @@ import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
 import type { Host, WrittenHooks } from "../hosts/host.ts";
 
-/** The most seconds that a host waits for us. A prompt's may ask a model, which is given up after 20. */
+/** The most seconds that a host waits for us. A prompt's may ask a model, which is abandoned after 20. */
 const TIMEOUT_S = { prompt: 30, other: 10 };
 /** What a host shows while a hook runs, in place of its command. */
 const NAME = "session-memory";
@@ -21,7 +21,7 @@ interface HookFile {
   path: string;
   /** With our hooks as they are to be; undefined where it cannot be read, or needs no change. */
   next: string | undefined;
-  /** Whether it is no plain JSON, which is left alone. */
+  /** True if it is not plain JSON, which is left alone. */
   isUnreadable: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Skill pages for hosts that no plugin of ours brings them to, from those that the others read. One page is offered to the model
+ * Skill pages for hosts that no plugin of ours brings them to, from the ones that the others read. One page is offered to the model
  * there, the search, since each costs in every request; in a host with hooks the others lie beside it. A page says of what
  * happens by itself only what happens in its host.
  */
@@ -20,18 +20,18 @@ const BESIDE = {
   observations: "what was noted of a session, and standing rules: at a [Standing Rules] line too",
 } as const;
 
-/** What the offered page is for besides, where the others lie beside it. */
+/** The further purpose of the offered page, if the others lie beside it. */
 const BESIDE_FOR =
   " Also to read another session, at a [Session Activity] or [Standing Rules] note, at @@name, and to save a session as a note.";
 
 /** The variables that the pages name as they lie here, of hosts that read them so. */
 const VARIABLES = HOSTS.flatMap(({ idVariable, skills }) => (skills === undefined ? (idVariable ?? []) : []));
 
-/** What pages say that is so in some hosts only: at a moment, or where a session's commands are told whose they are. */
+/** The sentences of pages that are true in some hosts only: at a moment, or where a session's commands are told whose they are. */
 interface Claim {
   needs: Moment | "own id";
   says: string;
-  /** What stands there in a host without. */
+  /** The text in a host without it. */
   otherwise: string;
 }
 

@@ -157,7 +157,7 @@ function textsIn(value: unknown): string[] {
   return listIn(value, TEXTS_MAX).filter((item) => typeof item === "string");
 }
 
-/** Returns the first items of a list; none of what is no list. */
+/** Returns the first items of a list; none of another value. */
 function listIn(value: unknown, max: number): unknown[] {
   return Array.isArray(value) ? value.slice(0, max) : [];
 }

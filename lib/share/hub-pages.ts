@@ -28,7 +28,7 @@ export async function countSizes(
 }
 
 /**
- * Returns SQL that is null where a text is over its limit. What is stored is compared first: PostgreSQL tells its size
+ * Returns SQL that is null where a text is over its limit. The stored size is compared first: PostgreSQL tells its size
  * without reading a value of hundreds of megabytes back.
  */
 function sqlWithin(column: string, bytes: number): string {

@@ -30,7 +30,7 @@ interface InitReport {
   to: number;
 }
 
-/** Who sees a session reads its words; who owns it writes them. */
+/** Returns SQL by which everyone who sees a session reads its words, and its owner writes them. */
 function policiesOfWords(table: string): string {
   const of = (rest: string) =>
     `EXISTS (SELECT 1 FROM session_memory.sessions s WHERE s.number = session${rest})`;

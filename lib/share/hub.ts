@@ -32,7 +32,7 @@ interface Client {
   connection?: { stream?: { destroy(): void } };
 }
 
-/** With the time that closing takes, a hub that says nothing is given up after less than eight seconds. */
+/** With the time that closing takes, a silent hub is abandoned after less than eight seconds. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const QUERY_TIMEOUT_MS = 7_000; // the largest page takes two seconds on a slow line
 const CLOSE_TIMEOUT_MS = 500; // nobody waits for a goodbye
@@ -79,7 +79,7 @@ export async function connectHub(address: HubAddress): Promise<Hub> {
         await query("COMMIT");
         return result;
       } catch (error) {
-        // Without an answer the connection is given up, and the transaction ends with it.
+        // Without an answer the connection is closed, and the transaction ends with it.
         if (!(error instanceof SessionMemoryError && error.recoverable)) {
           await client.query("ROLLBACK").catch(() => {});
         }
@@ -101,7 +101,7 @@ function newClient({ host, port, user, password, database, ssl }: HubAddress): C
     host,
     port,
     user,
-    // a function, since the driver looks for a password file where there is none
+    // a function, since without one the driver looks for a password file
     password: () => password,
     database,
     ssl,
@@ -176,7 +176,7 @@ type HubAddress = ReturnType<typeof hubAddress>;
  * Returns the address in a variable, with all that a connection needs: a driver takes what it is not given from `PG*`
  * variables.
  *
- * @throws {SessionMemoryError} `CONFIG_INVALID` when the variable is not set, is no PostgreSQL URL, or the certificate
+ * @throws {SessionMemoryError} `CONFIG_INVALID` when the variable is not set, is not a PostgreSQL URL, or the certificate
  * authority's file cannot be read.
  */
 export function hubAddress(

@@ -32,11 +32,11 @@ interface FetchOptions {
   replica: Store;
   config: Config;
   exclusion: Exclusion;
-  /** Filled in with the sessions of which something went. */
+  /** Filled in with the sessions that lost something. */
   gone: Set<string>;
-  /** Filled in with those of which something is gone at the hub. */
+  /** Filled in with the sessions that lost something at the hub. */
   withdrawn: Set<string>;
-  /** How much of each owner's share is left beside what is counted. */
+  /** The room left in each owner's share beside what is counted. */
   room: Map<string, number>;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
@@ -270,7 +270,7 @@ function finishSession(replica: Store, { shared, session }: Described): void {
   ).run(seq, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
 }
 
-/** Returns a name that is no file on this machine and looks like none. */
+/** Returns a name that no file on this machine has or could have. */
 function sharedFile(storedId: string): string {
   return `${SHARED_FILE}${storedId}`;
 }

@@ -225,7 +225,7 @@ export function shareRules({ settings }: Pick<Config, "settings">): string {
   );
 }
 
-/** Returns the keys of sessions of which the index holds nothing that could be sent, or no directory that names a project. */
+/** Returns the keys of sessions for which the index holds nothing to send, or no directory that names a project. */
 export function emptiedSessions(store: Store): SessionKey[] {
   const rows = store.db.prepare(
     `SELECT id, agent, parent_id FROM sessions JOIN index_state ON session_id = id

@@ -53,7 +53,7 @@ export interface PublishReport {
   withdrawn: number;
 }
 
-/** One transaction holds about so many chunks. */
+/** The most chunks of one transaction, about. */
 const BATCH_CHUNKS = 1500;
 /** Chunks that a session counts as beside its own. */
 const SESSION_WEIGHT = 15;
@@ -144,7 +144,7 @@ interface Published {
   sessions: number;
   chunks: number;
   sent: LocalSession[];
-  /** Sessions of which the hub refuses a row, each with the reason. */
+  /** Sessions with a row that the hub refuses, each with the reason. */
   refused: string[];
 }
 
@@ -253,7 +253,7 @@ async function withdrawUnshared(
 }
 
 /**
- * Removes sessions of which nothing is left to be sent, where this machine published them. Returns the number of sessions.
+ * Removes sessions with nothing left to send, if this machine published them. Returns the number of sessions.
  */
 async function withdrawEmptied(
   hub: Hub,
@@ -361,7 +361,7 @@ async function putSessions(
   return new Map(put.map((row) => [`${row.agent} ${row.id}`, Number(row.number)]));
 }
 
-/** What the hub has of a session: the hash of each exchange, by its place. */
+/** The hash of each exchange that the hub has of a session, by its place. */
 type Hashes = Map<string, ExchangePlace & { hash: string }>;
 
 type ExchangePlace = Pick<OutgoingExchange, "line" | "nth">;

@@ -38,9 +38,9 @@ interface PullOptions {
   origin: string;
   /** The keys of sessions that the index has itself. */
   own: ReadonlySet<string>;
-  /** Filled in with the sessions of which something went: a file's bytes and the log may still hold it. */
+  /** Filled in with the sessions that lost something: a file's bytes and the log may still hold it. */
   gone: Set<string>;
-  /** Filled in with those that are at the hub no more, or not all of what they were. */
+  /** Filled in with the sessions that are at the hub no more, or only in part. */
   withdrawn: Set<string>;
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
@@ -284,7 +284,7 @@ const SIZES_PAGE = 200;
 
 /**
  * Returns the newest sessions of each owner with their sizes, those beyond the cap left out without being counted. What was
- * counted or read before is noted; what is held is no smaller than it is here.
+ * counted or read before is noted; a held session counts at least its size here.
  */
 async function withSizes(
   hub: Hub,

@@ -31,15 +31,15 @@ export interface SharedSession {
   seq: number;
   heldSeq: number;
   updatedAt: string;
-  /** What the hub holds of it, in chunks of the usual size, as it was counted; -1: not yet. */
+  /** Its size at the hub, in chunks of the usual size, as it was counted; -1: not yet. */
   chunks: number;
-  /** Why it is not taken; undefined where it is. */
+  /** The reason that it is not taken; undefined if it is. */
   fault?: string | undefined;
 }
 
 /** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a replica about as many. */
 export const WEIGHT_BYTES = 4096;
-/** What a row takes beside its texts: its columns and its places in indexes. */
+/** The bytes of a row beside its texts: its columns and its places in indexes. */
 const ROW_BYTES = 64;
 
 const TABLES = `
@@ -121,7 +121,7 @@ export function openForPull(
   return replica;
 }
 
-/** Runs work on the replica; undefined where there is none. */
+/** Runs work on the replica; undefined if there is none. */
 export function withReplica<T>(paths: ReplicaPaths, work: (replica: Store) => T): T | undefined {
   if (!hasReplica(paths)) return undefined;
   const replica = openReplica(paths);
@@ -192,7 +192,7 @@ export function emptyShared(replica: Store, storedId: string): void {
   ).run(storedId);
 }
 
-/** Returns the sessions that others share, as the replica holds them; nothing where there is none. */
+/** Returns the sessions that others share, as the replica holds them; nothing if there is none. */
 export function heldShared(paths: Paths): Held[] {
   return withReplica(paths, heldSessions) ?? [];
 }

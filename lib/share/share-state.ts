@@ -1,6 +1,6 @@
 /**
  * This machine's sharing state: its name, the projects it shares with whom, and in state.db its origin, what it has
- * published, what is to be withdrawn.
+ * published, and its pending withdrawals.
  */
 
 import { hostname } from "node:os";
@@ -11,7 +11,7 @@ import { AGENTS } from "../hosts/table.ts";
 import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
-/** What was recorded of a published session, by the id that it has at the hub. */
+/** The record of a published session, by the id that it has at the hub. */
 interface PublishedNote extends SessionKey {
   signature: string;
   project: string;
@@ -130,7 +130,7 @@ export function readmitForgotten(paths: Pick<Paths, "state">, entries: readonly 
   });
 }
 
-/** Returns the hub of own published sessions, for a user who removes everything here; undefined where there are none. */
+/** Returns the hub of own published sessions, for a user who removes everything here; undefined if there are none. */
 export function publishedAt(paths: Pick<Paths, "state">): string | undefined {
   return withExistingState(paths, (state) =>
     readPublished(state).size === 0 ? undefined : readShareFact(state, "label"),

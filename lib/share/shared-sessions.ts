@@ -12,13 +12,13 @@ import { type Held, notFound, type ResolveContext, resolvePlace, type Shared } f
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type Store, withExistingStore, withShared } from "../store/store.ts";
 
-/** What a reference means: a session of this machine or another's, and lines of it. */
+/** A session of this machine or another's that a reference means, and lines of it. */
 export interface Place {
   session: Session;
   lines: LineRange[] | undefined;
   /** Its rows, where no transcript here holds them: it is gone, or another's. */
   rows?: Row[] | undefined;
-  /** What its owner shares of it. */
+  /** The facts that its owner shares. */
   shared?: Shared;
 }
 

@@ -1,4 +1,4 @@
-/** What goes from machine to machine through the hub: exchanges, of which both sides derive chunks by the same function. */
+/** The form in which exchanges go from machine to machine; both sides derive chunks from them by the same function. */
 
 import type { Row } from "../hosts/session.ts";
 import type { StoredExchange } from "../index/stored-rows.ts";

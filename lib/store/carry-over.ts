@@ -236,7 +236,7 @@ export function eachRow(
   return false;
 }
 
-/** Returns the columns of a table or a view; none where there is no such table. */
+/** Returns the columns of a table or a view; none if the table is missing. */
 export function listColumns(table: string, db: SqlDatabase): string[] {
   try {
     return db

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { readIfExists, readJson, remove, replaceFile, statPath } from "../base/files.ts";
 import { arrayOf, isRecord, stringOf } from "../base/json.ts";
 
-/** What a repository is known by wherever it lies. */
+/** The names of a repository, wherever it lies. */
 export interface RepositoryNames {
   /** The identity of its `.git`: a rename within a file system keeps it, and no other repository has it. */
   git: string;
@@ -26,7 +26,7 @@ export type KnownRepositories = ReadonlyMap<string, readonly KnownRepository[]>;
 
 let last: { file: string; state: string; known: KnownRepositories } | undefined;
 
-/** Returns a text that changes with the file; undefined where there is none. */
+/** Returns a text that changes with the file; undefined if there is none. */
 export function repositoriesState(file: string | undefined): string | undefined {
   const stat = file === undefined ? undefined : statPath(file);
   return stat && `${stat.size} ${stat.mtimeMs} ${stat.ino}`;
@@ -76,7 +76,7 @@ interface SessionThere {
   repository: RepositoryNames;
 }
 
-/** Returns what is known with further sessions; the same where there is nothing new. */
+/** Returns the record with further sessions; the same without anything new. */
 function withSessions(known: KnownRepositories, sessions: readonly SessionThere[]): KnownRepositories {
   const next = new Map(known);
   for (const { id, top, repository } of sessions) {
@@ -99,10 +99,10 @@ export async function noteRepositories(file: string, sessions: readonly SessionT
   if (sessions.length > 0) await change(file, (known) => withSessions(known, sessions));
 }
 
-/** What is to be forgotten: sessions, or all that holds a text. */
+/** The subject of forgetting: sessions, or everything with a text. */
 type Unwanted = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
 
-/** Removes sessions, and repositories of which none is left; or paths and origins with a text. Returns how many. */
+/** Removes sessions, and repositories without any left; or paths and origins with a text. Returns how many. */
 export async function forgetRepositories(
   file: string,
   { unwanted, dryRun }: { unwanted: Unwanted; dryRun: boolean },

@@ -31,9 +31,9 @@ interface Statement {
 
 export interface SqlDatabase {
   readonly path: string;
-  /** Why nothing can be written: the folder is read-only or full. Undefined where writing works. */
+  /** The reason that nothing can be written: the folder is read-only or full. Undefined if writing works. */
   readonly readOnly: string | undefined;
-  /** How nearest vectors are found: by sqlite-vec's `vec0` tables, or by our own scan and the reason for it. */
+  /** The way of finding nearest vectors: by sqlite-vec's `vec0` tables, or by our own scan and the reason for it. */
   readonly vectors: { mode: "vec0" } | { mode: "scan"; why: string };
   /** Runs one or several statements without parameters. */
   exec(sql: string): void;
@@ -84,7 +84,7 @@ const require = createRequire(import.meta.url);
  * Opens a database file, created when missing (mode 0600) unless `create` is false. One that cannot be written is
  * opened for reading.
  *
- * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened or is no database.
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened or is not a database.
  */
 export function openDatabase(path: string, options: { create?: boolean } = {}): SqlDatabase {
   const { create = true } = options;
@@ -108,7 +108,7 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
  * Opens another program's database for reading, also beside that program, and leaves no file of ours there. The tables that
  * are read must be tables: a view or a virtual table runs as long as it likes, and cannot be interrupted.
  *
- * @throws {SessionMemoryError} `STORAGE_ERROR` when one is none.
+ * @throws {SessionMemoryError} `STORAGE_ERROR` when one is not a table.
  */
 export function openForeign(path: string, tables: readonly string[]): SqlDatabase {
   refuseDevice(path);
@@ -221,7 +221,7 @@ function withPrefixedNames(statement: DriverStatement): DriverStatement {
   );
 }
 
-/** node:sqlite binds every number as REAL, which is no key of a virtual table and divides with a remainder. */
+/** node:sqlite binds every number as REAL, which cannot be a key of a virtual table and divides with a remainder. */
 function asInteger(value: unknown): unknown {
   return Number.isSafeInteger(value) ? BigInt(value as number) : value;
 }

@@ -26,7 +26,7 @@ type StatePaths = Pick<Paths, "state">;
 /** `PRAGMA user_version` of `state.db`. */
 const STATE_VERSION = 3;
 
-/** What nothing else knows: files of ours elsewhere, spend, and what the hub has or is to hear of. */
+/** State that is kept nowhere else: files of ours elsewhere, spend, and what the hub has or is to be told. */
 const CARRIED = ["written_files", "spend", "share_facts", "share_published", "share_withdrawals"] as const;
 /** Carried too, from versions that had them: standing rules, which only every transcript together would give again. */
 const CARRIED_SINCE = ["standing_marks", "standing_ends"] as const;
@@ -197,7 +197,7 @@ export type Forgetting =
 
 interface ForgettingText {
   hasText: (text: string) => boolean;
-  /** Whether the words of a file's name match: those that we make are in lower case. */
+  /** True if the words of a file's name match: our own are in lower case. */
   hasName: (words: string) => boolean;
 }
 
@@ -249,7 +249,7 @@ export function writtenFiles(paths: StatePaths): WrittenFile[] {
   return (rows ?? []).map(({ path, session_id }) => ({ path: String(path), sessionId: String(session_id) }));
 }
 
-/** Reports are the largest files that we write elsewhere; what is larger is none. */
+/** Reports are the largest files that we write elsewhere; a larger file is not one of them. */
 const WRITTEN_MAX_BYTES = 256 * 1024 * 1024;
 
 /** Returns whether a file still has the bytes that we wrote. */

@@ -46,7 +46,7 @@ function hintFor(reason: string): string {
   return "this is probably a bug in session-memory: please report this message with session-memory --version";
 }
 
-/** What SQLite and the system say of a file that cannot be opened or written. */
+/** The messages of SQLite and the system about a file that cannot be opened or written. */
 const REFUSED =
   /read-?only|unable to open|disk I\/O|authorization|permission denied|no such file|not a directory|E(?:ACCES|PERM|ROFS|IO|NOENT|NOTDIR|ISDIR)\b/i;
 

@@ -27,7 +27,7 @@ export function openStore(path: string, options: Omit<Versioned, "schema" | "ver
   return { db, close: () => db.close() };
 }
 
-/** Runs `work` on the index, then closes it; undefined where there is none. */
+/** Runs `work` on the index, then closes it; undefined if there is none. */
 export function withExistingStore<T>(path: string, work: (store: Store) => T): T | undefined {
   if (!hasContent(path)) return undefined;
   const store = openStore(path, { create: false });
@@ -352,17 +352,17 @@ const LEASE_DAYS = 30;
 
 /** The fact that holds when the replica was last pulled. */
 export const PULLED_FACT = "pulled_at";
-/** What the replica has in place of a transcript's path. */
+/** The replica's stand-in for a transcript's path. */
 export const SHARED_FILE = "shared:";
 
 export function hasReplica({ shared }: Pick<Paths, "shared">): boolean {
   return existsSync(shared);
 }
 
-/** What is carried over of a replica that is to be replaced: nothing, since it is pulled again as a whole. */
+/** Carries nothing over from a replica that is to be replaced, since it is pulled again as a whole. */
 export const pulledAgain = () => true;
 
-/** Opens the replica; undefined where there is none, or none that may still be used. */
+/** Opens the replica; undefined if there is none, or none that may still be used. */
 export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date()): Store | undefined {
   if (!hasReplica(paths)) return undefined;
   const replica = openStore(paths.shared, { create: false, carry: pulledAgain });
@@ -372,7 +372,7 @@ export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date())
   return undefined;
 }
 
-/** Runs `work` on the replica, where there is one that may be used. */
+/** Runs `work` on the replica, if there is one that may be used. */
 export function withShared<T>(paths: Pick<Paths, "shared">, work: (replica: Store) => T): T | undefined {
   const replica = openShared(paths);
   if (!replica) return undefined;

@@ -7,7 +7,7 @@ const FILES = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", "AGENTS.md"]
 /** The most of one: a longer one is no page of instructions, and a session waits for it. */
 const MAX_BYTES = 256 * 1024;
 
-/** Returns the instructions that lie in a directory and in so many folders above it. */
+/** Returns the instructions that lie in a directory and in a number of folders above it. */
 export function readInstructions(directory: string, above: number): string {
   const folders = [directory];
   for (let left = above; left > 0; left--) folders.push(dirname(folders.at(-1) ?? directory));
