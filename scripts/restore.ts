@@ -61,8 +61,10 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
     );
   const wanted = expandPath(values.to ?? ".", config.env, cwd);
   const folder = resolveRealPath(wanted);
-  if (folder === undefined || !isDirectory(folder))
-    throw cannot(session.id, `there is no folder "${wanted}"`, "create it, or name another with --to");
+  if (folder === undefined || !isDirectory(folder)) {
+    const hint = "--to is a folder: create it; session-memory handoff takes a session to another agent";
+    throw cannot(session.id, `there is no folder "${wanted}"`, hint);
+  }
   const dryRun = values["dry-run"];
   const { id, file, rows } = restoreSession(session, { paths: config.paths, folder, dryRun });
   const command = `cd ${quoted(folder)} && ${resumeCommand({ id, agent: session.agent, file }) ?? ""}`;

@@ -149,7 +149,7 @@ describe("restore", () => {
     const nowhere = await home.run("restore", ID, "--to", "/no/such/folder");
     expect([nowhere.exitCode, nowhere.stderr]).toEqual([
       1,
-      `error: NOT_FOUND: Cannot restore "${ID}": there is no folder "/no/such/folder"\nhint: create it, or name another with --to\n`,
+      `error: NOT_FOUND: Cannot restore "${ID}": there is no folder "/no/such/folder"\nhint: --to is a folder: create it; session-memory handoff takes a session to another agent\n`,
     ]);
     expect((await home.run("restore", "nobody")).stderr).toContain("error: NOT_FOUND");
     expect(files()).toEqual(before);
