@@ -359,10 +359,11 @@ function isSkillPage(file: string): boolean {
   return file.endsWith(".md");
 }
 
-/** Removes a folder that was made for our files, once nothing is in it. */
+/** Removes the folder of a file of ours, and a host's folder of skill pages, once nothing is in it. */
 function removeOwnFolder(file: string): void {
   try {
     rmdirSync(dirname(file));
+    if (isSkillPage(file)) rmdirSync(dirname(dirname(file)));
   } catch {
     // gone, or something else is in it
   }
@@ -503,7 +504,7 @@ function startOwn(
 /** Lists what the user may delete, or take back, by hand; docs/uninstalling.md names the rest. */
 function whatStays(paths: PathsWithRules, { changed, exported }: Omit<Written, "own">): string[] {
   const folders = [...Map.groupBy(exported, (file) => dirname(file))];
-  const left = HOSTS.toReversed().flatMap(({ home, leftIn }) => leftIn?.(paths.expand(home)) ?? []);
+  const left = HOSTS.toReversed().flatMap(({ home, leftIn }) => leftIn?.(paths.expand(home), paths) ?? []);
   const hub = publishedAt(paths);
   return formatList("What stays:", [
     ...(existsSync(paths.home) ? [`${paths.home}: index, names, notes, observations and config.json`] : []),

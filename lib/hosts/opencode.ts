@@ -1,5 +1,7 @@
 /** opencode's sessions, which it keeps as rows of a database: messages, and their parts. */
 
+import { join } from "node:path";
+import { statPath } from "../base/files.ts";
 import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { copiedFormat, isoTime, withoutOwnWords } from "./format.ts";
 import type { HostFile } from "./host.ts";
@@ -72,6 +74,10 @@ export const host: HostFile = {
   resume: "opencode --session <id>",
   skills: "($XDG_CONFIG_HOME|~/.config)/opencode/skills",
   plugin: "($XDG_CONFIG_HOME|~/.config)/opencode/plugin/session-memory.js",
+  leftIn(_, { expand }) {
+    const packages = join(expand("($XDG_CONFIG_HOME|~/.config)/opencode"), "node_modules");
+    return statPath(packages) ? [`${packages}: what opencode installed for plugins, ours and others`] : [];
+  },
   store: { files: "opencode.db", ...tables },
 };
 
