@@ -16,6 +16,7 @@ const LITERAL = [
   "From now on, answer me in German.",
   "Never commit without asking me first.",
   "Always use pnpm, npm breaks our lockfile.",
+  "stop rewriting whole files, make small edits",
 ];
 /** What only a model understands as laid down. */
 const MEANT = [
@@ -24,7 +25,6 @@ const MEANT = [
   "why do you keep adding docstrings to private helpers?",
   "I do the releases myself, you only prepare the changelog.",
   "we write tests as tables in this repo, please stick to that",
-  "stop rewriting whole files, make small edits",
 ];
 const LOOK_ALIKES = [
   'Their page says "Always squash your commits before you push." Is that common?',

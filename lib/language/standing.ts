@@ -16,23 +16,23 @@ const LIST_ITEMS = 3;
 /** Verbs of an agent's own work, in the base form. */
 const WORK = `amend|annotate|answer|apologi[sz]e|approve|ask|assume|branch|bump|comment|commit|confirm|deploy|document|double-check|explain|follow|force[- ]push
   (?:re)?format|guess|hard-?code|install|introduce|invent|leave comments|lint|merge|mix|mock|prefer|propose|rebase|refactor|rename|reply|respond
-  (?:re-?)?run(?! (?:into|out))|sign|skip|speak|squash|stage|stick|suggest|summari[sz]e|talk|test|touch|typecheck|(?:re)?use(?! cases?\\b)|verify|wait|work|wrap up|write`;
+  (?:re-?)?run(?! (?:into|out))|sign|skip|speak|squash|stage|stick|suggest|summari[sz]e|talk|test|touch|typecheck|(?:re)?use(?! cases?\\b)|verify|wait|work|wrap up`;
 /** Verbs of programs too: "always show the banner" is a task, "always show me the diff" is not. */
-const SHARED = `add|avoid|begin|break|build|change|check|clean|copy|create|delete|disable|do|edit|end|finish|(?:re)?generate|catch|give|group|ignore|include
-  keep|leave|let|list|log|make|mark|mention|modify|move|name|open|override|paste|pin|plan|prefix|print|publish|pull|push|put|quote|read|rebuild|release
-  remove|replace|reset|restart|review|rewrite|save|say|send|show|sort|split|start|stop|store|tag|tell|translate|trust|undo|update|upgrade|validate|wrap`;
+const SHARED = `add|avoid|begin|break|build|change|check|clean|copy|create|delete|disable|do|edit|end|finish|(?:re)?generate|catch|drop|give(?! up)|group|ignore|include
+  keep|leave|let|link|list|log|make|mark|mention|modify|move|name|open|override|paste|pin|plan|prefix|print|publish|pull|push|put|quote|read|rebuild|release
+  remove|replace|reset|restart|review|rewrite|save|say|send|show|sort|split|start|stop|store|tag|tell|translate|trust|undo|update|upgrade|validate|wrap|write`;
 const VERB = `(?:${WORK}|${SHARED})(?![\\w'’])`;
 /** Where an order is expected: any other verb in the base form, by what it is not. */
-const BASE = `(?!(?:an?|the|this|that|these|those|there|here|it|its|he|she|they|i|we|you|my|our|your|his|their|what|who|how|why|when|where|every\\w*|some\\w*|any\\w*|no\\w*|each|all|both|at|in|on|for|from|with|by|of|to|around|after|before|if|then|so|too|just|once|one|more|most|again|maybe|mind|new|perhaps)(?![\\w'’]))[a-z]{3,}(?<!(?<!s)s|ed|ing|ly|n['’]?t)(?![\\w'’])(?! (?:\\S+ ){0,2}(?:is|are|was|were|has|have|had|will|would|can|gets?|goes|runs|works|fails|returns|comes|needs|uses|takes|happens|lives|stays|starts|stops|\\w+s (?:at|by|from|in|into|on|over|through|to|via))(?![\\w'’]))(?= \\S)`;
+const BASE = `(?!(?:an?|the|this|that|these|those|there|here|it|its|he|she|they|i|we|you|my|our|your|his|their|wh\\w+|how|every\\w*|some\\w*|any\\w*|no\\w*|each|all|both|at|in|on|for|from|with|by|of|to|around|after|before|if|then|so|too|just|once|one|more|most|again|maybe|mind|new|perhaps)(?![\\w'’]))[a-z]{3,}(?<!(?<!s)s|ed|ing|ly|n['’]?t)(?![\\w'’])(?! (?:\\S+ ){0,2}(?:is|are|was|were|has|have|had|will|would|can|gets?|goes|runs|works|fails|returns|comes|needs|uses|takes|happens|lives|stays|starts|stops|\\w+s (?:at|by|from|in|into|on|over|through|to|via))(?![\\w'’]))(?= \\S)`;
 
 /** Objects of an agent's work: "always" and "never" are said of programs too. */
 const OF_THE_WORK =
-  /\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|(?:an?|each|every) (?:\w+ )?test|test suite|table[- ]driven|main|master|merg(?:e|es|ed|ing)|deploy\w*|production|repo(?:sitory)?|linter|lint|prettier|eslint|biome|typecheck|type checks?|code comments?|comments|docstrings?|coding|functions?|methods?|imports?|variables?|lock ?files?|migrations?|assumptions|regressions?|new files|by hand|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ/iu;
+  /\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|(?:an?|each|every) (?:\w+ )?test|test suite|table[- ]driven|main|master|merg(?:e|es|ed|ing)|deploy\w*|production|repo(?:sitory)?|linter|lint|prettier|eslint|biome|type ?check\w*|with me|unless i|CI|in (?:english|french|german|spanish)|code comments?|comments|docstrings?|coding|functions?|methods?|imports?|variables?|lock ?files?|migrations?|assumptions|regressions?|new files|diffs?|by hand|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ/iu;
 
 /** When it is to be done, and who is to do it. */
 const LEAD =
   "(?:(?:when(?:ever)?|if|before|after|once) (?:you|we|i) [^,;:?]{2,80}, |(?:before|after|for|on|with) (?:each|every|any) [^,;:?]{2,60}, )?";
-const NEVER = `(?:(?:you|we) (?:must|should) |(?:i|we) (?:want|need|['’]?d like) you to |make sure (?:you |to )|remember (?:to )?|let['’]?s )?(?:(?:always|never)(?: ever| again)?|(?:do not|don['’]t) ever)`;
+const NEVER = `(?:(?:you|we) (?:must|should) |(?:i|we)(?: want| need|['’]d like| would like) you to |make sure (?:you |to )|remember (?:to )?|let['’]?s )?(?:(?:always|never)(?: ever| again)?|(?:do not|don['’]t) ever)`;
 
 interface Language {
   /** Makes an instruction hold from then on. */
@@ -48,9 +48,9 @@ const POLITE = `(?:(?:(?:please|pls|ok(?:ay)?|and|also|so|but|yes|no|well|actual
 const LANGUAGES: readonly Language[] = [
   {
     frame:
-      "from now on|from here on(?: out)?|henceforth|going forward|in (?:the )?future|for the future|for the rest of (?:this|the|our) (?:project|repo|code ?base)|next time(?:,? (?!(?:it|this|that) )[^,;:]{1,80},)?|remember(?: to(?= )|(?= (?:never|not) to )|[:,])",
+      "from now on|from here on(?: out)?|henceforth|going forward|in (?:the )?future|for the future|for the rest of (?:this|the|our) (?:project|repo|code ?base)|next time(?: around)?(?:,? (?!(?:an?|it|some|that|the|this) )[^,;:]{1,80},|(?! (?:i|we|you) (?!can|do|expect|have|may|must|need|prefer|should|want)))|remember(?: to(?= )|(?= (?:always|i|never|not to|we|you) )|[:,])",
     order: `(?:(?:always|never|not to|do not|don['’]?t|only|no|let me|i (?:want|need|expect|prefer)(?! to)|i['’]d like(?! to)|(?:we|you)(?:['’]ll| will| are going to)?(?: always| never| only)? ${VERB}|we (?:only|do not|don['’]t)|you (?:should|must|have to|need to|may|can|do not|don['’]t|shouldn['’]t|mustn['’]t))(?![\\w'’])|(?:every|each|all) new (?:class(?:es)?|components?|endpoints?|features?|files?|functions?|modules?|packages?|scripts?) (?:needs?|must|should|gets?|goes|go)(?![\\w'’])|${VERB}(?! (?:\\S+ ){0,2}(?:is|are|was|were|has|have|will|gets?)(?![\\w'’]))|${BASE})`,
-    always: `(?:${LEAD}${NEVER} (?:${WORK})(?![\\w'’])|(?:you (?:must|should|may|can) |let['’]?s |i (?:want|need|['’]?d like) you to )${NEVER} ${VERB}|we (?:always|never) (?:${WORK})(?![\\w'’])|i (?:want|need|['’]?d like) you to stop \\p{L}+ing(?!\\p{L}))`,
+    always: `(?:${LEAD}${NEVER} (?:${WORK})(?![\\w'’]| (?:with )?(?:the|an?|\\d+) )|(?:you (?:must|should|may|can) |let['’]?s |i(?: want| need|['’]d like| would like) you to )${NEVER} ${VERB}|we (?:always|never) (?:${WORK})(?![\\w'’]| the )|i(?: want| need|['’]d like| would like) you to (?:stop \\p{L}+ing(?!\\p{L})|(?:${WORK})(?![\\w'’])(?=.* (?:(?:before|after|when|whenever|unless) (?:you|each|every|any)|(?:each|every) time)(?![\\w'’])))|stop (?:using (?!the |th[aio]|so |up )|(?:apologi[sz]|assum|comment|committ|edit|explain|force-push|guess|hard-?cod|install|invent|mock|push|rebas|refactor|reformatt|renam|repeat|rewrit|skipp|squash|summari[sz]|touch)ing(?!\\p{L})))`,
   },
   {
     frame: "ab (?:jetzt|sofort)|von jetzt an|künftig|zukünftig|in zukunft|(?:beim |das )?nächste[ns]? mal",
@@ -111,7 +111,7 @@ const ALWAYS = matchBeginning(({ always }) => always);
 /** Said of the work, of a project, or of a program: only the other words of the sentence tell. */
 const ALWAYS_OF = {
   work: matchStart(
-    `${LEAD}${NEVER} ${VERB}|we (?:always|never) ${VERB}|stop (?:add|us|putt|leav|writ|invent|guess|apologi[sz]|summari[sz]|ask|creat|introduc)ing |(?:${LANGUAGES[0]?.frame}),? (?:every|each|all|any|the|our) [^,;:?]{2,60} (?:needs?|must|should|ha(?:s|ve) to)(?![\\w'’])`,
+    `${LEAD}${NEVER} ${VERB}|we (?:always|never) ${VERB}|stop (?:add|ask|chang|creat|delet|introduc|leav|mak|putt|remov|us|writ)ing |next time (?:an?|some|the) [^,;:?]{1,80}, ${VERB}|(?:${LANGUAGES[0]?.frame}),? (?:every|each|all|any|the|our) [^,;:?]{2,60} (?:needs?|must|should|ha(?:s|ve) to)(?![\\w'’])`,
   ),
   project: matchStart(`(?:we |you )?(?:always|never) (?:${VERB}|${BASE})`),
 };
@@ -131,9 +131,9 @@ const HERE =
 /** Bound to what is at hand, or to a time that ends. */
 const BOUND =
   /\b(?:this time|for now|right now|just now|until|today|tonight|above|below|(?:use|do|run|call|touch|change|in|for|on|to) (?:this|that|these|those)|(?<!\b(?:you|i|we) )(?:do|run|try) it|(?:mind|of it again|fails?|happens)(?=\W*$))\b|(?:^|\s)(?:vorerst|heute|diesmal|cette fois|esta vez|desta vez|сейчас|сегодня)(?!\p{L})|这次|今回/iu;
-/** Tells of somebody, or of a text. */
+/** Tells of somebody, of who uses a program, or of a text. */
 const REPORTED =
-  /\b(?:says|said|states?|stated|wrote|writes|according to|guidelines?|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
+  /\b(?:users?|customers?|visitors?|says|said|states?|stated|wrote|writes|according to|guidelines?|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
 const QUOTED =
   /"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|「[^」]*」|『[^』]*』|(?<![\p{L}\p{N}])['‘][^'’]*['’](?![\p{L}\p{N}])/gu;
 
