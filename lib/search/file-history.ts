@@ -228,9 +228,9 @@ function makeFileHit(store: Store, touched: readonly Touched[], scope: FindScope
   });
 }
 
-/** Returns a deed's row, and before it the last message, which mostly gives the reason. */
+/** Returns a deed's row, and before it the last message up to its line, which mostly gives the reason. */
 function shownRows(store: Store, { deed, session }: SessionDeed, { clean }: FindScope): ShownRow[] {
-  const before = { from: deed.line - REASON_LINES, to: deed.line - 1 };
+  const before = { from: deed.line - REASON_LINES, to: deed.line };
   const reason = messagesWithin(store, session.number, before).at(-1);
   const text = isChange(deed) ? (onlyChanges(deed.input) || deed.input).slice(0, CHANGE_CHARS) : "";
   const row = deedRow(deed, { text, cwd: session.cwd, clean });
