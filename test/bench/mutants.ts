@@ -36,7 +36,7 @@ const GROUP = 10;
 interface Mutant {
   promise: string;
   file: string;
-  /** Names of test files, the likeliest to notice it first. */
+  /** Names of test files, and of golden transcripts as `golden/<subject>`, the likeliest to notice it first. */
   tests: string[];
   text: string;
   replacement: string;
@@ -122,7 +122,9 @@ function copyProject(): string {
 function makeJudge(copy: string) {
   const whole = new Map<string, Promise<boolean>>();
   const passes = async (test: string) => {
-    const command = ["bun", "test", "--bail=1", `--timeout=${TEST_MS}`, `test/${test}.test.ts`];
+    const [file, subject] = test.split("/");
+    const only = subject === undefined ? [] : ["-t", `^${subject} `];
+    const command = ["bun", "test", "--bail=1", `--timeout=${TEST_MS}`, `test/${file}.test.ts`, ...only];
     const child = Bun.spawn(command, { cwd: copy, stdout: "pipe", stderr: "pipe", timeout: FILE_MS });
     const [said, more, code] = await Promise.all([
       new Response(child.stdout).text(),
