@@ -12,7 +12,6 @@ import { ROOT, runCommand } from "../support/run.ts";
 import { type ClientHome, claudeHome, logged, succeeded, textOf } from "./client.ts";
 import {
   ACTIVITY,
-  findsWhatWasSaid,
   given,
   goesOnWithRestored,
   type Lab,
@@ -21,7 +20,6 @@ import {
   tellsHowAnErrorEnded,
   tellsStandingRules,
   tellsWhatOthersDid,
-  welcomes,
 } from "./hooked.ts";
 import { CLIENTS, installed, nameOf } from "./install.ts";
 import { type ModelRequest, startAnthropic } from "./models.ts";
@@ -98,10 +96,18 @@ for (const [name, modules, file] of versions) {
     const binary = join(modules ?? "", file);
     const start = labOf(binary);
 
-    tellsWhatOthersDid(start);
+    tellsWhatOthersDid(start, {
+      more: async ({ home, model }) => {
+        expect(model.requests.length).toBe(2);
+        const transcripts = readdirSync(join(home.paths.claude, "projects"), { recursive: true });
+        expect(transcripts.filter((name) => String(name).endsWith(".jsonl")).length).toBe(2);
+        // after Stop and after SessionEnd
+        await eventually("the work of two sessions", () => logged(home, '"background.index"').length === 4);
+        await eventually("the end of all we started", () => !processesOf(home).length);
+      },
+    });
     goesOnWithRestored(start);
     quotesHostileWords(start);
-    welcomes(start);
     tellsStandingRules(start);
     tellsHowAnErrorEnded(start, ({ model }, told) => {
       expect(messagesOf(model.requests.at(-1) as ModelRequest).join("\n")).toContain(
@@ -118,14 +124,6 @@ for (const [name, modules, file] of versions) {
       expect(existsSync(join(home.home, "PWNED"))).toBe(false);
       expect(model.requests[0]?.raw).toContain("[Session References]");
       await eventually("the work of a session", () => logged(home, '"background.index"').length === 2);
-    });
-    findsWhatWasSaid(start, async ({ home, model }) => {
-      expect(model.requests.length).toBe(2);
-      const transcripts = readdirSync(join(home.paths.claude, "projects"), { recursive: true });
-      expect(transcripts.filter((name) => String(name).endsWith(".jsonl")).length).toBe(2);
-      // after Stop and after SessionEnd
-      await eventually("the work of two sessions", () => logged(home, '"background.index"').length === 4);
-      await eventually("the end of all we started", () => !processesOf(home).length);
     });
 
     test("answers as a plain model, with nothing of the user's and nothing left behind", async () => {

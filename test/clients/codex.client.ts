@@ -9,7 +9,6 @@ import { ROOT, runCommand } from "../support/run.ts";
 import { type ClientHome, clientHome, logged, succeeded, textOf } from "./client.ts";
 import {
   ACTIVITY,
-  findsWhatWasSaid,
   given,
   goesOnWithRestored,
   quotesHostileWords,
@@ -17,7 +16,6 @@ import {
   tellsHowAnErrorEnded,
   tellsStandingRules,
   tellsWhatOthersDid,
-  welcomes,
 } from "./hooked.ts";
 import { CLIENTS, installed, nameOf } from "./install.ts";
 import { type Answer, type Model, startResponses } from "./models.ts";
@@ -83,7 +81,13 @@ env_key = "MADE_UP_KEY"
     };
   };
 
-  tellsWhatOthersDid(start);
+  tellsWhatOthersDid(start, {
+    more: (lab) => {
+      // told as the client's words, not the user's
+      expect(given(lab, ACTIVITY).map(({ role }) => role)).toEqual(["developer"]);
+      expect(lab.model.requests.at(-1)?.raw).toContain("session-search"); // a skill
+    },
+  });
   goesOnWithRestored(start);
 
   test("goes on with a session whose folder is gone, by the command that --resume names", async () => {
@@ -96,15 +100,9 @@ env_key = "MADE_UP_KEY"
     expect(model.requests.at(-1)?.raw).toContain("Please keep the ledger in cents.");
   });
   quotesHostileWords(start);
-  welcomes(start);
   tellsStandingRules(start);
   tellsHowAnErrorEnded(start, (lab) => {
     expect(lab.model.requests.at(-1)?.raw).toContain("Process exited with code 3");
-  });
-  findsWhatWasSaid(start, (lab) => {
-    // told as the client's words, not the user's
-    expect(given(lab, ACTIVITY).map(({ role }) => role)).toEqual(["developer"]);
-    expect(lab.model.requests.at(-1)?.raw).toContain("session-search"); // a skill
   });
 
   test("brings the observations back after a compaction", async () => {

@@ -113,7 +113,7 @@ for (const [name, command = []] of runtimes) {
     goesOnWithRestored(start, (lab, text, { file }) =>
       runPi(command, lab.home, "--session", file, "-p", text),
     );
-    tellsStandingRules(start);
+    tellsStandingRules(start, { welcome: false });
     tellsHowAnErrorEnded(start, ({ home, model }, told) => {
       const [result, said] = model.requests.at(-1)?.messages.slice(-2) ?? [];
       expect(result?.text).toStartWith("deploy: cannot find the zebra config");
