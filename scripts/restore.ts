@@ -14,7 +14,7 @@ import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
 import { hasPromptsAlone } from "../lib/hosts/names.ts";
 import { placeOnDisk, statUnpacked } from "../lib/hosts/packed.ts";
-import { resumeCommand } from "../lib/sessions/listing.ts";
+import { listByLastRow, originId, resumeCommand } from "../lib/sessions/listing.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 
 const USAGE = `\
@@ -66,10 +66,12 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
     throw cannot(session.id, `there is no folder "${wanted}"`, hint);
   }
   const dryRun = values["dry-run"];
+  const [before] = listByLastRow(config.paths).filter(({ file }) => originId(file) === session.id);
   const { id, file, rows } = restoreSession(session, { paths: config.paths, folder, dryRun });
   const command = `cd ${quoted(folder)} && ${resumeCommand({ id, agent: session.agent, file }) ?? ""}`;
   const from = { id: session.id, file: placeOnDisk(session.file), archived: session.archived === true };
   show({ dryRun, session: { id, agent: session.agent, file, cwd: folder, rows }, from, command }, [command]);
+  if (before) note(`a copy of it was there already: ${resumeCommand(before) ?? before.file}`);
   note(`${dryRun ? "would write" : "wrote"} ${rows} rows to ${file}`);
 }
 

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { shortId } from "../lib/base/text.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexMeta, codexPrompt } from "./support/codex.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
@@ -136,6 +137,32 @@ describe("restore", () => {
       forked_from_id: id,
     });
     expect(await said(home, codex.id)).toContain("Therefore.");
+  });
+
+  test("says in lists where its copies are from, and names a copy that is there already", async () => {
+    using home = temporaryHome();
+    const [pi, codex] = [uuidFrom("rhea"), uuidFrom("emu")];
+    writeClaude(home, { id: ID, rows: claudeRows(home.project) });
+    writePi(home, { id: pi, rows: [piHeader({ id: pi, cwd: home.project }), piUser({ text: "Why pi?" })] });
+    const at = "2026-02-03T14:30:00.000Z";
+    const rollout = join(
+      home.paths.codex,
+      "sessions/2026/02/03",
+      `rollout-2026-02-03T14-30-00-${codex}.jsonl`,
+    );
+    const meta = codexMeta({ id: codex, cwd: home.project, at });
+    write(rollout, jsonl(meta, ...codexPrompt({ at, text: "Why codex?" })));
+    for (const id of [ID, pi, codex]) {
+      const first = await home.run("restore", id, "--json");
+      expect(first.stderr).not.toContain("already");
+      const { session } = JSON.parse(first.stdout);
+      const again = await home.run("restore", id, "--dry-run");
+      const resume = (await home.ok("session-reader", session.id, "--resume")).trim();
+      expect(again.stderr).toContain(`a copy of it was there already: ${resume}\n`);
+      const listed = (await home.ok("session-reader", "--list")).split("\n");
+      const marked = listed.filter((line) => line.includes(`(from ${shortId(id)})`));
+      expect(marked.map((line) => line.includes(shortId(session.id)))).toEqual([true]);
+    }
   });
 
   test("changes nothing in a dry run, for no folder, and for a session that nobody has", async () => {

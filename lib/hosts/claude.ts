@@ -59,11 +59,14 @@ export function encodeClaudeCwd(directory: string): string {
   return `${name.slice(0, FOLDER_MAX)}-${Math.abs(hash).toString(36)}`;
 }
 
+/** The type of our row at the head of a restored session. */
+const RESTORED_FROM = "restored-from";
+
 const restorer: Restorer = {
   needsFolder: true,
   place: (home, { id, folder }) => join(home, "projects", encodeClaudeCwd(folder), `${id}.jsonl`),
   begin: ({ id, origin, at }) => [
-    { type: "restored-from", session: origin.id, by: "session-memory", timestamp: at, sessionId: id },
+    { type: RESTORED_FROM, session: origin.id, by: "session-memory", timestamp: at, sessionId: id },
   ],
   row(record, target) {
     if (ONE_RUN.has(String(record.type))) return undefined;
@@ -136,6 +139,7 @@ export const host: HostFile = {
   readHead(record, head) {
     head.cwd ??= stringOf(record.cwd);
     head.startedAt ??= isoTime(record.timestamp);
+    if (record.type === RESTORED_FROM) head.forkedFrom ??= stringOf(record.session);
     if (typeof record.entrypoint === "string") head.isHeadless ??= STARTED_BY_PROGRAM.test(record.entrypoint);
     if (record.isSidechain === true && typeof record.agentId === "string") {
       head.parentId ??= stringOf(record.sessionId);

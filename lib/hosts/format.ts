@@ -13,7 +13,7 @@ type EntryPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
 export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "parentId">, PartlyKnown<"id"> {
   /** The address of the repository it works in, where the host notes it (Codex). */
   remote?: string | undefined;
-  /** The session that this one was forked from: its id (Codex), or the path of its transcript (pi). */
+  /** The session that this one was forked or restored from: its id (Codex, Claude Code), or the path of its transcript (pi). */
   forkedFrom?: string | undefined;
   /** Whether a program started it, without a person at it. */
   isHeadless?: boolean | undefined;

@@ -17,7 +17,7 @@ import { hasPromptsAlone } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
-import { readHead } from "../transcripts/head.ts";
+import { readHead, tryHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
 import { PATH_MAX, sessionJson } from "./session-header.ts";
@@ -71,13 +71,21 @@ function listingCells(
   const line = (text: string) => oneLine(rules.clean(text), PATH_MAX);
   const date = formatMinute(updatedAt, timezone);
   const place = [onMachine(shortId(id), session), agent, cwd].map(line);
-  return [date, showTitle(session, rules), ...place, `${formatSize(size)}${keptMark(session)}`];
+  return [date, showTitle(session, rules), ...place, `${formatSize(size)}${marks(session, rules)}`];
 }
 
-/** Says what of a session is left, where its transcript is gone. */
-function keptMark({ file, archived }: Session): string {
+/** Says what of a session is left, where its transcript is gone, and which session it was forked or restored from. */
+function marks({ file, archived }: Session, rules: Rules): string {
   if (hasPromptsAlone(file)) return " (prompts alone)";
-  return archived ? " (archive)" : "";
+  const origin = originId(file);
+  const from = origin === undefined ? "" : ` (from ${oneLine(rules.clean(shortId(origin)), PATH_MAX)})`;
+  return archived ? `${from} (archive)` : from;
+}
+
+/** Returns the id of the session that this one was forked or restored from; undefined when the transcript names none. */
+export function originId(file: string): string | undefined {
+  const from = tryHead(file)?.forkedFrom;
+  return from && basename(from, ".jsonl").split("_").at(-1); // pi names the file, whose name ends with the id
 }
 
 /** The style of a listing: below each session the command that goes on with it; at a terminal in columns, else with `·` between the cells. */
