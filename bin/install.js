@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, isAbsolute, join, resolve, sep } from "node:path";
+import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = resolve(fileURLToPath(import.meta.url), "..", "..");
@@ -73,6 +73,7 @@ export function installBun(folder) {
   writeFileSync(join(stage, "package.json"), "{}\n");
   // The binary lies in the package of its platform, so no script of a package needs to run.
   const flags = ["--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+  flags.push("--fetch-retries=1", "--fetch-retry-mintimeout=1000"); // without a network npm waits for more than a minute
   const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ["npm"];
   const [command, ...words] = [...npm, "install", ...flags, `--prefix=${stage}`, `bun@${PACKAGE.config.bun}`];
   const isInstalled = run(command, words, { cwd: stage });
@@ -80,14 +81,17 @@ export function installBun(folder) {
   const binaries = existsSync(platforms) ? readdirSync(platforms) : [];
   // A system may get several, for other C libraries.
   const works = binaries.map((name) => join(platforms, name, "bin", "bun")).find(isBun);
-  if (!isInstalled || !works)
+  const isBunThere = isInstalled && works !== undefined;
+  if (isBunThere) {
+    mkdirSync(folder, { recursive: true });
+    renameSync(works, bun);
+  }
+  rmSync(stage, { recursive: true, force: true });
+  if (!isBunThere)
     fail(
       `Cannot install Bun ${PACKAGE.config.bun}: npm says why above`,
       "check the network, then npm start again",
     );
-  mkdirSync(folder, { recursive: true });
-  renameSync(works, bun);
-  rmSync(stage, { recursive: true, force: true });
   return bun;
 }
 
@@ -99,8 +103,10 @@ function installPackage(bun) {
   for (const name of [...files, "package.json", "bun.lock", "LICENSE", "README.md"])
     if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
   const flags = ["--production", "--frozen-lockfile", "--ignore-scripts", "--silent"];
-  if (!run(bun, ["install", ...flags], { cwd: stage }))
+  if (!run(bun, ["install", ...flags], { cwd: stage })) {
+    rmSync(stage, { recursive: true, force: true });
     fail("Cannot install the dependencies: Bun says why above", "check the network, then npm start again");
+  }
   if (existsSync(place)) renameSync(place, old);
   renameSync(stage, place);
   rmSync(old, { recursive: true, force: true });
@@ -145,7 +151,8 @@ function main(args) {
   process.exitCode = start("setup", ...args);
   if (isUpdate || hasSessions(starter)) return;
   console.log("\nNo session on this machine yet. A search of a bundled sample:");
-  console.log(`$ session-memory search ${SAMPLE_QUESTION.map((words) => `"${words}"`).join(" ")}`);
+  const words = SAMPLE_QUESTION.map((phrasing) => `"${phrasing}"`).join(" ");
+  console.log(`$ session-memory search --sessions ${relative(process.cwd(), SAMPLE)} ${words}`);
   start("search", "--quiet", "--sessions", SAMPLE, ...SAMPLE_QUESTION);
 }
 

@@ -237,9 +237,10 @@ async function putIn(work: Work, pages: readonly HostFile[], statusLine: string 
   report.pages = pages.map(({ file }) => file);
   report.statusLine = statusLine ?? null;
   const steps = stepsToInstall(work, pages, statusLine);
+  const title = work.values.yes || process.stdin.isTTY ? "To install:" : "To install with --yes:";
   say(
     ...formatList(
-      "To install:",
+      title,
       steps.map(({ line }) => line),
     ),
   );

@@ -1,7 +1,7 @@
-/** bin/install.js: the link that it makes beside the user's other programs. */
+/** bin/install.js: the link that it makes beside the user's other programs, and what it leaves without a network. */
 
 import { beforeEach, expect, test } from "bun:test";
-import { mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { homePerTest, write } from "./support/home.ts";
 import { ROOT, runCommand } from "./support/run.ts";
@@ -48,4 +48,20 @@ test("npm start replaces no other program's link, even of one that is away", asy
       target,
     ]);
   }
+});
+
+test("npm start leaves nothing half installed where Bun cannot be fetched", async () => {
+  const folder = place("share/session-memory/runtime");
+  const code = `import { installBun } from ${JSON.stringify(join(ROOT, "bin/install.js"))}; installBun(${JSON.stringify(folder)});`;
+  const env = { ...home.env, npm_config_registry: "http://127.0.0.1:9" };
+  const { stderr, exitCode } = await runCommand([process.execPath, "-e", code], { env });
+  expect([exitCode, stderr.split("\n").slice(-3)]).toEqual([
+    1,
+    [
+      expect.stringMatching(/^error: Cannot install Bun \S+: npm says why above$/),
+      "hint: check the network, then npm start again",
+      "",
+    ],
+  ]);
+  expect(["", ".new"].map((end) => existsSync(folder + end))).toEqual([false, false]);
 });

@@ -72,7 +72,7 @@ test("setup installs nothing where nobody can answer, but indexes and names, and
     `Claude Code: ${claude}, 5 sessions since 2025-07-02`,
     `pi: ${pi}, 4 sessions since 2025-12-09`,
     `Codex: ${codex}, 2 sessions since 2025-12-14`,
-    "To install:",
+    "To install with --yes:",
     `  ${claude} plugin marketplace add ${ROOT}   # Claude Code`,
     `  ${claude} plugin install session-memory@session-memory   # Claude Code`,
     `  ${pi} install ${ROOT}   # pi`,
@@ -238,7 +238,7 @@ test("setup writes skill pages into the folders of hosts without commands of the
   const beside = (name: string) => join(dirname(page("session-search")), `${name}.md`);
   const before = await setup();
   expect(before.stdout).toContain(
-    `To install:\n  write 4 skill pages in ${dirname(dirname(page("x")))}   # Qwen Code\n`,
+    `To install with --yes:\n  write 4 skill pages in ${dirname(dirname(page("x")))}   # Qwen Code\n`,
   );
   expect(existsSync(beside("sessions"))).toBe(false);
   await setup("--yes");
