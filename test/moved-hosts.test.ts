@@ -158,3 +158,15 @@ test("sessions of a database that are excluded are no sign that its host moved",
     expect.stringContaining("warning: opencode wrote 0s ago, no session of it is read: "),
   ]);
 });
+
+test("Cursor that keeps its chats in databases is named with one of them", async () => {
+  const cursor = HOSTS.find(({ agent }) => agent === "cursor") as Host;
+  writeOld(home, cursor, 71);
+  const file = join(home.home, ".config/cursor/chats/9f2c", uuidFrom("chat"), "store.db");
+  mkdirSync(dirname(file), { recursive: true });
+  using db = new Database(file, { create: true });
+  db.run("CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB)");
+  age(file);
+  const last = "the newest session read is 71d old";
+  expect(await findings(home)).toEqual([`warning: Cursor wrote 3h ago, ${last}: ${file}`]);
+});

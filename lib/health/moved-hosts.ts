@@ -132,7 +132,10 @@ const STOCK =
   /^\.|^(?:session\.db|(?:meta|extract-cursor|sessions|sessions-index)\.json)|\.(?:(?:meta|runtime)\.json|log|lock|md|tmp|txt|yaml)$/;
 
 /** Returns the files below the places of a host's sessions. */
-function filesAt({ home, transcripts = [], store }: Host, { expand, ...paths }: PathsWithRules): string[] {
+function filesAt(
+  { home, transcripts = [], store, unreadPlace }: Host,
+  { expand, ...paths }: PathsWithRules,
+): string[] {
   const homes = HOSTS.map((host) => expand(host.home)).filter((other) => other !== expand(home));
   const given = transcripts.map((place) => (typeof place === "string" ? { path: place } : place));
   const places = [...given, ...(store ? [{ path: store.files }] : [])].flatMap(({ path, ...place }) => {
@@ -140,6 +143,7 @@ function filesAt({ home, transcripts = [], store }: Host, { expand, ...paths }: 
     const [fixed = ""] = path.split(/[<*]/, 1);
     return root === undefined || homes.includes(root) ? [] : join(root, fixed);
   });
+  if (unreadPlace !== undefined) places.push(expand(unreadPlace));
   return [...new Set(places)].flatMap((place) => (isFile(place) ? [place] : [...filesBelow(place)]));
 }
 

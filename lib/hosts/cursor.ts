@@ -31,6 +31,7 @@ export const host: HostFile = {
   name: "Cursor",
   program: "cursor-agent",
   resume: "cursor-agent --resume <id>",
+  unreadPlace: "~/.config/cursor/chats",
 
   matches({ role, message, type }) {
     return type === undefined && typeof role === "string" && recordOf(message).content !== undefined;

@@ -106,6 +106,8 @@ export interface HostFile extends Format {
   store?: StoredElsewhere;
   /** Its file of all prompts, which outlives transcripts: for those that are gone the copies of their prompts stand in. */
   prompts?: StoredElsewhere;
+  /** Where newer versions keep sessions in a form that is not read yet, so that health can say so. */
+  unreadPlace?: string;
   /** The reason an empty transcript is not an empty session, where that is so. */
   emptiedWhy?: string;
   /** How its rows become those of a new session, where it goes on with one that is put there. */
