@@ -128,8 +128,10 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   show({ results, ...(blame && { blame }), index }, lines);
   const place = index.behind.sessions > 0 ? " in what is indexed so far" : "";
   if (results.length === 0 && !blame) note(`nothing relevant found${place}`);
-  const isWrong = index.behind.sessions > 0 || (config.settings.embedding && index.semantic !== "on");
-  if (hasIndexed || isWrong) note(describeIndex(index, values.sessions));
+  const semantic = config.settings.embedding && index.semantic;
+  const isWrong = index.behind.sessions > 0 || (semantic && semantic !== "on");
+  const meaning = semantic ? `; semantic ${semantic}` : "";
+  if (hasIndexed || isWrong) note(`${describeIndex(index, values.sessions)}${meaning}`);
 }
 
 function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {
@@ -171,7 +173,7 @@ function scoreFlag(value: string | undefined): number {
 
 /** Describes how fresh an answer is, in one line. */
 function describeIndex(
-  { sessions, chunks, vectors, behind, semantic }: SearchAnswer["index"],
+  { sessions, chunks, vectors, behind }: SearchAnswer["index"],
   given: readonly string[] = [],
 ): string {
   const embed = ["session-memory embed", ...given.map((path) => `--sessions ${quoted(path)}`)].join(" ");
@@ -181,7 +183,7 @@ function describeIndex(
     behind.sessions === 0
       ? "up to date"
       : `behind by ${counted(behind.sessions, "session")} (${(behind.bytes / 1e6).toFixed(1)} MB): run ${embed}`;
-  return `index: ${held.join(", ")}, ${state}; semantic ${semantic}`;
+  return `index: ${held.join(", ")}, ${state}`;
 }
 
 if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS }, main);

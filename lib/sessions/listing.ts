@@ -85,7 +85,7 @@ function marks({ file, archived }: Session, rules: Rules): string {
 /** Returns the id of the session that this one was forked or restored from; undefined when the transcript names none. */
 export function originId(file: string): string | undefined {
   const from = tryHead(file)?.forkedFrom;
-  return from && basename(from, ".jsonl").split("_").at(-1); // pi names the file, whose name ends with the id
+  return from && basename(from, ".jsonl").split("_").at(-1); // of a file, its name ends with the id
 }
 
 /** The style of a listing: below each session the command that goes on with it; at a terminal in columns, else with `·` between the cells. */
