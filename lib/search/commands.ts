@@ -113,7 +113,7 @@ interface CommandRun extends SessionDeed {
   command: string;
 }
 
-/** Finds the distinct commands with some words in a row, the most frequent first. */
+/** Finds the distinct commands with some words in a row: the one that succeeded last, then the most frequent first. */
 export function commandHistory(store: Store, words: string, scope: FindScope): Hit[] {
   const phrase = toPhrase(words);
   if (phrase === undefined) return [];
@@ -125,25 +125,38 @@ export function commandHistory(store: Store, words: string, scope: FindScope): H
     },
   );
   // the newest run is the first of its group, and groups as frequent keep that order
-  return [...Map.groupBy(runs, ({ command }) => command).values()]
-    .sort((a, b) => b.length - a.length)
-    .map((group) => makeCommandHit(group as [CommandRun, ...CommandRun[]], scope));
+  const groups = [...Map.groupBy(runs, ({ command }) => command).values()];
+  const done = runs.find(({ deed }) => deed.outcome === "done");
+  const rank = (group: CommandRun[]) => (group[0]?.command === done?.command ? runs.length : group.length);
+  return groups
+    .sort((a, b) => rank(b) - rank(a))
+    .map((group) => makeCommandHit(group as [CommandRun, ...CommandRun[]], done, scope));
 }
 
-function makeCommandHit([last, ...earlier]: [CommandRun, ...CommandRun[]], { clean }: FindScope): Hit {
-  const { command, deed, session } = last;
+/** Makes a hit of a command's runs: at the newest one, or at the last of all commands that succeeded. */
+function makeCommandHit(
+  runs: [CommandRun, ...CommandRun[]],
+  done: CommandRun | undefined,
+  { clean }: FindScope,
+): Hit {
+  const [last] = runs;
+  const shown = runs.find((run) => run === done) ?? last;
+  const { command, deed, session } = shown;
   const { line, resultLine, at, outcome, result } = deed;
+  const ends = last.deed.outcome === "unknown" ? "" : `, last ${last.deed.outcome}`;
   const said = clean(result).replace(/\s+/g, " ").trim();
   const text = outcome === "failed" ? said.slice(0, RESULT_CHARS) : "";
   return doneHit({
     session,
     at,
-    summary: `${earlier.length + 1}x${outcome === "unknown" ? "" : `, last ${outcome}`}`,
+    summary: `${runs.length}x${shown === last ? "" : ", done here"}${ends}`,
     rows: [{ line, who: "tool", tool: clean(command).slice(0, COMMAND_CHARS), text }],
     from: line,
     to: resultLine ?? line,
-    also: earlier.flatMap((run) => (run.session === session ? [[run.deed.line, run.deed.line]] : [])),
-    elsewhere: [...new Set([last, ...earlier].map((run) => run.session.id))],
+    also: runs.flatMap((run) =>
+      run !== shown && run.session === session ? [[run.deed.line, run.deed.line]] : [],
+    ),
+    elsewhere: [...new Set([shown, ...runs].map((run) => run.session.id))],
   });
 }
 
