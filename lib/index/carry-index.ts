@@ -12,8 +12,7 @@ import { copyTable, eachRow, listColumns } from "../store/carry-over.ts";
 import type { SqlDatabase, SqlRow, SqlValue } from "../store/sqlite.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import type { Excludable } from "../transcripts/rules.ts";
-import { type CarriedTable, readOldRows, readOldText, type TakeRow } from "./carry-old.ts";
-import { type Header, joinContent } from "./chunk-text.ts";
+import { joinContent } from "./chunk-text.ts";
 import { hostId } from "./index-state.ts";
 import { addRows, cachedTopics, contentHash, putTopics } from "./session-rows.ts";
 import { isBefore, readChunkTexts, type StoredPlace, toStored } from "./stored-rows.ts";
@@ -113,27 +112,24 @@ function carryPaid({ from, to, rules }: Carrying): boolean {
 
 /** Carries over rows, exchanges and chunks. */
 function carryContents(carrying: Carrying): boolean {
-  const { from, numbers } = carrying;
+  const { from, to, numbers } = carrying;
   const seen = new Set<string>();
-  const take: TakeRow = (table, row) => {
+  const take = (table: CarriedTable, row: SqlRow) => {
     const key = `${table} ${row.id}`;
     // a damaged table is read from both of its ends
     if (seen.has(key)) return;
     seen.add(key);
     if (numbers.has(Number(row.session))) TAKES[table](row, carrying);
-    else if (table === "chunks") keepPaid(row, carrying);
+    else if (table === "chunks") keepVector(row, to);
   };
-  if (listColumns("exchanges", from).length === 0) return readOldRows(from, { numbers, take });
-  return (["rows", "exchanges", "chunks"] as const)
+  return (Object.keys(TAKES) as CarriedTable[])
     .map((table) => eachRow(from, { table, columns: "*" }, (row) => take(table, row)))
     .every(Boolean);
 }
 
-const TAKES: Record<CarriedTable, (row: SqlRow, carrying: Carrying) => void> = {
-  rows: takeRow,
-  exchanges: carryExchange,
-  chunks: takeChunk,
-};
+/** In the order in which they are carried over: a chunk needs its rows and its exchange. */
+const TAKES = { rows: takeRow, exchanges: carryExchange, chunks: takeChunk };
+type CarriedTable = keyof typeof TAKES;
 
 function takeRow(stored: SqlRow, { to, rules, cleaned, dropped }: Carrying): void {
   const row = toStored(stored);
@@ -160,29 +156,12 @@ function carryExchange(row: SqlRow, { to, rules, renamed }: Carrying): void {
   insertRow(to, "exchanges", { ...row, subject });
 }
 
-/** Keeps the vector and topics of a chunk that will be made again. */
-function keepPaid(row: SqlRow, { from, to }: Carrying): void {
-  const { content_hash = null, embedder = null, embedding = null } = row;
+/** Keeps the vector of a chunk that will be made again. */
+function keepVector(
+  { content_hash = null, embedder = null, embedding = null }: SqlRow,
+  to: SqlDatabase,
+): void {
   if (embedder !== null) insertRow(to, "vector_cache", { content_hash, embedder, embedding });
-  const isPaid = PAID.some((table) =>
-    to.prepare(`SELECT 1 FROM ${table} WHERE content_hash = ?`).get(content_hash),
-  );
-  const text = isPaid && ("header" in row ? readOldText(row) : storedText(from, Number(row.id)));
-  if (text) renamePaid(to, content_hash, contentHash(text));
-}
-
-/** Returns the header and content of a stored chunk. */
-function storedText(db: SqlDatabase, id: number): { header: Header; content: string } | undefined {
-  const [text] = readChunkTexts({ db }, [id]);
-  return text && { header: text.header, content: joinContent(text.rows) };
-}
-
-const PAID = ["vector_cache", "topic_cache"];
-
-/** Gives what was paid for a chunk its present key: up to version 4 keys depended on the topics. */
-function renamePaid(to: SqlDatabase, former: SqlValue, key: Uint8Array): void {
-  for (const table of PAID)
-    to.prepare(`UPDATE OR REPLACE ${table} SET content_hash = ? WHERE content_hash = ?`).run(key, former);
 }
 
 function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carrying): void {
@@ -211,7 +190,6 @@ function takeChunk(row: SqlRow, { to, rules, cleaned, dropped, renamed }: Carryi
   const isCleaned = text.rows.some((said) => cleaned.has(storedKey({ session, ...said })));
   if (isCleaned || renamed.has(Number(row.exchange)))
     to.prepare("UPDATE chunks SET embedder = NULL, embedding = NULL WHERE id = ?").run(id);
-  else renamePaid(to, row.content_hash ?? null, key);
   putTopics({ db: to }, id, cachedTopics(to, key) ?? readMeaning(content).topics);
 }
 
