@@ -7,7 +7,7 @@ import type { PathsWithRules } from "../config/config.ts";
 import { isoTime } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
-import { hasPromptsAlone } from "../hosts/names.ts";
+import { hasPromptsAlone, unpackedName } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { redact } from "../redact/redact.ts";
 import { listStores } from "../sessions/copies.ts";
@@ -57,7 +57,7 @@ async function describeMove(host: Host, { own, paths, now }: Look): Promise<stri
   const isRead = (file: string) => times.has(file) || tryLast(file) !== undefined;
   const byId = new Map(own.map(({ id, file }) => [id, file]));
   const isKnown = (file: string) =>
-    known.has(file.replace(/\.zst$|-wal$|-shm$/, "")) ||
+    known.has(unpackedName(file).replace(/-wal$|-shm$/, "")) ||
     file.split(sep).some((part) => isRead(byId.get(part.split(".", 1)[0]) ?? ""));
   const [newest] = [...new Set([...files, ...filesAt(host, paths)])]
     .map((file) => ({ file, at: writtenMs(file) }))

@@ -4,6 +4,13 @@
 export const PACKED = ".zst";
 /** The end of the name of a file that we wrote in compressed blocks (blocks.ts). */
 export const BLOCKED = ".gz";
+
+/** Returns the path under which a file is known that is packed where this one leads. */
+export function unpackedName(place: string): string {
+  const end = [PACKED, BLOCKED].find((packing) => place.endsWith(packing)) ?? "";
+  return place.slice(0, place.length - end.length);
+}
+
 /** Ends the name of a copy that has no more of a session than its prompts. */
 export const PROMPTS_ALONE = ".prompts-alone.jsonl";
 

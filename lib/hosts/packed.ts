@@ -37,12 +37,6 @@ export function isCopyOnDisk(file: string): boolean {
   return placeOnDisk(file).endsWith(BLOCKED);
 }
 
-/** Returns the path under which a file is known that is packed where this one leads. */
-export function unpackedName(place: string): string {
-  const end = PACKINGS.find((packing) => place.endsWith(packing.end))?.end ?? "";
-  return place.slice(0, place.length - end.length);
-}
-
 /** Returns a file's stat, or that of a packed one in its place with the size of what it holds; undefined without either. */
 export function statUnpacked(file: string): Stats | undefined {
   const stat = statPath(file);

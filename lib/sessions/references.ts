@@ -8,6 +8,7 @@
 import { join, resolve } from "node:path";
 import { editDistance } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
+import { unpackedName } from "../hosts/names.ts";
 import type { LineRange } from "../hosts/session.ts";
 
 /** One mention of a session. */
@@ -107,7 +108,7 @@ export function linesIn(text: string): LineRange[] | undefined {
 
 /** Returns the path that a reference is. Only the suffix of a transcript makes it one, so that a reference reaches no other file. */
 export function asPath(wanted: string, cwd: string): string | undefined {
-  if (!/\.jsonl(?:\.zst|\.gz)?$/.test(wanted)) return undefined;
+  if (!unpackedName(wanted).endsWith(".jsonl")) return undefined;
   if (!wanted.startsWith("~/")) return resolve(cwd, wanted);
   // Asked for, not imported: the module costs a tenth of an empty start.
   return join(process.getBuiltinModule("node:os").homedir(), wanted.slice(2));
