@@ -5,7 +5,7 @@
 
 import { basename, dirname, join, sep } from "node:path";
 import { listEntries, readJson } from "../base/files.ts";
-import { arrayOf, isRecord, recordOf, stringOf } from "../base/json.ts";
+import { recordOf, stringOf } from "../base/json.ts";
 import { dashedPath } from "../base/text.ts";
 import {
   assistantEntries,
@@ -60,10 +60,7 @@ export const host: HostFile = {
     const at = promptTime(textOf(content));
     const text = typedText(content, (block) => wrappedText(withoutAttached(block, BEFORE), "user_query"));
     const said: BareEntry = { kind: "user", text, ...(at !== undefined && { at }) };
-    return [
-      ...arrayOf(content).flatMap((block) => (isRecord(block) ? deedEntries(block, results) : [])),
-      said,
-    ];
+    return [...deedEntries(content, results), said];
   },
 };
 

@@ -347,8 +347,7 @@ export const plain: Format = {
     const { role, content } = plainMessage(record) ?? {};
     if (role === "summary") return [{ kind: "summary", text: textOf(content) }];
     if (role === "user" || role === "assistant") {
-      const deeds = arrayOf(content).flatMap((block) => (isRecord(block) ? deedEntries(block, results) : []));
-      return [{ kind: role, text: textOf(content) }, ...deeds];
+      return [{ kind: role, text: textOf(content) }, ...deedEntries(content, results)];
     }
     const isResult = role === "tool" || role === "toolResult";
     return isResult && results ? [{ kind: "result", text: textOf(content) }] : [];
@@ -389,8 +388,14 @@ export function plainMessage(record: JsonRecord): JsonRecord | undefined {
 
 const STATES = ["rejected", "running"] as const;
 
-/** Returns the call or the result that a block is, in the form of most hosts. */
-export function deedEntries(block: JsonRecord, results: boolean): BareEntry[] {
+/** Returns the calls and the results of a message, in the form of most hosts. */
+export function deedEntries(content: unknown, results: boolean): BareEntry[] {
+  return arrayOf(content)
+    .filter(isRecord)
+    .flatMap((block) => readDeed(block, results));
+}
+
+function readDeed(block: JsonRecord, results: boolean): BareEntry[] {
   if (isCall(block)) return [toCall(block, results)];
   if (!results || block.type !== "tool_result") return [];
   return [
