@@ -65,7 +65,6 @@ Options:
   --undo <what>      Take it out of "exclude" in config.json: the next indexing reads it again
   --dry-run          Show what would go; change nothing
   --yes              Do not ask; needed where there is no terminal
-  --no-exclude       Do not exclude it: the next indexing reads it again
   --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
   --json             One JSON document       --quiet  No remarks on stderr
 
@@ -76,7 +75,7 @@ Examples:
 
 const FLAGS = {
   ...texts("project", "before", "undo"),
-  ...switches("archive", "dry-run", "yes", "no-exclude"),
+  ...switches("archive", "dry-run", "yes"),
   pattern: { type: "string", multiple: true },
 } as const;
 
@@ -180,7 +179,7 @@ async function forgetPatterns(patterns: readonly string[], asked: ForgetRun): Pr
 }
 
 function forgetOptions(
-  { config: { paths, ...config }, cwd, values }: ForgetRun,
+  { config: { paths, ...config }, cwd }: ForgetRun,
   exclude: ExcludeSettings,
 ): Omit<ForgetOptions, "dryRun"> {
   const refresh = async () => {
@@ -189,7 +188,7 @@ function forgetOptions(
     await updateCopies(reading);
     await refreshIndex({ ...config, settings, paths: reading });
   };
-  return { paths, cwd, refresh, exclude: values["no-exclude"] ? undefined : exclude };
+  return { paths, cwd, refresh, exclude };
 }
 
 /** Shows what would be removed, asks, and removes it. */

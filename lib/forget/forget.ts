@@ -184,8 +184,8 @@ export interface ForgetOptions extends Pick<ForgetScope, "refresh"> {
   paths: PathsWithRules;
   /** The current directory, whose `memory` folder is searched for notes too. */
   cwd: string;
-  /** Exclusions to add to config.json; undefined adds none. */
-  exclude: ExcludeSettings | undefined;
+  /** Exclusions to add to config.json. */
+  exclude: ExcludeSettings;
   /** Directories of a forgotten project, whose log lines are removed too. */
   places?: readonly string[] | undefined;
   /** Only report what would be removed. */
@@ -203,7 +203,6 @@ export interface Forgotten extends Omit<Matches, "counts"> {
   erased: boolean;
 }
 
-const NOTHING: ExcludeSettings = { sessions: [], projects: [], patterns: [] };
 /** Work that was already running may have written again. */
 const ROUNDS_MAX = 3;
 
@@ -230,12 +229,11 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
   const keys = new Set(kept.flatMap(([, each]) => each));
   const search = { paths, times, rules: { ...rules, isForgotten: (key: string) => keys.has(key) } };
   const forks = findForks(targets, search);
-  const lines = new Map([...forks].filter(([, shared]) => exclude && shared.size > 0));
+  const lines = new Map([...forks].filter(([, shared]) => shared.size > 0));
   const ids = new Set([...targets.map(({ id }) => id), ...lines.keys()]);
   const scope = { ...options, kept, directories: [options.cwd, ...directories] };
   const forgotten = { ...(await forgetAll({ ids, lines }, scope)), forks: [...forks.keys()] };
-  // Without an exclusion it would be indexed and shared again.
-  if (exclude && !dryRun) {
+  if (!dryRun) {
     const [project] = exclude.projects;
     withdrawForgotten(
       paths,
@@ -246,10 +244,7 @@ export async function forgetTargets(targets: readonly Target[], options: ForgetO
 }
 
 /** Returns the entry of `exclude` that keeps a session out. */
-function entryFor(
-  { id, parentId = id }: Target,
-  { sessions, projects: [project] }: ExcludeSettings = NOTHING,
-): string {
+function entryFor({ id, parentId = id }: Target, { sessions, projects: [project] }: ExcludeSettings): string {
   return [id, parentId].find((each) => sessions.includes(each)) ?? project ?? id;
 }
 
@@ -343,10 +338,10 @@ async function forgetAll(
 ): Promise<Omit<Forgotten, "forks">> {
   const { config } = scope.paths;
   const { counts: removed, ...found } = await countAll(forgetting, scope);
-  if (dryRun) return { removed, ...found, excluded: exclude ?? NOTHING, erased: true };
+  if (dryRun) return { removed, ...found, excluded: exclude, erased: true };
   // Excluded before it is removed, so that no process that starts now brings it back.
-  const add = () => (exclude ? addExclusions(config, exclude) : NOTHING);
-  const excluded = await (exclude && kept ? keepForgotten(forgottenFile(config), kept, add) : add());
+  const add = () => addExclusions(config, exclude);
+  const excluded = await (kept ? keepForgotten(forgottenFile(config), kept, add) : add());
   let erased = true;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     erased = await removeAll(forgetting, scope);
