@@ -2,7 +2,12 @@
 
 import type { Paths, Settings } from "../config/config.ts";
 import type { Row, Session } from "../hosts/session.ts";
+import { readRules } from "../transcripts/rules.ts";
+import { sessionCleaner } from "../transcripts/transcript.ts";
+import { readActiveBranch } from "../transcripts/tree.ts";
+import { readLedger, redactLedger } from "./ledger.ts";
 import type { Ledger } from "./observations.ts";
+import { observe, observeRows } from "./observe.ts";
 
 interface LedgerOptions {
   paths: Pick<Paths, "observations">;
@@ -18,19 +23,6 @@ export async function handedLedger(
   session: Session,
   { paths, settings, rows, maxBytes = Number.POSITIVE_INFINITY }: LedgerOptions,
 ): Promise<Ledger> {
-  const [
-    { readLedger, redactLedger },
-    { observe, observeRows },
-    { readRules },
-    { sessionCleaner },
-    { readActiveBranch },
-  ] = await Promise.all([
-    import("./ledger.ts"),
-    import("./observe.ts"),
-    import("../transcripts/rules.ts"),
-    import("../transcripts/transcript.ts"),
-    import("../transcripts/tree.ts"),
-  ]);
   const rules = readRules(settings);
   const { ledger } = readLedger(session, { paths, rules, entries: [] });
   if (ledger.length > 0) return redactLedger(ledger, sessionCleaner(session.file, rules));
