@@ -3,11 +3,11 @@
  * host's form, which is Claude Code's but for what the table of hosts says. Always exits 0.
  */
 
-import { type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
+import { type JsonRecord, stringOf } from "../lib/base/json.ts";
 import type { HostFile, Moment } from "../lib/hosts/host.ts";
 import { findLine } from "../lib/hosts/table.ts";
 import type { Asked } from "./asked.ts";
-import { type HookCall, printAnswer, readSession, requireSettings, runHook } from "./hook.ts";
+import { type HookCall, printAnswer, readCommand, readSession, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";
 
 async function answerEvent({ env, input, paths }: HookCall): Promise<void> {
@@ -43,14 +43,10 @@ const READ: Partial<Record<Moment, Read>> = {
     return { text: text.includes("@@") ? (typedPrompt?.(text) ?? text) : text };
   },
 
-  async failure(input, { session: { id, cwd } }, { failedOutput }) {
-    const command = stringOf(recordOf(input.tool_input).command);
-    if (command === undefined || input.is_interrupt === true) return undefined;
+  async failure(input, _, { failedOutput }) {
+    const failed = readCommand(input);
     const output = failedOutput ? failedOutput(input) : stringOf(input.error);
-    if (output === undefined) return undefined;
-    // a subagent does not see what was added to its session
-    const viewer = stringOf(input.agent_id) ?? id;
-    return { failure: { sessionId: id, viewer, cwd, command, output } };
+    return failed && output !== undefined ? { failure: { ...failed, output } } : undefined;
   },
 };
 

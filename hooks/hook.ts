@@ -5,6 +5,7 @@
  */
 
 import { readFileSync } from "node:fs";
+import type { ReportedFailure } from "../lib/activity/seen.ts";
 import { describeError } from "../lib/base/errors.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import {
@@ -99,6 +100,15 @@ export function readPrompt(input: unknown): Prompt | undefined {
   const session = readSession(input);
   const text = (isRecord(input) && stringOf(input.prompt)) || "";
   return text.trimStart().startsWith(NOT_TYPED) ? undefined : { session, text };
+}
+
+/** Reads which command a hook is about; undefined for anything but a command that ran. */
+export function readCommand(input: JsonRecord): Omit<ReportedFailure, "output"> | undefined {
+  const { id, cwd } = readSession(input);
+  const command = stringOf(recordOf(input.tool_input).command);
+  if (command === undefined || input.is_interrupt === true) return undefined;
+  // a subagent does not see what was added to its session
+  return { sessionId: id, viewer: stringOf(input.agent_id) ?? id, cwd, command };
 }
 
 /** Reads the settings, and the places that may be read for the session with this transcript. */

@@ -6,11 +6,11 @@
 import type { Look } from "../lib/activity/look.ts";
 import type { ReportedFailure } from "../lib/activity/seen.ts";
 import type { Updates } from "../lib/activity/updates.ts";
-import { isRecord, type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
+import { type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { type Environment, loadConfig, type PathsWithRules } from "../lib/config/config.ts";
 import type { Injection, MomentAnswer, Settled, Sources } from "./asked.ts";
-import { logFailure, type Prompt, readSession } from "./hook.ts";
+import { logFailure, type Prompt, readCommand, readSession } from "./hook.ts";
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
 const OUTPUT_MAX_CHARS = 9990;
@@ -125,13 +125,11 @@ export function findModel(env: Environment, { cwd }: Prompt["session"]): Sources
 
 /** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for anything but a command that ran. */
 export function readFailure(input: JsonRecord): ReportedFailure | undefined {
-  const { id, file, cwd } = readSession(input);
-  const command = isRecord(input.tool_input) ? stringOf(input.tool_input.command) : undefined;
-  if (command === undefined || input.is_interrupt === true) return undefined;
-  // a subagent does not see what was added to its session
-  const failed = { sessionId: id, viewer: stringOf(input.agent_id) ?? id, cwd, command };
+  const failed = readCommand(input);
+  if (!failed) return undefined;
   if (input.tool_response === undefined) return { ...failed, output: stringOf(input.error) ?? "" };
   const { tool_response: output } = input;
+  const { file } = readSession(input);
   const callId = stringOf(input.tool_use_id);
   if (file === undefined || callId === undefined) return undefined;
   return {
