@@ -99,17 +99,9 @@ interface Copy extends Pick<TranscriptFile, "agent" | "id"> {
   isThere: boolean;
 }
 
-interface ArchiveReport {
-  made: number;
-  removed: number;
-  /** Sessions for which there is no room. */
-  left: number;
-}
-
 interface ArchiveOptions {
   paths: PathsWithRules;
   settings: Settings;
-  now?: Date;
   /** All sessions, where they were listed a moment ago, the excluded ones included. @default listed now */
   listed?: readonly Session[] | undefined;
   /** Called between slices of work. */
@@ -119,50 +111,39 @@ interface ArchiveOptions {
 }
 
 /** Brings the archive up to date with transcripts, rules and limits, unless another process is doing so. */
-export async function updateArchive(options: ArchiveOptions): Promise<ArchiveReport | undefined> {
+export async function updateArchive(options: ArchiveOptions): Promise<void> {
   const { paths } = options;
   const isOn = whyStopped(paths, options.settings) === undefined;
-  if (paths.transcripts.length > 0 || (!isOn && !statPath(paths.archive))) return undefined;
+  if (paths.transcripts.length > 0 || (!isOn && !statPath(paths.archive))) return;
   const release = tryLock(join(paths.home, "archive.lock"));
-  if (!release) return undefined;
+  if (!release) return;
   try {
     removeLeftovers(paths.archive);
-    const removed = removeExcluded(options);
-    const rewritten = await rewriteAlone(options);
-    const { made, removed: evicted, left } = isOn ? await copyIdle(options) : NOTHING_DONE;
-    return { made: made + rewritten, removed: removed + evicted, left };
+    removeExcluded(paths);
+    await rewriteAlone(options);
+    if (isOn) await copyIdle(options);
   } finally {
     release();
   }
 }
 
-const NOTHING_DONE: ArchiveReport = { made: 0, removed: 0, left: 0 };
-
 /** Removes the copies of sessions that are kept out by now. */
-function removeExcluded({ paths }: ArchiveOptions): number {
+function removeExcluded(paths: PathsWithRules): void {
   const copies = archivedTranscripts(paths).filter(
     (found) => identifySession(found) !== undefined && !visibleSession(found, paths),
   );
   for (const { file } of copies) removeCopy(file);
-  return copies.length;
 }
 
 /** Writes copies anew that were made under other rules and whose transcript is gone. */
-async function rewriteAlone(options: ArchiveOptions): Promise<number> {
-  const { paths, settings, isOver } = options;
-  let rewritten = 0;
+async function rewriteAlone({ paths, settings, isOver, rest }: ArchiveOptions): Promise<void> {
+  const rules = readRules(paths.rules);
+  const version = rulesVersion(settings);
   for (const { file, isThere } of findCopies(paths)) {
     if (isThere || isOver?.()) continue;
     const note = readNote(file + BLOCKED);
-    if (!note || note.rules === rulesVersion(settings)) continue;
-    await rewrite(file, {
-      rules: readRules(paths.rules),
-      version: rulesVersion(settings),
-      rest: options.rest,
-    });
-    rewritten++;
+    if (note && note.rules !== version) await rewrite(file, { rules, version, rest });
   }
-  return rewritten;
 }
 
 interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
@@ -190,10 +171,10 @@ async function rewrite(file: string, { version, ...rewriting }: Rewriting): Prom
 }
 
 /** Makes the copies that are due, those first whose transcripts go first, as far as there is room. */
-async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
-  const { paths, settings, now = new Date(), listed, isOver } = options;
+async function copyIdle(options: ArchiveOptions): Promise<void> {
+  const { paths, settings, listed, isOver } = options;
   const { maxMb, agents } = settings.archive;
-  const idle = now.getTime() - IDLE_MS;
+  const idle = Date.now() - IDLE_MS;
   const isWanted = ({ id, agent, modifiedAt, archived, machine }: Session) =>
     !archived &&
     machine === undefined &&
@@ -208,26 +189,23 @@ async function copyIdle(options: ArchiveOptions): Promise<ArchiveReport> {
   const wanted = new Set(sessions.map((session) => archivePlace(paths, session)));
   // What is due no longer is kept: a session that goes on has its copy of before.
   let used = copies.filter(({ file }) => !wanted.has(file)).reduce((sum, { bytes }) => sum + bytes, 0);
-  const report = { ...NOTHING_DONE };
-  const due: { session: Session; file: string; room: number }[] = [];
+  const due: { session: Session; file: string }[] = [];
   for (const session of sessions) {
     const file = archivePlace(paths, session);
     const copy = byFile.get(file);
     const isCurrent = copy !== undefined && isCopied(session, file, settings);
     const bytes = isCurrent ? copy.bytes : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
     if (used + bytes > maxMb * BYTES_PER_MB) {
-      report.left++;
-      if (copy) report.removed += removeCopy(file);
+      if (copy) removeCopy(file);
       continue;
     }
     used += bytes;
-    if (!isCurrent) due.push({ session, file, room: bytes });
+    if (!isCurrent) due.push({ session, file });
   }
   for (const { session, file } of due) {
     if (isOver?.()) break;
-    if (await copySession(session, file, options)) report.made++;
+    await copySession(session, file, options);
   }
-  return report;
 }
 
 /** Returns when hosts delete transcripts: of the ones that stay, the last deeds are wanted most. */
@@ -264,26 +242,24 @@ async function copySession(
   session: Session,
   copy: string,
   { paths, settings, rest }: ArchiveOptions,
-): Promise<boolean> {
+): Promise<void> {
   const { file, size, modifiedAt } = session;
   const now = () => ({ ...settings, exclude: currentExclude(paths, settings.exclude) });
   const { redact, exclude } = now();
   const rules = readRules({ redact, exclude });
   const note = { size, modified: modifiedAt, rules: rulesVersion({ redact, exclude }) };
   const options = { rules, note, modifiedAt, durable: false, rest };
-  if (!isStillVisible(session, paths)) return false;
+  if (!isStillVisible(session, paths)) return;
   try {
     for (const output of hostOutputs(session)) {
       const place = outputPlace(copy, output);
       if (readNote(place + BLOCKED)?.rules !== note.rules) await writeOutput(output, place, options);
     }
-    if ((await writeCopy(file, copy, options)) === undefined) return false;
+    if ((await writeCopy(file, copy, options)) === undefined) return;
   } catch {
-    return false; // gone since it was listed, or not ours to read
+    return; // gone since it was listed, or not ours to read
   }
-  const isCurrent = rulesVersion(now()) === note.rules && isStillVisible(session, paths);
-  if (!isCurrent) removeCopy(copy);
-  return isCurrent;
+  if (rulesVersion(now()) !== note.rules || !isStillVisible(session, paths)) removeCopy(copy);
 }
 
 /** Returns the long outputs that a host keeps beside a transcript, which its clean-up may delete before that. */
@@ -333,8 +309,8 @@ function listCopies(paths: PathsWithRules): Omit<Copy, "isThere">[] {
   }));
 }
 
-/** Removes a copy with its outputs, and its folders where they are empty then; returns how many it was. */
-function removeCopy(file: string): number {
+/** Removes a copy with its outputs, and its folders where they are empty then. */
+function removeCopy(file: string): void {
   for (const output of listOutputs(file)) remove(output + BLOCKED);
   remove(file + BLOCKED);
   const outputs = ownFolder(file, COPIED_OUTPUTS);
@@ -345,7 +321,6 @@ function removeCopy(file: string): number {
       // there is none, or it has just got a file
     }
   }
-  return 1;
 }
 
 /** The contents of the archive. */
@@ -448,9 +423,7 @@ function withText(rules: Rules, hasText: (text: string) => boolean): Rules {
   };
 }
 
-/** Removes every copy; returns how many there were. */
-export function removeArchive(paths: Pick<Paths, "archive">): number {
-  const copies = archivedTranscripts(paths);
-  for (const { file } of copies) removeCopy(file);
-  return copies.length;
+/** Removes every copy. */
+export function removeArchive(paths: Pick<Paths, "archive">): void {
+  for (const { file } of archivedTranscripts(paths)) removeCopy(file);
 }
