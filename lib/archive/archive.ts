@@ -141,7 +141,7 @@ async function rewriteAlone({ paths, settings, isOver, rest }: ArchiveOptions): 
   const version = rulesVersion(settings);
   for (const { file, isThere } of findCopies(paths)) {
     if (isThere || isOver?.()) continue;
-    const note = readNote(file + BLOCKED);
+    const note = readNote(file);
     if (note && note.rules !== version) await rewrite(file, { rules, version, rest });
   }
 }
@@ -155,7 +155,7 @@ interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
 async function rewrite(file: string, { version, ...rewriting }: Rewriting): Promise<number> {
   const again = (each: string): CopyOptions => {
     const stat = statPath(each + BLOCKED);
-    const known = readNote(each + BLOCKED) ?? {};
+    const known = readNote(each) ?? {};
     const note = { ...known, rules: version ?? known.rules };
     return {
       ...rewriting,
@@ -221,7 +221,7 @@ function deletionTime(paths: Paths): (session: Session) => number {
 /** Returns whether a copy holds what its transcript holds now, by the rules as they are now. */
 function isCopied(session: Session, copy: string, settings: Settings): boolean {
   const { size, modifiedAt } = session;
-  const note = readNote(copy + BLOCKED);
+  const note = readNote(copy);
   const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(settings);
   return isSame && hostOutputs(session).every((output) => statPath(outputPlace(copy, output) + BLOCKED));
 }
@@ -253,7 +253,7 @@ async function copySession(
   try {
     for (const output of hostOutputs(session)) {
       const place = outputPlace(copy, output);
-      if (readNote(place + BLOCKED)?.rules !== note.rules) await writeOutput(output, place, options);
+      if (readNote(place)?.rules !== note.rules) await writeOutput(output, place, options);
     }
     if ((await writeCopy(file, copy, options)) === undefined) return;
   } catch {

@@ -71,7 +71,7 @@ export async function writeCopy(
   try {
     const head = headIn(source, descriptor);
     if (!head) return undefined;
-    writer = options.dryRun ? undefined : writeBlocks(target + BLOCKED, options);
+    writer = options.dryRun ? undefined : writeBlocks(target, options);
     const excluded = await writeRows(descriptor, { source, head, writer }, options);
     finish(writer, target, options);
     writer = undefined;
@@ -229,7 +229,7 @@ function isData(text: string): boolean {
 export async function writeOutput(source: string, target: string, options: CopyOptions): Promise<Written> {
   const { rules, dryRun, rest } = options;
   const descriptor = openTranscript(source);
-  let writer = dryRun ? undefined : writeBlocks(target + BLOCKED, options);
+  let writer = dryRun ? undefined : writeBlocks(target, options);
   let excluded = 0;
   try {
     const inTurn = textsInTurn();

@@ -37,10 +37,11 @@ export interface BlockWriter {
 }
 
 /**
- * Begins a file, which takes the place of an old one only when it is whole; where `durable`, when it is on disk too, without
- * which a power cut can leave it empty.
+ * Begins the packed form of a file, which takes the place of an old one only when it is whole; where `durable`, when it is on
+ * disk too, without which a power cut can leave it empty.
  */
-export function writeBlocks(path: string, { durable }: { durable: boolean }): BlockWriter {
+export function writeBlocks(file: string, { durable }: { durable: boolean }): BlockWriter {
+  const path = file + BLOCKED;
   ensureDirectory(dirname(path));
   const temporary = temporaryPath(path);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
@@ -123,11 +124,11 @@ export function sizeInBlocks(descriptor: number, file: string): number {
   throw new SessionMemoryError("PARSE_ERROR", `Cannot read "${file}${BLOCKED}": it is no file of ours`);
 }
 
-/** Returns the note in a file's first block; undefined for a file that was not written here. */
+/** Returns the note in the first block of a file's packed form; undefined without one that was written here. */
 export function readNote(file: string): JsonRecord | undefined {
   let descriptor: number;
   try {
-    descriptor = openToRead(file);
+    descriptor = openToRead(file + BLOCKED);
   } catch {
     return undefined;
   }
