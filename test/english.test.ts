@@ -7,7 +7,7 @@ import { ROOT } from "./support/run.ts";
 
 /** Each wording with the most lines of comments that may have it: a commit that rewrites some lowers the number. */
 const WORDINGS: readonly (readonly [name: string, wording: RegExp, most: number])[] = [
-  ["a question word at the start", /\/\*\* (?:What|Whether|Which|Where|How|Why|When|Who)\b/, 202],
+  ["a question word at the start", /\/\*\* (?:What|Whether|Which|Where|How|Why|When|Who)\b/, 198],
   [
     "negation by a noun: is none, is no",
     /(?<!\bthere )\b(?:is|are|was|were|be) (?:none|no)\b(?! (?:longer|more|one)\b)/,
@@ -49,5 +49,5 @@ test.each(WORDINGS)("comments have no more of %s", (_, wording, most) => {
 });
 
 test("comments are found", () => {
-  expect(comments.length).toBeGreaterThan(4000);
+  expect(comments.length).toBeGreaterThan(1000);
 });

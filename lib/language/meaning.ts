@@ -34,7 +34,7 @@ scheduling: schedule calendar meeting cron reminder appointment
 writing: draft article blog essay translation translate wording
 finance: invoice budget price pricing cost payment tax`;
 
-/** What a text is about, and what it does. */
+/** The topics of a text, and its acts. */
 interface Meaning {
   /** Up to three, the most mentioned first; none where no word is known. */
   topics: string[];
@@ -49,7 +49,7 @@ interface KnownForm {
   act?: Act;
 }
 
-/** What is known, by the number of its first word. */
+/** The known phrases, by the number of their first word. */
 let known: Map<number, KnownForm[]> | undefined;
 
 /** Returns the topics of a text, without a lone mention beside a strong one, and its acts. */

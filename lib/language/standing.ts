@@ -22,14 +22,14 @@ const SHARED = `add|avoid|begin|break|build|change|check|clean|copy|create|delet
   keep|leave|let|link|list|log|make|mark|mention|modify|move|name|open|override|paste|pin|plan|prefix|print|publish|pull|push|put|quote|read|rebuild|release
   remove|replace|reset|restart|review|rewrite|save|say|send|show|sort|split|start|stop|store|tag|tell|translate|trust|undo|update|upgrade|validate|wrap|write`;
 const VERB = `(?:${WORK}|${SHARED})(?![\\w'’])`;
-/** Where an order is expected: any other verb in the base form, by what it is not. */
+/** A verb in the base form, at a place where an order is expected, by the words that it is not. */
 const BASE = `(?!(?:an?|the|this|that|these|those|there|here|it|its|he|she|they|i|we|you|my|our|your|his|their|wh\\w+|how|every\\w*|some\\w*|any\\w*|no\\w*|each|all|both|at|in|on|for|from|with|by|of|to|around|after|before|if|then|so|too|just|once|one|more|most|again|maybe|mind|new|perhaps)(?![\\w'’]))[a-z]{3,}(?<!(?<!s)s|ed|ing|ly|n['’]?t)(?![\\w'’])(?! (?:\\S+ ){0,2}(?:is|are|was|were|has|have|had|will|would|can|gets?|goes|runs|works|fails|returns|comes|needs|uses|takes|happens|lives|stays|starts|stops|\\w+s (?:at|by|from|in|into|on|over|through|to|via))(?![\\w'’]))(?= \\S)`;
 
 /** Objects of an agent's work: "always" and "never" are said of programs too. */
 const OF_THE_WORK =
   /\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|(?:an?|each|every) (?:\w+ )?test|test suite|table[- ]driven|main|master|merg(?:e|es|ed|ing)|deploy\w*|production|repo(?:sitory)?|linter|lint|prettier|eslint|biome|type ?check\w*|with me|unless i|CI|in (?:english|french|german|spanish)|code comments?|comments|docstrings?|coding|functions?|methods?|imports?|variables?|lock ?files?|migrations?|assumptions|regressions?|new files|diffs?|by hand|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ/iu;
 
-/** When it is to be done, and who is to do it. */
+/** The time of an order and its addressee. */
 const LEAD =
   "(?:(?:when(?:ever)?|if|before|after|once) (?:you|we|i) [^,;:?]{2,80}, |(?:before|after|for|on|with) (?:each|every|any) [^,;:?]{2,60}, )?";
 const NEVER = `(?:(?:you|we) (?:must|should) |(?:i|we)(?: want| need|['’]d like| would like) you to |make sure (?:you |to )|remember (?:to )?|let['’]?s )?(?:(?:always|never)(?: ever| again)?|(?:do not|don['’]t) ever)`;

@@ -10,7 +10,7 @@ import type { Host, WrittenHooks } from "../hosts/host.ts";
 
 /** The most seconds that a host waits for us. A prompt's may ask a model, which is abandoned after 20. */
 const TIMEOUT_S = { prompt: 30, other: 10 };
-/** What a host shows while a hook runs, in place of its command. */
+/** The name that a host shows in place of the command while a hook runs. */
 const NAME = "session-memory";
 /** Our command, as it is written from whatever folder we are in. */
 const OWN_COMMAND =
