@@ -120,9 +120,12 @@ const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
 const BODY_MAX = 40_000;
 /** A long piece of base64, which only a key's body contains. */
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
-/** Lines of base64 or of key headers, each after what editors, diffs and quotes put before a line. */
-const BODY =
-  /(?:(?:\s|["'`+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,}))*(?:["'`,]?\s?\n[\s+>|"'`]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$)))?/y;
+/** A line of base64 or a key's header, after what editors, diffs and quotes put before a line. */
+const BODY_LINE =
+  /(?:\s|["'`+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,})/y;
+/** The last, shorter line. */
+const BODY_END =
+  /["'`,]?\s?\n[\s+>|"'`]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$))/y;
 const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
@@ -162,8 +165,11 @@ function endOfBlock(text: string, body: number, end: number): number {
 
 /** Returns where a body that begins here ends. */
 function endOfBody(text: string, from: number): number {
-  BODY.lastIndex = from;
-  return BODY.test(text) ? BODY.lastIndex : from;
+  let end = from;
+  // a step for each line: an engine that holds all of them to go back on gets slow with thousands
+  for (BODY_LINE.lastIndex = from; BODY_LINE.test(text); ) end = BODY_LINE.lastIndex;
+  BODY_END.lastIndex = end;
+  return BODY_END.test(text) ? BODY_END.lastIndex : end;
 }
 
 const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
