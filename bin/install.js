@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const ROOT = resolve(fileURLToPath(import.meta.url), "..", "..");
@@ -95,7 +95,7 @@ export function installBun(folder) {
   return bun;
 }
 
-/** Copies what a package holds, with its dependencies, beside the old one, and puts it in the old one's place. */
+/** Builds what a package holds beside the old one, and puts it in the old one's place. */
 function installPackage(bun) {
   const [place, stage, old] = ["package", "package.new", "package.old"].map((name) => join(INSTALLED, name));
   for (const folder of [stage, old]) rmSync(folder, { recursive: true, force: true });
@@ -107,10 +107,66 @@ function installPackage(bun) {
     rmSync(stage, { recursive: true, force: true });
     fail("Cannot install the dependencies: Bun says why above", "check the network, then npm start again");
   }
+  bundle(bun, stage);
+  writePlugin(stage, join(place, "bin", "session-memory"));
   if (existsSync(place)) renameSync(place, old);
   renameSync(stage, place);
   rmSync(old, { recursive: true, force: true });
   return join(place, "bin", "session-memory");
+}
+
+/** Puts the code and the libraries that it needs into a file for each script and hook, and removes what went into them. */
+export function bundle(bun, stage) {
+  const PATH = [dirname(bun), process.env.PATH].join(delimiter);
+  if (!run(bun, ["run", "--silent", "bundle"], { cwd: stage, env: { ...process.env, PATH } }))
+    fail("Cannot build session-memory: Bun says why above", "report it with the lines above");
+  const libraries = join(stage, "node_modules");
+  // what is native stays; and pi reads its extension's first file itself
+  const built = [
+    join(stage, "lib"),
+    ...below(libraries).filter((path) => !basename(path).startsWith("sqlite-vec")),
+    ...["", "claude", "pi"]
+      .flatMap((name) => below(join(stage, "hooks", name)))
+      .filter((path) => path.endsWith(".ts")),
+  ];
+  for (const path of built) rmSync(path, { recursive: true, force: true });
+  writeFileSync(join(stage, "hooks", "agent-sdk.ts"), 'export * from "../dist/hooks/agent-sdk.js";\n');
+}
+
+function below(folder) {
+  return readdirSync(folder).map((name) => join(folder, name));
+}
+
+/** Makes the folder that hosts copy as a plugin: hooks, skill pages and a starter that leads to the installed one. */
+export function writePlugin(stage, starter) {
+  const plugin = join(stage, "plugin");
+  for (const name of [
+    ".claude-plugin/plugin.json",
+    ".codex-plugin",
+    "hooks/hooks.json",
+    "hooks/codex",
+    "skills",
+  ])
+    cpSync(join(stage, name), join(plugin, name), { recursive: true });
+  const quoted = `'${starter.replaceAll("'", "'\\''")}'`;
+  mkdirSync(join(plugin, "bin"));
+  writeFileSync(
+    join(plugin, "bin", "session-memory"),
+    `#!/bin/sh
+# Starts session-memory where npm start installed it. A hook never fails.
+[ -f ${quoted} ] && exec /bin/sh ${quoted} "$@"
+echo "error: Cannot find session-memory: it was removed from" ${quoted} >&2
+echo 'hint: npm start in a clone of it installs it again' >&2
+case \${1-} in session-start | session-end | user-prompt-submit | post-tool-use-failure | pre-compact | stop) exit 0 ;; esac
+exit 1
+`,
+    { mode: 0o755 },
+  );
+  const marketplace = join(stage, ".claude-plugin", "marketplace.json");
+  writeFileSync(
+    marketplace,
+    readFileSync(marketplace, "utf8").replace('"source": "./"', '"source": "./plugin"'),
+  );
 }
 
 /** Links the command into the user's own folder of programs, unless another program has its name there. */

@@ -1,10 +1,20 @@
 /** bin/install.js: the link that it makes beside the user's other programs, and what it leaves without a network. */
 
 import { beforeEach, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { homePerTest, write } from "./support/home.ts";
-import { ROOT, runCommand } from "./support/run.ts";
+import { BUN_PATH, ROOT, runCommand } from "./support/run.ts";
 
 const home = homePerTest();
 const place = (folder: string) => join(home.home, ".local", folder);
@@ -64,4 +74,58 @@ test("npm start leaves nothing half installed where Bun cannot be fetched", asyn
     ],
   ]);
   expect(["", ".new"].map((end) => existsSync(folder + end))).toEqual([false, false]);
+});
+
+test("npm start installs a build that needs no packages, and a plugin that leads to it", async () => {
+  const stage = join(home.root, "stage");
+  for (const name of [
+    "bin",
+    "scripts",
+    "lib",
+    "hooks",
+    "skills",
+    ".claude-plugin",
+    ".codex-plugin",
+    "package.json",
+    "bunfig.toml",
+    "tsconfig.json",
+  ])
+    cpSync(join(ROOT, name), join(stage, name), { recursive: true });
+  cpSync(join(ROOT, "node_modules"), join(stage, "node_modules"), { recursive: true });
+  const installed = join(home.root, "it's installed", "bin", "session-memory");
+  const code = `import { bundle, writePlugin } from ${JSON.stringify(join(ROOT, "bin/install.js"))};
+    bundle(process.execPath, process.argv[1]); writePlugin(process.argv[1], process.argv[2]);`;
+  const env = { ...home.env, PATH: BUN_PATH };
+  const built = await runCommand([process.execPath, "-e", code, stage, installed], { env });
+  expect(built.exitCode).toBe(0);
+  expect(readdirSync(join(stage, "node_modules")).filter((name) => !name.startsWith("sqlite-vec"))).toEqual(
+    [],
+  );
+  expect(existsSync(join(stage, "lib"))).toBe(false);
+  const run = (starter: string, ...words: string[]) =>
+    runCommand(["/bin/sh", starter, ...words], { env, cwd: home.project });
+  const search = await run(join(stage, "bin", "session-memory"), "search", "anything", "--json", "--quiet");
+  expect([JSON.parse(search.stdout).results, search.exitCode]).toEqual([[], 0]);
+
+  const plugin = join(stage, "plugin");
+  expect(
+    JSON.parse(readFileSync(join(stage, ".claude-plugin", "marketplace.json"), "utf8")).plugins[0].source,
+  ).toBe("./plugin");
+  const sizes = readdirSync(plugin, { recursive: true, encoding: "utf8" }).map(
+    (name) => statSync(join(plugin, name)).size,
+  );
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(1_000_000);
+  const copied = join(plugin, "bin", "session-memory");
+  const gone = {
+    stdout: "",
+    stderr: `error: Cannot find session-memory: it was removed from ${installed}\nhint: npm start in a clone of it installs it again\n`,
+  };
+  expect(await run(copied, "search", "anything")).toEqual({ ...gone, exitCode: 1 });
+  expect(await run(copied, "user-prompt-submit")).toEqual({ ...gone, exitCode: 0 });
+  write(installed, "echo started with $1");
+  expect(await run(copied, "search", "anything")).toEqual({
+    stdout: "started with search\n",
+    stderr: "",
+    exitCode: 0,
+  });
 });

@@ -4,7 +4,7 @@
  */
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
-import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { delimiter, dirname, isAbsolute, join } from "node:path";
 
 export type Environment = Record<string, string | undefined>;
 
@@ -22,11 +22,16 @@ interface StartOptions {
   root?: string | undefined;
 }
 
-/** This package's folder, also for the build in its `dist/`. */
-export const ROOT = resolve(import.meta.dirname, "..", "..").replace(/[/\\]dist$/, "");
+/** This package's folder: the one around this file that holds the starter, at whatever depth a bundle puts the code. */
+export const ROOT = findRoot(import.meta.dirname);
 const SHELL = "/bin/sh";
 /** Node needs tens of milliseconds to say its version. */
 const SEARCH_TIMEOUT_MS = 5000;
+
+function findRoot(folder: string): string {
+  const above = dirname(folder);
+  return above === folder || existsSync(join(folder, "bin", "session-memory")) ? folder : findRoot(above);
+}
 
 /** Returns the command line of a script of ours (`search`), for a reader to copy. */
 export function ownCommand(name: string, root: string = ROOT): string[] {

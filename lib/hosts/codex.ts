@@ -130,17 +130,20 @@ export const host: HostFile = {
   parentOf: parentInCodex,
 };
 
-/** Returns whether Codex's copy of this package is as the package is now. */
+/** Returns whether Codex's copy of the plugin is as ours is now: of an installed package its folder `plugin`, else all of it. */
 function isCopied(home: string): boolean {
   const { version, files } = recordOf(readJson(join(ROOT, "package.json")));
+  const plugin = join(ROOT, "plugin");
   const copy = join(home, "plugins", "cache", "session-memory", "session-memory", `${version}`);
-  const isSame = (name: string): boolean => {
-    const place = join(ROOT, name);
-    if (isDirectory(place)) return namesIn(place).every((inner) => isSame(join(name, inner)));
-    const [own, copied] = [readBytes(place), readBytes(join(copy, name))];
-    return own === undefined ? copied === undefined : copied?.equals(own) === true;
+  const isSame = (own: string, copied: string): boolean => {
+    if (isDirectory(own)) return namesIn(own).every((name) => isSame(join(own, name), join(copied, name)));
+    const [bytes, others] = [readBytes(own), readBytes(copied)];
+    return bytes === undefined ? others === undefined : others?.equals(bytes) === true;
   };
-  return ["package.json", "bun.lock", ...stringsOf(files)].every(isSame);
+  if (isDirectory(plugin)) return isSame(plugin, copy);
+  return ["package.json", "bun.lock", ...stringsOf(files)].every((name) =>
+    isSame(join(ROOT, name), join(copy, name)),
+  );
 }
 
 /** Returns what a person typed where an event says so; undefined for any other event. */

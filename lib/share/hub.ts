@@ -4,7 +4,6 @@
  */
 
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { setTimeout } from "node:timers/promises";
 import { type ConnectionOptions, checkServerIdentity } from "node:tls";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
@@ -51,7 +50,7 @@ const CERTIFICATE =
  * @throws {SessionMemoryError} `HUB_ERROR` when the hub cannot be reached, is not who it should be, or refuses us.
  */
 export async function connectHub(address: HubAddress): Promise<Hub> {
-  const client = newClient(address);
+  const client = await newClient(address);
   let broken: Error | undefined;
   client.on("error", (error) => {
     broken = error;
@@ -90,14 +89,14 @@ export async function connectHub(address: HubAddress): Promise<Hub> {
   };
 }
 
-function newClient({ host, port, user, password, database, ssl }: HubAddress): Client {
+async function newClient({ host, port, user, password, database, ssl }: HubAddress): Promise<Client> {
   // A project's .env may have set these: the driver takes from them what it is not given.
   for (const name of Object.keys(process.env)) {
     if (/^PG[A-Z]|^NODE_PG_/.test(name)) delete process.env[name];
   }
-  const require = createRequire(import.meta.url);
-  const { Client } = require("pg") as { Client: new (options: object) => Client };
-  return new Client({
+  // @ts-expect-error the driver comes without types
+  const driver: { default: { Client: new (options: object) => Client } } = await import("pg");
+  return new driver.default.Client({
     host,
     port,
     user,

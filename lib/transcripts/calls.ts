@@ -3,9 +3,10 @@
  * out with their output, and long results are cut to their ends. What is left becomes rows.
  */
 
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { errorLines } from "../base/error-lines.ts";
 import { namesIn } from "../base/files.ts";
+import { ROOT } from "../base/runtime.ts";
 import { escapePattern, shortHash, takeEnd, takeStart } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { HOSTS } from "../hosts/hosts.ts";
@@ -24,11 +25,10 @@ interface HeldCall {
 }
 
 const OWN_TOOLS = new Set(HOSTS.flatMap(({ ownTools = [] }) => ownTools));
-const OWN_FOLDER = resolve(import.meta.dirname, "..", "..");
 /** A folder of ours: this one, or a copy elsewhere. */
-const FOLDER = `(?:session-memory[\\w.@-]*|${escapePattern(OWN_FOLDER)})`;
+const FOLDER = `(?:session-memory[\\w.@-]*|${escapePattern(ROOT)})`;
 /** The first words of our scripts' names, with the second name of `embed` that none of them begins with. */
-const SCRIPTS = [...namesIn(join(OWN_FOLDER, "scripts")), "chunk"]
+const SCRIPTS = [...namesIn(join(ROOT, "scripts")), "chunk"]
   .flatMap((name) => /^\w+/.exec(name) ?? [])
   .join("|");
 const OWN_COMMAND = new RegExp(
