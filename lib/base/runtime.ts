@@ -22,7 +22,7 @@ interface StartOptions {
   root?: string | undefined;
 }
 
-/** This package's folder: the one around this file that holds the starter, at whatever depth a bundle puts the code. */
+/** This package's folder: the one around this file that holds the scripts, at whatever depth a bundle puts the code. */
 export const ROOT = findRoot(import.meta.dirname);
 const SHELL = "/bin/sh";
 /** Node needs tens of milliseconds to say its version. */
@@ -30,7 +30,8 @@ const SEARCH_TIMEOUT_MS = 5000;
 
 function findRoot(folder: string): string {
   const above = dirname(folder);
-  return above === folder || existsSync(join(folder, "bin", "session-memory")) ? folder : findRoot(above);
+  if (above === folder || existsSync(join(folder, "scripts"))) return folder.replace(/[/\\]dist$/, "");
+  return findRoot(above);
 }
 
 /** Returns the command line of a script of ours (`search`), for a reader to copy. */
