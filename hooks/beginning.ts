@@ -3,6 +3,7 @@
 import { statPath } from "../lib/base/files.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
 import type { Viewer } from "../lib/hosts/session.ts";
+import type { Asked } from "./asked.ts";
 import { logFailure } from "./hook.ts";
 
 /** Returns the line on the project's last session, unless it is told of others already, and the standing rules. */
@@ -17,14 +18,14 @@ export async function makeBeginning(
   return joined([line, await rulesFor(session, paths, settings)]);
 }
 
-/** Returns what was observed before a compaction, and the standing rules. */
+/** Returns what was observed before a compaction, and the standing rules, unless they are left for a prompt. */
 export async function makeCompacted(
-  session: Viewer,
-  paths: PathsWithRules,
-  settings: Settings,
+  { session, paths, settings }: Pick<Asked, "session" | "paths" | "settings">,
+  isLeft: boolean,
 ): Promise<string | undefined> {
   const { describeObserved } = await import("./observed.ts");
-  return joined([describeObserved(session, paths, settings), await rulesFor(session, paths, settings)]);
+  const rules = isLeft ? undefined : await rulesFor(session, paths, settings);
+  return joined([describeObserved(session, paths, settings), rules]);
 }
 
 async function welcomeFor(

@@ -30,14 +30,19 @@ export function answerMoment(moment: Moment, asked: Asked): Promise<MomentAnswer
 
 /** Returns the line on the project's last session and the standing rules; what older sessions need is done in the background. */
 async function atStart(asked: Asked): Promise<MomentAnswer> {
-  const { host, session, env, paths, isTold } = asked;
+  const { host, session, env, isTold } = asked;
   await startBeginning(host, { cwd: session.cwd, env });
+  const isLeft = isTold === undefined && (await leavesForPrompt(asked));
+  return withPerson(asked, isLeft ? undefined : await tellBeginning(asked));
+}
+
+/** Leaves what is told of a project for the first typed prompt where the folder only claims to be of it; returns whether it did. */
+async function leavesForPrompt({ session, paths }: Asked): Promise<boolean> {
   const { onlyClaimsOrigin } = await import("../lib/sessions/project.ts");
-  if (isTold !== undefined || !onlyClaimsOrigin(session.cwd, paths))
-    return withPerson(asked, await tellBeginning(asked));
+  if (!onlyClaimsOrigin(session.cwd, paths)) return false;
   const { leaveDue, START } = await import("../lib/activity/due.ts");
   leaveDue(paths, session.id, [START]);
-  return withPerson(asked, undefined);
+  return true;
 }
 
 async function tellBeginning(asked: Asked): Promise<Injection> {
@@ -53,6 +58,7 @@ async function tellBeginning(asked: Asked): Promise<Injection> {
 async function atResume(asked: Asked): Promise<MomentAnswer> {
   const { host, session, env } = asked;
   await startBeginning(host, { cwd: session.cwd, env });
+  if (await leavesForPrompt(asked)) return withPerson(asked, undefined);
   if (await hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
   const { lastTime } = await import("../lib/sessions/titles.ts");
   const since = session.file && lastTime({ file: session.file, agent: host });
@@ -148,8 +154,8 @@ async function atSummary(asked: Asked): Promise<Injection | undefined> {
 /** Returns what was observed of the session that was compacted, and the standing rules again. */
 async function atCompaction(asked: Asked): Promise<MomentAnswer> {
   const { makeCompacted } = await import("./beginning.ts");
-  const { session, paths, settings } = asked;
-  return withPerson(asked, await toModel(asked, await makeCompacted(session, paths, settings)));
+  const isLeft = await leavesForPrompt(asked);
+  return withPerson(asked, await toModel(asked, await makeCompacted(asked, isLeft)));
 }
 
 /** Starts the work that is due after a turn or a session, where the session has a transcript. */

@@ -107,7 +107,7 @@ for (const [agent, [none, compaction]] of Object.entries(COMPACTIONS))
     expect(await ask()).toBeUndefined();
   });
 
-test("a new folder that names a project's origin hears nothing at its start, and all of it with the first typed prompt", async () => {
+test("a new folder that names a project's origin hears nothing at its start or a compaction, and all of it with the first typed prompt", async () => {
   home.configure({ activity: { daily: false, digest: false } });
   const repository = (folder: string) => {
     mkdirSync(join(folder, ".git"), { recursive: true });
@@ -127,12 +127,19 @@ test("a new folder that names a project's origin hears nothing at its start, and
   expect(known).toContain("the last session in this project was");
   expect(known).toContain(RULE);
   const clone = at(repository(join(home.root, "clone")));
-  expect(await starts(clone)).toEqual([undefined, undefined]);
+  for (const source of ["startup", "compact"])
+    expect(await said("claude/session-start", { ...clone, source })).toEqual([undefined, undefined]);
   expect(await asks(clone, { CLAUDE_CODE_ENTRYPOINT: "sdk-cli" })).toEqual([undefined, undefined]);
   expect(await asks(clone, { CLAUDE_CODE_ENTRYPOINT: "cli" })).toEqual([undefined, known]);
   expect(await asks(clone)).toEqual([undefined, undefined]);
   await follow(talk("in the clone", ["hello there"], clone.cwd));
   expect((await starts(at(clone.cwd, "later")))[1]).toContain(RULE);
+  const other = repository(join(home.root, "other"));
+  const resumed = at(other, "resumed");
+  const row = claudeUser({ sessionId: resumed.session_id, cwd: other, text: "hi", at: secondsAgo(99_999) });
+  resumed.transcript_path = writeClaude(home, { id: resumed.session_id, cwd: other, rows: [row] });
+  const goesOn = { ...resumed, source: "resume" };
+  expect(await said("claude/session-start", goesOn)).toEqual([undefined, undefined]);
   // a folder that was moved is the one in which sessions ran
   const moved = join(home.root, "moved");
   renameSync(home.project, moved);
