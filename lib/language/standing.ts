@@ -53,7 +53,8 @@ const LANGUAGES: readonly Language[] = [
     always: `(?:${LEAD}${NEVER} (?:${WORK})(?![\\w'’]| (?:with )?(?:the|an?|\\d+) )|(?:you (?:must|should|may|can) |let['’]?s |i(?: want| need|['’]d like| would like) you to )${NEVER} ${VERB}|we (?:always|never) (?:${WORK})(?![\\w'’]| the )|i(?: want| need|['’]d like| would like) you to (?:stop \\p{L}+ing(?!\\p{L})|(?:${WORK})(?![\\w'’])(?=.* (?:(?:before|after|when|whenever|unless) (?:you|each|every|any)|(?:each|every) time)(?![\\w'’])))|stop (?:using (?!the |th[aio]|so |up )|(?:apologi[sz]|assum|comment|committ|edit|explain|force-push|guess|hard-?cod|install|invent|mock|push|rebas|refactor|reformatt|renam|repeat|rewrit|skipp|squash|summari[sz]|touch)ing(?!\\p{L})))`,
   },
   {
-    frame: "ab (?:jetzt|sofort)|von jetzt an|künftig|zukünftig|in zukunft|(?:beim |das )?nächste[ns]? mal",
+    frame:
+      "(?:ab|von) (?:jetzt|nun|sofort)(?: an)?|künftig|zukünftig|in zukunft|(?:beim |das )?nächste[ns]? mal",
     order:
       "(?:(?:bitte|immer|nie|niemals|keine?[nr]?|nur|nicht|erst|zuerst|frag|frage|lass|mach|mache|nutze|verwende|benutze|schreib|schreibe|committe|du (?:sollst|musst|darfst))(?!\\p{L})|(?:alle[ns]?|auf|in|jede[ns]?|mit|nach|ohne|vor) [^,;:?]* \\p{L}+en$|(?!bekomm|bist|hast|kann|kenn|sieh|weißt|wirst)\\p{L}+st du(?!\\p{L}))",
     always:
@@ -111,7 +112,7 @@ const ALWAYS = matchBeginning(({ always }) => always);
 /** Said of the work, of a project, or of a program: only the other words of the sentence tell. */
 const ALWAYS_OF = {
   work: matchStart(
-    `${LEAD}${NEVER} ${VERB}|we (?:always|never) ${VERB}|stop (?:add|ask|chang|creat|delet|introduc|leav|mak|putt|remov|us|writ)ing |next time (?:an?|some|the) [^,;:?]{1,80}, ${VERB}|(?:${LANGUAGES[0]?.frame}),? (?:every|each|all|any|the|our) [^,;:?]{2,60} (?:needs?|must|should|ha(?:s|ve) to)(?![\\w'’])`,
+    `${LEAD}${NEVER} ${VERB}|(?:whenever|(?:every|each) time) you [^,;:?]{2,80}, ${VERB}|we (?:always|never) ${VERB}|stop (?:add|ask|chang|creat|delet|introduc|leav|mak|putt|remov|us|writ)ing |next time (?:an?|some|the) [^,;:?]{1,80}, ${VERB}|(?:${LANGUAGES[0]?.frame}),? (?:every|each|all|any|the|our) [^,;:?]{2,60} (?:needs?|must|should|ha(?:s|ve) to)(?![\\w'’])`,
   ),
   project: matchStart(`(?:we |you )?(?:always|never) (?:${VERB}|${BASE})`),
 };
