@@ -99,20 +99,25 @@ export function installBun(folder) {
 function installPackage(bun) {
   const [place, stage, old] = ["package", "package.new", "package.old"].map((name) => join(INSTALLED, name));
   for (const folder of [stage, old]) rmSync(folder, { recursive: true, force: true });
-  const files = PACKAGE.files.filter((name) => name !== "dist"); // of another commit, perhaps
-  for (const name of [...files, "package.json", "bun.lock", "LICENSE", "README.md"])
-    if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
-  const flags = ["--production", "--frozen-lockfile", "--ignore-scripts", "--silent"];
-  if (!run(bun, ["install", ...flags], { cwd: stage })) {
-    rmSync(stage, { recursive: true, force: true });
-    fail("Cannot install the dependencies: Bun says why above", "check the network, then npm start again");
-  }
-  bundle(bun, stage);
+  buildPackage(bun, stage);
   writePlugin(stage, join(place, "bin", "session-memory"));
   if (existsSync(place)) renameSync(place, old);
   renameSync(stage, place);
   rmSync(old, { recursive: true, force: true });
   return join(place, "bin", "session-memory");
+}
+
+/** Copies what a package holds into a folder, and builds it there; `flags` are more of Bun's for its dependencies. */
+export function buildPackage(bun, stage, ...flags) {
+  const files = PACKAGE.files.filter((name) => name !== "dist"); // of another commit, perhaps
+  for (const name of [...files, "package.json", "bun.lock", "LICENSE", "README.md"])
+    if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(stage, name), { recursive: true });
+  const words = ["install", "--production", "--frozen-lockfile", "--ignore-scripts", "--silent", ...flags];
+  if (!run(bun, words, { cwd: stage })) {
+    rmSync(stage, { recursive: true, force: true });
+    fail("Cannot install the dependencies: Bun says why above", "check the network, then npm start again");
+  }
+  bundle(bun, stage);
 }
 
 /** Puts the code and the libraries that it needs into a file for each script and hook, and removes what went into them. */

@@ -128,4 +128,19 @@ test("npm start installs a build that needs no packages, and a plugin that leads
     stderr: "",
     exitCode: 0,
   });
+
+  // and the same build as one file, which needs no network
+  const packing = `import { pack } from ${JSON.stringify(join(ROOT, "bin/archive.js"))};
+    process.stdout.write(pack(process.argv[1], process.argv[2]));`;
+  const packed = await runCommand([process.execPath, "-e", packing, stage, home.root], { env });
+  expect(packed.exitCode).toBe(0);
+  const away = { ...home.env, npm_config_registry: "http://127.0.0.1:9", BUN_INSTALL: place("bun") };
+  for (const [prefix, install] of [
+    [place("bun"), [process.execPath, "add", "-g"]],
+    [place("npm"), ["npm", "install", "-g", "--prefix", place("npm")]],
+  ] as const) {
+    expect((await runCommand([...install, packed.stdout], { env: away })).exitCode).toBe(0);
+    const found = await run(join(prefix, "bin", "session-memory"), "search", "any", "--json", "--quiet");
+    expect([JSON.parse(found.stdout).results, found.exitCode]).toEqual([[], 0]);
+  }
 });
