@@ -5,7 +5,10 @@
  * a bound or without a tail, so the time is linear.
  */
 
-import { isName, type ReportSecret } from "./looks.ts";
+import { isName } from "./looks.ts";
+
+/** Reports a secret by its place and kind. */
+export type ReportSecret = (start: number, end: number, kind: string) => void;
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `
@@ -173,7 +176,7 @@ export interface Scan {
 const RUN_MIN = 16;
 /** The first letters of all such words; of those with two, any third may follow. */
 const STARTS =
-  "pas ass par loz ges jel mys pwd psk pw mdp ken sen wac has hes sif los sal adg pep sec cre mne geh seg tok key aut bea bas sig cla wal see coo ses sid mas roo cod pin otp tot 2fa mfa phr ide wif sud chp log fro net htp rab sql rma etc lft ope xh fre smb cur wge htt hur pdo nec raw fie op: -u\0 get zug inl -p -a -w -s -n -x".split(
+  "pas ass par loz ges jel mys pwd psk pw mdp ken sen wac has hes sif los sal adg pep sec cre mne geh seg tok key aut bea bas sig cla wal see coo ses sid mas roo cod pin otp tot 2fa mfa phr ide wif sud chp log fro net htp rab sql rma etc lft ope xh fre smb cur wge htt hur pdo nec raw fie op: -u\0 get zug inl san lyk kod -p -a -w -s -n -x".split(
     " ",
   );
 /** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28, all others 0. */
