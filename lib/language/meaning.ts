@@ -64,7 +64,7 @@ export function readMeaning(text: string): Meaning {
   const [, most = 0] = topics[0] ?? [];
   return {
     topics: topics.flatMap(([topic, count]) => (count * 4 >= most ? topic : [])).slice(0, TOPICS_MAX),
-    hasDecision: acts.has("decides"),
+    hasDecision: acts.has("chooses") || acts.has("decides"),
     hasAction: acts.has("leavesWork") || text.includes("- [ ] "),
   };
 }
@@ -108,7 +108,7 @@ function addKnown(
 /** Returns the keywords with their plurals and verb forms, and the phrases of acts, by the number of the first word. */
 function readKnown(): Map<number, KnownForm[]> {
   const forms = [...topicsByForm()].map(([text, topic]): KnownForm => ({ text, topic }));
-  const acts = (["decides", "leavesWork"] as const).flatMap((act) =>
+  const acts = (["chooses", "decides", "leavesWork"] as const).flatMap((act) =>
     listPhrases(act).map((text): KnownForm => ({ text, act })),
   );
   return Map.groupBy([...forms, ...acts], ({ text }) => numberOfFirst(text));

@@ -36,12 +36,16 @@ const PHRASES = {
   forbids: `from now on|off[- ]limits|must not|mustn['’]t|do not ever|(?:i|we) prefer|niemals|nie|auf keinen fall|immer(?! (?:wieder|noch))
     ab jetzt|jamais|toujours|ne \\S+ pas|désormais|nunca|siempre|jamás|sempre|a partir de (?:ahora|agora)
     никогда|всегда|нельзя|отныне|不要|别再|永远|必须|禁止|決して|必ず|絶対に|しないで`,
-  decides: `decided|settled on|agreed|chose|chosen|opted|rejected|approved|concluded|(?:go|going|went) with
-    let['’]?s (?:use|go|keep|stick|drop|not)|we(?:['’]ll| will| should) (?:use|keep|stick|drop)|stick (?:with|to)|rather than
-    instead of|prefer|decisions?(?::| is| was| to)|entschieden|entscheidung|beschlossen|wir (?:nehmen|bleiben|verwenden)
-    nehmen wir|lieber|statt|décidé|choisi|on (?:garde|prend|choisit)|plutôt que|decidimos|decidido|acordamos|elegimos
-    en vez de|escolhemos|escolhido|combinado|em vez de|vamos (?:usar|com)
-    решили|решено|решила?|выбрали|договорились|вместо|决定|选择|改用|決めた|決定|採用`,
+  /** Makes a choice, in whoever's mouth. */
+  chooses: `(?:we|i|we['’]ve|i['’]ve|have|been) decided|settled on|(?:we|i|we['’]ve|i['’]ve) (?:agreed|chose|opted)|(?:go|going) with
+    let['’]?s (?:use|go with|keep|stick|drop)|we(?:['’]ll| will| should) (?:use|keep|stick|drop)|stick (?:with|to)
+    decisions?(?::| is| was)|entschieden|beschlossen|wir (?:nehmen|bleiben|verwenden)
+    nehmen wir|on (?:garde|prend|choisit)|decidimos|decidido|acordamos|elegimos|escolhemos|combinado|vamos (?:usar|com)
+    решили|решено|решила?|договорились|决定|改用|決めた|決定|採用`,
+  /** Tells of a choice or compares, as a bug's report does too. */
+  decides: `decided|agreed|chose|chosen|opted|rejected|approved|concluded|went with|let['’]?s (?:go|not)|rather than
+    instead of|prefer|decision to|entscheidung|lieber|statt|décidé|choisi|plutôt que|en vez de|escolhido|em vez de
+    выбрали|вместо|选择`,
   /** Names a cause. */
   finds: `root cause|caused by|(?:cause|reason|culprit):|because|due to|triggered by|(?:came|comes|stems) from|turns? out
     turned out|that(?:['’]s| is| was) why|was (?:missing|stale|wrong|(?:not|never) \\w+ed)
@@ -127,6 +131,7 @@ const FORBIDS = pattern("forbids");
 /** An order is a rule only where a clause begins with it: "it never works" forbids nothing. */
 const ORDERS =
   /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
+const CHOOSES = pattern("chooses");
 const DECIDES = pattern("decides");
 const FINDS = pattern("finds");
 const CONCEDES = pattern("concedes", { isFirst: true });
@@ -217,7 +222,7 @@ export function isQuestion(sentence: string): boolean {
 
 /** Returns whether a sentence states a choice that was made. */
 export function isDecision(sentence: string): boolean {
-  return DECIDES.test(sentence) && isSettled(sentence);
+  return (CHOOSES.test(sentence) || DECIDES.test(sentence)) && isSettled(sentence);
 }
 
 /** Returns whether a text names a cause. */
@@ -239,6 +244,35 @@ export function pendingQuestion(text: string): string | undefined {
   return sentences(text)
     .slice(-2)
     .findLast((sentence) => ASKS.test(sentence));
+}
+
+/** Returns the question that a text ends with, after what it proposed where the question alone does not say that. */
+export function pendingOffer(text: string): string | undefined {
+  const question = pendingQuestion(text);
+  if (question === undefined || (contentWords(question).length > 1 && !/^or\b/i.test(question)))
+    return question;
+  const before = sentences(text.slice(0, text.lastIndexOf(question))).at(-1);
+  return before === undefined ? question : `${before} ${question}`;
+}
+
+/** Returns whether a question proposes what to do next. */
+export function proposes(question: string): boolean {
+  return PROPOSES.test(question);
+}
+
+/** Returns whether a question offers a choice, to which a yes says nothing. */
+export function asksBetween(question: string): boolean {
+  return /(?<!\p{L})(?:or|either|oder|ou|o|или|还是|それとも)(?!\p{L})/iu.test(question);
+}
+
+/** Returns whether a message asks for something: no reply, and no command of the host's without a word. */
+export function isRequest(text: string): boolean {
+  return readReply(text) === undefined && !/^\/\S*$/.test(text.trim());
+}
+
+/** Returns whether a sentence of the user's makes a choice. */
+export function isChoice(sentence: string): boolean {
+  return CHOOSES.test(sentence) && isSettled(sentence);
 }
 
 /** Returns the sentences of a text without Markdown's marks, tables and fenced code. */

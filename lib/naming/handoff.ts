@@ -3,12 +3,16 @@
  * open threads, and the last exchange; from its observations, and from its transcript.
  */
 
+import { type Account, makeAccount } from "../account/account.ts";
+import { failingLast, stillOpen } from "../account/open.ts";
+import { type Block, fit } from "../base/fit.ts";
+import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
 import { counted, onMachine, quote, quoted, quoteName, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import { LABEL, PLACES } from "../hosts/handed.ts";
 import type { Row, Said, Session } from "../hosts/session.ts";
-import { isRule, readReply, sentences, spokenText } from "../language/speech.ts";
+import { isRequest } from "../language/speech.ts";
 import {
   COMMITTED,
   excerpt,
@@ -19,10 +23,6 @@ import {
   openThreads,
 } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
-import { commandsIn, findProgram } from "../search/commands.ts";
-import { commandOrTarget } from "../search/endings.ts";
-import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
-import { findCommands, summarizeWork } from "./outline.ts";
 
 /** The sources of the page. */
 interface HandedOver {
@@ -60,7 +60,7 @@ const ITEM_CHARS = 240;
 /** The most lines of each section: more is for the reader, whose commands stand at the end. */
 const MOST = { asked: 12, holds: 12, done: 5, noted: 8, open: 8 };
 /** The most characters of each line of work, and of the files, failures and commits that it names. */
-const WORK = { chars: 700, files: 15, each: 5, command: 80 };
+const WORK = { chars: 700, files: 15, each: 5 };
 /**
  * The share of the page that the last exchange may take, and of that share the request's. Where fewer characters were
  * answered, or the request is a reply of at most `reply` characters, earlier words are shown too, `exchanges` in all.
@@ -77,12 +77,15 @@ export function handoffPage(
   const line = (text: string, max = ITEM_CHARS) => quote(oneLine(clean(text), max));
   const head = [LABEL, headLine({ session, rows: said }, { timezone, line, clean })];
   const tail = [...lastExchange(said, { line, maxChars }), "", ...places(session, clean)];
-  const room = maxChars - length([...head, ...tail]);
-  const fitted = (firstChars: number) =>
-    fitSections(makeSections({ session, rows, ledger }, { line, firstChars }), room);
+  const account = makeAccount(rows, { cwd: session.cwd });
+  const room = maxChars - countPoints([...head, ...tail]);
+  const fitted = (firstChars: number) => {
+    const sections = makeSections({ account, rows, ledger }, { line, firstChars });
+    return fit(sections.flatMap(sectionBlocks), { maxChars: room, gap: (count) => [`- … ${count} more`] });
+  };
   const sections = fitted(ITEM_CHARS);
   // The first request is often the whole task: it gets what the others leave.
-  const left = room - length(sections);
+  const left = room - countPoints(sections);
   return [...head, ...(left > 0 ? fitted(ITEM_CHARS + left) : sections), ...tail].join("\n");
 }
 
@@ -109,40 +112,31 @@ function displayId(session: Session): string {
 }
 
 function makeSections(
-  { session, rows, ledger }: HandedOver,
+  { account, rows, ledger }: Omit<HandedOver, "session"> & { account: Account },
   { line, firstChars }: { line: QuoteLine; firstChars: number },
 ): Section[] {
   const memory = foldLedger(ledger);
-  const requests = rows.filter((row): row is Said => row.who === "user");
-  const lines = new Set(requests.map(({ line }) => line));
+  const lines = new Set(rows.flatMap((row) => (row.who === "user" ? row.line : [])));
   const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
   const last = new Set(lastSaid(said).map(({ line }) => line));
+  // What rules observed, the account has read from the same rows.
   const byRule = new Set(
     ledger.flatMap((record) =>
       record.kind === "observed" && record.by === "rules" ? record.observations.map(({ id }) => id) : [],
     ),
   );
-  // The last requests stand in the last exchange; of the others only a model knows whether they were settled.
+  const noted = memory.observations.filter(({ id }) => !byRule.has(id));
   const threads = openThreads(memory).filter(
     ({ id, sources }) => !byRule.has(id) && !sources.some((each) => last.has(each)),
   );
-  const forbidden = requests.filter(({ typed }) => typed !== false).flatMap(rulesIn);
-  const quotedLines = new Set(forbidden.map((rule) => rule.line));
-  const holds = memory.observations.filter(
-    (item) =>
-      isOpen(item, memory) &&
-      (item.rule === true || item.thread !== true) &&
-      !(byRule.has(item.id) && item.sources.some((each) => quotedLines.has(each))),
-  );
-  // What the user said and what was done stand in sections of their own; what a rule kept says nothing of now.
-  const isNoted = ({ id, text, priority, sources }: Observation) =>
-    priority !== "green" &&
-    !byRule.has(id) &&
-    !text.startsWith(COMMITTED) &&
-    !sources.some((source) => lines.has(source));
+  const holds = noted.filter((item) => isOpen(item, memory) && (item.rule === true || item.thread !== true));
+  // What the user said and what was done stand in sections of their own.
+  const isNoted = ({ text, priority, sources }: Observation) =>
+    priority !== "green" && !text.startsWith(COMMITTED) && !sources.some((source) => lines.has(source));
   const observed = (item: Observation) => `- L${item.sources[0] ?? "?"} ${line(item.text)}`;
-  const first = requests.find(isRequest);
-  const asked = requests.filter((row) => isRequest(row) && (row === first || !last.has(row.line)));
+  const settled = [...account.decided, ...account.forbidden];
+  const [first] = account.asked;
+  const asked = account.asked.filter((row) => row === first || !last.has(row.line));
   return [
     {
       title: "Asked",
@@ -155,70 +149,41 @@ function makeSections(
       title: "Decided and forbidden",
       lines: [
         ...holds.map(observed),
-        ...forbidden.map((rule) => `- L${rule.line} ${line(`User: ${rule.text}`)}`),
+        ...settled.map(({ line: at, ...words }) => `- L${at} ${line(settledWords(words))}`),
       ],
-      most: Math.max(MOST.holds, forbidden.length),
+      most: Math.max(MOST.holds, account.forbidden.length),
       rank: 1,
     },
     {
       title: "Done",
-      lines: doneLines(rows, session.cwd).map((each) => `- ${line(each, WORK.chars)}`),
+      lines: doneLines(account).map((each) => `- ${line(each, WORK.chars)}`),
       most: MOST.done,
       rank: 0,
     },
-    { title: "Noted", lines: memory.observations.filter(isNoted).map(observed), most: MOST.noted, rank: 3 },
+    { title: "Noted", lines: noted.filter(isNoted).map(observed), most: MOST.noted, rank: 3 },
     {
       title: "Open, unless the last exchange settles it",
-      lines: threads.map(observed),
+      lines: stillOpen(threads, rows).map(observed),
       most: MOST.open,
       rank: 1,
     },
   ];
 }
 
-/** Returns the sentences of a message that forbid, or lay down what shall hold. */
-function rulesIn({ text, line }: Said): Pick<Said, "text" | "line">[] {
-  return sentences(spokenText(text))
-    .filter(isRule)
-    .map((rule) => ({ text: rule, line }));
-}
-
-/** Returns whether a message asks for something: no reply, and no command of the host's without a word. */
-function isRequest({ text }: Said): boolean {
-  return readReply(text) === undefined && !/^\/\S*$/.test(text.trim());
+function settledWords({ text, accepted }: Omit<Account["decided"][number], "line">): string {
+  return accepted === undefined ? `User: ${text}` : `User: ${accepted} (to: ${text})`;
 }
 
 /** Returns the work, newest last, and its state since the last commit: edited files and failing commands. */
-function doneLines(rows: readonly Row[], cwd: string | undefined): string[] {
-  const { edited, ran, commits } = summarizeWork(rows, cwd);
-  const committed = rows.findLastIndex((row) => row.who === "tool" && findCommits(row).length > 0);
-  const since = rows.slice(committed + 1);
-  const failing = failingLast(since);
-  const changed = committed === -1 ? [] : summarizeWork(since, cwd).edited;
+function doneLines({ edited, ran, commits, editedSince, sinceCommit }: Account): string[] {
+  const failing = failingLast(sinceCommit);
   return [
     ...(edited.length > 0 ? [`edited ${newest(edited, WORK.files)}`] : []),
     ...(ran > 0 ? [`ran ${counted(ran, "command")}`] : []),
     ...(commits.length > 0 ? [`committed: ${newest(commits, WORK.each, "; ")}`] : []),
-    ...(changed.length > 0 ? [`edited after the last commit: ${newest(changed, WORK.files)}`] : []),
+    ...(editedSince.length > 0 ? [`edited after the last commit: ${newest(editedSince, WORK.files)}`] : []),
     ...(failing.length > 0 ? [`failed when run last: ${newest(failing, WORK.each)}`] : []),
   ];
-}
-
-/** Returns the commands that failed when they were run last, by program: options change from run to run. */
-function failingLast(rows: readonly Row[]): string[] {
-  const failing = new Map<string, string>();
-  for (const row of findCommands(rows)) {
-    const judged = judgeCommand(row);
-    const commands = commandsIn(commandOrTarget(row));
-    // A line fails with the last command that was begun. What came of a later run may be unknown, as of a server's.
-    if (judged.verdict === "passed" || judged.verdict === "ran")
-      for (const command of commands) failing.delete(findProgram(command));
-    const last = commands.at(-1);
-    if (judged.verdict !== "failed" || judged.isLooking || last === undefined) continue;
-    failing.delete(findProgram(last));
-    failing.set(findProgram(last), oneLine(last, WORK.command));
-  }
-  return [...failing.values()];
 }
 
 function newest(items: readonly string[], most: number, separator = ", "): string {
@@ -226,29 +191,20 @@ function newest(items: readonly string[], most: number, separator = ", "): strin
   return `${items.slice(-most).join(separator)}${more > 0 ? ` and ${more} before` : ""}`;
 }
 
-/** Returns the sections with as many of their newest lines as fit, and how many are left out. */
-function fitSections(sections: readonly Section[], room: number): string[] {
-  const shown = new Map(sections.map((section) => [section, Math.min(section.lines.length, section.most)]));
-  const text = () => sections.flatMap((section) => sectionText(section, shown.get(section) ?? 0));
-  while (length(text()) > room) {
-    const [least] = sections.filter((section) => shown.get(section)).sort((a, b) => b.rank - a.rank);
-    if (!least) return [];
-    shown.set(least, (shown.get(least) ?? 0) - 1);
-  }
-  return text();
-}
+/** More lines than a section has: a line's rank is its section's before its age. */
+const RANK_STEP = 1e6;
 
-function sectionText({ title, lines, keepsFirst = false }: Section, count: number): string[] {
+/** Returns a section as its title, which stays, and a block for each line; its oldest line is the first to go. */
+function sectionBlocks({ title, lines, most, keepsFirst = false, rank }: Section): Block[] {
   if (lines.length === 0) return [];
-  const first = keepsFirst && count > 0 ? 1 : 0;
-  const more = lines.length - count;
-  return [
-    "",
-    `## ${title}`,
-    ...lines.slice(0, first),
-    ...(more > 0 ? [`- … ${more} more`] : []),
-    ...lines.slice(first + more),
-  ];
+  const blocks = lines.map((line, at) => {
+    const age = keepsFirst && at === 0 ? 0 : lines.length - at;
+    return {
+      rank: rank * RANK_STEP + age,
+      forms: age < most || (age === most && !keepsFirst) ? [[line]] : [],
+    };
+  });
+  return [{ rank: -1, forms: [["", `## ${title}`]] }, ...blocks];
 }
 
 /** Returns the last request and the answer to it, line by line in quotes; if that says little, the words before it too. */
@@ -269,7 +225,7 @@ function lastExchange(
   };
   const isAnswered = said.at(-1)?.who === "assistant";
   const request = said.findLast(({ who }) => who === "user");
-  const first = said.find(isRequest);
+  const first = said.find(({ text }) => isRequest(text));
   let room = Math.floor(maxChars * LAST.page);
   const asked = request ? spoken(request, isAnswered ? Math.floor(room * LAST.request) : room) : "";
   room -= asked.length;
@@ -292,7 +248,7 @@ function lastSaid(said: readonly Said[]): Said[] {
     const isEnough = answered >= LAST.enough && !isReply;
     if (row.who === "user") {
       shown.unshift(row);
-      isReply = !isRequest(row) || row.text.length <= LAST.reply;
+      isReply = !isRequest(row.text) || row.text.length <= LAST.reply;
       if (++exchanges >= LAST.exchanges || (isEnough && !isReply)) break;
     } else if (!isEnough) {
       shown.unshift(row);
@@ -312,8 +268,4 @@ function places(session: Session, clean: HandoffOptions["clean"]): string[] {
     `- ${command("session-reader")} ${id} --outline, or ${id}:<line> for a line named here`,
     `- ${command("search")} --session ${id} "<question>"`,
   ];
-}
-
-function length(lines: readonly string[]): number {
-  return lines.reduce((sum, line) => sum + [...line].length + 1, 0);
 }

@@ -3,8 +3,10 @@
  * nothing can begin a line or a tag of its own.
  */
 
+import { fit } from "../base/fit.ts";
+import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
-import { headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
+import { counted, headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
 import { formatAge, formatMinute } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
@@ -60,15 +62,11 @@ interface Style extends Pick<Rules, "clean" | "hasText"> {
 
 /** Returns the whole block; empty when there is nothing in it. Lines beyond the limit are replaced by a count. */
 export function referenceBlock(lines: readonly string[], maxChars: number = BLOCK_MAX_CHARS): string {
-  let left = Math.min(maxChars, BLOCK_MAX_CHARS) - HEADER.length - 40;
-  if (lines.length === 0 || left <= 0) return "";
-  const kept = [HEADER];
-  for (const [index, line] of lines.entries()) {
-    if (line.length + 1 > left) return [...kept, `… ${lines.length - index} more lines left out`].join("\n");
-    kept.push(line);
-    left -= line.length + 1;
-  }
-  return kept.join("\n");
+  const room = Math.min(maxChars, BLOCK_MAX_CHARS) - countPoints([HEADER]);
+  const blocks = lines.map((line, rank) => ({ rank, forms: [[line]] }));
+  const gap = (count: number) => [`… ${counted(count, "more line")} left out`];
+  if (lines.length === 0 || room <= countPoints(gap(lines.length))) return "";
+  return [HEADER, ...fit(blocks, { maxChars: room, gap })].join("\n");
 }
 
 /** Returns the lines about one session. */

@@ -13,12 +13,11 @@ import {
   isDecision,
   isFinding,
   isRule,
-  pendingQuestion,
+  pendingOffer,
   readReply,
   sentences,
   spokenText,
 } from "../language/speech.ts";
-import { contentWords } from "../language/words.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import {
@@ -147,15 +146,6 @@ function promptDrafts(
     rule: true,
   });
   return [draft, ...hidden.map(inside)];
-}
-
-/** Returns the question that a text ends with, after what it proposed where the question alone does not say that. */
-function pendingOffer(text: string): string | undefined {
-  const question = pendingQuestion(text);
-  if (question === undefined || (contentWords(question).length > 1 && !/^or\b/i.test(question)))
-    return question;
-  const before = sentences(text.slice(0, text.lastIndexOf(question))).at(-1);
-  return before === undefined ? question : `${before} ${question}`;
 }
 
 /** A command that failed, the first time since it last passed. */

@@ -1,0 +1,112 @@
+/** Makes the account of a session from its rows, in one pass: requests, decisions, prohibitions and work. */
+
+import { folderName, unbroken } from "../base/text.ts";
+import type { Row, Said } from "../hosts/session.ts";
+import { isRequest } from "../language/speech.ts";
+import { oneLine } from "../redact/redact.ts";
+import { exchangesIn } from "../transcripts/exchanges.ts";
+import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
+import { tally } from "../transcripts/tally.ts";
+import { decisionsIn, rulesIn, type Words } from "./decided.ts";
+
+/** A message of the user, or a compaction, with what followed it until the next one. */
+export interface Part {
+  /** The message; undefined before the first one. */
+  opening: Said | undefined;
+  /** Files that were edited, as paths from the session's directory. */
+  edited: string[];
+  /** Commands that were begun, and those of them that failed. */
+  ran: number;
+  failed: string[];
+  /** The commits' subjects. */
+  commits: string[];
+  decided: Words[];
+}
+
+export interface Account {
+  parts: Part[];
+  /** The messages of the user that ask for something. */
+  asked: Said[];
+  decided: Words[];
+  /** Sentences of the user that forbid, or lay down what shall hold. */
+  forbidden: Words[];
+  edited: string[];
+  ran: number;
+  commits: string[];
+  /** The rows after the last commit, and the files that were edited in them; all rows where nothing was committed. */
+  sinceCommit: readonly Row[];
+  editedSince: string[];
+  /** The last answer. */
+  answer: Said | undefined;
+}
+
+interface AccountOptions {
+  /** The session's directory, which files are named in. */
+  cwd?: string | undefined;
+  /** Tells rows that were taken back: nothing in them is decided. */
+  isRewound?: (row: Row) => boolean;
+}
+
+/** Characters of a command and of a commit's subject. */
+const DEED_CHARS = 80;
+
+/** Makes the account of a session from its rows, oldest first. */
+export function makeAccount(
+  rows: readonly Row[],
+  { cwd, isRewound = () => false }: AccountOptions = {},
+): Account {
+  const [parts, asked, forbidden]: [Part[], Said[], Words[]] = [[], [], []];
+  const committed = rows.findLastIndex((row) => row.who === "tool" && findCommits(row).length > 0);
+  const sinceCommit = rows.slice(committed + 1);
+  let answer: Said | undefined;
+  for (const { items } of exchangesIn(rows, ({ who }) => who === "user" || who === "summary")) {
+    const [first] = items;
+    const opening = first?.who === "user" || first?.who === "summary" ? first : undefined;
+    const counts = opening?.who === "user" && !isRewound(opening);
+    if (counts && isRequest(opening.text)) asked.push(opening);
+    const isTheirs = counts && opening.typed !== false;
+    const rules = isTheirs ? rulesIn(opening) : [];
+    forbidden.push(...rules);
+    const isRuled = ({ text }: Words) => rules.some((rule) => rule.text === text);
+    const decided = isTheirs ? decisionsIn(opening, answer).filter((words) => !isRuled(words)) : [];
+    parts.push({ opening, ...workIn(items, cwd), decided });
+    // What was proposed before another message of the user is not what the next one answers.
+    const last = items.findLast((row) => row.who === "assistant" && row.text.trim() !== "");
+    answer = last?.who === "assistant" ? last : opening?.who === "user" ? undefined : answer;
+  }
+  return {
+    parts,
+    asked,
+    forbidden,
+    decided: parts.flatMap((part) => part.decided),
+    edited: [...new Set(parts.flatMap(({ edited }) => edited))],
+    ran: parts.reduce((sum, { ran }) => sum + ran, 0),
+    commits: parts.flatMap(({ commits }) => commits),
+    sinceCommit,
+    editedSince: committed === -1 ? [] : workIn(sinceCommit, cwd).edited,
+    answer: rows.findLast((row): row is Said => row.who === "assistant" && row.text.trim() !== ""),
+  };
+}
+
+/** Returns the work of some rows. */
+function workIn(
+  rows: readonly Row[],
+  cwd: string | undefined,
+): Pick<Part, "edited" | "ran" | "failed" | "commits"> {
+  const { edited, ran } = tally(rows);
+  const commands = rows.filter((row) => row.who === "tool").filter(({ kind }) => kind === "command");
+  const failed = commands.filter((row) => judgeCommand(row).verdict === "failed");
+  return {
+    edited: [...new Set(edited.keys().map((path) => shownPath(path, cwd)))],
+    ran,
+    failed: [...new Set(failed.map(({ target }) => oneLine(target, DEED_CHARS)))],
+    commits: commands.flatMap(findCommits).map((subject) => oneLine(subject, DEED_CHARS)),
+  };
+}
+
+/** Returns a path from the session's directory, whichever system's; of one outside of it the file's name. */
+function shownPath(path: string, cwd = ""): string {
+  const inside = path.startsWith(cwd) ? /^[/\\](.+)/s.exec(path.slice(cwd.length))?.[1] : undefined;
+  if (cwd !== "" && inside !== undefined) return unbroken(inside.replaceAll("\\", "/"));
+  return unbroken(/^(?:[/\\~]|\w:|\.\.)/.test(path) ? folderName(path) : path);
+}

@@ -1,0 +1,82 @@
+/** Tells what happened in a session: what is decided is what the user said or accepted, and a deed ends what it does. */
+
+import { describe, expect, test } from "bun:test";
+import { makeAccount } from "../lib/account/account.ts";
+import { stillOpen } from "../lib/account/open.ts";
+import type { Row } from "../lib/hosts/session.ts";
+
+/** Returns rows, each on a line of its own, of words such as `user: yes`. */
+function rowsOf(...said: string[]): Row[] {
+  return said.map((words, at): Row => {
+    const [, who, text = ""] = /^(\w+): ([\s\S]*)$/.exec(words) ?? [];
+    return { who: who === "user" ? "user" : "assistant", text, line: at + 1 } as Row;
+  });
+}
+
+function command(line: number, target: string, result: string): Row {
+  const done = { who: "tool", tool: "Bash", kind: "command", outcome: "done", paths: [], input: target };
+  return { ...done, line, target, result } as unknown as Row;
+}
+
+const decided = (...said: string[]) =>
+  makeAccount(rowsOf(...said)).decided.map(({ line, text }) => `L${line} ${text}`);
+
+describe("decided is", () => {
+  test.each<[string, string[], string[]]>([
+    ["a choice of the user's", ["user: Let's use SQLite for that."], ["L1 Let's use SQLite for that."]],
+    [
+      "an accepted proposal",
+      ["assistant: Found it. Shall I cut the queue?", "user: yes"],
+      ["L1 Shall I cut the queue?"],
+    ],
+    [
+      "a proposal told to go on with",
+      ["assistant: Want me to post the review?", "user: go ahead"],
+      ["L1 Want me to post the review?"],
+    ],
+    [
+      "no untaken proposal",
+      ["assistant: We decided to use WAL. Shall I cut the queue?", "user: what is the queue?"],
+      [],
+    ],
+    ["no agent's word", ["user: fix it", "assistant: I decided to go with WAL.", "user: thanks"], []],
+    ["no yes to a choice of two", ["assistant: Shall I cut it or keep it?", "user: yes"], []],
+    ["no yes to a question that proposes nothing", ["assistant: Did the test pass?", "user: yes"], []],
+    [
+      "no comparison in a bug's report",
+      ["user: It prints one row instead of two, and the request was rejected."],
+      [],
+    ],
+    [
+      "the answer to a menu",
+      ["user: Postgres\n(asked: Which database?; options: Postgres | SQLite)"],
+      ["L1 Postgres\n(asked: Which database?; options: Postgres | SQLite)"],
+    ],
+    ["no question in place of that", ["user: what is the difference?\n(asked: Which database?)"], []],
+  ])("%s", (_, said, expected) => {
+    expect(decided(...said)).toEqual(expected);
+  });
+
+  test("nothing that was taken back", () => {
+    const rows = rowsOf("user: Let's use SQLite for that.");
+    expect(makeAccount(rows, { isRewound: () => true }).decided).toEqual([]);
+  });
+});
+
+test("what is open ends with the deed that does it, or with the user's next word on it", () => {
+  const threads = [
+    { text: "User wants the exporter queue drained", sources: [1] },
+    { text: "User asks for the invoice footer", sources: [2] },
+    { text: "User asks for a spinner in the dashboard", sources: [3] },
+  ];
+  const rows = [
+    ...rowsOf("user: drain the exporter queue", "user: invoice footer", "user: dashboard spinner"),
+    command(
+      4,
+      'git commit -m "fix: drain the exporter queue"',
+      "[main 1a2b3c4] fix: drain the exporter queue",
+    ),
+    { who: "user", text: "forget the invoice footer", line: 5 } as Row,
+  ];
+  expect(stillOpen(threads, rows).map(({ sources }) => sources)).toEqual([[3]]);
+});
