@@ -27,7 +27,7 @@ import { observeSession, readSessionMemory } from "../lib/observe/observe-sessio
 import { keepStanding, standingFor } from "../lib/observe/standing-marks.ts";
 import { isSameWords } from "../lib/observe/standing-rules.ts";
 import { updateCopies } from "../lib/sessions/copies.ts";
-import { findTranscripts } from "../lib/sessions/places.ts";
+import { findTranscripts } from "../lib/sessions/found.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { namedSessions, readRecord, readRecords, recordKey } from "../lib/sessions/record.ts";
 import { listSessions, visibleSessionAt } from "../lib/sessions/sessions.ts";

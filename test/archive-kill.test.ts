@@ -48,7 +48,7 @@ function run({ env, project }: TemporaryHome, command: readonly string[], afterM
 const BEGIN = ["hooks/background.ts", "--begin", "--cwd"] as const;
 
 function copies(home: TemporaryHome): string[] {
-  const folder = join(home.paths.archive, "claude");
+  const folder = home.paths.copies;
   const names = existsSync(folder) ? readdirSync(folder) : [];
   return names.filter((name) => name.endsWith(".gz")).map((name) => join(folder, name));
 }

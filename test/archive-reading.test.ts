@@ -3,6 +3,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { archivePlace } from "../lib/sessions/places.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { homePerTest, writeClaude } from "./support/home.ts";
@@ -135,7 +136,7 @@ test("every command says of a copy what it said of the transcript", async () => 
 function plain(text: string, file: string): string {
   return text
     .replaceAll(file, "<file>")
-    .replaceAll(join(home.paths.archive, "claude", `${ID}.jsonl`), "<file>")
+    .replaceAll(archivePlace(home.paths, { agent: "claude", id: ID }), "<file>")
     .replaceAll("<file>.gz", "<file>")
     .replace(/(?<=\/|--resume |"id": ")[\da-f-]{36}/g, (id) => (id === ID ? id : "<new id>"))
     .replace("<dt>Kept</dt><dd>only in the archive: its transcript is gone</dd>\n", "")

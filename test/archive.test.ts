@@ -11,9 +11,10 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { statUnpacked } from "../lib/hosts/packed.ts";
+import { archivePlace } from "../lib/sessions/places.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
@@ -60,17 +61,22 @@ function session(
 
 const begin = (home: TemporaryHome) => home.ok("hooks/background.ts", "--begin", "--cwd", home.project);
 
-/** The archive's files, below its folder. */
+/** The files of copies, below their folder. */
 function archived(home: TemporaryHome): string[] {
-  if (!existsSync(home.paths.archive)) return [];
-  const names = readdirSync(home.paths.archive, { recursive: true, encoding: "utf8" });
+  if (!existsSync(home.paths.copies)) return [];
+  const names = readdirSync(home.paths.copies, { recursive: true, encoding: "utf8" });
   return names.filter((name) => name.endsWith(".gz")).toSorted();
+}
+
+/** The name of a session's copy, without its suffixes. */
+function copyName(home: TemporaryHome, id: string): string {
+  return basename(archivePlace(home.paths, { agent: "claude", id }), ".jsonl");
 }
 
 /** All that the archive holds, unpacked as any program does it. */
 function content(home: TemporaryHome): string {
   return archived(home)
-    .map((name) => gunzipSync(readFileSync(join(home.paths.archive, name))).toString("utf8"))
+    .map((name) => gunzipSync(readFileSync(join(home.paths.copies, name))).toString("utf8"))
     .join("");
 }
 
@@ -80,7 +86,7 @@ describe("a session that was idle for a day", () => {
     const id = uuidFrom("ostrich");
     const file = session(home, "ostrich");
     await home.ok("embed");
-    expect(archived(home)).toEqual([`claude/${id}.jsonl.gz`]);
+    expect(archived(home)).toEqual([`${copyName(home, id)}.jsonl.gz`]);
     const outputs = () =>
       Promise.all([
         home.ok("session-reader", id, "--tools"),
@@ -124,7 +130,7 @@ describe("a session that was idle for a day", () => {
     for (const word of [KEY, "hunter2swordfish", "I wonder", "c2lnbmF0dXJl"])
       expect(text).not.toContain(word);
     expect(text.split("\n").length).toBe(rows.length + 2);
-    const file = join(home.paths.archive, archived(home)[0] ?? "");
+    const file = join(home.paths.copies, archived(home)[0] ?? "");
     expect([statSync(file).mode & 0o777, statSync(dirname(file)).mode & 0o777]).toEqual([0o600, 0o700]);
   });
 
@@ -143,7 +149,7 @@ describe("a session that was idle for a day", () => {
     });
     await begin(home);
     expect([first.includes("emu"), content(home).includes("Why does the emu")]).toEqual([false, true]);
-    expect(archived(home)).toEqual([`claude/${id}.jsonl.gz`]);
+    expect(archived(home)).toEqual([`${copyName(home, id)}.jsonl.gz`]);
   });
 
   test("goes with its subagents and outputs, which outlive the host's", async () => {
@@ -170,11 +176,13 @@ describe("a session that was idle for a day", () => {
     expect(readdirSync(home.paths.home, { recursive: true }).filter((name) => name.includes(KEY))).toEqual(
       [],
     );
-    expect(archived(home)).toEqual([
-      `claude/${id}.jsonl.gz`,
-      `claude/${id}/agent-a1.jsonl.gz`,
-      `claude/${id}/outputs/b1.txt.gz`,
-    ]);
+    expect(archived(home)).toEqual(
+      [
+        `${copyName(home, id)}.jsonl.gz`,
+        `${copyName(home, "agent-a1")}.jsonl.gz`,
+        `${copyName(home, id)}/outputs/b1.txt.gz`,
+      ].toSorted(),
+    );
     expect(content(home)).toContain("all feathers");
     expect(content(home)).not.toContain(KEY);
     rmSync(dirname(file), { recursive: true });
@@ -182,7 +190,7 @@ describe("a session that was idle for a day", () => {
     expect(archived(home).length).toBe(3);
     expect(await home.ok("session-reader", "--list", "--subagents")).toContain("agent-a1");
     await home.ok("forget", id, "--yes");
-    expect(readdirSync(home.paths.archive, { recursive: true })).toEqual(["claude"]);
+    expect(readdirSync(home.paths.copies, { recursive: true })).toEqual([]);
   });
 
   test("is not copied where the user keeps less than the host, unless archive.enabled is written", async () => {
@@ -294,11 +302,11 @@ describe("the archive's limit", () => {
     await begin(home);
     const kept = () =>
       archived(home)
-        .map((name) => name.slice("claude/".length, -".jsonl.gz".length))
+        .map((name) => name.slice(0, -".jsonl.gz".length))
         .toSorted();
     const some = kept();
-    expect(some).toContain(uuidFrom("day25"));
-    expect(some).not.toContain(uuidFrom("day5"));
+    expect(some).toContain(copyName(home, uuidFrom("day25")));
+    expect(some).not.toContain(copyName(home, uuidFrom("day5")));
     for (const file of [old, middle, young]) if (file) rmSync(file);
     home.configure({ archive: { maxMb: 0 } });
     session(home, "emu");
@@ -350,12 +358,12 @@ test("what a killed writer left is removed", async () => {
   using home = temporaryHome();
   session(home, "ostrich");
   await begin(home);
-  const file = join(home.paths.archive, archived(home)[0] ?? "");
+  const file = join(home.paths.copies, archived(home)[0] ?? "");
   const before = readFileSync(file);
   writeFileSync(`${file}.999999.0123abcd.tmp`, before.subarray(0, 100));
   await begin(home);
   expect(archived(home).length).toBe(1);
-  expect(readdirSync(dirname(file))).toEqual([`${uuidFrom("ostrich")}.jsonl.gz`]);
+  expect(readdirSync(dirname(file)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
   expect(readFileSync(file).equals(before)).toBe(true);
 });
 
@@ -363,7 +371,7 @@ test("a damaged copy is made anew while its transcript is there, and named where
   using home = temporaryHome();
   const file = session(home, "ostrich");
   await begin(home);
-  const copy = join(home.paths.archive, archived(home)[0] ?? "");
+  const copy = join(home.paths.copies, archived(home)[0] ?? "");
   const whole = readFileSync(copy);
   writeFileSync(copy, "");
   await begin(home);
@@ -389,7 +397,7 @@ test("a copy of several blocks is read from both ends as its transcript is", asy
   const before = await reading();
   rmSync(file);
   expect(await reading()).toEqual(before);
-  expect(statUnpacked(join(home.paths.archive, "claude", `${uuidFrom("many")}.jsonl`))?.size).toBeGreaterThan(
-    1024 * 1024,
-  );
+  expect(
+    statUnpacked(archivePlace(home.paths, { agent: "claude", id: uuidFrom("many") }))?.size,
+  ).toBeGreaterThan(1024 * 1024);
 });

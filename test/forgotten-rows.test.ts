@@ -263,7 +263,7 @@ describe("what was forgotten stays so", () => {
         await home.ok("embed");
         await holdAll(home, { victim: VICTIM, fork: FORK });
         for (const id of gone) rmSync(files.get(id) ?? "");
-        expect(holding(home).filter((file) => file.startsWith("archive/"))).toHaveLength(2);
+        expect(holding(home).filter((file) => file.startsWith("copies/"))).toHaveLength(2);
         const sessions = { agent, fork: FORK, other: VICTIM };
         expect(await told(home, sessions)).toEqual(expect.arrayContaining(KNOWN));
 

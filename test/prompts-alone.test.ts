@@ -136,7 +136,7 @@ describe("the prompts of a session without a transcript", () => {
     await home.ok("hooks/background.ts", "--begin", "--cwd", home.project);
     rmSync(file);
     expect(await listed()).toEqual([`${KEPT} archive`]);
-    rmSync(home.paths.archive, { recursive: true });
+    rmSync(home.paths.copies, { recursive: true });
     expect(await listed()).toEqual([`${KEPT} prompts`]);
     write(file, rows.toString());
     expect([await listed(), await found("alders")]).toEqual([[KEPT], [KEPT]]);

@@ -11,7 +11,7 @@ import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
 import type { Viewer } from "../hosts/session.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { findTranscripts } from "../sessions/places.ts";
+import { recentTranscripts } from "../sessions/places.ts";
 
 interface LookOptions {
   paths: Paths;
@@ -73,7 +73,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const changed: Sighting[] = [];
   const recent: Sighting[] = [];
   const newest = new Map<string | undefined, number>();
-  for (const found of findTranscripts(paths, { directory, recent: true, cwd: viewer.cwd })) {
+  for (const found of recentTranscripts(paths, { directory, cwd: viewer.cwd })) {
     if (found.file === viewer.file || found.id === viewer.id) {
       known.viewer.file ??= found.file;
       continue;

@@ -3,7 +3,7 @@
  * is excluded or over the limit is removed.
  */
 
-import { readdirSync, rmdirSync } from "node:fs";
+import { readdirSync, rmdirSync, utimesSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   changedAt,
@@ -15,24 +15,21 @@ import {
   removeLeftovers,
   statPath,
 } from "../base/files.ts";
-import { recordOf } from "../base/json.ts";
+import { type JsonRecord, recordOf } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
-import { readNote } from "../hosts/blocks.ts";
+import { copyBlocks, readNote } from "../hosts/blocks.ts";
 import type { Host } from "../hosts/host.ts";
 import { findHost, HOSTS } from "../hosts/hosts.ts";
 import { BLOCKED } from "../hosts/names.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
 import { redact, redactionVersion } from "../redact/redact.ts";
-import {
-  archivedTranscripts,
-  archivePlace,
-  hostedTranscripts,
-  type TranscriptFile,
-} from "../sessions/places.ts";
+import { keepCopyList } from "../sessions/copy-list.ts";
+import { archivedTranscripts, firstOfEach } from "../sessions/found.ts";
+import { archivePlace, formerCopies, hostedTranscripts, type TranscriptFile } from "../sessions/places.ts";
 import {
   identifySession,
   isStillVisible,
@@ -46,6 +43,8 @@ import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
 
 /** A session that does nothing for so long is taken for finished; one that goes on gets a new copy. */
 const IDLE_MS = DAY_MS;
+/** The time that a file of an earlier version stays when it has been taken over: a user may want to go back. */
+const FORMER_MS = 30 * DAY_MS;
 /** The most that a copy takes of its transcript's size, of real ones: outputs of programs pack worst. */
 const SHARE_MAX = 0.5;
 const BYTES_PER_MB = 1024 * 1024;
@@ -114,14 +113,17 @@ interface ArchiveOptions {
 export async function updateArchive(options: ArchiveOptions): Promise<void> {
   const { paths } = options;
   const isOn = whyStopped(paths, options.settings) === undefined;
-  if (paths.transcripts.length > 0 || (!isOn && !statPath(paths.archive))) return;
+  const isEmpty = [paths.copies, paths.archive].every((folder) => !statPath(folder));
+  if (paths.transcripts.length > 0 || (!isOn && isEmpty)) return;
   const release = tryLock(join(paths.home, "archive.lock"));
   if (!release) return;
   try {
-    removeLeftovers(paths.archive);
+    for (const folder of [paths.copies, paths.archive]) removeLeftovers(folder);
     removeExcluded(paths);
+    await takeFormer(options);
     await rewriteAlone(options);
     if (isOn) await copyIdle(options);
+    keepCopyList(paths);
   } finally {
     release();
   }
@@ -135,12 +137,51 @@ function removeExcluded(paths: PathsWithRules): void {
   for (const { file } of copies) removeCopy(file);
 }
 
+/**
+ * Writes the copies of an earlier version anew in the one place, and what it adds or changes later. The old file stays until
+ * nothing has used it for thirty days, for whoever goes back to that version.
+ */
+async function takeFormer({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
+  for (const { file, agent = "plain", id = "", parentId } of formerCopies(paths)) {
+    if (isOver?.()) return;
+    const target = archivePlace(paths, { agent, id });
+    const [old, taken] = [readNote(file), readNote(target)];
+    const at = (note: typeof old) => String(note?.modified ?? "");
+    if (taken !== undefined && at(taken) >= at(old)) {
+      if (isUnused(file) && isUnused(target)) removeCopy(file);
+      continue;
+    }
+    if (old === undefined) continue; // damaged: reading it says so
+    try {
+      for (const output of listOutputs(file)) copyBlocks(output, outputPlace(target, output), {});
+      copyFormer(file, target, { agent, id, parent: parentId });
+    } catch {
+      // removed, or written anew, by that version meanwhile
+    }
+    await rest?.();
+  }
+}
+
+/** Copies a copy as it is, with the time that it has. */
+function copyFormer(file: string, target: string, whose: JsonRecord): void {
+  const stat = statPath(file + BLOCKED);
+  copyBlocks(file, target, whose);
+  if (stat) utimesSync(target + BLOCKED, stat.atime, stat.mtime);
+}
+
+/** Returns whether a copy was written, or taken over, more than thirty days ago. */
+function isUnused(file: string): boolean {
+  const stat = statPath(file + BLOCKED);
+  return stat !== undefined && Date.now() - stat.ctimeMs > FORMER_MS;
+}
+
 /** Writes copies anew that were made under other rules and whose transcript is gone. */
 async function rewriteAlone({ paths, settings, isOver, rest }: ArchiveOptions): Promise<void> {
   const rules = readRules(paths.rules);
   const version = rulesVersion(settings);
-  for (const { file, isThere } of findCopies(paths)) {
-    if (isThere || isOver?.()) continue;
+  const alone = findCopies(paths).filter(({ isThere }) => !isThere);
+  for (const file of filesOf(alone, paths)) {
+    if (isOver?.()) return;
     const note = readNote(file);
     if (note && note.rules !== version) await rewrite(file, { rules, version, rest });
   }
@@ -155,11 +196,11 @@ interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
 async function rewrite(file: string, { version, ...rewriting }: Rewriting): Promise<number> {
   const again = (each: string): CopyOptions => {
     const stat = statPath(each + BLOCKED);
-    const known = readNote(each) ?? {};
-    const note = { ...known, rules: version ?? known.rules };
+    const about = readNote(each) ?? {};
     return {
       ...rewriting,
-      note,
+      about,
+      note: { rules: version ?? about.rules },
       modifiedAt: stat ? changedAt(stat) : new Date().toISOString(),
       durable: true,
     };
@@ -196,7 +237,7 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
     const isCurrent = copy !== undefined && isCopied(session, file, settings);
     const bytes = isCurrent ? copy.bytes : Math.ceil((session.size + outputBytes(session)) * SHARE_MAX);
     if (used + bytes > maxMb * BYTES_PER_MB) {
-      if (copy) removeCopy(file);
+      for (const each of copy ? filesOf([copy], paths) : []) removeCopy(each);
       continue;
     }
     used += bytes;
@@ -223,7 +264,10 @@ function isCopied(session: Session, copy: string, settings: Settings): boolean {
   const { size, modifiedAt } = session;
   const note = readNote(copy);
   const isSame = note?.size === size && note.modified === modifiedAt && note.rules === rulesVersion(settings);
-  return isSame && hostOutputs(session).every((output) => statPath(outputPlace(copy, output) + BLOCKED));
+  return (
+    isSame &&
+    hostOutputs(session).every((output) => statPath(outputPlace(copy, fileStem(basename(output))) + BLOCKED))
+  );
 }
 
 /** Returns a text that changes with the rules by which texts are stored. */
@@ -243,17 +287,18 @@ async function copySession(
   copy: string,
   { paths, settings, rest }: ArchiveOptions,
 ): Promise<void> {
-  const { file, size, modifiedAt } = session;
+  const { file, size, modifiedAt, agent, id, parentId } = session;
   const now = () => ({ ...settings, exclude: currentExclude(paths, settings.exclude) });
   const { redact, exclude } = now();
   const rules = readRules({ redact, exclude });
   const note = { size, modified: modifiedAt, rules: rulesVersion({ redact, exclude }) };
-  const options = { rules, note, modifiedAt, durable: false, rest };
+  const about = { agent, id, parent: parentId, place: rules.clean(file) };
+  const options = { rules, note, about, modifiedAt, durable: false, rest };
   if (!isStillVisible(session, paths)) return;
   try {
     for (const output of hostOutputs(session)) {
-      const place = outputPlace(copy, output);
-      if (readNote(place)?.rules !== note.rules) await writeOutput(output, place, options);
+      const place = outputPlace(copy, fileStem(basename(output)));
+      if (readNote(place)?.rules !== note.rules) await writeOutput(output, place, { ...options, about: {} });
     }
     if ((await writeCopy(file, copy, options)) === undefined) return;
   } catch {
@@ -276,7 +321,7 @@ function outputBytes(session: Session): number {
 }
 
 function outputPlace(copy: string, output: string): string {
-  return join(ownFolder(copy, COPIED_OUTPUTS), fileStem(basename(output)));
+  return join(ownFolder(copy, COPIED_OUTPUTS), basename(output));
 }
 
 /** Returns the outputs of a copy, without their suffix. */
@@ -294,20 +339,28 @@ function findCopies(paths: PathsWithRules): Copy[] {
   const there = new Set(
     hostedTranscripts(paths, { subagents: true })
       .flatMap((found) => identifySession(found) ?? [])
-      .map(({ agent, id }) => `${agent}:${id}`),
+      .map(sessionKey),
   );
-  return copies.map((copy) => ({ ...copy, isThere: there.has(`${copy.agent}:${copy.id}`) }));
+  return copies.map((copy) => ({ ...copy, isThere: there.has(sessionKey(copy)) }));
 }
 
 /** Returns every copy; which transcripts are there is not asked. */
 function listCopies(paths: PathsWithRules): Omit<Copy, "isThere">[] {
-  return archivedTranscripts(paths).map(({ file, agent, id }) => ({
+  return firstOfEach(archivedTranscripts(paths)).map(({ file, agent, id }) => ({
     file,
     agent,
     id,
     bytes: [file, ...listOutputs(file)].reduce((sum, each) => sum + (statPath(each + BLOCKED)?.size ?? 0), 0),
   }));
 }
+
+/** Returns the copies of sessions, with those of an earlier version. */
+function filesOf(copies: readonly Pick<Copy, "agent" | "id">[], paths: PathsWithRules): string[] {
+  const wanted = new Set(copies.map(sessionKey));
+  return archivedTranscripts(paths).flatMap((copy) => (wanted.has(sessionKey(copy)) ? copy.file : []));
+}
+
+const sessionKey = ({ agent, id }: Pick<TranscriptFile, "agent" | "id">) => `${agent}:${id}`;
 
 /** Removes a copy with its outputs, and its folders where they are empty then. */
 function removeCopy(file: string): void {
@@ -388,6 +441,10 @@ export async function forgetCopies(
   { paths, dryRun }: { paths: PathsWithRules; dryRun: boolean },
 ): Promise<number> {
   const copies = archivedTranscripts(paths);
+  const done = (count: number) => {
+    if (!dryRun) keepCopyList(paths);
+    return count;
+  };
   if ("ids" in forgetting) {
     const named = copies.filter(({ id = "", parentId = id }) =>
       [id, parentId].some((each) => isForgotten(forgetting, each, [])),
@@ -397,16 +454,16 @@ export async function forgetCopies(
       if (!forgetting.lines?.has(id)) removeCopy(file);
       else await rewrite(file, { rules: readRules({ ...paths.rules, exclude }) });
     }
-    return named.length;
+    return done(new Set(named.map(sessionKey)).size);
   }
   const rules = withText(readRules(paths.rules), forgetting.hasText);
-  let holding = 0;
-  for (const { file } of copies) {
-    if ((await rewrite(file, { rules, dryRun: true })) === 0) continue;
-    holding++;
-    if (!dryRun) await rewrite(file, { rules });
+  const holding = new Set<string>();
+  for (const copy of copies) {
+    if ((await rewrite(copy.file, { rules, dryRun: true })) === 0) continue;
+    holding.add(sessionKey(copy));
+    if (!dryRun) await rewrite(copy.file, { rules });
   }
-  return holding;
+  return done(holding.size);
 }
 
 /** Returns rules that exclude what holds a text, too. */
@@ -424,6 +481,7 @@ function withText(rules: Rules, hasText: (text: string) => boolean): Rules {
 }
 
 /** Removes every copy. */
-export function removeArchive(paths: Pick<Paths, "archive">): void {
+export function removeArchive(paths: Pick<Paths, "copies" | "archive">): void {
   for (const { file } of archivedTranscripts(paths)) removeCopy(file);
+  keepCopyList(paths);
 }

@@ -48,8 +48,10 @@ const SLICE_BYTES = 1024 * 1024;
 
 export interface CopyOptions {
   rules: Rules;
-  /** The copy's note. */
+  /** The copy's note: in what state its source was, and by which rules it was made. */
   note: JsonRecord;
+  /** The session that it is a copy of, for the note of a new one. */
+  about?: JsonRecord | undefined;
   /** The time that the copy gets. */
   modifiedAt: string;
   /** True if it is on disk before it takes its name, since nothing else could make it again. */

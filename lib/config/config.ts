@@ -36,7 +36,9 @@ export interface Paths {
   /** The replica of what others share. */
   shared: string;
   notes: string;
-  /** Copies of sessions, for when their transcripts are gone. */
+  /** Our copies of sessions, one kind for all. */
+  copies: string;
+  /** The copies of versions before there was one place for all. */
   archive: string;
   /** The folder of sessions as HTML pages. */
   reports: string;
@@ -209,6 +211,7 @@ export function resolvePaths(env: Environment): PathsWithRules {
     shared: join(home, "shared.db"),
     state: join(home, "state.db"),
     notes: join(home, "notes"),
+    copies: join(home, "copies"),
     archive: join(home, "archive"),
     reports: join(home, "reports"),
     config: join(home, "config.json"),

@@ -33,9 +33,10 @@ import type { Behind } from "../index/freshness.ts";
 import { readSpendToday } from "../model/spend.ts";
 import { readStanding } from "../observe/standing-rules.ts";
 import { redact } from "../redact/redact.ts";
+import { keepCopyList } from "../sessions/copy-list.ts";
 import { countWithExcluded, unfitLine, unfitProjects } from "../sessions/exclusions.ts";
+import { findTranscripts } from "../sessions/found.ts";
 import { damagedMetas } from "../sessions/meta.ts";
-import { findTranscripts } from "../sessions/places.ts";
 import { untakenVolute } from "../sessions/volute.ts";
 import { refusedSessions } from "../share/replica.ts";
 import { shareStatus } from "../share/share.ts";
@@ -131,6 +132,7 @@ function worstStatus(findings: readonly Finding[]): HealthStatus {
 /** Says what the archive holds, and why nothing new comes into it. */
 function checkArchive({ paths, settings }: Pick<Config, "paths" | "settings">, add: Add): void {
   if (paths.transcripts.length > 0) return;
+  keepCopyList(paths);
   const stopped = whyStopped(paths, settings);
   const { copies, bytes, alone, aloneBytes } = describeArchive(paths);
   const { maxMb } = settings.archive;

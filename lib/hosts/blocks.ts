@@ -3,10 +3,20 @@
  * file of any size takes the memory of two blocks.
  *
  * Each block is a gzip member that says in its header's extra field (RFC 1952, 2.3.1.1) how long it is, and what it holds. The
- * first one holds nothing: its header has the size of all, and a note of whoever wrote it.
+ * first one holds nothing: its header has the size of all, and a note of whoever wrote it; the note's longer values stand in the
+ * header of the block behind it. An appended block comes last, and counts once the first header says so.
  */
 
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  renameSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { ensureDirectory, FILE_MODE, openToRead, remove, temporaryPath } from "../base/files.ts";
@@ -15,10 +25,12 @@ import { BLOCKED } from "./names.ts";
 
 const BLOCK_BYTES = 256 * 1024; // larger ones pack no better and take more memory
 const NOTE_BYTES = 480; // with the header less than a sector, which no crash tears
+const VALUE_BYTES = 40; // of a note, with its quotes: a UUID
 const MEMBER = 10; // bytes of a header up to its extra field
 const FIELD = 4; // bytes of the field's name and length
 const EXTRA_FLAG = 4;
 const FIELD_NAME = Buffer.from("SM");
+const VALUES_NAME = Buffer.from("SV"); // the field of the longer values
 /** Bytes before a block's content: header, length of the extra field, name and length of ours, two numbers. */
 const BLOCK_HEADER = MEMBER + 2 + FIELD + 8;
 const SIZE_AT = MEMBER + 2 + FIELD;
@@ -30,50 +42,32 @@ const FIRST_BYTES = NOTE_AT + NOTE_BYTES + EMPTY_TAIL.length;
 /** Writes a file in blocks; nothing takes its name before `end`. */
 export interface BlockWriter {
   write(bytes: Uint8Array): void;
-  /** Completes the file with a note of at most a few hundred characters. */
+  /** Completes the file with a note, whose values are short: longer ones come in `about`. */
   end(note: JsonRecord): void;
   /** Removes what was written. */
   abandon(): void;
 }
 
-/**
- * Begins the packed form of a file, which takes the place of an old one only when it is whole; where `durable`, when it is on
- * disk too, without which a power cut can leave it empty.
- */
-export function writeBlocks(file: string, { durable }: { durable: boolean }): BlockWriter {
+interface WriteOptions {
+  /** True if it is on disk before it takes its name: without that a power cut can leave it empty. */
+  durable: boolean;
+  /** The part of its note that is known from the start, of any length. @default nothing */
+  about?: JsonRecord | undefined;
+}
+
+/** Begins the packed form of a file, which takes the place of an old one only when it is whole. */
+export function writeBlocks(file: string, { durable, about = {} }: WriteOptions): BlockWriter {
   const path = file + BLOCKED;
   ensureDirectory(dirname(path));
   const temporary = temporaryPath(path);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
-  const pending = Buffer.allocUnsafe(BLOCK_BYTES);
-  let filled = 0;
-  let size = 0;
-  let position = FIRST_BYTES;
-  const put = (bytes: Uint8Array, at: number) => {
-    for (let done = 0; done < bytes.length; )
-      done += writeSync(descriptor, bytes, done, bytes.length - done, at + done);
-  };
-  const flush = () => {
-    if (filled === 0) return;
-    const block = packBlock(pending.subarray(0, filled));
-    put(block, position);
-    position += block.length;
-    size += filled;
-    filled = 0;
-  };
+  const { short, long } = byLength(about);
+  const blocks = blockWriter(descriptor, { position: FIRST_BYTES, long });
   return {
-    write(bytes) {
-      for (let done = 0; done < bytes.length; ) {
-        const part = bytes.subarray(done, done + BLOCK_BYTES - filled);
-        pending.set(part, filled);
-        filled += part.length;
-        done += part.length;
-        if (filled === BLOCK_BYTES) flush();
-      }
-    },
+    write: blocks.write,
     end(note) {
-      flush();
-      put(firstMember(size, note), 0);
+      blocks.flush();
+      put(descriptor, firstMember(blocks.size(), { ...short, ...note }), 0);
       if (durable) fsyncSync(descriptor);
       closeSync(descriptor);
       renameSync(temporary, path);
@@ -85,17 +79,124 @@ export function writeBlocks(file: string, { durable }: { durable: boolean }): Bl
   };
 }
 
-function packBlock(content: Uint8Array): Buffer {
+/**
+ * Adds to the end of a file in blocks, and changes values of its note with that: killed between, it has the size and the note of
+ * before.
+ */
+export function appendBlocks(
+  file: string,
+  content: Uint8Array,
+  { note = {}, durable }: { note?: JsonRecord; durable: boolean },
+): void {
+  const descriptor = openSync(file + BLOCKED, "r+");
+  try {
+    const size = sizeInBlocks(descriptor, file);
+    const before = ownNote(descriptor);
+    let [position, from] = [FIRST_BYTES, 0];
+    while (from < size) {
+      const block = blockAt(descriptor, { at: position, from });
+      if (!block) throw damaged(file);
+      position += block.length;
+      from += block.bytes;
+    }
+    ftruncateSync(descriptor, position); // what a killed writer left behind it
+    const blocks = blockWriter(descriptor, { position, long: undefined });
+    blocks.write(content);
+    blocks.flush();
+    if (durable) fsyncSync(descriptor);
+    put(descriptor, firstMember(size + blocks.size(), { ...before, ...note }), 0);
+    if (durable) fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Copies a file in blocks as it is, under another name and with more in its note. */
+export function copyBlocks(from: string, to: string, note: JsonRecord): void {
+  const source = openToRead(from + BLOCKED);
+  const path = to + BLOCKED;
+  const temporary = temporaryPath(path);
+  try {
+    ensureDirectory(dirname(path));
+    const target = openSync(temporary, "wx", FILE_MODE);
+    try {
+      const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
+      let position = FIRST_BYTES;
+      for (let read = -1; read !== 0; position += read) {
+        read = readSync(source, buffer, 0, buffer.length, position);
+        put(target, buffer.subarray(0, read), position);
+      }
+      put(target, firstMember(sizeInBlocks(source, from), { ...ownNote(source), ...note }), 0);
+      fsyncSync(target);
+    } finally {
+      closeSync(target);
+    }
+    renameSync(temporary, path);
+  } finally {
+    remove(temporary);
+    closeSync(source);
+  }
+}
+
+function put(descriptor: number, bytes: Uint8Array, at: number): void {
+  for (let done = 0; done < bytes.length; )
+    done += writeSync(descriptor, bytes, done, bytes.length - done, at + done);
+}
+
+/** Packs what is written into blocks from a position on, the longer values of the note in the first of them. */
+function blockWriter(
+  descriptor: number,
+  { position, long }: { position: number; long: JsonRecord | undefined },
+): { write(bytes: Uint8Array): void; flush(): void; size(): number } {
+  const pending = Buffer.allocUnsafe(BLOCK_BYTES);
+  let [filled, size, at, values] = [0, 0, position, long];
+  const flush = () => {
+    if (filled === 0) return;
+    const block = packBlock(pending.subarray(0, filled), values);
+    put(descriptor, block, at);
+    at += block.length;
+    size += filled;
+    filled = 0;
+    values = undefined;
+  };
+  return {
+    flush,
+    size: () => size,
+    write(bytes) {
+      for (let done = 0; done < bytes.length; ) {
+        const part = bytes.subarray(done, done + BLOCK_BYTES - filled);
+        pending.set(part, filled);
+        filled += part.length;
+        done += part.length;
+        if (filled === BLOCK_BYTES) flush();
+      }
+    },
+  };
+}
+
+function packBlock(content: Uint8Array, long: JsonRecord | undefined): Buffer {
   const packed: Buffer = process.getBuiltinModule("node:zlib").gzipSync(content);
+  const values = long ? Buffer.from(JSON.stringify(long)) : undefined;
+  const more = values ? Buffer.concat([VALUES_NAME, Buffer.alloc(2), values]) : Buffer.alloc(0);
+  if (values) more.writeUInt16LE(values.length, VALUES_NAME.length);
   const header = Buffer.alloc(BLOCK_HEADER);
   packed.copy(header, 0, 0, MEMBER);
   header.writeUInt8(EXTRA_FLAG, 3);
-  header.writeUInt16LE(FIELD + 8, MEMBER);
+  header.writeUInt16LE(FIELD + 8 + more.length, MEMBER);
   FIELD_NAME.copy(header, MEMBER + 2);
   header.writeUInt16LE(8, MEMBER + 4);
-  header.writeUInt32LE(packed.length - MEMBER + BLOCK_HEADER, MEMBER + 2 + FIELD);
+  header.writeUInt32LE(packed.length - MEMBER + BLOCK_HEADER + more.length, MEMBER + 2 + FIELD);
   header.writeUInt32LE(content.length, MEMBER + 2 + FIELD + 4);
-  return Buffer.concat([header, packed.subarray(MEMBER)]);
+  return Buffer.concat([header, more, packed.subarray(MEMBER)]);
+}
+
+/** Parts a note into what its header has room for, and the rest. */
+function byLength(note: JsonRecord): { short: JsonRecord; long: JsonRecord | undefined } {
+  const isShort = ([, value]: [string, unknown]) =>
+    Buffer.byteLength(JSON.stringify(value) ?? "") <= VALUE_BYTES;
+  const long = Object.entries(note).filter((entry) => !isShort(entry));
+  const short = Object.fromEntries(Object.entries(note).filter(isShort));
+  return { short, long: long.length > 0 ? Object.fromEntries(long) : undefined };
 }
 
 function firstMember(size: number, note: JsonRecord): Buffer {
@@ -134,14 +235,32 @@ export function readNote(file: string): JsonRecord | undefined {
   }
   try {
     sizeInBlocks(descriptor, file);
-    const note = Buffer.alloc(NOTE_BYTES);
-    readSync(descriptor, note, 0, NOTE_BYTES, NOTE_AT);
-    return parseRecord(note.toString("utf8").trimEnd());
+    const note = ownNote(descriptor);
+    return note && { ...note, ...longValues(descriptor) };
   } catch {
     return undefined;
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Returns the note in the header of the first block. */
+function ownNote(descriptor: number): JsonRecord | undefined {
+  const note = Buffer.alloc(NOTE_BYTES);
+  readSync(descriptor, note, 0, NOTE_BYTES, NOTE_AT);
+  return parseRecord(note.toString("utf8").trimEnd());
+}
+
+/** Returns the values of the note that stand in the header of the block behind it. */
+function longValues(descriptor: number): JsonRecord | undefined {
+  const header = Buffer.alloc(BLOCK_HEADER + VALUES_NAME.length + 2);
+  if (readSync(descriptor, header, 0, header.length, FIRST_BYTES) < header.length) return undefined;
+  const isThere = header.subarray(BLOCK_HEADER, BLOCK_HEADER + VALUES_NAME.length).equals(VALUES_NAME);
+  // the extra field of any other block ends before that
+  if (!isThere || header.readUInt16LE(MEMBER) <= FIELD + 8) return undefined;
+  const values = Buffer.alloc(header.readUInt16LE(BLOCK_HEADER + VALUES_NAME.length));
+  readSync(descriptor, values, 0, values.length, FIRST_BYTES + header.length);
+  return parseRecord(values.toString("utf8"));
 }
 
 /** An open file in blocks. */

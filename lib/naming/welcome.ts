@@ -12,7 +12,7 @@ import type { Entry, Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import { metaFile, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { findTranscripts } from "../sessions/places.ts";
+import { recentTranscripts } from "../sessions/places.ts";
 import { findName } from "../sessions/record.ts";
 import type { Held, Shared } from "../sessions/resolve.ts";
 import { hasConversation, identifySession, projectTest, visibleSession } from "../sessions/sessions.ts";
@@ -81,7 +81,7 @@ function aboutShared({ name, updatedAt }: Session, { owner, machine, id, meta }:
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */
 function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFile; at: string }[] {
-  const files = findTranscripts(paths, { directory: cwd, cwd, recent: true }).flatMap((found) => {
+  const files = recentTranscripts(paths, { directory: cwd, cwd }).flatMap((found) => {
     const stat = statPath(found.file);
     return stat?.isFile() ? [{ found, stat }] : [];
   });

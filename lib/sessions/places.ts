@@ -7,8 +7,8 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
-import { fileStem, hasContent, isFile, listEntries, statPath } from "../base/files.ts";
-import { idWithin } from "../base/text.ts";
+import { hasContent, isFile, listEntries, statPath } from "../base/files.ts";
+import { idWithin, sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
 import { BLOCKED, hasPromptsAlone, isConflictCopy, PACKED, PROMPTS_ALONE } from "../hosts/names.ts";
@@ -32,7 +32,7 @@ const RECENT_DAYS = 31;
 const DEPTH_MAX = 16;
 const SUFFIX = ".jsonl";
 
-interface FindOptions {
+export interface FindOptions {
   agent?: Agent | undefined;
   /** True if subagent transcripts are found too. @default {false} */
   subagents?: boolean | undefined;
@@ -49,11 +49,10 @@ interface PlaceOptions extends Pick<FindOptions, "subagents" | "recent"> {
   directories: readonly string[] | undefined;
 }
 
-/** Returns every file that is a transcript by place and name, or may be one by content. */
-export function findTranscripts(paths: Paths, options: FindOptions = {}): TranscriptFile[] {
+/** Returns the transcripts of sessions in use: of given folders, or in the places of hosts. */
+export function recentTranscripts(paths: Paths, options: Omit<FindOptions, "recent"> = {}): TranscriptFile[] {
   if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
-  const found = hostedTranscripts(paths, options);
-  return options.recent ? found : [...found, ...archivedAlone(paths, { found, options })];
+  return hostedTranscripts(paths, { ...options, recent: true });
 }
 
 /** Returns the transcripts in the places of hosts, of this machine and of others. */
@@ -77,28 +76,6 @@ export function hostedTranscripts(paths: Paths, options: FindOptions = {}): Tran
   ];
 }
 
-/** Returns our copies of transcripts that are in no place of their hosts any more, or the prompts that are left of one. */
-function archivedAlone(
-  paths: Paths,
-  { found, options }: { found: readonly TranscriptFile[]; options: FindOptions },
-): TranscriptFile[] {
-  const { agent, directory, subagents } = options;
-  const isWanted = (copy: TranscriptFile) =>
-    (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
-  // the first of two copies of a session has more
-  const copies = [...archivedTranscripts(paths), ...promptTranscripts(paths)].filter(isWanted);
-  if (copies.length === 0) return [];
-  // A session of another folder belongs to another project, yet its transcript is there.
-  const all = directory === undefined ? found : hostedTranscripts(paths, { agent, subagents });
-  const there = new Set(all.map(fileKey));
-  return copies.filter((copy) => {
-    const key = fileKey(copy);
-    const isAlone = !there.has(key);
-    there.add(key);
-    return isAlone;
-  });
-}
-
 /** Returns our copies of what hosts keep of sessions in files of all prompts. */
 export function promptTranscripts(paths: Pick<Paths, "home">): TranscriptFile[] {
   return TABLE.flatMap(({ agent }) => {
@@ -111,12 +88,8 @@ export function promptTranscripts(paths: Pick<Paths, "home">): TranscriptFile[] 
   });
 }
 
-function fileKey({ agent, id, file }: TranscriptFile): string {
-  return `${agent}:${id ?? basename(file, SUFFIX)}`;
-}
-
-/** Returns every copy of ours, by the name that it has without its suffix. */
-export function archivedTranscripts({ archive }: Pick<Paths, "archive">): TranscriptFile[] {
+/** Returns the copies of an earlier version, by the names that they have without their suffix. */
+export function formerCopies({ archive }: Pick<Paths, "archive">): TranscriptFile[] {
   const folders = listEntries(archive).filter((entry) => entry.isDirectory());
   return folders.flatMap(({ name }) => archivedIn(join(archive, name), { agent: name }));
 }
@@ -134,13 +107,13 @@ function archivedIn(folder: string, known: { agent: Agent; parentId?: string }):
   });
 }
 
-/** Returns where the copy of a session is, without its suffix: a subagent's beside its parent's. */
+/** Returns where the copy of a session of this machine is, without its suffix. */
 export function archivePlace(
-  { archive }: Pick<Paths, "archive">,
-  { agent, id, parentId }: { agent: Agent; id: string; parentId?: string | undefined },
+  { copies }: Pick<Paths, "copies">,
+  { agent, id }: { agent: Agent; id: string },
 ): string {
-  const folder = join(archive, agent, ...(parentId === undefined ? [] : [fileStem(parentId)]));
-  return join(folder, `${fileStem(id)}${SUFFIX}`);
+  const whose = JSON.stringify(["", "", agent, id]); // owner and machine: ours
+  return join(copies, `${sha256().update(whose).digest("hex").slice(0, 32)}${SUFFIX}`);
 }
 
 /** Returns the id that a file is named by. */
@@ -326,7 +299,7 @@ function recentDays(root: string): string[] {
 }
 
 /** Returns the given files, and all transcripts below the given folders. Their content names the agent. */
-function givenTranscripts(places: readonly string[]): TranscriptFile[] {
+export function givenTranscripts(places: readonly string[]): TranscriptFile[] {
   const files = new Set<string>();
   for (const place of places) {
     if (isFile(place)) files.add(place);

@@ -12,9 +12,10 @@ import { formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { LineRange, Session, SessionKey } from "../hosts/session.ts";
 import { oneLine, redact } from "../redact/redact.ts";
+import { findTranscripts } from "./found.ts";
 import { agentByPlace, cleanName, metaFile, readMeta, type SessionMeta } from "./meta.ts";
 import type { TranscriptFile } from "./places.ts";
-import { findTranscripts, isSubagentId } from "./places.ts";
+import { isSubagentId } from "./places.ts";
 import { findName, namedSessions, recordKey } from "./record.ts";
 import {
   asPath,

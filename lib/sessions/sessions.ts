@@ -12,10 +12,9 @@ import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
 import { outermostEntries } from "../transcripts/cursor.ts";
 import { tryHead } from "../transcripts/head.ts";
+import { archivedTranscripts, findTranscripts } from "./found.ts";
 import { openGate } from "./gate.ts";
 import {
-  archivedTranscripts,
-  findTranscripts,
   hasSubagentId,
   idInName,
   listDirectories,
