@@ -3,7 +3,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { appendBlocks, copyBlocks, readNote, writeBlocks } from "../lib/hosts/blocks.ts";
 import { withFile } from "../lib/hosts/lines.ts";
@@ -111,11 +111,13 @@ describe("copies", () => {
   test("say whose they are and where from", async () => {
     using home = temporaryHome();
     const file = await copied(home, "herons");
-    expect(readNote(copyOf(home, "herons"))).toMatchObject({
-      agent: "claude",
-      id: uuidFrom("herons"),
-      place: file,
-    });
+    const whose = { agent: "claude", id: uuidFrom("herons") };
+    expect(readNote(copyOf(home, "herons"))).toMatchObject({ ...whose, place: file });
+    rmSync(file);
+    await home.ok("forget", "--pattern", basename(dirname(file)).slice(1), "--yes");
+    const { place, ...note } = readNote(copyOf(home, "herons")) ?? {};
+    expect([place, note]).toEqual([undefined, expect.objectContaining(whose)]);
+    expect(await home.ok("session-reader", uuidFrom("herons"))).toContain("nest in the reeds");
   });
 
   test("of the version before are taken over, listed once, and stay for thirty days", async () => {

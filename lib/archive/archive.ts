@@ -15,7 +15,7 @@ import {
   removeLeftovers,
   statPath,
 } from "../base/files.ts";
-import { type JsonRecord, recordOf } from "../base/json.ts";
+import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
 import { counted, sha256 } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
@@ -196,7 +196,7 @@ interface Rewriting extends Pick<CopyOptions, "rules" | "rest" | "dryRun"> {
 async function rewrite(file: string, { version, ...rewriting }: Rewriting): Promise<number> {
   const again = (each: string): CopyOptions => {
     const stat = statPath(each + BLOCKED);
-    const about = readNote(each) ?? {};
+    const about = shownNote(readNote(each) ?? {}, rewriting.rules);
     return {
       ...rewriting,
       about,
@@ -205,10 +205,17 @@ async function rewrite(file: string, { version, ...rewriting }: Rewriting): Prom
       durable: true,
     };
   };
-  let excluded = 0;
+  const { place } = readNote(file) ?? {};
+  let excluded = place === shownNote({ place }, rewriting.rules).place ? 0 : 1;
   for (const output of listOutputs(file))
     excluded += (await writeOutput(output, output, again(output))).excluded;
   return excluded + ((await writeCopy(file, file, again(file)))?.excluded ?? 0);
+}
+
+/** Returns a note with the place of the transcript as far as it may be shown: it names folders. */
+function shownNote({ place, ...note }: JsonRecord, { clean, hasText, hasPatterns }: Rules): JsonRecord {
+  const shown = clean(stringOf(place) ?? "");
+  return shown === "" || (hasPatterns && hasText(shown)) ? note : { ...note, place: shown };
 }
 
 /** Makes the copies that are due, those first whose transcripts go first, as far as there is room. */
@@ -292,7 +299,7 @@ async function copySession(
   const { redact, exclude } = now();
   const rules = readRules({ redact, exclude });
   const note = { size, modified: modifiedAt, rules: rulesVersion({ redact, exclude }) };
-  const about = { agent, id, parent: parentId, place: rules.clean(file) };
+  const about = shownNote({ agent, id, parent: parentId, place: file }, rules);
   const options = { rules, note, about, modifiedAt, durable: false, rest };
   if (!isStillVisible(session, paths)) return;
   try {
