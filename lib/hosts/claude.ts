@@ -14,8 +14,7 @@ import {
   stringsOf,
 } from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
-import { prompts } from "./claude-prompts.ts";
-import { COMMAND, typedCommand, typedPart } from "./claude-typed.ts";
+import { prompts, TYPED_COMMAND, typedCommand, typedPart } from "./claude-prompts.ts";
 import {
   type Answer,
   answerText,
@@ -30,10 +29,16 @@ import {
   treeNode,
   typedText,
 } from "./format.ts";
-import type { HostFile, Restorer } from "./host.ts";
+import {
+  ADD_MARKETPLACE,
+  type HostFile,
+  keepContent,
+  moved,
+  PLUGIN,
+  REMOVE_MARKETPLACE,
+  type Restorer,
+} from "./host.ts";
 import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
-import { ADD_MARKETPLACE, PLUGIN, REMOVE_MARKETPLACE } from "./plugin.ts";
-import { keepContent, moved } from "./restored.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 
@@ -366,7 +371,7 @@ function saidText({ type, isMeta, isCompactSummary, message }: JsonRecord): stri
   const content = typeof given === "string" ? given : arrayOf(given).filter(isRecord);
   const command = arrayOf(content)
     .map((block) => textOf([block]))
-    .find((text) => COMMAND.test(text));
+    .find((text) => TYPED_COMMAND.test(text));
   return command === undefined ? typedText(content, typedPart) : typedCommand(command); // what it expands to may follow
 }
 

@@ -15,10 +15,16 @@ import {
   textOf,
   toCall,
 } from "./format.ts";
-import type { HostFile, Restorer } from "./host.ts";
+import {
+  ADD_MARKETPLACE,
+  type HostFile,
+  keepContent,
+  moved,
+  PLUGIN,
+  REMOVE_MARKETPLACE,
+  type Restorer,
+} from "./host.ts";
 import { linesBackward, parseLine, readFully, withFile } from "./lines.ts";
-import { ADD_MARKETPLACE, PLUGIN, REMOVE_MARKETPLACE } from "./plugin.ts";
-import { keepContent, moved } from "./restored.ts";
 import type { ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);

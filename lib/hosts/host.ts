@@ -1,9 +1,11 @@
 /**
  * A host is a line of the table (table.ts), which says where its sessions are, and a file, which says how their rows are read and
- * what else is known of it. A host whose sessions are no files of lines has a store that they are copied from. Types only.
+ * what else is known of it. A host whose sessions are no files of lines has a store that they are copied from.
  */
 
-import type { JsonRecord } from "../base/json.ts";
+import { join, posix, win32 } from "node:path";
+import { isRecord, type JsonRecord } from "../base/json.ts";
+import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
 import type { Format } from "./format.ts";
 import type { Session } from "./session.ts";
@@ -169,3 +171,33 @@ export interface Restorer {
   /** The row as one of the new session; undefined where the host has no use for it. */
   row(record: JsonRecord, target: RestoreTarget): JsonRecord | undefined;
 }
+
+/** What stands for an image, which is in no copy. */
+const IMAGE = { type: "text", text: "[image]" };
+
+/** Returns a message's content without thoughts, with a word in place of each image; undefined for none. */
+export function keepContent(content: unknown): string | unknown[] | undefined {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return undefined;
+  return content.map((block) => {
+    if (!isRecord(block)) return block;
+    if (block.type === "image") return IMAGE;
+    if (block.type === "input_image") return { type: "input_text", text: IMAGE.text };
+    return Array.isArray(block.content) ? { ...block, content: keepContent(block.content) } : block;
+  });
+}
+
+/** Returns a directory of the session as one of the new folder; one outside the old folder stays. */
+export function moved(cwd: unknown, { from, folder }: RestoreTarget): unknown {
+  if (typeof cwd !== "string" || from === undefined) return folder;
+  const { relative, isAbsolute, sep } = posix.isAbsolute(from) ? posix : win32;
+  const below = relative(from, cwd);
+  const [first, ...rest] = below.split(sep);
+  // absolute: there is no way from one drive to another
+  return first === ".." || isAbsolute(below) ? cwd : join(folder, first ?? "", ...rest);
+}
+
+/** Words of the commands by which hosts take us as a plugin, from the folder that this package lies in. */
+export const PLUGIN = "session-memory@session-memory";
+export const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
+export const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];

@@ -1,4 +1,4 @@
-/** opencode's sessions, which it keeps as rows of a database: messages, and their parts. */
+/** opencode's sessions, which it keeps as rows of a database: messages, and their parts; and Kilo Code's, a fork with its tables. */
 
 import { join } from "node:path";
 import { statPath } from "../base/files.ts";
@@ -8,7 +8,7 @@ import type { HostFile } from "./host.ts";
 import { type Clean, DATA_MAX, databaseStore, ROWS_MAX, redacted } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
 
-export const tables = databaseStore({
+const tables = databaseStore({
   tables: ["session", "message", "part"],
 
   sessions(db) {
@@ -79,6 +79,15 @@ export const host: HostFile = {
     return statPath(packages) ? [`${packages}: what opencode installed for plugins, ours and others`] : [];
   },
   store: { files: "opencode.db", ...tables },
+};
+
+export const kilo: HostFile = {
+  ...copiedFormat("kilo"),
+  name: "Kilo Code",
+  program: "kilo",
+  resume: "kilo --session <id>",
+  skills: "($XDG_CONFIG_HOME|~/.config)/kilo/skills",
+  store: { files: "kilo.db", ...tables },
 };
 
 function parsed(data: unknown): JsonRecord {

@@ -18,8 +18,7 @@ import {
   typedText,
   withoutAttached,
 } from "./format.ts";
-import type { HostFile, Restorer } from "./host.ts";
-import { keepContent } from "./restored.ts";
+import { type HostFile, keepContent, type Restorer } from "./host.ts";
 
 const restorer: Restorer = {
   needsFolder: true,

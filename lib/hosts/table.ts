@@ -94,7 +94,7 @@ export const TABLE: readonly HostLine[] = [
   {
     agent: "kilo",
     home: "($XDG_DATA_HOME|~/.local/share)/kilo",
-    load: () => import("./kilo.ts"),
+    load: async () => ({ host: (await import("./opencode.ts")).kilo }),
   },
   {
     agent: "droid",
