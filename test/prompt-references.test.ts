@@ -83,7 +83,6 @@ test("a question in a prompt is answered by the configured model", async () => {
 const FOUND = `- asked: which port?
 - not answered by a model; rows that search finds in it:
 - L2 Assistant: "With the script, on port 8443."
-- L1 User: "how do I deploy this?"
 - to read more: `;
 
 test("without a model a question in a prompt is answered with the rows that a search of the session finds", async () => {

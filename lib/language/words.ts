@@ -36,7 +36,7 @@ export function splitJoined(...texts: string[]): string {
 }
 
 /** `parseHTMLFile2` → parse HTML File2. One part: it is no joined name. */
-export function splitName(name: string): string[] {
+function splitName(name: string): string[] {
   return name.match(/\p{Lu}+(?!\p{Ll})[\d]*|\p{Lu}?\p{Ll}+[\d]*|\d+/gu) ?? [];
 }
 

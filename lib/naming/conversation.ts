@@ -170,9 +170,9 @@ export async function relevanceTo(question: string, rows: readonly Row[]): Promi
   for (const [i, { found }] of makeMeasure(holders.keys())(texts.map(({ text }) => text)).entries())
     for (const { stem } of found) holders.get(stem)?.add(i);
   const own = texts.map(() => 0);
-  for (const { stem, weight } of terms) {
+  for (const { stem } of terms) {
     const found = holders.get(stem) ?? new Set();
-    const worth = weight * inverseFrequency(texts.length, found.size);
+    const worth = inverseFrequency(texts.length, found.size);
     for (const i of found) own[i] = (own[i] ?? 0) + worth;
   }
   const scores = new Map<Row, number>();

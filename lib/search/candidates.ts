@@ -163,18 +163,13 @@ export function saidIn(chunks: readonly IndexedChunk[]): (chunk: IndexedChunk) =
   return ({ store, id }) => said.get(store)?.get(id) ?? [];
 }
 
-/**
- * Returns the candidates and what may be the answer beside the adjoining ones, and in `chunks` also those around all of
- * these, which lend them words.
- */
+/** Returns the candidates, and in `chunks` also those around them, which lend them words. */
 export function readWithNeighbours(
   store: Store,
   candidates: ReadonlySet<number>,
-  { adjoining, filter }: { adjoining: Iterable<number>; filter: ChunkFilter },
 ): { chunks: IndexedChunk[]; candidates: Set<IndexedChunk> } {
-  const kept = new Set([...candidates, ...keepMatching(store, idsAround(store, adjoining), filter)]);
-  const chunks = readChunks(store, idsAround(store, kept));
-  return { chunks, candidates: new Set(chunks.filter(({ id }) => kept.has(id))) };
+  const chunks = readChunks(store, idsAround(store, candidates));
+  return { chunks, candidates: new Set(chunks.filter(({ id }) => candidates.has(id))) };
 }
 
 /** Returns the ids of chunks and of those before and after them. */

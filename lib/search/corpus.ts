@@ -97,20 +97,6 @@ export function readIndexedSessions(store: Store, ids: Iterable<string>): Map<st
   return new Map(rows.map(toIndexedSession).map((session) => [session.id, session]));
 }
 
-/** Returns the index of the last chunk of some sessions. */
-export function readLastIndexes(stores: readonly Store[], ids: Iterable<string>): Map<string, number> {
-  const wanted = JSON.stringify([...ids]);
-  const rows = stores.flatMap(({ db }) =>
-    db
-      .prepare(
-        `SELECT session_id, max(chunk_index) AS last FROM session_chunks
-         WHERE session_id IN (SELECT value FROM json_each($wanted)) GROUP BY session_id`,
-      )
-      .all({ wanted }),
-  );
-  return new Map(rows.map((row) => [String(row.session_id), Number(row.last)]));
-}
-
 /** Returns the projects of a store and the directories of its sessions. */
 export function projectPaths(store: Store): string[] {
   return store.db

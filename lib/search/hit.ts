@@ -16,8 +16,10 @@ export interface Hit {
   session: IndexedSession;
   /** The time of the row it was found by. */
   at: string;
-  /** The row that says most first, then the others in their order. */
+  /** In line order. */
   rows: readonly ShownRow[];
+  /** The line of the row that says most. @default the first row's */
+  lead?: number | undefined;
   /** The lines it spans. */
   from: number;
   to: number;
@@ -103,6 +105,12 @@ export interface HitStyle {
   participants?: Participants | undefined;
 }
 
+/** Returns the rows of a hit, the one that says most first. */
+export function leadFirst({ rows, lead }: Pick<Hit, "rows" | "lead">): readonly ShownRow[] {
+  const first = rows.find(({ line }) => line === lead);
+  return first ? [first, ...rows.filter((row) => row !== first)] : rows;
+}
+
 const NAME_MAX = 60;
 
 /** Returns the name of a session on one line. */
@@ -175,7 +183,7 @@ export function hitJson(hit: Hit, style: HitStyle) {
     relevance_score: roundRelevance(hit),
     strength: isStrong(hit) ? ("strong" as const) : ("weak" as const),
     ...(hit.summary !== undefined && { summary: style.clean(hit.summary) }),
-    lines: rows.map(({ deed: _, ...row }) => row),
+    lines: rows.map(({ deed: _, skipped: __, ...row }) => row),
     also: hit.also,
     ...(hit.takenBack && { taken_back: hit.takenBack }),
     content: passage?.content ?? text,

@@ -6,21 +6,13 @@
 import { countPoints } from "../base/output.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import { subjectLine } from "../index/chunk-text.ts";
-import { asksForUser } from "../language/speech.ts";
 import { readTimeCues } from "../language/times.ts";
 import { contentWords, foldText, isAskingWord, splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
 import { withAftermath } from "./aftermath.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
-import {
-  type AskedOfRows,
-  byBestSentence,
-  type Choice,
-  type Chosen,
-  chooseRows,
-  readChoice,
-} from "./choose.ts";
+import { chooseUnits, toShownRows } from "./choose.ts";
 import { areTogether } from "./corpus.ts";
 import { type Explanation, type Hit, type HitStyle, isStrong, type PassageFacts, STRONG } from "./hit.ts";
 import type { Meaning, Nearest } from "./nearest.ts";
@@ -56,7 +48,9 @@ import {
   type ShownRow,
   takenBackBefore,
   withHolding,
+  withSkipped,
 } from "./rows.ts";
+import { type AskedWorth, toUnits, type Unit } from "./units.ts";
 
 export interface HitOptions extends RetrievalOptions {
   /** What meaning finds, where vectors were asked. */
@@ -102,7 +96,8 @@ interface AskedWords {
 
 /** A passage that is shown, with the rows to choose from. */
 interface Candidate extends Judged {
-  choice: Choice;
+  rows: PassageRow[];
+  units: Unit[];
 }
 
 /** A candidate in its place among those that are shown. */
@@ -111,31 +106,58 @@ interface Draft extends Candidate {
   facts: Omit<Hit, "rows" | "isOpen">;
   /** True if none of those before it is of its session. */
   isFirst: boolean;
-  /** The stems of the question's rare words. */
-  rare: ReadonlySet<string>;
   isOpen: boolean;
 }
 
 /** A draft with its rows. */
 interface Filled extends Draft {
-  rows: ShownRow[];
-  parts: Chosen["parts"];
+  shown: ShownRow[];
+  /** Its chosen units in the order of choice. */
+  chosen: Unit[];
 }
 
 /** Rare words named that a hit does not hold. */
 const WITHOUT_MAX = 3;
 /** Passages that are measured; those behind them are weak. */
 const MEASURED = 30;
+/** Passages whose rows are looked at. */
+const SHORTLIST = 16;
 /** An explanation gives positions up to this one. */
 const RANKS_SHOWN = 100;
 
-/** Finds what answers a question, given in one or several phrasings. */
-export function findHits(stores: readonly Store[], texts: readonly string[], options: HitOptions): Found {
+/** The passages that may answer a question, before any is chosen. */
+interface Retrieval {
+  found: Retrieved;
+  words: AskedWords;
+  asked: AskedWorth;
+  /** Best ranked first. */
+  judged: Judged[];
+  /** The first of them with their units. */
+  candidates: Candidate[];
+}
+
+/** Finds the passages that may answer a question, given in one or several phrasings, and cuts the best of them into units. */
+export function findCandidates(
+  stores: readonly Store[],
+  texts: readonly string[],
+  options: HitOptions,
+): Retrieval {
   const found = retrieve(stores, texts, options);
   const words = sortWords(found, options);
   const judged = judgeAll(found, words, options);
-  const [shown, others] = splitAt(inOrder(judged, options), options.limit);
-  const candidates = bestSentencesFirst(withChoices(shown, found, options), judged);
+  const asked = askedWorth(found);
+  const near = toPassages(options.meaning?.outliers ?? [])
+    .filter(({ best }) => !judged.some((one) => isStrong(one) && isWithin(best.chunk, one.passage)))
+    .map((passage) => ({ ...unmeasured(passage), score: STRONG }));
+  const shortlist = [...judged.slice(0, Math.max(SHORTLIST, options.limit)), ...near];
+  return { found, words, asked, judged, candidates: withUnits(shortlist, { found, asked, options }) };
+}
+
+/** Finds what answers a question, given in one or several phrasings. */
+export function findHits(stores: readonly Store[], texts: readonly string[], options: HitOptions): Found {
+  const { found, words, asked, judged, candidates: all } = findCandidates(stores, texts, options);
+  const candidates = withNearest(byChance(all), options.limit);
+  const others = judged.filter(({ passage }) => !candidates.some((one) => one.passage === passage));
   const drafts = draftHits(candidates, { found, words, others, options });
   const questions = found.phrasings.map(({ question }) => question);
   const absent = new Set(words.nowhere.map((term) => shownWord(term, questions)));
@@ -148,8 +170,8 @@ export function findHits(stores: readonly Store[], texts: readonly string[], opt
   };
   const around = [...nowhereLines(nowhere), leftOutLine(beyond)];
   const maxChars = budgetFor(candidates.some(isStrong), options);
-  const filled = fill(drafts, { ...options, maxChars: maxChars - countPoints(around) });
-  return { hits: filled.map((one) => toHit(one, found)), nowhere, beyond, maxChars };
+  const filled = fill(drafts, { asked, options: { ...options, maxChars: maxChars - countPoints(around) } });
+  return { hits: filled.map((one) => toHit(one, { found, asked })), nowhere, beyond, maxChars };
 }
 
 /** Returns the code points of the answer. */
@@ -178,7 +200,7 @@ function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedW
   return {
     nowhere,
     kept,
-    beside: besideTime(terms, questions)?.filter((term) => !asked.isCommon(term) && !asked.isNowhere(term)),
+    beside: besideTime(terms, questions)?.filter((term) => !asked.isNowhere(term)),
     missing: nowhere.filter((term) => kept.includes(term)),
     rare: kept.filter((term) => asked.isRare(term)),
   };
@@ -207,7 +229,7 @@ function absentNames(
   const names = new Set(questions.flatMap((question) => question.names));
   return [...names]
     .filter((name) => !splitWords(name).some((word) => known.has(word)) && asked.isNameNowhere(name))
-    .map((name) => ({ stem: name, words: [name], weight: 1 }));
+    .map((name) => ({ stem: name, words: [name] }));
 }
 
 /** Returns the terms that say what happened then, without `what did we talk about`; undefined where there are none. */
@@ -240,58 +262,84 @@ function unmeasured(passage: Passage): Judged {
   return { passage, score: 0, held: undefined, together: [] };
 }
 
-/** Returns passages in the order in which they are shown: strong ones, those only near by meaning, weak ones. */
-function inOrder(judged: readonly Judged[], { meaning, limit }: HitOptions): Judged[] {
-  const strong = judged.filter(isStrong);
-  const near = toPassages(meaning?.outliers ?? [])
-    .filter(({ best }) => !strong.some(({ passage }) => isWithin(best.chunk, passage)))
-    .map((passage) => ({ ...unmeasured(passage), score: STRONG }));
-  return [...withNear(strong, near, limit), ...judged.filter((one) => !isStrong(one))];
+/** Returns the worth of the stems of a question; one that several phrasings use is worth more. */
+function askedWorth({ phrasings, asked }: Retrieved): AskedWorth {
+  const { numbers } = asked;
+  const all = new Float64Array(numbers.size);
+  const uses = new Float64Array(numbers.size);
+  const each = phrasings.map(({ question: { terms } }) => {
+    const own = new Float64Array(numbers.size);
+    for (const { number, worth } of asked.weigh(terms)) {
+      own[number] = worth;
+      uses[number] = (uses[number] as number) + 1;
+      all[number] = worth * Math.sqrt(uses[number] as number);
+    }
+    return toShares(own);
+  });
+  return { numbers, all: toShares(all), phrasings: each };
 }
 
-/** Adds near hits within the limit, the first of them always: only the last strong hit gives way. */
-function withNear(strong: readonly Judged[], near: readonly Judged[], limit: number): Judged[] {
-  const [first, ...rest] = near;
-  if (!first) return [...strong];
-  const at = Math.min(strong.length, limit - 1);
-  return [...strong.slice(0, at), first, ...strong.slice(at), ...rest];
+function toShares(worths: Float64Array): Float64Array {
+  const total = worths.reduce((sum, worth) => sum + worth, 0) || 1;
+  return worths.map((worth) => worth / total);
 }
 
-/** Reads the rows of passages that may be shown. */
-function withChoices(
-  shown: readonly Judged[],
-  found: Retrieved,
-  { style: { clean }, filter }: HitOptions,
+/** Cuts the rows of passages, best ranked first, into units; a row is one passage's. */
+function withUnits(
+  judged: readonly Judged[],
+  { found, asked, options }: { found: Retrieved; asked: AskedWorth; options: HitOptions },
 ): Candidate[] {
-  const asked = askOfRows(found);
-  return shown.map((one) => {
-    const rows = rowsAround(one.passage, { clean, filter, deeds: found.deeds });
-    return { ...one, choice: readChoice(rows, { asked, measure: found.measure }) };
+  const { style, filter } = options;
+  const taken = new Set<string>();
+  const top = found.ranked[0]?.score || 1;
+  const sessions = new Map<string, number>();
+  for (const { session, score } of found.ranked)
+    sessions.set(session.id, (sessions.get(session.id) ?? 0) + score);
+  const most = Math.max(...sessions.values()) || 1;
+  return judged.map((one) => {
+    const { first, found: chunks } = one.passage;
+    const rows = rowsAround(one.passage, { clean: style.clean, filter, deeds: found.deeds });
+    const units = toUnits(rows, {
+      asked,
+      measure: found.measure,
+      found: {
+        session: (sessions.get(first.sessionId) ?? 0) / most,
+        // what was done stands behind the words of its chunk
+        chunk: ({ line, who }) => {
+          const over = chunks.filter(
+            ({ chunk }) => chunk.firstLine <= line && (line <= chunk.lastLine || who === "tool"),
+          );
+          return Math.max(0, ...over.map(({ score }) => score)) / top;
+        },
+        isTimely: chunks.some(({ isTimely }) => isTimely),
+      },
+    });
+    const isOwn = new Set(rows.filter(oncePerRow(first.sessionId, taken)));
+    return { ...one, rows, units: units.filter(({ row }) => isOwn.has(row)) };
   });
 }
 
-/** Returns what a question asks of rows. */
-function askOfRows(found: Retrieved): AskedOfRows {
-  const questions = found.phrasings.map(({ question }) => question);
-  const worths = weighPhrasings(found);
-  const stems = new Map(
-    questions.flatMap(({ terms }) => terms.flatMap(({ words, stem }) => words.map((word) => [word, stem]))),
+/** Each further passage is less likely to answer. real2, codebench, deeds: 0.5 … 0.9 print within 8 of 366. */
+const NEXT_PASSAGE = 0.6;
+
+/** Returns candidates, given best ranked first, strong ones first, and of these the one with the likeliest unit. */
+function byChance(candidates: readonly Candidate[]): Candidate[] {
+  const chances = new Map(
+    candidates.map((one, rank) => [
+      one,
+      NEXT_PASSAGE ** rank * Math.max(0, ...one.units.map(({ chance }) => chance)),
+    ]),
   );
-  const worthOf = (name: string) =>
-    Math.max(0, ...splitWords(name).map((word) => worths.get(stems.get(word) ?? "") ?? 0));
-  // a quotation names what is asked about, and its row is no answer
-  const names = new Set(questions.flatMap(({ literals }) => literals.filter((name) => !/\s/.test(name))));
-  return {
-    worths,
-    names: new Map([...names].map((name) => [name, worthOf(name)])),
-    isForUser: questions.some(({ text }) => asksForUser(text)),
-  };
+  const chance = (one: Candidate) => chances.get(one) as number;
+  return candidates.toSorted((a, b) => Number(isStrong(b)) - Number(isStrong(a)) || chance(b) - chance(a));
 }
 
-/** Puts first of the strong ones that whose best sentence says most. */
-function bestSentencesFirst(candidates: readonly Candidate[], judged: readonly Judged[]): Candidate[] {
-  const [strong, others] = splitAt(candidates, judged.filter(isStrong).length);
-  return [...byBestSentence(strong), ...others];
+/** Returns the first candidates, the one that only meaning found in place of the last where it would be left out. */
+function withNearest(ordered: readonly Candidate[], limit: number): Candidate[] {
+  const at = ordered.findIndex((one) => one.held === undefined && isStrong(one));
+  const near = ordered[at];
+  if (!near || at < limit) return ordered.slice(0, limit);
+  return [...ordered.slice(0, limit - 1), near];
 }
 
 /** From this score on a hit's rows are printed; the best hit's always are. */
@@ -308,7 +356,6 @@ function draftHits(
 ): Draft[] {
   const sessions = candidates.map(({ passage }) => passage.first.sessionId);
   const questions = found.phrasings.map(({ question }) => question);
-  const rare = new Set(words.rare.map(({ stem }) => stem));
   const open = options.isBrief ? 0 : candidates.some(isStrong) ? candidates.length : UNCERTAIN_HITS;
   return candidates.map((one, i): Draft => {
     const { passage, held, score } = one;
@@ -329,7 +376,7 @@ function draftHits(
       passage: findFacts(passage, options),
       ...(options.explain && { explain: explainJudged(one, found, options.meaning) }),
     };
-    return { ...one, facts, isFirst, rare, isOpen: i < open && (i === 0 || score >= OPEN) };
+    return { ...one, facts, isFirst, isOpen: i < open && (i === 0 || score >= OPEN) };
   });
 }
 
@@ -410,30 +457,69 @@ function wordsAsked(stems: readonly string[], { phrasings }: Retrieved): string[
   const terms = phrasings.flatMap(({ question }) => question.terms);
   return stems.map((stem) =>
     shownWord(
-      terms.find((term) => term.stem === stem) ?? { stem, words: [], weight: 1 },
+      terms.find((term) => term.stem === stem) ?? { stem, words: [] },
       phrasings.map(({ question }) => question),
     ),
   );
 }
 
-/** Code points to choose from for a hit that is shown on one line: more than that has, so that its best row is among them. */
+/** Code points of the row of a hit that is shown on one line: more than the line has. */
 const LINE_CHARS = 1000;
+/** Units from which the one on the line is taken: the likeliest that is no bare look. */
+const LINE_UNITS = 5;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;
+/** The blank before a row's text, and the line that counts the rows left out before it. */
+const GAP_CHARS = 14;
 
 /** Gives drafts their rows. */
-function fill(drafts: readonly Draft[], options: HitOptions): Filled[] {
+function fill(
+  drafts: readonly Draft[],
+  { asked, options }: { asked: AskedWorth; options: HitOptions },
+): Filled[] {
   if (options.isWhole) return fillWhole(drafts, options);
-  const open = fillChosen(
-    drafts.filter(({ isOpen }) => isOpen),
-    { options, budget: options.maxChars },
+  const open = drafts.filter(({ isOpen }) => isOpen);
+  const { style } = options;
+  const facts = open.map((draft) => draft.facts);
+  const chosen = chooseUnits(
+    open.map(({ units }, i) => ({
+      units,
+      headCost:
+        countPoints([formatHead(facts, i, style), ...footLines(facts[i] as Draft["facts"], style)]) +
+        RANGE_SLACK,
+    })),
+    {
+      budget: options.maxChars,
+      worths: asked.all,
+      rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + GAP_CHARS,
+    },
   );
-  const filled = drafts.flatMap((draft) => {
-    const opened = open.find(({ passage }) => passage === draft.passage);
-    if (opened && !(draft.isFirst && isBare(opened))) return [opened];
-    return fillChosen([{ ...draft, isOpen: false }], { options, budget: LINE_CHARS, isOneLine: true });
+  const filled = drafts.map((draft) => {
+    const units = chosen[open.indexOf(draft)] ?? [];
+    return units.length > 0
+      ? withRows(draft, units, options)
+      : withLine({ ...draft, isOpen: false }, options);
   });
   return foldEmpty(filled);
+}
+
+/** Gives a draft its chosen rows, and what is said of them. */
+function withRows(draft: Draft, chosen: Unit[], { style, filter, cwd }: HitOptions): Filled {
+  const { chunk, session } = draft.passage.best;
+  const rows = toShownRows(draft.rows, chosen);
+  const place = { store: chunk.store, session };
+  const counted = withSkipped(rows, chunk.store, session.number);
+  const held = withHolding(counted, place, { clean: style.clean, speaker: filter.speaker });
+  const shown = withAftermath(held, { ...place, clean: style.clean, cwd });
+  return { ...withTakenBack(widened(draft, rows), rows), shown, chosen };
+}
+
+/** Gives a draft the units that most likely answer, first those with a word of the question; without units, its first row. */
+function withLine(draft: Draft, options: HitOptions): Filled {
+  const held = draft.units.filter(({ features }) => features.all > 0);
+  const best = (held.length > 0 ? held : draft.units).toSorted((a, b) => b.chance - a.chance);
+  if (best.length > 0) return withRows(draft, best.slice(0, LINE_UNITS), options);
+  return { ...draft, shown: firstInside(draft.rows), chosen: [] };
 }
 
 /** Leaves out hits whose rows were all less worth than others', naming their place at the first hit of their session. */
@@ -457,49 +543,8 @@ function isOfSession({ facts }: Draft, other: Draft): boolean {
   return facts.session.id === other.facts.session.id;
 }
 
-function isBare({ rows, facts: { passage } }: Filled): boolean {
-  return rows.length === 0 && !passage?.before.length && !passage?.after.length;
-}
-
-/** Chooses the rows of hits that are shown together, within code points for all; a hit's best row goes first. */
-function fillChosen(
-  drafts: readonly Draft[],
-  { options, budget, isOneLine = false }: { options: HitOptions; budget: number; isOneLine?: boolean },
-): Filled[] {
-  const { style, filter, cwd } = options;
-  const facts = drafts.map((draft) => draft.facts);
-  const taken = new Set<string>();
-  const choices = drafts.map(({ choice, passage }): Choice => {
-    const isWanted = choice.rows.map(oncePerRow(passage.first.sessionId, taken));
-    return { ...choice, units: choice.units.filter(({ row }) => isWanted[row]) };
-  });
-  const chosen = chooseRows(choices, {
-    budget,
-    headCosts: facts.map(
-      (own, i) => countPoints([formatHead(facts, i, style), ...footLines(own, style)]) + RANGE_SLACK,
-    ),
-    rowCost: (row) => countPoints([wholeRow({ ...row, text: "" })]) + 1,
-  });
-  return chosen.map(({ rows, parts }, i): Filled => {
-    const draft = drafts[i] as Draft;
-    const shown = isOneLine ? leadByRare(draft, { rows, parts }) : rows;
-    const { chunk, session } = draft.passage.best;
-    const place = { store: chunk.store, session };
-    const held = withHolding(shown, place, { clean: style.clean, speaker: filter.speaker });
-    const settled = withAftermath(held, { ...place, clean: style.clean, cwd });
-    const own = widened(draft, isOneLine ? shown.slice(0, 1) : shown);
-    return { ...(isOneLine ? own : withTakenBack(own, shown)), rows: settled, parts };
-  });
-}
-
-/** Puts first of a hit's rows the best that holds a rare word of the question; without any row, the passage's first. */
-function leadByRare({ choice, rare }: Draft, { rows, parts }: Chosen): ShownRow[] {
-  if (rows.length === 0) return firstInside(choice.rows);
-  const lines = new Set(
-    parts.flatMap(({ line, stems }) => (stems.some((stem) => rare.has(stem)) ? [line] : [])),
-  );
-  const lead = rows.find(({ line }) => lines.has(line));
-  return lead ? [lead, ...rows.filter((row) => row !== lead)] : rows;
+function isBare({ chosen, isOpen, facts: { passage } }: Filled): boolean {
+  return !isOpen && chosen.length === 0 && !passage?.before.length && !passage?.after.length;
 }
 
 /** Chooses the first row of a passage, for one found by meaning or by its header: no row of it holds a word. */
@@ -508,15 +553,6 @@ function firstInside(rows: readonly PassageRow[]): ShownRow[] {
   if (!first) return [];
   const { isInside: _, isOutput: __, ...row } = first;
   return [{ ...row, text: oneLine(row.text, LINE_CHARS) }];
-}
-
-/** Returns the worth of each stem of the phrasings; one that several use is worth more. */
-function weighPhrasings({ phrasings, asked }: Retrieved): Map<string, number> {
-  const worths = phrasings.flatMap(({ question: { terms } }) =>
-    asked.weigh(terms).map(({ worth }, i) => ({ stem: terms[i]?.stem ?? "", worth })),
-  );
-  const byStem = [...Map.groupBy(worths, ({ stem }) => stem)];
-  return new Map(byStem.map(([stem, same]) => [stem, (same[0]?.worth ?? 0) * Math.sqrt(same.length)]));
 }
 
 /** Shows whole exchanges, each as far as its share of the code points goes. */
@@ -532,14 +568,14 @@ function fillWhole(drafts: readonly Draft[], { style, maxChars }: HitOptions): F
       maxChars: Math.floor(left / (drafts.length - i)) - head,
     });
     left -= length + head;
-    return { ...withTakenBack(widened(draft, rows), rows), rows, parts: [] };
+    return { ...withTakenBack(widened(draft, rows), rows), shown: rows, chosen: [] };
   });
 }
 
 /** Returns a draft with the lines that were taken back before the exchanges of its rows. */
 function withTakenBack(draft: Draft, shown: readonly ShownRow[]): Draft {
   const { chunk, session } = draft.passage.best;
-  const takenBack = takenBackBefore(shown, draft.choice.rows, { store: chunk.store, session });
+  const takenBack = takenBackBefore(shown, draft.rows, { store: chunk.store, session });
   return takenBack.length === 0 ? draft : { ...draft, facts: { ...draft.facts, takenBack } };
 }
 
@@ -553,9 +589,24 @@ function widened(draft: Draft, rows: readonly ShownRow[]): Draft {
   };
 }
 
-function toHit({ facts, rows, isOpen, parts }: Filled, found: Retrieved): Hit {
-  const chosen = parts.map(({ line, stems, worth }) => {
-    return { line, words: wordsAsked(stems, found), worth: Math.round(100 * worth) / 100 };
+function toHit(
+  { facts, shown, isOpen, chosen }: Filled,
+  { found, asked }: { found: Retrieved; asked: AskedWorth },
+): Hit {
+  const stems = [...asked.numbers.keys()];
+  const parts = chosen.map(({ row: { line }, held, chance }) => {
+    const words = wordsAsked(
+      stems.filter((_, i) => (held[i] as number) > 0),
+      found,
+    );
+    return { line, words, worth: Math.round(100 * Math.log(chance)) / 100 };
   });
-  return { ...facts, rows, isOpen, ...(facts.explain && { explain: { ...facts.explain, chosen } }) };
+  const lead = chosen[0]?.row.line;
+  return {
+    ...facts,
+    rows: shown,
+    lead,
+    isOpen,
+    ...(facts.explain && { explain: { ...facts.explain, chosen: parts } }),
+  };
 }

@@ -309,7 +309,6 @@ function mostTogether(occurrences: readonly Occurrence[], scale: Scale): Togethe
 function worthTogether(all: readonly string[], { terms, worths }: Scale): Together {
   const stems = [...new Set(all)];
   if (stems.length === terms.size) return { stems, worth: Number.POSITIVE_INFINITY };
-  const words = stems.reduce((sum, stem) => sum + (terms.get(stem)?.weight ?? 0), 0);
   const shares = worths.map((worth) => stems.reduce((sum, stem) => sum + (worth.get(stem) ?? 0), 0));
-  return { stems, worth: words * Math.max(0, ...shares) };
+  return { stems, worth: stems.length * Math.max(0, ...shares) };
 }

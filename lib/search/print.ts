@@ -13,6 +13,7 @@ import {
   type Hit,
   type HitStyle,
   isStrong,
+  leadFirst,
   readLoss,
   shownName,
   shownProject,
@@ -78,23 +79,31 @@ export function printHits(found: readonly Hit[], beyond: Beyond, options: PrintO
     head: formatHead(open, i, options),
     rows: [
       ...around("before", hit.passage?.before),
-      ...hit.rows.map((row) => rowLine("   ", ...rowParts(row, options.participants))),
+      ...hit.rows.map((row) => shownLine(row, options)),
       ...around("after", hit.passage?.after),
     ],
     rest: footLines(hit, options),
   }));
   const lines = linesWithin(fit(blocks, maxChars), maxChars);
   let strong = beyond.strong + found.filter(isStrong).length - open.filter(isStrong).length;
-  for (const [i, one] of shown.filter(({ isOpen }) => !isOpen).entries()) {
-    const line = formatLine(one, { position: open.length + i, max: WEAK_LINE, isRowShown: true }, options);
+  let position = open.length;
+  for (const one of shown.filter(({ isOpen }) => !isOpen)) {
+    const line = formatLine(one, { position, max: WEAK_LINE, isRowShown: true }, options);
     if (lines.length > 0 && countPoints([...lines, line]) > maxChars) continue;
     lines.push(line);
+    position++;
     if (isStrong(one)) strong--;
   }
   const printed = [...top, ...linesWithin(lines, maxChars)];
   return isCertain
     ? linesWithin([...printed, leftOutLine({ ...beyond, strong })], options.maxChars)
     : printed;
+}
+
+/** Returns a row below the count of those left out before it. */
+function shownLine(row: ShownRow, { participants }: PrintOptions): Line {
+  const gap = row.skipped ? `   … ${counted(row.skipped, "row")}\n` : "";
+  return rowLine(["faint", gap], "   ", ...rowParts(row, participants));
 }
 
 /** Names the words that no session holds, where there are any. */
@@ -196,7 +205,7 @@ const ANNOUNCES = /^[^\n]{0,200}:\s*$/;
 
 /** Returns the best row of a session's hits that was said or changed; a bare look or an announcement only where all are. */
 function tellingRow(own: readonly Hit[], isLook: (deed: Done) => boolean): ShownRow | undefined {
-  const rows = own.flatMap((hit) => hit.rows);
+  const rows = own.flatMap(leadFirst);
   return (
     rows.find(
       ({ who, deed, text }) =>
@@ -296,7 +305,7 @@ function formatLine(
   const [name] = sessionParts(hit, style);
   const day = formatLocal(hit.at, style.timezone).slice(0, 10);
   const facts = joinFacts([["name", formatPlace(hit, style)], name, ["time", day], strengthPart(hit)]);
-  const best = bestParts(hit.rows[0], style.participants, describeSubject(hit, style));
+  const best = bestParts(leadFirst(hit)[0], style.participants, describeSubject(hit, style));
   const head = headLine(position, facts);
   return cutLine(headLine(position, [...facts, ...best]), isRowShown ? lineMax(head, max) : max);
 }

@@ -3,14 +3,7 @@
  * expression that finds candidates. Words are OR-ed, since all words of a natural question occur nowhere together.
  */
 
-import {
-  characterPairs,
-  foldText,
-  isUnspacedWord,
-  STOP_WORDS,
-  splitName,
-  splitWords,
-} from "../language/words.ts";
+import { characterPairs, foldText, isUnspacedWord, STOP_WORDS, splitWords } from "../language/words.ts";
 import { openScratch, type SqlDatabase } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { documentFrequencies, isInDeeds, isNamed, isPhraseIn } from "./corpus.ts";
@@ -21,26 +14,15 @@ export interface Term {
   stem: string;
   /** Folded words of this stem as the question has them. */
   words: string[];
-  /** 1, less for parts of a name. */
-  weight: number;
 }
 
 export interface Question {
   text: string;
   terms: Term[];
-  /** The end of a session that it asks for: "the first attempt", "what was decided in the end". */
-  end: "first" | "last" | undefined;
-  /** Names, paths, versions and quoted words, folded, as they must occur in a text to be the same. */
-  literals: string[];
   /** Names of several words, folded, without a line number: `main-new.ts`, but not `one-time`, `and/or` or an address. */
   names: string[];
 }
 
-const PART_WEIGHT = 0.5;
-const LAST =
-  /\b(?:the (?:very )?last(?! (?:day|week|month|year|night|time)s?\b)|final(?:ly)?|(?:at|by|in) the (?:very )?end|eventually|end(?:ed)? up|latest|most recent(?:ly)?|zuletzt|letzte[mnrs]?|am (?:ende|schluss)|schliesslich|a la fin|finalement|al final|por ultimo)\b/;
-const FIRST =
-  /\b(?:first|(?:at|in|from) the (?:very )?(?:start|beginning)|(?:start|started|begin|began|begun) with|begin|began|initial(?:ly)?|original(?:ly)?|zuerst|anfangs|am anfang|au debut|al principio)\b/;
 /** More words than this add nothing; a pasted page is no question. */
 const TERMS_MAX = 48;
 /** Longer questions (a pasted page) are cut here. */
@@ -53,87 +35,45 @@ const NAME =
 /** Words that are joined as in any text. */
 const COMPOUND = /^\p{L}+(?:-\p{L}+)?(?:\/\p{L}+(?:-\p{L}+)?)*$/u;
 const LINE_NUMBER = /(?::\d+(?:-\d+)?)+$/;
-const QUOTED = /["“`]([^"”`]{3,120})["”`]/g;
 
 /** Reads questions. One that has only stop words is read with them. */
 export function readQuestions(asked: readonly string[]): Question[] {
   const texts = asked.map((text) => text.slice(0, CHARACTERS_MAX));
-  const words = texts.map(weighWords);
-  const stems = stemWords(words.flatMap((found) => [...found.keys()]));
-  return texts.map((text, i) => {
-    const terms = toTerms(words[i] ?? new Map(), stems);
-    return { text, terms, end: findEnd(text), literals: findLiterals(text), names: findNames(text) };
-  });
+  const words = texts.map(wordsOf);
+  const stems = stemWords(words.flat());
+  return texts.map((text, i) => ({ text, terms: toTerms(words[i] ?? [], stems), names: findNames(text) }));
 }
 
-/** Returns the full-text expression for some terms and literals; undefined when there is nothing to ask. */
-export function matchExpression(
-  terms: readonly Term[],
-  literals: readonly string[] = [],
-): string | undefined {
-  const phrases = literals
-    .map((literal) => splitWords(literal).join(" "))
-    .filter((phrase) => phrase.includes(" "));
-  const asked = new Set([...terms.map(({ words }) => words[0] ?? ""), ...phrases]);
-  if (asked.size === 0) return undefined;
-  return [...asked].map((word) => `"${word.replaceAll('"', '""')}"`).join(" OR ");
+/** Returns the full-text expression for some terms; undefined when there is nothing to ask. */
+export function matchExpression(terms: readonly Term[]): string | undefined {
+  if (terms.length === 0) return undefined;
+  return terms.map(({ words: [word = ""] }) => `"${word.replaceAll('"', '""')}"`).join(" OR ");
 }
 
-/** Returns the words of a question with their weights. */
-function weighWords(text: string): Map<string, number> {
-  const words = new Map<string, number>();
-  for (const word of splitWords(text)) for (const piece of pieces(word)) words.set(piece, 1);
-  for (const name of joinedNames(text).flatMap((found) => found.split(/[-_./\\:#@]+/))) {
-    const parts = splitName(name);
-    if (parts.length < 2) continue;
-    for (const part of parts.map(foldText)) if (!words.has(part)) words.set(part, PART_WEIGHT);
-  }
-  const beside = numbersBesideWords(text);
-  const content = [...words].filter(([word]) => isContent(word) || beside.has(word));
-  return content.some(([word]) => isContent(word)) ? new Map(content) : words;
-}
-
-/** Returns single digits and letters that belong to the word before them: `phase 5`, `plan B`. */
-function numbersBesideWords(text: string): Set<string> {
-  const found = new Set<string>();
-  const pairs = text.matchAll(/(\p{L}{2,24})[ .#-]([\p{L}\p{N}])(?![\p{L}\p{N}])/gu);
-  for (const [, word = "", single = ""] of pairs) {
-    if (isContent(foldText(word)) && !STOP_WORDS.has(foldText(single))) found.add(foldText(single));
-  }
-  return found;
+/** Returns the content words of a question, and all where it has none. */
+function wordsOf(text: string): string[] {
+  const words = splitWords(text).flatMap(pieces);
+  const content = words.filter(isContent);
+  return content.length > 0 ? content : words;
 }
 
 function joinedNames(text: string): string[] {
   return text.match(NAME) ?? [];
 }
 
+/** Returns whether a word names something; a digit does: `phase 5`. */
 function isContent(word: string): boolean {
-  return !STOP_WORDS.has(word) && (word.length > 1 || word.charCodeAt(0) > 127);
+  return !STOP_WORDS.has(word) && (word.length > 1 || !/[a-z]/.test(word));
 }
 
 function pieces(word: string): string[] {
   return isUnspacedWord(word) ? characterPairs(word) : [word];
 }
 
-function findEnd(text: string): Question["end"] {
-  const folded = foldText(text).replaceAll("ß", "ss");
-  const [isFirst, isLast] = [FIRST.test(folded), LAST.test(folded)];
-  return isFirst === isLast ? undefined : isFirst ? "first" : "last";
-}
-
 /** Words of one stem are one term. */
-function toTerms(words: ReadonlyMap<string, number>, stems: ReadonlyMap<string, string>): Term[] {
-  const terms = new Map<string, Term>();
-  for (const [word, weight] of words) {
-    const stem = stems.get(word) ?? word;
-    const known = terms.get(stem);
-    if (!known) terms.set(stem, { stem, words: [word], weight });
-    else {
-      known.words.push(word);
-      known.weight = Math.max(known.weight, weight);
-    }
-  }
-  return [...terms.values()].slice(0, TERMS_MAX);
+function toTerms(words: readonly string[], stems: ReadonlyMap<string, string>): Term[] {
+  const terms = [...Map.groupBy(new Set(words), (word) => stems.get(word) ?? word)];
+  return terms.map(([stem, own]): Term => ({ stem, words: own })).slice(0, TERMS_MAX);
 }
 
 function findNames(text: string): string[] {
@@ -155,13 +95,6 @@ export function asTyped(folded: string, texts: readonly string[]): string {
     if (typed !== undefined) return typed;
   }
   return folded;
-}
-
-function findLiterals(text: string): string[] {
-  const quoted = [...text.matchAll(QUOTED)].map((match) => match[1] ?? "");
-  return [...new Set([...joinedNames(text), ...quoted].map((name) => foldText(name).trim()))].filter(
-    (name) => name.length > 2,
-  );
 }
 
 const SCHEMA = `
@@ -201,8 +134,6 @@ export interface AskedTerms {
   numbers: ReadonlyMap<string, number>;
   /** Returns terms with their weights. */
   weigh(terms: readonly Term[]): WeightedTerm[];
-  /** Returns whether a term occurs in so many chunks that it finds nothing by itself. */
-  isCommon(term: Term): boolean;
   /** Returns whether a term occurs in few chunks. */
   isRare(term: Term): boolean;
   /** Returns whether nothing in the stores holds a term. */
@@ -234,15 +165,12 @@ function countHaving({ stem }: Term, questions: readonly Question[]): number {
 export function wholeTerms(questions: readonly Question[]): Term[] {
   const uses = new Map<string, { term: Term; count: number }>();
   for (const term of questions.flatMap(({ terms }) => terms)) {
-    const isWhole = term.weight === 1 && !term.words.some(isUnspacedWord);
-    if (isWhole) uses.set(term.stem, { term, count: (uses.get(term.stem)?.count ?? 0) + 1 });
+    if (!term.words.some(isUnspacedWord))
+      uses.set(term.stem, { term, count: (uses.get(term.stem)?.count ?? 0) + 1 });
   }
   return [...uses.values()].sort((a, b) => b.count - a.count).map(({ term }) => term);
 }
 
-/** A word in more than this share of the chunks finds nothing by itself, and costs time where they are many. */
-const COMMON_SHARE = 0.2;
-const MANY_CHUNKS = 2000;
 /** A word in no more than this share of the chunks is one by which things are told apart. */
 const RARE_SHARE = 0.01;
 
@@ -252,22 +180,17 @@ export function weighTerms(
   questions: readonly Question[],
   chunks: number,
 ): AskedTerms {
-  const weights = new Map<string, number>();
-  for (const { stem, weight } of questions.flatMap(({ terms }) => terms)) {
-    weights.set(stem, Math.max(weight, weights.get(stem) ?? 0));
-  }
-  const frequencies = documentFrequencies(stores, weights.keys());
-  const numbers = new Map([...weights.keys()].map((stem, number) => [stem, number]));
+  const stems = new Set(questions.flatMap(({ terms }) => terms.map(({ stem }) => stem)));
+  const frequencies = documentFrequencies(stores, stems);
+  const numbers = new Map([...stems].map((stem, number) => [stem, number]));
   const having = (stem: string) => Math.min(chunks, frequencies.get(stem) ?? 0);
   return {
     numbers,
     weigh: (terms) =>
       terms.flatMap(({ stem }) => {
         const number = numbers.get(stem);
-        const worth = (weights.get(stem) ?? 0) * inverseFrequency(chunks, having(stem));
-        return number === undefined ? [] : [{ number, worth }];
+        return number === undefined ? [] : [{ number, worth: inverseFrequency(chunks, having(stem)) }];
       }),
-    isCommon: ({ stem }) => !numbers.has(stem) || having(stem) > Math.max(MANY_CHUNKS, chunks * COMMON_SHARE),
     isRare: ({ stem }) => having(stem) <= Math.max(1, chunks * RARE_SHARE),
     isNowhere: (term) => having(term.stem) === 0 && !isInDeeds(stores, term.words),
     isNameNowhere: (name) => !isNamed(stores, name) && !isPhraseIn(stores, splitWords(name).join(" ")),

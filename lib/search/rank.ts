@@ -30,12 +30,8 @@ export interface Ranking {
   scores: Float64Array;
   /** The worth of the terms in the document itself, without neighbours and priors. */
   own: Float64Array;
-  /** The most that one document holds of the question. */
-  strength: number;
   /** The worth of the whole question. */
   total: number;
-  /** The part of the question that the document holds, 0 to 1. */
-  coverage: number;
 }
 
 // real2, codebench and deeds: half and one and a half of each of these answer within 3 of 251 questions the same
@@ -53,18 +49,17 @@ export function inverseFrequency(total: number, having: number): number {
   return Math.log(1 + (total - having + 0.5) / (having + 0.5));
 }
 
-/** What speaks for each document beside its words, in parts of the best score: its time, and the rest where it has a word. */
 interface Signs {
   averageWords: number;
+  /** The addition for the time of each document, in parts of the best score. */
   times: readonly number[];
-  preferences: readonly number[];
 }
 
 /** Ranks documents for one phrasing. */
 export function rankDocuments(
   documents: readonly RankedDocument[],
   terms: readonly WeightedTerm[],
-  { averageWords, times, preferences }: Signs,
+  { averageWords, times }: Signs,
 ): Ranking {
   const size = documents.length;
   const lexical = new Float64Array(size);
@@ -98,10 +93,9 @@ export function rankDocuments(
     // words that only its neighbours hold are shown with them
     if (own[i] === 0) return timely;
     const prior = (SESSION_PRIOR * (sessions.get(session) ?? 0)) / bestSession;
-    return (lexical[i] as number) + timely + unit * ((preferences[i] as number) + prior);
+    return (lexical[i] as number) + timely + unit * prior;
   });
-  const strength = maximum(own);
-  return { scores, own, strength, total, coverage: total > 0 ? strength / total : 0 };
+  return { scores, own, total };
 }
 
 /** Returns each session's worth for the question, over all its chunks at hand. */
@@ -141,17 +135,12 @@ function maximum(values: Float64Array): number {
   return most;
 }
 
-/** Fuses lists by reciprocal rank; a list counts by its weight, so that a weak one never outvotes a strong one. */
-export function fuse(lists: readonly { scores: Float64Array; weight: number }[]): Float64Array {
-  const first = lists[0];
-  if (first === undefined) return new Float64Array();
-  const fused = new Float64Array(first.scores.length);
-  const heaviest = Math.max(...lists.map(({ weight }) => weight));
-  for (const { scores, weight } of lists) {
-    const share = heaviest > 0 ? weight / heaviest : 1;
-    for (const [rank, document] of bestFirst(scores).entries()) {
-      fused[document] = (fused[document] as number) + share / (FUSION_CONSTANT + rank + 1);
-    }
+/** Fuses lists of scores by reciprocal rank. */
+export function fuse(lists: readonly Float64Array[]): Float64Array {
+  const fused = new Float64Array(lists[0]?.length ?? 0);
+  for (const scores of lists) {
+    for (const [rank, document] of bestFirst(scores).entries())
+      fused[document] = (fused[document] as number) + 1 / (FUSION_CONSTANT + rank + 1);
   }
   return fused;
 }

@@ -4,7 +4,6 @@
  */
 
 import type { Done, Said } from "../hosts/session.ts";
-import { joinContent } from "../index/chunk-text.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import type { Stored } from "../index/stored-rows.ts";
 import { cueSpans, readTimeCues, type TimeCues, timeFit } from "../language/times.ts";
@@ -18,14 +17,7 @@ import {
   readWithNeighbours,
   saidIn,
 } from "./candidates.ts";
-import {
-  type Corpus,
-  readCorpus,
-  readCoveredTime,
-  readIndexedSessions,
-  readLastIndexes,
-  readOccurrences,
-} from "./corpus.ts";
+import { type Corpus, readCorpus, readCoveredTime, readIndexedSessions, readOccurrences } from "./corpus.ts";
 import { type Measure, makeMeasure, type Occurrence } from "./measure.ts";
 import { type AskedTerms, matchExpression, type Question, readQuestions, weighTerms } from "./query.ts";
 import { bestFirst, fuse, type RankedDocument, type Ranking, rankDocuments } from "./rank.ts";
@@ -80,14 +72,8 @@ const CANDIDATES = 25;
 const CANDIDATES_PER_RESULT = 3;
 /** Deeds that a phrasing finds at most. */
 const DEEDS = 30;
-/** The neighbours of so many of them are candidates too. */
-const WITH_NEIGHBOURS = 15;
-/** What a fitting time, each literal name and the end of a session that is asked for add, in parts of the best score. */
+/** The addition for a fitting time, in parts of the best score. */
 const TIME_PREFERENCE = 0.5;
-const LITERAL_PREFERENCE = 0.15;
-const END_PREFERENCE = 0.4;
-/** Only the first and last tenths of a session are its ends. */
-const END_SHARPNESS = 4;
 /** From this fit on, a chunk is of the time that was asked for. */
 const TIMELY = 0.5;
 /** Among equals the project of the working directory leads. */
@@ -130,34 +116,14 @@ export function retrieve(
   const { numbers } = asked;
   const documents = toDocuments(chunks, { numbers, measure, sessions, candidates, speaker, deeds });
   const averageWords = averageLength(corpus);
-  const lastIndexes = questions.some(({ end }) => end) ? readLastIndexes(stores, sessions.keys()) : new Map();
-  const literalsIn = literalCounter(chunks, questions);
   const phrasings = questions.map((question, i) => {
     const cue = cues[i];
-    const ranking = rankDocuments(documents, asked.weigh(question.terms), {
-      averageWords,
-      times: chunks.map(({ timestamp }) => (cue ? TIME_PREFERENCE * timeFit(cue, timestamp) : 0)),
-      preferences: chunks.map(
-        (chunk) =>
-          LITERAL_PREFERENCE * Math.min(2, literalsIn(chunk, question.literals)) +
-          END_PREFERENCE * nearness(chunk, question.end, lastIndexes),
-      ),
-    });
+    const times = chunks.map(({ timestamp }) => (cue ? TIME_PREFERENCE * timeFit(cue, timestamp) : 0));
+    const ranking = rankDocuments(documents, asked.weigh(question.terms), { averageWords, times });
     return { question, cues: cue, ranking };
   });
   const ranked = fuseChunks(chunks, { sessions, phrasings }, options.isOwn);
   return { ranked, chunks, sessions, phrasings, asked, measure, deeds };
-}
-
-/** Returns how near a chunk is to one end of its session, 0 to 1; only what is really there counts. */
-function nearness(
-  { sessionId, index }: IndexedChunk,
-  end: Question["end"],
-  lastIndexes: ReadonlyMap<string, number>,
-): number {
-  if (end === undefined) return 0;
-  const position = index / Math.max(1, lastIndexes.get(sessionId) ?? 1);
-  return (end === "last" ? position : 1 - position) ** END_SHARPNESS;
 }
 
 /** The results of one store: the chunks that may answer, those around them, and the deeds that match. */
@@ -171,22 +137,18 @@ interface Gathered {
 function gather(store: Store, search: Search): Gathered {
   const { questions, options } = search;
   const candidates = new Set<number>();
-  const adjoining = new Set<number>();
   const deeds = new Map<number, FoundDeed>();
   for (const [i, question] of questions.entries()) {
-    const rare = question.terms.filter((term) => !search.asked.isCommon(term));
-    const match = matchExpression(rare.length > 0 ? rare : question.terms, question.literals);
-    const found = findCandidates(store, search, { match, cues: search.cues[i] });
-    for (const id of found) candidates.add(id);
-    for (const id of found.slice(0, WITH_NEIGHBOURS)) adjoining.add(id);
+    const match = matchExpression(question.terms);
+    if (match === undefined) continue;
+    for (const id of findCandidates(store, search, { match, cues: search.cues[i] })) candidates.add(id);
     // deeds are nobody's words: a search for what somebody said has none
-    if (match === undefined || options.filter.speaker !== undefined) continue;
+    if (options.filter.speaker !== undefined) continue;
     for (const one of matchingDeeds(store, match, { filter: options.filter, limit: DEEDS }))
       deeds.set(one.deed.id, one);
   }
   for (const { chunk } of deeds.values()) candidates.add(chunk);
-  const read = readWithNeighbours(store, candidates, { adjoining, filter: options.filter });
-  return { store, ...read, deeds: [...deeds.values()] };
+  return { store, ...readWithNeighbours(store, candidates), deeds: [...deeds.values()] };
 }
 
 function deedsByChunk(found: readonly Gathered[]): Map<IndexedChunk, Stored<Done>[]> {
@@ -212,10 +174,9 @@ function averageLength({ averageWords: [content = 0, header = 0, tools = 0, extr
 function findCandidates(
   store: Store,
   { options: { filter, limit: wanted }, covered }: Search,
-  { match, cues }: { match: string | undefined; cues: TimeCues | undefined },
+  { match, cues }: { match: string; cues: TimeCues | undefined },
 ): number[] {
   const limit = Math.max(CANDIDATES, CANDIDATES_PER_RESULT * wanted);
-  if (match === undefined) return [];
   const found = matchingChunks(store, match, { filter, limit });
   for (const { from, to } of cues ? cueSpans(cues, covered) : []) {
     const after = filter.after !== undefined && filter.after > from ? filter.after : from;
@@ -230,11 +191,9 @@ function fuseChunks(
   { sessions, phrasings }: Pick<Retrieved, "sessions" | "phrasings">,
   isOwn: RetrievalOptions["isOwn"] = () => false,
 ): RankedChunk[] {
-  const lists = phrasings.map(({ ranking: { scores, strength, coverage } }) => {
-    return { scores, weight: strength * Math.sqrt(coverage) };
-  });
+  const lists = phrasings.map(({ ranking }) => ranking.scores);
   const [only] = lists;
-  const fused = only && lists.length === 1 ? only.scores.slice() : fuse(lists);
+  const fused = only && lists.length === 1 ? only.slice() : fuse(lists);
   const own = new Set(
     sessions
       .values()
@@ -345,19 +304,6 @@ function countIndexed(
       }
     }
   }
-}
-
-/** Makes a function that counts folded names that occur in a chunk as they are. */
-function literalCounter(
-  chunks: readonly IndexedChunk[],
-  questions: readonly Question[],
-): (chunk: IndexedChunk, literals: readonly string[]) => number {
-  if (questions.every(({ literals }) => literals.length === 0)) return () => 0;
-  const said = saidIn(chunks);
-  const texts = new Map(
-    chunks.map((chunk) => [chunk, `${joinContent(said(chunk))}\n${chunk.tools}`.toLowerCase()]),
-  );
-  return (chunk, literals) => literals.filter((literal) => texts.get(chunk)?.includes(literal)).length;
 }
 
 function isNext(a: IndexedChunk | undefined, b: IndexedChunk | undefined): boolean {

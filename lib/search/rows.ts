@@ -30,6 +30,8 @@ export interface ShownRow {
   changed?: true;
   /** The line of the user's answer that took it back: `L1400`. */
   takenBack?: string;
+  /** The rows of the session between the one shown before it and itself; no part of JSON. */
+  skipped?: number;
   text: string;
 }
 
@@ -62,6 +64,18 @@ export function markRewound<R extends ShownRow>(rows: readonly R[], store: Store
   const spans = rewoundLines(store, session);
   const isRewound = ({ line }: R) => spans.some(([from, to]) => line >= from && line <= to);
   return rows.map((row) => (isRewound(row) ? { ...row, rewound: true } : row));
+}
+
+/** Returns rows in line order, each with the number of rows left out before it. */
+export function withSkipped(rows: readonly ShownRow[], store: Store, session: number): ShownRow[] {
+  const count = store.db.prepare(
+    "SELECT count(*) AS n FROM rows WHERE session = ? AND line > ? AND line < ?",
+  );
+  return rows.map((row, i) => {
+    const before = rows[i - 1];
+    const skipped = before ? Number(count.get(session, before.line, row.line)?.n ?? 0) : 0;
+    return skipped > 0 ? { ...row, skipped } : row;
+  });
 }
 
 /** Chunks after rows that were taken back in which the row that holds is looked for. */

@@ -2,9 +2,10 @@
 /**
  * Asks every question set in one process, one phrasing and four, and says what a change of the search is worth.
  *
- * Usage: bun test/bench/search/evaluate.ts [--keep <folder>] [--missed] [--sets real2,codebench,deeds]
+ * Usage: bun test/bench/search/evaluate.ts [--keep <folder>] [--missed] [--present] [--sets real2,codebench,deeds]
  *
- * `--keep` leaves the indexes in a folder for the next run, so that one costs seconds. What is not there is skipped.
+ * `--keep` leaves the indexes in a folder for the next run, `--present` asks nothing without its repository: a third of the
+ * time. What is not there is skipped.
  *
  * @module
  */
@@ -61,7 +62,10 @@ export interface PlainlyAsked extends Pick<Asked, "question" | "end" | "isEviden
 const LIMIT_OF_JSON = 10;
 
 /** Indexes what the sets need once, and asks all of it. */
-export async function evaluate(folder: string, wanted?: readonly string[]): Promise<Evaluation[]> {
+export async function evaluate(
+  folder: string,
+  { wanted, present = false }: { wanted?: readonly string[] | undefined; present?: boolean } = {},
+): Promise<Evaluation[]> {
   const evaluations: Evaluation[] = [];
   for (const { set, corpus, questions, wider } of readSets()) {
     if (wanted && !wanted.includes(set)) continue;
@@ -80,7 +84,7 @@ export async function evaluate(folder: string, wanted?: readonly string[]): Prom
           .map((question) => askPlainly(plain, question, phrasingsOf(question, mode))),
       };
       for (const project of new Set(questions.map((question) => question.project))) {
-        if (project === undefined) continue;
+        if (project === undefined || present) continue;
         const own = questions.filter((question) => question.project === project);
         const others = wider.filter((session) => !isOfProject(session, project));
         const name = `without-${project}`;
@@ -93,7 +97,7 @@ export async function evaluate(folder: string, wanted?: readonly string[]): Prom
 }
 
 /** Returns the configuration of a home whose index holds some sessions; made where it is not there yet. */
-async function indexed(home: string, sessions: readonly Session[]): Promise<Config> {
+export async function indexed(home: string, sessions: readonly Session[]): Promise<Config> {
   const config = configOf(home, sessions);
   if (existsSync(config.paths.database)) return config;
   mkdirSync(home, { recursive: true });
@@ -127,7 +131,7 @@ async function askAll(
   return asked;
 }
 
-function phrasingsOf({ phrasings }: EvaluatedQuestion, mode: "one" | "four"): string[] {
+export function phrasingsOf({ phrasings }: EvaluatedQuestion, mode: "one" | "four"): string[] {
   return mode === "one" ? phrasings.slice(0, 1) : phrasings;
 }
 
@@ -217,10 +221,14 @@ async function main(): Promise<void> {
       keep: { type: "string" },
       missed: { type: "boolean", default: false },
       sets: { type: "string" },
+      present: { type: "boolean", default: false },
     },
   });
   const show = async (folder: string) => {
-    for (const evaluation of await evaluate(folder, values.sets?.split(","))) {
+    for (const evaluation of await evaluate(folder, {
+      wanted: values.sets?.split(","),
+      present: values.present,
+    })) {
       console.log(describe(evaluation));
       if (!values.missed) continue;
       const { there, absent, unanswerable } = evaluation;

@@ -73,6 +73,12 @@ export function endOfAnswer(text: string, { needed = [], enough }: EvaluatedQues
   return ends[Math.ceil(ends.length * enough) - 1] ?? Number.POSITIVE_INFINITY;
 }
 
+/** Returns for each text that is needed whether another holds one of its forms. */
+export function heldIn(text: string, { needed = [] }: EvaluatedQuestion): boolean[] {
+  const held = plain(text);
+  return needed.map((forms) => forms.some((form) => held.includes(plain(form))));
+}
+
 /** Returns whether a result touches lines that answer. */
 export function isEvidence(
   result: Pick<HitJson, "file" | "first_line" | "last_line">,

@@ -1,0 +1,170 @@
+/**
+ * Cuts rows into units (a short row, a sentence or a line of a longer one, a call's head) and says how likely each answers: some
+ * named features by one table of learned weights.
+ */
+
+import type { Measure } from "./measure.ts";
+import type { PassageRow } from "./rows.ts";
+import { type Feature, UNIT_WEIGHTS } from "./unit-weights.ts";
+
+/** The worth of a question's words. */
+export interface AskedWorth {
+  /** The number of each stem. */
+  numbers: ReadonlyMap<string, number>;
+  /** The worth of each stem, all together 1: for all phrasings, and for each. */
+  all: Float64Array;
+  phrasings: readonly Float64Array[];
+}
+
+/** The ranking by which rows were found. */
+export interface Found {
+  /** The ranking of the session, in parts of the best one's. */
+  session: number;
+  /** The ranking of what stands in a row, in parts of the best. */
+  chunk: (row: PassageRow) => number;
+  /** True if it is of the time that was asked for. */
+  isTimely: boolean;
+}
+
+/** A part of a row that is shown or left out; of a long call the first is its head alone. */
+export interface Unit {
+  row: PassageRow;
+  start: number;
+  end: number;
+  /** The share of each stem that it holds: 1, half for a part of a name. */
+  held: Float64Array;
+  features: Record<Feature, number>;
+  /** The likelihood of its being the answer, comparable within one search. */
+  chance: number;
+}
+
+/** A longer line is cut into sentences, a longer sentence anywhere. */
+const UNIT_MAX = 300;
+const SENTENCE_MIN = 60;
+/** Lines that follow each other are one unit up to so many characters. real2, codebench, deeds: 80 … 320. */
+const LINES_TOGETHER = 160;
+/** The share of a word that a part of a name is. */
+const PART = 0.5;
+/** Words of a unit as long as most. */
+const USUAL_WORDS = 30;
+const WORD_CHARACTERS = 6;
+
+/** Cuts the rows of a passage, given in order, into units. */
+export function toUnits(
+  rows: readonly PassageRow[],
+  { asked, found, measure }: { asked: AskedWorth; found: Found; measure: Measure },
+): Unit[] {
+  const cut = cutRows(rows, asked.numbers, measure);
+  const inRow = rows.map((row) => union(cut.filter((unit) => unit.row === row).map(({ held }) => held)));
+  const users = rows.map((_, i) => rows.findLastIndex(({ who }, at) => at < i && who === "user"));
+  return cut.map((unit): Unit => {
+    const i = rows.indexOf(unit.row);
+    const { row, held } = unit;
+    const near = union([inRow[i - 1], inRow[i], inRow[i + 1]].filter((one) => one !== undefined));
+    const all = shareOf(held, asked.all);
+    const words = Math.max(1, (unit.end - unit.start) / WORD_CHARACTERS) / USUAL_WORDS;
+    const features: Unit["features"] = {
+      all,
+      best: bestShare(held, asked),
+      around: bestShare(near, asked),
+      session: found.session,
+      chunk: found.chunk(row),
+      user: row.who === "user" ? 1 : 0,
+      assistant: row.who === "assistant" ? 1 : 0,
+      first: unit.isFirst ? 1 : 0,
+      reply: row.who === "user" ? 0 : bestShare(inRow[users[i] as number], asked),
+      time: found.isTimely ? 1 : 0,
+      dense: all / (0.5 + 0.5 * words),
+    };
+    return { row, start: unit.start, end: unit.end, held, features, chance: chanceOf(features) };
+  });
+}
+
+function chanceOf(features: Unit["features"]): number {
+  let sum = 0;
+  for (const [name, weight] of Object.entries(UNIT_WEIGHTS)) sum += weight * features[name as Feature];
+  return Math.exp(sum);
+}
+
+/** Returns the share of a question's worth that some stems make. */
+function shareOf(held: Float64Array, worths: Float64Array): number {
+  let sum = 0;
+  for (const [i, worth] of worths.entries()) sum += worth * (held[i] as number);
+  return sum;
+}
+
+function bestShare(held: Float64Array | undefined, { phrasings }: AskedWorth): number {
+  return held ? Math.max(0, ...phrasings.map((worths) => shareOf(held, worths))) : 0;
+}
+
+/** Returns the most of each stem that some units hold. */
+function union(all: readonly Float64Array[]): Float64Array {
+  const most = new Float64Array(all[0]?.length ?? 0);
+  for (const held of all)
+    for (const [i, share] of held.entries()) if (share > (most[i] as number)) most[i] = share;
+  return most;
+}
+
+interface Cut extends Pick<Unit, "row" | "start" | "end" | "held"> {
+  isFirst: boolean;
+}
+
+function cutRows(rows: readonly PassageRow[], numbers: ReadonlyMap<string, number>, measure: Measure): Cut[] {
+  const texts = measure(rows.map(({ text }) => text));
+  const heads = measure(rows.map(({ tool = "" }) => tool));
+  return rows.flatMap((row, r) => {
+    const isCall = row.tool !== undefined && !row.isOutput;
+    const places = row.text.length <= UNIT_MAX ? [[0, row.text.length] as const] : cutText(row.text);
+    if (isCall && row.text.length > UNIT_MAX) places.unshift([0, 0]);
+    return places.map(([start, end], i): Cut => {
+      const held = new Float64Array(numbers.size);
+      const within = texts[r]?.found.filter((one) => one.start >= start && one.start < end) ?? [];
+      for (const { stem, isPart } of [...within, ...(isCall && i === 0 ? (heads[r]?.found ?? []) : [])]) {
+        const number = numbers.get(stem) as number;
+        held[number] = Math.max(held[number] as number, isPart ? PART : 1);
+      }
+      return { row, start, end, held, isFirst: i === 0 };
+    });
+  });
+}
+
+/** A heading, or an announcement of what follows. */
+const ANNOUNCES = /^[ \t]*#{1,6}[ \t][^\n]*$|:[*_`]*\s*$/;
+
+/** Cuts a text into lines, long ones into sentences; short ones that follow each other and what is announced stay together. */
+function cutText(text: string): (readonly [number, number])[] {
+  const units: [number, number][] = [];
+  for (const [start, end] of cutLines(text)) {
+    const last = units.at(-1);
+    const isAnnounced = last && ANNOUNCES.test(text.slice(...last)) && end - last[0] <= 2 * UNIT_MAX;
+    if (last && (isAnnounced || end - last[0] <= LINES_TOGETHER)) last[1] = end;
+    else units.push([start, end]);
+  }
+  return units;
+}
+
+function cutLines(text: string): [start: number, end: number][] {
+  const units: [number, number][] = [];
+  for (const { index, 0: line } of text.matchAll(/[^\n]*\S[^\n]*/g)) {
+    let from = 0;
+    const cutAt = (end: number) => {
+      for (; end - from > UNIT_MAX; from = whole(line, from + UNIT_MAX))
+        units.push([index + from, index + whole(line, from + UNIT_MAX)]);
+      if (end > from) units.push([index + from, index + end]);
+      from = end;
+    };
+    if (line.length > UNIT_MAX) {
+      for (const mark of line.matchAll(/[.!?;]["')\]]*\s+|[。！？]/g)) {
+        const end = mark.index + mark[0].length;
+        if (end - from >= SENTENCE_MIN) cutAt(end);
+      }
+    }
+    cutAt(line.length);
+  }
+  return units;
+}
+
+/** Returns a position that does not cut a surrogate pair. */
+function whole(text: string, position: number): number {
+  return (text.charCodeAt(position) & 0xfc00) === 0xdc00 ? position - 1 : position;
+}
