@@ -1,5 +1,6 @@
 /** Tells what was decided and forbidden: by the user's own words, or by a yes to what was proposed right before; nothing else. */
 
+import { splitWords } from "../base/text.ts";
 import type { Said } from "../hosts/session.ts";
 import {
   asksBetween,
@@ -13,7 +14,6 @@ import {
   sentences,
   spokenText,
 } from "../language/speech.ts";
-import { contentWords } from "../language/words.ts";
 
 /** Words of a session, with their line. */
 export interface Words extends Pick<Said, "line" | "text"> {
@@ -21,6 +21,8 @@ export interface Words extends Pick<Said, "line" | "text"> {
   accepted?: string;
 }
 
+/** Words up to which a question refers to the sentence before it. */
+const NAMING_WORDS = 3;
 /** Hosts write these for an answer to a menu, and for a plan that was approved. */
 const CHOSEN = /\(asked: |^Approved the plan\b/;
 
@@ -41,7 +43,8 @@ function acceptedOffer(message: string, answer: string): string | undefined {
   if (reply !== "agrees" && reply !== "goesOn") return undefined;
   const question = pendingQuestion(answer);
   if (question === undefined || !proposes(question) || asksBetween(question)) return undefined;
-  return contentWords(question).length > 0 ? question : pendingOffer(answer);
+  // "Shall I?" alone names nothing.
+  return splitWords(question).length > NAMING_WORDS ? question : pendingOffer(answer);
 }
 
 /** Returns the sentences of a message that forbid, or lay down what shall hold. */

@@ -82,7 +82,7 @@ function isUsage(value: unknown): value is MetaOutcome["usage"] {
   return isRecord(value) && typeof value.input === "number" && typeof value.output === "number";
 }
 
-interface Material {
+export interface Material {
   session: Session;
   entries: readonly Entry[];
   /** Those of them that the present meta does not know. */

@@ -15,7 +15,15 @@ import { readTitles } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
-import { fail, isSpoken, type MetaOptions, type MetaOutcome, type Summary, summarize } from "./meta-words.ts";
+import {
+  fail,
+  isSpoken,
+  type Material,
+  type MetaOptions,
+  type MetaOutcome,
+  type Summary,
+  summarize,
+} from "./meta-words.ts";
 
 /** Another process may be waiting for its model. */
 const LOCK_WAIT_MS = 120_000;
@@ -103,47 +111,70 @@ async function makeMeta(
   { record, outcome, options }: { record: SessionRecord; outcome: MetaOutcome; options: MetaOptions },
 ): Promise<Made> {
   const { meta, problem } = record;
-  const { settings, force = false, rests = false, leafId, now = () => new Date() } = options;
+  const { settings, leafId, now = () => new Date() } = options;
   const noted = readNotes(record);
-  const isResting = rests && now().getTime() - (noted.failedAt ?? Number.NEGATIVE_INFINITY) < MODEL_REST_MS;
-  const complete = isResting ? undefined : options.complete;
   if (problem) outcome.warning = `${metaFile(options.paths, session)} is not usable: ${problem}`;
   outcome.name = meta?.name;
   const rules = currentExclusion({ paths: options.paths, settings });
-  const { clean, hasText } = rules;
-  const byRules = meta?.model === RULES;
   const results = session.size <= RESULTS_BYTES_MAX;
   const entries = readActiveBranch(session.file, { rules, results, leafId });
   const fresh = newEntries(entries, meta);
-  const newUsers = countUsers(byRules && noted.isUnasked ? entries : fresh);
+  const newUsers = countUsers(meta?.model === RULES && noted.isUnasked ? entries : fresh);
   const notes: Notes = { ...noted, newUsers };
   outcome.newUsers = newUsers;
-  const isEnough = newUsers >= settings.minNewUserMessages;
-  // Until enough was said for a model, rules name the session.
-  const asksModel = complete && (isEnough || force || (byRules && !noted.isUnasked)) ? complete : undefined;
-  // What a model wrote is not replaced by rules because the model is away.
-  const isDue = asksModel !== undefined || force || ((!meta || byRules) && fresh.some(isSpokenOrDone));
+  const complete = restedModel(noted, options);
+  const asksModel = asksNow({ meta, notes, complete }, options);
   const made = { meta: undefined, notes };
-  if (!isDue || !entries.some(isSpokenOrDone)) return made;
+  if (!entries.some(isSpokenOrDone) || !isDue({ meta, fresh, asksModel }, options)) return made;
 
   const origin = await readOriginMeta(session, entries, { ...options, rules });
-  const asked = { ...options, complete: asksModel };
-  const material = { session, entries, fresh, clean, meta, origin, outcome, options: asked };
-  const summary = await summarize(material);
+  const asked = { ...options, complete: asksModel ? complete : undefined };
+  const { clean } = rules;
+  const summary = await summarize({ session, entries, fresh, clean, meta, origin, outcome, options: asked });
   if (asksModel && !options.signal?.aborted)
     notes.failedAt = outcome.error === undefined ? undefined : now().getTime();
   if (!summary) return made;
-  const titles = readTitles(session);
-  // The host's title is as good as a name made by rule; a model's name is better.
-  const given = titles.given ?? noted.given ?? (summary.model === RULES ? titles.title : undefined);
-  const name = given === undefined || hasText(given) ? summary.name : given;
+  const name = clean(givenName(session, { noted, summary, rules }) ?? summary.name);
   // A model that was there and had too little to go by is asked once there is enough.
   notes.isUnasked = summary.model === RULES && complete !== undefined && !asksModel;
   notes.newUsers = notes.isUnasked ? newUsers : 0;
-  return {
-    notes,
-    meta: assembled(session, { ...summary, name: clean(name) }, { entries, meta, now: now() }),
-  };
+  return { notes, meta: assembled(session, { ...summary, name }, { entries, meta, now: now() }) };
+}
+
+/** Returns the model, unless it has just failed and is left alone for a while. */
+function restedModel(
+  { failedAt = Number.NEGATIVE_INFINITY }: Notes,
+  { complete, rests = false, now = () => new Date() }: MetaOptions,
+): MetaOptions["complete"] {
+  return rests && now().getTime() - failedAt < MODEL_REST_MS ? undefined : complete;
+}
+
+/** Returns whether the model is asked: until enough was said for it, rules name the session. */
+function asksNow(
+  { meta, notes, complete }: { meta: SessionMeta | undefined; notes: Notes } & Pick<MetaOptions, "complete">,
+  { settings, force = false }: MetaOptions,
+): boolean {
+  if (!complete) return false;
+  const wasAsked = meta?.model === RULES && !notes.isUnasked;
+  return force || wasAsked || notes.newUsers >= settings.minNewUserMessages;
+}
+
+/** Returns whether a meta is made; what a model wrote is not replaced by rules because the model is away. */
+function isDue(
+  { meta, fresh, asksModel }: Pick<Material, "meta" | "fresh"> & { asksModel: boolean },
+  { force = false }: MetaOptions,
+): boolean {
+  return asksModel || force || ((!meta || meta.model === RULES) && fresh.some(isSpokenOrDone));
+}
+
+/** Returns the name that somebody gave; the host's title is as good as a name made by rule, a model's name is better. */
+function givenName(
+  session: Session,
+  { noted, summary, rules }: { noted: Notes; summary: { model: string }; rules: Rules },
+): string | undefined {
+  const titles = readTitles(session);
+  const given = titles.given ?? noted.given ?? (summary.model === RULES ? titles.title : undefined);
+  return given === undefined || rules.hasText(given) ? undefined : given;
 }
 
 /**

@@ -10,7 +10,7 @@ import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
-import { metaFile, readMeta } from "../sessions/meta.ts";
+import { metaFile, RULES, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { recentTranscripts } from "../sessions/places.ts";
 import { findName } from "../sessions/record.ts";
@@ -108,9 +108,10 @@ async function readAbout(
   const wentOnTo = (await lastEntry(session, paths, () => true))?.at ?? "";
   const open = wentOnTo <= meta.updatedAt ? /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] : undefined;
   const name = found.name ?? meta.name;
-  // A name of first words is its own description.
-  const described = meta.description === name ? "" : meta.description.replace(/(?<![.!?…])$/, ".");
-  const said = [described, open].filter(Boolean).join(" ");
+  // A name of first words is its own description. What is left comes first: the line may be cut.
+  const asked = meta.model === RULES ? `Asked: ${meta.description}` : meta.description;
+  const told = [open, meta.description === name ? "" : asked].flatMap((text) => text || []);
+  const said = told.map((text) => text.replace(/(?<![.!?…])$/, ".")).join(" ");
   return { id: session.id, name, said };
 }
 
