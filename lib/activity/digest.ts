@@ -1,5 +1,7 @@
 /** Renders the digest of what other sessions did: a few lines within a number of characters. Pure. */
 
+import { fit } from "../base/fit.ts";
+import { countPoints } from "../base/output.ts";
 import { counted, headed, quote, quoteName } from "../base/text.ts";
 import { formatAge } from "../base/time.ts";
 import type { SessionKey } from "../hosts/session.ts";
@@ -155,17 +157,15 @@ function warningLines(overlaps: readonly Overlap[], maxChars: number): string[] 
     ({ name, file, ageSeconds }) =>
       `! ${quoteName(name)} edited ${quoteName(file)}, which you edited ${formatAge(ageSeconds)} ago`,
   );
-  for (let shown = lines.length; shown > 0; shown--) {
-    const more = shown < lines.length ? [`! +${counted(lines.length - shown, "more file")}`] : [];
-    const text = [...lines.slice(0, shown), ...more];
-    if (countCodePoints(text.join("\n")) <= maxChars) return text;
-  }
-  return lines.length > 0 ? [`! ${counted(lines.length, "file")} edited here and elsewhere`] : [];
+  const blocks = lines.map((line, rank) => ({ rank, forms: [[line]] }));
+  const gap = (count: number) =>
+    count === lines.length
+      ? [`! ${counted(count, "file")} edited here and elsewhere`]
+      : [`! +${counted(count, "more file")}`];
+  return fit(blocks, { maxChars: maxChars + 1, gap });
 }
 
 /** Returns the length in code points, which the limit counts. */
 function countCodePoints(text: string): number {
-  let length = 0;
-  for (const _ of text) length++;
-  return length;
+  return countPoints([text]) - 1;
 }
