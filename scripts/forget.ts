@@ -39,11 +39,11 @@ import {
   targetsWhere,
   undoExclusion,
 } from "../lib/forget/forget.ts";
+import { refreshIndex } from "../lib/history/session-search.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { hasPromptsAlone } from "../lib/hosts/names.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
-import { refreshIndex } from "../lib/search/session-search.ts";
 import { updateCopies } from "../lib/sessions/copies.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";

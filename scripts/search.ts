@@ -23,15 +23,15 @@ import {
   timeFlag,
   usageError,
 } from "../lib/cli.ts";
-import { AGENTS } from "../lib/hosts/table.ts";
-import { LIMIT_MAX } from "../lib/search/print.ts";
-import type { SearchFilters } from "../lib/search/search-filters.ts";
 import {
   type SearchAnswer,
   type SearchMode,
   searchAsText,
   sessionTopics,
-} from "../lib/search/session-search.ts";
+} from "../lib/history/session-search.ts";
+import { AGENTS } from "../lib/hosts/table.ts";
+import { LIMIT_MAX } from "../lib/search/print.ts";
+import type { SearchFilters } from "../lib/search/search-filters.ts";
 
 export {
   type SearchAnswer,
@@ -39,7 +39,7 @@ export {
   type SearchResources,
   searchAsText,
   sessionSearch,
-} from "../lib/search/session-search.ts";
+} from "../lib/history/session-search.ts";
 
 const USAGE = `\
 Usage: session-memory search <phrasing> [<phrasing>…] [options]

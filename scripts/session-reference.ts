@@ -257,7 +257,7 @@ async function findAnswer(
   session: Session,
   { paths, settings, cwd, current, signal }: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
-  const { sessionSearch } = await import("../lib/search/session-search.ts");
+  const { sessionSearch } = await import("../lib/history/session-search.ts");
   const request = {
     query: question,
     filters: { session: onMachine(session.id, session) },

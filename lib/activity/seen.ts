@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { errorKeys } from "../base/error-lines.ts";
 import { DAY_MS } from "../base/time.ts";
 import type { Paths, Settings } from "../config/config.ts";
-import type { FailedCommand } from "../search/seen-before.ts";
+import type { FailedCommand } from "../history/seen-before.ts";
 import { INDEX_VERSION, isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
@@ -92,7 +92,7 @@ async function newlySeen(
     { readOrigin },
     { matchProject },
   ] = await Promise.all([
-    import("../search/seen-before.ts"),
+    import("../history/seen-before.ts"),
     import("../search/search-filters.ts"),
     import("../base/text.ts"),
     import("../sessions/places.ts"),

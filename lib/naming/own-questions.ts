@@ -1,10 +1,10 @@
 /** Questions about the user's own work that a search answers well, to begin with: asked once, or what came of a session. */
 
 import type { Config, PathsWithRules } from "../config/config.ts";
+import { sessionSearch } from "../history/session-search.ts";
 import type { Session } from "../hosts/session.ts";
 import { sentences, spokenText } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
-import { sessionSearch } from "../search/session-search.ts";
 import { listByLastRow } from "../sessions/listing.ts";
 import { readRules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";

@@ -6,11 +6,11 @@
 import { countPoints } from "../base/output.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import { subjectLine } from "../index/chunk-text.ts";
+import type { IndexedSession } from "../index/index-state.ts";
 import { readTimeCues } from "../language/times.ts";
 import { contentWords, foldText, isAskingWord, splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Store } from "../store/store.ts";
-import { withAftermath } from "./aftermath.ts";
 import { saidIn, sessionsWithCopy } from "./candidates.ts";
 import { chooseUnits, toShownRows } from "./choose.ts";
 import { areTogether } from "./corpus.ts";
@@ -62,8 +62,10 @@ export interface HitOptions extends RetrievalOptions {
   isBrief?: boolean | undefined;
   /** True if whole exchanges are shown, not the rows that answer. @default {false} */
   isWhole?: boolean | undefined;
-  /** The directory of who asks: what came after the rows about its files is said. @default nothing is */
-  cwd?: string | undefined;
+  /** Says what came after rows of a session. @default nothing is said */
+  after?:
+    | ((rows: readonly ShownRow[], place: { store: Store; session: IndexedSession }) => ShownRow[])
+    | undefined;
   /** Exchanges wanted before and after. */
   around: number;
   explain: boolean;
@@ -504,13 +506,13 @@ function fill(
 }
 
 /** Gives a draft its chosen rows, and what is said of them. */
-function withRows(draft: Draft, chosen: Unit[], { style, filter, cwd }: HitOptions): Filled {
+function withRows(draft: Draft, chosen: Unit[], { style, filter, after }: HitOptions): Filled {
   const { chunk, session } = draft.passage.best;
   const rows = toShownRows(draft.rows, chosen);
   const place = { store: chunk.store, session };
   const counted = withSkipped(rows, chunk.store, session.number);
   const held = withHolding(counted, place, { clean: style.clean, speaker: filter.speaker });
-  const shown = withAftermath(held, { ...place, clean: style.clean, cwd });
+  const shown = after?.(held, place) ?? held;
   return { ...withTakenBack(widened(draft, rows), rows), shown, chosen };
 }
 

@@ -1,8 +1,8 @@
 /** The user's refusals of what was said, on pairs that were read in the real transcripts, and on rows that only look like it. */
 
 import { shortId } from "../../lib/base/text.ts";
+import { withAftermath } from "../../lib/history/aftermath.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../../lib/index/index-state.ts";
-import { withAftermath } from "../../lib/search/aftermath.ts";
 import type { ShownRow } from "../../lib/search/rows.ts";
 import type { Store } from "../../lib/store/store.ts";
 import { atLeast, atMost, type BenchRow } from "./measure.ts";

@@ -8,7 +8,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseRecord } from "../../lib/base/json.ts";
-import { type BlameScope, blameText } from "../../lib/search/blame.ts";
+import { type BlameScope, blameText } from "../../lib/history/blame.ts";
 import { ownRules } from "../../lib/transcripts/rules.ts";
 import { atLeast, atMost, type BenchRow } from "./measure.ts";
 import { hasTranscripts, TRANSCRIPTS, withIndex } from "./replay.ts";

@@ -5,6 +5,8 @@ import { counted } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
+import type { Hit } from "../search/hit.ts";
+import type { ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
 import { commandKey, isLooking } from "./commands.ts";
 import { changeAround, type Ending, findEnding, rankSteps, stepsBetween } from "./endings.ts";
@@ -18,8 +20,6 @@ import {
   type RowStyle,
   type SessionDeed,
 } from "./finds.ts";
-import type { Hit } from "./hit.ts";
-import type { ShownRow } from "./rows.ts";
 
 const ALIKE_MAX = 300;
 /** The most lines of the given error that are looked for. */

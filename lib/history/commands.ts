@@ -2,10 +2,10 @@
 
 import { baseName, splitWords } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
+import type { Hit } from "../search/hit.ts";
 import type { Store } from "../store/store.ts";
 import { LOOKING } from "../transcripts/outcome.ts";
 import { doneHit, type FindScope, matchDeeds, type SessionDeed, toPhrase } from "./finds.ts";
-import type { Hit } from "./hit.ts";
 
 /** One command of a line and the separator after it. */
 interface ShellPart {

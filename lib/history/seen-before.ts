@@ -8,6 +8,7 @@ import { isChange } from "../hosts/tool-call.ts";
 import { type IndexedSession, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { oneLineOfCode } from "../redact/redact.ts";
+import type { Clean } from "../search/rows.ts";
 import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { commandKey, findProgram, shellParts, shellWords } from "./commands.ts";
@@ -25,7 +26,6 @@ import {
   rankSteps,
 } from "./endings.ts";
 import type { SessionDeed } from "./finds.ts";
-import type { Clean } from "./rows.ts";
 import { hostsToTell, isPipedToShell, type KnownWords, type Origin } from "./telling.ts";
 
 /** A command that failed just now. */

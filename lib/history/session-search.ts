@@ -8,17 +8,11 @@ import { statUnpacked } from "../hosts/packed.ts";
 import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
-import { readName } from "../sessions/meta.ts";
-import { archivePlace, findMachine } from "../sessions/places.ts";
-import { readRepositories } from "../store/repositories.ts";
-import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
-import { readRules } from "../transcripts/rules.ts";
-import type { BlameScope, Verdict } from "./blame.ts";
-import type { ChunkFilter } from "./candidates.ts";
-import { logSearch, projectPaths, readIndexSize } from "./corpus.ts";
-import { type Hit, type HitJson, type HitStyle, hitJson, readLoss, roundRelevance } from "./hit.ts";
-import { findHits } from "./hits.ts";
-import { matchProject } from "./own-project.ts";
+import type { ChunkFilter } from "../search/candidates.ts";
+import { logSearch, projectPaths, readIndexSize } from "../search/corpus.ts";
+import { type Hit, type HitJson, type HitStyle, hitJson, readLoss, roundRelevance } from "../search/hit.ts";
+import { findHits } from "../search/hits.ts";
+import { matchProject } from "../search/own-project.ts";
 import {
   type Beyond,
   LIMIT_MAX,
@@ -28,7 +22,7 @@ import {
   printBySession,
   printFull,
   printHits,
-} from "./print.ts";
+} from "../search/print.ts";
 import {
   hiddenSessions,
   listStores,
@@ -36,7 +30,14 @@ import {
   type Stores,
   shortIdIn,
   toFilter,
-} from "./search-filters.ts";
+} from "../search/search-filters.ts";
+import { readName } from "../sessions/meta.ts";
+import { archivePlace, findMachine } from "../sessions/places.ts";
+import { readRepositories } from "../store/repositories.ts";
+import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
+import { readRules } from "../transcripts/rules.ts";
+import { withAftermath } from "./aftermath.ts";
+import type { BlameScope, Verdict } from "./blame.ts";
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
@@ -377,7 +378,12 @@ async function answerQuestion(
   const limit = request.limit ?? MODES[mode].limit;
   const { embedding } = config.settings;
   const { meaning, semantic } = embedding
-    ? await (await import("./nearest.ts")).findByMeaning(store, texts, { config, embedding, filter, signal })
+    ? await (await import("../search/nearest.ts")).findByMeaning(store, texts, {
+        config,
+        embedding,
+        filter,
+        signal,
+      })
     : { semantic: "off: no embedding in config.json" };
   const cwd = request.cwd ?? process.cwd();
   const found = findHits(listStores({ store, shared }), texts, {
@@ -388,7 +394,7 @@ async function answerQuestion(
     meaning,
     isOwn: matchProject(cwd, config.paths),
     isHidden: await hiddenSessions(store, config),
-    cwd,
+    after: (rows, place) => withAftermath(rows, { ...place, clean: style.clean, cwd }),
     style,
     maxChars: maxCharsFor(request),
     isBrief: mode === "brief" || mode === "sessions",

@@ -9,17 +9,8 @@ import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
-import type { Store } from "../store/store.ts";
-import { findCommits } from "../transcripts/outcome.ts";
-import { tally } from "../transcripts/tally.ts";
-import { withAftermath } from "./aftermath.ts";
-import { type ChunkFilter, filterSelect } from "./candidates.ts";
-import { commandHistory } from "./commands.ts";
-import { commandOrTarget } from "./endings.ts";
-import { errorHistory } from "./error-history.ts";
-import { fileHistory } from "./file-history.ts";
-import { deedRow, doneHit, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
-import type { Hit } from "./hit.ts";
+import { type ChunkFilter, filterSelect } from "../search/candidates.ts";
+import type { Hit } from "../search/hit.ts";
 import {
   alsoLines,
   type Block,
@@ -32,8 +23,17 @@ import {
   type PrintOptions,
   rowLine,
   timePart,
-} from "./print.ts";
-import { markRewound, rowParts, type ShownRow, withHolding } from "./rows.ts";
+} from "../search/print.ts";
+import { markRewound, rowParts, type ShownRow, withHolding } from "../search/rows.ts";
+import type { Store } from "../store/store.ts";
+import { findCommits } from "../transcripts/outcome.ts";
+import { tally } from "../transcripts/tally.ts";
+import { withAftermath } from "./aftermath.ts";
+import { commandHistory } from "./commands.ts";
+import { commandOrTarget } from "./endings.ts";
+import { errorHistory } from "./error-history.ts";
+import { fileHistory } from "./file-history.ts";
+import { deedRow, doneHit, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
 
 interface DoneOptions extends PrintOptions {
   /** How many there are with those that are not printed. @default as many as are printed */

@@ -6,6 +6,10 @@ import { baseName } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { Stored } from "../index/stored-rows.ts";
+import type { Hit } from "../search/hit.ts";
+import { matchProject } from "../search/own-project.ts";
+import type { ShownRow } from "../search/rows.ts";
+import { WINDOWS_PATH } from "../search/search-filters.ts";
 import { projectDirectories, realDirectory } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import { isLooking, shellParts, shellWords } from "./commands.ts";
@@ -19,10 +23,6 @@ import {
   type SessionDeed,
   toPhrase,
 } from "./finds.ts";
-import type { Hit } from "./hit.ts";
-import { matchProject } from "./own-project.ts";
-import type { ShownRow } from "./rows.ts";
-import { WINDOWS_PATH } from "./search-filters.ts";
 
 const NAMES_MAX = 8;
 const ROWS_MAX = 4;

@@ -4,10 +4,10 @@ import { truncate } from "../base/text.ts";
 import type { Done, Said, Speaker } from "../hosts/session.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
+import type { Hit } from "../search/hit.ts";
+import type { matchProject } from "../search/own-project.ts";
+import { type Clean, COMMAND_MAX, callHead, type ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
-import type { Hit } from "./hit.ts";
-import type { matchProject } from "./own-project.ts";
-import { type Clean, COMMAND_MAX, callHead, type ShownRow } from "./rows.ts";
 
 /** The score of what may be what was asked for, and is not certain to be: below that of a strong hit. */
 const POSSIBLE = 0.4;

@@ -12,10 +12,10 @@ import type { IndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { takesBack } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
+import type { ShownRow } from "../search/rows.ts";
 import { projectDirectories, projectKey } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import type { FindScope } from "./finds.ts";
-import type { ShownRow } from "./rows.ts";
 
 /** Where rows are from, and who asks. */
 interface AftermathOptions extends Pick<FindScope, "clean"> {

@@ -8,14 +8,14 @@ import { readFully, withFile } from "../hosts/lines.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import { rewoundLines } from "../index/index-state.ts";
 import { isFiller, readReply } from "../language/speech.ts";
+import type { Hit } from "../search/hit.ts";
+import { formatRange } from "../search/print.ts";
+import type { ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { findTouches, type Touched } from "./file-history.ts";
 import { deedRow, doneHit, type FindScope, messagesWithin } from "./finds.ts";
-import type { Hit } from "./hit.ts";
-import { formatRange } from "./print.ts";
 import { type Change, lineKey, replay, type Trace } from "./replay.ts";
-import type { ShownRow } from "./rows.ts";
 
 /** Lines of a file. */
 interface LinePlace {
