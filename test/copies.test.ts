@@ -1,7 +1,7 @@
 /** Our copies of sessions: one kind of file in one place, listed from a table, taken over from where versions before had theirs. */
 
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -143,6 +143,19 @@ describe("copies", () => {
     makeFormer(home, "egrets");
     await begin(home);
     expect(existsSync(`${copyOf(home, "egrets")}.gz`)).toBe(true);
+    const there = () => [former, copy].map((file) => existsSync(`${file}.gz`));
+    for (const [days, isLeft] of [
+      [29, true],
+      [31, false],
+    ] as const) {
+      setSystemTime(new Date(Date.now() + days * DAY_MS));
+      try {
+        await begin(home);
+      } finally {
+        setSystemTime();
+      }
+      expect([days, there()]).toEqual([days, [isLeft, true]]);
+    }
   });
 
   test("are forgotten, excluded and redacted in both places", async () => {
