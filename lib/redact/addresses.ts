@@ -3,7 +3,7 @@
 import type { ReportSecret } from "./formats.ts";
 import { looksRandom } from "./looks.ts";
 
-const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256})@|@(?=[\w[$]))/g;
+const USER = /:\/\/([^\s:@/?#"'\x60<>[\\]{0,256})(?::([^\s"'\x60<>\\]{1,256})@|@(?=[\w[$]))/g;
 /** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
 const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
 const PORT = /^\d{1,5}(?:[/?#]|$)/;
@@ -12,7 +12,7 @@ const HEX_USER = /^[0-9a-f]{32,64}$/;
 
 /** Passwords at a place without a scheme: in PostgreSQL's password files, and for the drivers of Go and Oracle. */
 const UNNAMED =
-  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'`:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'`@/[\]]{3,100})@/dg;
+  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'\x60:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'\x60@/[\]]{3,100})@/dg;
 
 /** Reports users and passwords in addresses. */
 export function findInAddresses(text: string, found: ReportSecret): void {

@@ -2,7 +2,7 @@
 
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
 const ESCAPE =
-  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
+  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'\x60/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
 const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#3)/i;
 const NAMED: Record<string, string> = {
   quot: '"',

@@ -62,15 +62,21 @@ discord-webhook webhooks/ \d{15,21}/[\w-]{40,}
 `;
 
 /** Shapes known by something in their middle. */
-const MIDDLE: [kind: string, middle: string, shape: RegExp][] = [
-  ["azure-secret", "Q~", /(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}/g],
-  ["azure-key", "JQQJ9", /(?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}/g],
-  ["terraform-token", ".atlasv1.", /(?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}/g],
-  ["telegram-token", ":AA", /(?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}/g],
-  ["mailchimp-key", "-us", /(?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)/g],
-  ["discord-token", ".", /(?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/g],
-  ["password-hash", "*", /(?<![\w*/])\*[0-9A-F]{40}(?!\w)/g],
-];
+const MIDDLE = String.raw`
+azure-secret Q~ (?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}
+azure-key JQQJ9 (?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}
+terraform-token .atlasv1. (?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}
+telegram-token :AA (?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}
+mailchimp-key -us (?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)
+discord-token . (?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
+password-hash * (?<![\w*/])\*[0-9A-F]{40}(?!\w)
+`
+  .trim()
+  .split("\n")
+  .map((row): [kind: string, middle: string, shape: RegExp] => {
+    const [kind = "", middle = "", shape = ""] = row.split(" ");
+    return [kind, middle, new RegExp(shape, "g")];
+  });
 
 interface Format {
   kind: string;

@@ -11,10 +11,10 @@ const BODY_MAX = 40_000;
 const MATERIAL = /[A-Za-z0-9+/=]{20}/;
 /** A line of base64 or a key's header, after what editors, diffs and quotes put before a line. */
 const BODY_LINE =
-  /(?:\s|["'`+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,})/y;
+  /(?:\s|["'\x60+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,})/y;
 /** The last, shorter line. */
 const BODY_END =
-  /["'`,]?\s?\n[\s+>|"'`]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$))/y;
+  /["'\x60,]?\s?\n[\s+>|"'\x60]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$))/y;
 const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
 
 /** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */

@@ -80,8 +80,9 @@ export function looksRandom(text: string): boolean {
 }
 
 /** Pairs of letters that hardly any word has, not even where two words meet. */
-const RARE_PAIRS =
-  /(?=(?:b[fkqxz]|c[gjvx]|d[xz]|f[jqvxz]|g[qjvxz]|h[jxz]|j[bcdfghjklmnpqrtvwxyz]|k[jqxz]|m[jqxz]|p[jqvxz]|q[a-tv-z]|s[xz]|t[jqx]|v[bcdfghjklmnpqtwxz]|w[jqvxz]|x[bdgjkrvz]|y[jq]|z[bcdfgjkmnpqrstvwx]))/gi;
+const RARE =
+  "(?=(?:b[fkqxz]|c[gjvx]|d[xz]|f[jqvxz]|g[qjvxz]|h[jxz]|j[bcdfghjklmnpqrtvwxyz]|k[jqxz]|m[jqxz]|p[jqvxz]|q[a-tv-z]|s[xz]|t[jqx]|v[bcdfghjklmnpqtwxz]|w[jqvxz]|x[bdgjkrvz]|y[jq]|z[bcdfgjkmnpqrstvwx]))";
+const RARE_PAIRS = new RegExp(RARE, "gi");
 
 /** Returns whether letters alone are random: case changes more often than in words, or no vowel occurs for long. */
 function isScrambled(text: string): boolean {

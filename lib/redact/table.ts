@@ -21,8 +21,6 @@ way element ~ . 0 32 14
 way written ~ . -4 -26 -19
 way said ~ . -8 -41 11
 way foreign ~ . . . 2
-way beside ~ . . . 0
-way strong ~ . . . 0
 way near - . -31 -23 0
 way column ~ . . . 2
 way command ~ . . . 6
@@ -84,7 +82,6 @@ v underscored - 0 -7 0 -54 [a-z]_[a-z]
 V label - . -7 0 -60 ^(?:\w+[_.-])?@secret
 v id - -25 0 -3 . ^(?:[A-Za-z]{1,12}[_-]){1,3}[A-Za-z0-9]+$|^[0-9a-f]{6,}(?:-[0-9A-Za-z]{1,12})+$
 v public - -39 . . . ^(?:MII.{3}CC|MII.{3}ANBgkq|MFkwEwYH|MCowBQYDK2V|AAAA[BCE]|sha\d{1,3}-|h1:)
-v route - 0 . . . ^(?:[a-z]{2,}|[A-Z][a-z]+)/
 v segments - -21 -13 -3 -3 ^(?:[A-Za-z]+-){2}
 V wallet + . 4 0 . ^0x[0-9a-f]{64}$
 n variable + . 46 75 17 ^(?:[A-Z0-9_]+|_[a-z]\w*)$
@@ -107,7 +104,6 @@ g bar - . 0 0 -16 \|
 g call ~ . . . 7 ^["']?\(
 g closed - . . . -39 ^\)
 g compared - . 0 -21 -67 [=!]==?
-g missing - . 0 0 0 ^:\?
 g cell ~ . 28 -19 -5 ^\s*["'\x60]
 B user + . . . 17 \b(?:user(?:name)?|login|email|host|port|database)["']?(?:\s?[:=]\s?\S*|\s+\S{1,100}[,;])\s+$|\blogin\s+\S{1,100}\s+$
 b environment + . 0 0 43 \b(?:ENV|setx|setenv) +$
@@ -117,10 +113,8 @@ b code - . -35 -5 -33 (?:[\w)\]>]\s?\(|(?:[=(,:]|=>|return)\s*\{)(?:[^(){}"'\x60
 b arn - -21 0 -42 0 \barn:[^\s"']*$
 b section + . . 0 16 (?:^|\n)[\s+>|\d→-]{0,12}\[[\w .:"-]{1,40}\]\s*\n[^()[\]{};]*$
 b labelled ~ . . 3 -3 (?:^|\n)\P{L}{0,12}\p{Lu}\p{Ll}+(?: \p{L}+){0,4} $
-B changed + . . . 0 (?:set|chang|updat)\w*\s[^.\n]{0,30}$
 B public - -31 . . . (?:\bsha\d{1,3}(?:[-:=_ ]|sum)|sha256:|\bmd5[-:=]|\bh1:|base64,|nonce[-=]|["'][xyne]["']\s?:\s?["']|ssh-\w+ |ecdsa-\S{1,30} |w/"|(?:id|hash|digest|checksum|integrity|fingerprint|etag|nonce|commit|sha|rev|cursor|uuid|ref|guid|version|sum|md5|thumbprint|mappings|public_?key|pubkey|name|class(?:Name)?|type|file|path|url|href|src)["'\x60]?\s{0,2}[:=>]{1,2}\s{0,2}["'\x60]?)$
 b address - -24 . . . [\w+.-]{2,20}://[^\s"'<>?#&;]*$|[/@]$
-B opening + 0 . . . [\w+.-]{2,20}://[^\s"'<>]*(?:reset|invite|magic|verif|confirm|token|hook|unsubscribe|auth|secret)[^\s"'<>]*$
 b kubernetes + 35 . . . kind: Secret\s[^]*\bdata:
 a call - . -36 0 -18 ^[([]
 a name - . 0 -35 0 ^["'] ?: ?["'{[\d]
@@ -128,7 +122,6 @@ a pair + . 5 3 0 ^;\s?[\w ]{1,40}=|^,\w[\w.]{0,40}=
 a end + . 15 5 3 ^(?:$|[\s&|"'])
 a list ~ . -26 -17 -4 ^[,)};]
 a statement ~ . -20 -28 -6 ^.?\s*?(?:\n|$)
-a file - 0 . . . ^(?:\.[A-Za-z]\w{0,4}\b|@)
 `;
 
 /** Cheap ones first. */
@@ -195,8 +188,8 @@ function aspectsOf(
     },
   };
 }
-const AT_FIRST = /^[\s*_`|-]*$/;
-const AT_LAST = /^["'`*\]}|\s]{0,8}?(?:\n|$)/;
+const AT_FIRST = /^[\s*_\x60|-]*$/;
+const AT_LAST = /^["'\x60*\]}|\s]{0,8}?(?:\n|$)/;
 
 /** Returns the features that a candidate has. */
 export function featuresOf(text: string, candidate: Candidate): Feature[] {
