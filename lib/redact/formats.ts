@@ -148,7 +148,7 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
   return end;
 }
 
-const CARD = /(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-]|-)/g;
+const CARD = /[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-])(?<![\d.-].{19})/g;
 
 /** Reports numbers of payment cards written in groups. */
 export function findCards(text: string, found: ReportSecret): void {
@@ -186,7 +186,7 @@ const STARTS =
     " ",
   );
 /** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28, all others 0. */
-const CODES = new Uint8Array(128);
+const CODES = new Uint8Array(1 << 16);
 const [WORD, PREFIX] = [1, 2];
 /** What may begin with three characters of these codes. */
 const BEGINNINGS = new Uint8Array(1 << 15);
@@ -206,29 +206,32 @@ function addBeginning(word: string, bit: number): void {
   for (let code = least; code <= most; code++) BEGINNINGS[pair | code] = (BEGINNINGS[pair | code] ?? 0) | bit;
 }
 
+/** Letters beyond ASCII: dashes, quotes, arrows and emoji are none. */
+const FOREIGN = /[\u00c0-\u1fff\u3000-\ud7ff]/;
+
+/** Goes through a text once; each step is a few loads, since all that is read passes here. */
 export function scan(text: string): Scan {
-  const found: Scan = { words: [], prefixes: [], runs: [], isForeign: false };
+  const [words, prefixes, runs]: [number[], number[], CharacterRun[]] = [[], [], []];
+  const [codes, beginnings, length] = [CODES, BEGINNINGS, text.length];
   let trigram = 0;
   let start = 0;
-  for (let i = 0; i < text.length; i++) {
-    const character = text.charCodeAt(i);
-    const code = character < 128 ? (CODES[character] ?? 0) : 0;
+  for (let i = 0; i < length; i++) {
+    const code = codes[text.charCodeAt(i)] as number;
     trigram = ((trigram << 5) | code) & 0x7fff;
-    const begins = BEGINNINGS[trigram] ?? 0;
-    if (begins & WORD) found.words.push(i - 2);
-    if (begins & PREFIX && !isInWord(text, i - 3)) found.prefixes.push(i - 2);
+    const begins = beginnings[trigram] as number;
+    if (begins !== 0) {
+      if (begins & WORD) words.push(i - 2);
+      if (begins & PREFIX && !isInWord(text, i - 3)) prefixes.push(i - 2);
+    }
     if (code !== 0) continue;
-    // dashes, quotes, arrows and emoji are no letters
-    if (character >= 0xc0 && (character < 0x2000 || (character >= 0x3000 && character < 0xd800)))
-      found.isForeign = true;
-    if (i - start >= RUN_MIN) found.runs.push({ start, end: i });
+    if (i - start >= RUN_MIN) runs.push({ start, end: i });
     start = i + 1;
   }
-  if (text.length - start >= RUN_MIN) found.runs.push({ start, end: text.length });
-  return found;
+  if (length - start >= RUN_MIN) runs.push({ start, end: length });
+  return { words, prefixes, runs, isForeign: FOREIGN.test(text) };
 }
 
 function isInWord(text: string, at: number): boolean {
-  const code = at < 0 ? 0 : text.charCodeAt(at);
-  return code < 128 && (CODES[code] ?? 0) - 1 < 27 && (CODES[code] ?? 0) > 0;
+  const code = at < 0 ? 0 : (CODES[text.charCodeAt(at)] ?? 0);
+  return code > 0 && code < 28;
 }

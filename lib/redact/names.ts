@@ -49,20 +49,22 @@ const TAIL =
   /[_-](?:base|data|value|prod|production|dev|staging|test|live|old|new|plain|raw|b64|hex|\d{1,2})(?![A-Za-z0-9])|\d{1,2}(?![\w.])/iy;
 const GOES_ON = /^(?:[A-Za-z0-9$]|_+[A-Za-z0-9]|[.-][a-z])/;
 const NAME_MAX = 60;
+const IN_NAME = /[\w$.-]/;
 
 /** Reads the whole name that has its ending at a place. */
 export function readName(text: string, at: number, ending: string): Name | undefined {
   const level = /[^\0-\x7f]/.test(ending) ? PASSWORD : LEVELS.find(([, ends]) => ends.test(ending))?.[0];
   if (level === undefined) return undefined;
-  const before = text.slice(Math.max(0, at - NAME_MAX), at);
-  const prefix = /[\w$.-]*$/.exec(before)?.[0] ?? "";
+  let start = at;
+  while (start > Math.max(0, at - NAME_MAX) && IN_NAME.test(text.charAt(start - 1))) start--;
+  const prefix = text.slice(start, at);
   if (isOtherWord(prefix, ending)) return undefined;
   TAIL.lastIndex = at + ending.length;
   const end = TAIL.test(text) ? TAIL.lastIndex : at + ending.length;
   if (GOES_ON.test(text.slice(end, end + 3))) return undefined;
-  const qualifier = /([A-Z]?[a-z\d]+|[A-Z\d]+)[ _.$-]?$/.exec(before)?.[1] ?? "";
+  const qualifier =
+    /([A-Z]?[a-z\d]+|[A-Z\d]+)[ _.$-]?$/.exec(text.slice(Math.max(0, at - 24), at))?.[1] ?? "";
   if (level !== PASSWORD && HARMLESS.test(qualifier)) return undefined;
-  const start = at - prefix.length;
   const isSecret = level === TOKEN && QUALIFIER.test(qualifier);
   return {
     text: text.slice(start, end),

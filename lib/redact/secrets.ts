@@ -44,11 +44,8 @@ export function replaceSecrets(
   decide = isSecret,
 ): string {
   if (text.length < SHORTEST) return text;
-  const seen = scan(text);
-  // where nothing is to be judged, no escape hides anything
-  const isBare = seen.words.length + seen.prefixes.length + seen.runs.length === 0;
-  const plain = isBare ? { text, original: (at: number) => at } : unescapeText(text);
-  const spans = findSecrets(plain.text, plain.text === text ? seen : scan(plain.text), decide);
+  const plain = unescapeText(text);
+  const spans = findSecrets(plain.text, scan(plain.text), decide);
   if (spans.length === 0) return text;
   if (taken)
     for (const { start, end, kind, isGuess } of spans)

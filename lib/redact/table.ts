@@ -125,7 +125,7 @@ a statement ~ . -20 -28 -6 ^.?\s*?(?:\n|$)
 `;
 
 /** Cheap ones first. */
-const ORDER = "bias way look v n g a t b";
+const ORDER = "vngatb";
 interface Feature {
   aspect: string;
   name: string;
@@ -147,19 +147,17 @@ const FEATURES = TABLE.trim()
       pattern: source ? new RegExp(source, flags) : undefined,
     };
   });
-/** The rows with a weight at each level, patterns last, and the most that the rows from each on can add. */
+/** At each level what way and look weigh, then the patterns that say something, and the most that the rest of them can add. */
 const AT_LEVEL = [0, 1, 2, 3].map((level) => {
-  const rows = FEATURES.filter(({ weights }) => weights[level])
-    .map(({ aspect, name, weights, pattern }) => ({ aspect, name, weight: weights[level] ?? 0, pattern }))
-    .sort(
-      (a, b) =>
-        Number(Boolean(a.pattern)) - Number(Boolean(b.pattern)) ||
-        ORDER.indexOf(a.aspect) - ORDER.indexOf(b.aspect),
-    );
-  const most = rows.map((_, at) =>
-    rows.slice(at).reduce((sum, { weight, pattern }) => sum + (pattern ? Math.max(0, weight) : 0), 0),
+  const said = FEATURES.map((feature) => ({ ...feature, weight: feature.weights[level] ?? 0 }));
+  const given = new Map(
+    said.filter(({ pattern }) => !pattern).map(({ aspect, name, weight }) => [`${aspect} ${name}`, weight]),
   );
-  return { rows, most };
+  const rows = said
+    .flatMap(({ aspect, weight, pattern }) => (pattern && weight ? [{ aspect, weight, pattern }] : []))
+    .sort((a, b) => ORDER.indexOf(a.aspect) - ORDER.indexOf(b.aspect) || a.weight - b.weight);
+  const most = rows.map((_, at) => rows.slice(at).reduce((sum, { weight }) => sum + Math.max(0, weight), 0));
+  return { given, rows, most };
 });
 
 /** Returns the aspects of a candidate, its traits when first asked for. */
@@ -195,25 +193,26 @@ const AT_LAST = /^["'\x60*\]}|\s]{0,8}?(?:\n|$)/;
 export function featuresOf(text: string, candidate: Candidate): Feature[] {
   const aspects = aspectsOf(text, candidate);
   return FEATURES.filter(({ aspect, name, pattern }) =>
-    has({ aspect, name, pattern }, { ...aspects, t: aspects.t ?? "", b: aspects.b ?? "" }),
+    pattern ? pattern.test(aspects[aspect] ?? "") : aspect === "bias" || aspects[aspect] === name,
   );
-}
-
-function has(
-  { aspect, name, pattern }: Pick<Feature, "aspect" | "name" | "pattern">,
-  aspects: Record<string, string>,
-): boolean {
-  return pattern ? pattern.test(aspects[aspect] ?? "") : aspect === "bias" || aspects[aspect] === name;
 }
 
 /** Returns whether the features of a candidate say more for a secret than against one. */
 export function isSecret(text: string, candidate: Candidate): boolean {
-  const { rows, most } = AT_LEVEL[candidate.level] ?? { rows: [], most: [] };
+  const { given, rows, most } = AT_LEVEL[candidate.level] ?? {
+    given: new Map<string, number>(),
+    rows: [],
+    most: [],
+  };
   const aspects = aspectsOf(text, candidate);
-  let sum = 0;
-  for (const [at, row] of rows.entries()) {
-    if (row.pattern && sum + (most[at] ?? 0) <= 0) return false;
-    if (has(row, aspects)) sum += row.weight;
+  let sum = ["bias all", `way ${aspects.way}`, `look ${aspects.look}`].reduce(
+    (sum, row) => sum + (given.get(row) ?? 0),
+    0,
+  );
+  for (let at = 0; at < rows.length; at++) {
+    if (sum + (most[at] ?? 0) <= 0) return false;
+    const { aspect = "", weight = 0, pattern } = rows[at] ?? {};
+    if (pattern?.test(aspects[aspect] ?? "")) sum += weight;
   }
   return sum > 0;
 }

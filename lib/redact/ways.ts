@@ -45,24 +45,24 @@ export const PLACE_WORDS =
 
 /** Commands and statements with a secret: its kind, and where it stands; the first group that matches is the value. */
 export const COMMANDS = String.raw`
-password (?<=@g(?:sshpass|mongo\w*|cqlsh|psexec\w*|rdesktop|winexe|login|upload)@a )-p ?@v
-password (?<=@g(?:mysql\w*|mariadb\w*|7z\w?|u?n?rar)@a )-p@v
-password (?<=@g(?:sqlcmd|bcp|ipmitool|u?n?zip|mosquitto_\w+)@a )-P ?@v
-password (?:(?<=@gredis-cli@a )-a|(?<=@gldap\w+@a )-[ws]|(?<=@gssh-keygen@a )-[NP]|(?<=@gsnmp\w+@a )-[AX]) @v
+password (?=-p)(?<=@g(?:sshpass|mongo\w*|cqlsh|psexec\w*|rdesktop|winexe|login|upload)@a )-p ?@v
+password (?=-p)(?<=@g(?:mysql\w*|mariadb\w*|7z\w?|u?n?rar)@a )-p@v
+password (?=-P)(?<=@g(?:sqlcmd|bcp|ipmitool|u?n?zip|mosquitto_\w+)@a )-P ?@v
+password (?=-)(?:(?<=@gredis-cli@a )-a|(?<=@gldap\w+@a )-[ws]|(?<=@gssh-keygen@a )-[NP]|(?<=@gsnmp\w+@a )-[AX]) @v
 password (?:openssl@a -(?:k |(?:pass(?:in|out)? )?pass:)|freerdp@a /p:|smbclient@a -U ?["']?[^\s%"']{1,60}%)@v
 password (?:curl|wget|xh|https?|hurl|etcdctl|lftp)@a (?:-u|-a|--(?:proxy-)?user|--auth)(?:=| ){1,2}["']?[^\s:,"'$]{1,100}[:,]@v
 password (?:htpasswd -\w*b\w* \S{1,100}|rabbitmqctl \w+|(?<=wpa_)passphrase|net user(?=[^\n]* /)) \S{1,60} @v
 password net use \S{1,4} \S{1,200} (?:(?=\S{1,99} /user)|/user:\S{1,60} )@v
-password (?<=^|\n|> |["'])AUTH (?:\w{1,30} )?@d(?=["'\s]|$)
-password (?<=(?:USER |331 )[^\n]{0,80}\n(?:[<>-]{1,3} )?)PASS @v
-password (?<=(?:^|\n)\w{1,8} )LOGIN \S{1,60} @d
+password (?=AUTH)(?<=^|\n|> |["'])AUTH (?:\w{1,30} )?@d(?=["'\s]|$)
+password (?=PASS)(?<=(?:USER |331 )[^\n]{0,80}\n(?:[<>-]{1,3} )?)PASS @v
+password (?=LOGIN)(?<=(?:^|\n)\w{1,8} )LOGIN \S{1,60} @d
 password (?:sudo -S|passwd|chpasswd)@a <<< ?@v
 secret (?:secrets? (?:set|put|create|add|update)|(?<=(?:create|put|update)-)secret\S{0,6}|SecureString)@a (?:-b ?|(?:--body|--value|--secret-string|--data)(?: |=)|[A-Z]\w{1,40}=)@v
 secret secrets? set ["']?[\w:.-]{1,60}["']? @v
 password -[uU] @w @a-[pP] ?@d
 password from-literal[= ]["']?[\w.-]{1,60}=@v
 password PASSWORD(?: FOR \S{1,60})?\s{0,4}[=(]?\s{0,4}N?'([^'\n]{3,200})'
-password (?<=(?:echo|printf)(?: -\w{1,3}| ["']%s(?:\\n)?["'])? ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?[^|\n]{0,80}?)(?:sudo -S|chpasswd|password-stdin|passwd --stdin|secrets? (?:set|create|put))
+password (?=[scp])(?<=(?:echo|printf)(?: -\w{1,3}| ["']%s(?:\\n)?["'])? ["']?(?:[\w.-]{1,40}:)?([^\s"'$|:]{4,100})["']? ?\| ?[^|\n]{0,80}?)(?:sudo -S|chpasswd|password-stdin|passwd --stdin|secrets? (?:set|create|put))
 secret (?<=(?:echo|printf)(?: -\w{1,3}| ["']?%s(?:\\n)?["']?)? ["']?([^\s"'$|>]{6,200})["']? ?>{1,2} ?[\w./~-]{0,60}?)(?:pass(?:wd|word)?|pw|secrets?|token|key|creds?|credentials?)(?![a-z])
 secret (?:KEY|[Kk]ey)@s[:=]@s((?=[^\n]{0,40}\d)(?:[A-Z0-9]{4,6}-){3,7}[A-Z0-9]{4,6})(?![\w-])
 pin (?:PIN|[Pp]in [Cc]ode)@s(?:[:=]|is|was)@s(\d{4,8})(?!\w|[.-]\w)
