@@ -1,9 +1,9 @@
 /**
- * Fits the weights of the table that judges secrets (lib/redact/table.ts) to the fixtures, and says what they reach on forms that
- * they were not fitted on.
+ * Fits the weights of the table that judges secrets (lib/redact/table.ts) to the fixtures, and measures what they reach on forms
+ * that they were not fitted on.
  *
- *   bun test/bench/redact-fit.ts           what folds reach that were left out, each a run of neighbours: one family of forms
- *   bun test/bench/redact-fit.ts --write   fits on everything, and writes the weights into the table
+ *   bun test/bench/redact-fit.ts   fits on everything, and writes the weights into the table
+ *   bun run bench redact-fit       measures, each family of forms left out once: neighbours in the fixtures
  */
 
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -13,14 +13,15 @@ import { featuresOf } from "../../lib/redact/table.ts";
 import { seeded } from "../support/random.ts";
 import { ROOT } from "../support/run.ts";
 import { fillForm, readForms } from "../support/secrets.ts";
+import { atLeast, atMost, type BenchRow, figure } from "./measure.ts";
 
 const TABLE = join(ROOT, "lib/redact/table.ts");
 /** Neighbours in a file are of one subject: commands, languages, settings. */
 const FAMILY = 12;
 const FOLDS = 8;
-const EPOCHS = Number(process.env.EPOCHS ?? 60);
+const EPOCHS = 60;
 /** What is taken from an ordinary text costs more than what passes. */
-const HARM = Number(process.env.HARM ?? 2);
+const HARM = 2;
 
 const SOURCES = [
   "lib",
@@ -191,7 +192,7 @@ function fit(examples: readonly Example[]): Weights {
 }
 const MARGIN = 2;
 const PRIOR = -8;
-const FORGETTING = Number(process.env.FORGET ?? 0.998);
+const FORGETTING = 0.998;
 
 function judgeAll(weights: Weights, examples: readonly Example[]) {
   const passes = new Map<string, number>();
@@ -249,30 +250,43 @@ const AROUND = [
   ["+ value: [", "]"],
 ];
 
-const taken = [...readTaken("taken.txt"), ...readTaken("hostile.txt"), ...readTokens()];
-const ordinary = readOrdinary();
-const all = [...taken, ...ordinary];
-const isBlind = (example: Example) => example.secrets.some((values) => values.length === 0);
-console.log(
-  `${taken.length} fillings, ${ordinary.length} ordinary lines, ${SIZE} features; no value is offered in ${taken.filter(isBlind).length} fillings`,
-);
-if (process.argv.includes("--blind"))
-  console.log(
-    [...Map.groupBy(taken.filter(isBlind), ({ text }) => text)]
-      .map(([text, of]) => `  ${of.length} ${text}`)
-      .join("\n"),
-  );
-const weights = fit(all);
-const trained = judgeAll(weights, taken);
-const harmed = judgeAll(weights, ordinary);
-console.log(
-  `fitted: ${((100 * trained.caught) / trained.all).toFixed(1)} % of fillings, ${harmed.taken.size} ordinary lines changed`,
-);
-if (process.argv.includes("--all")) {
-  for (const [form, count] of trained.passes) console.log(`  passes ${count}: ${form}`);
-  for (const text of harmed.taken) console.log(`  takes from: ${text.replaceAll("\n", "⏎")}`);
+function readExamples() {
+  const taken = [...readTaken("taken.txt"), ...readTaken("hostile.txt"), ...readTokens()];
+  const ordinary = readOrdinary();
+  return { taken, ordinary, all: [...taken, ...ordinary] };
 }
-if (process.argv.includes("--write")) {
+
+/** The figures: what weights reach on the forms that they are fitted on, and on families that were left out. */
+export async function rows(): Promise<BenchRow[]> {
+  const { taken, ordinary, all } = readExamples();
+  const weights = fit(all);
+  const trained = judgeAll(weights, taken);
+  const families = [...new Set(all.map(({ family }) => family))];
+  let [caught, changed] = [0, 0];
+  for (let fold = 0; fold < FOLDS; fold++) {
+    const isOut = ({ family }: Example) => families.indexOf(family) % FOLDS === fold;
+    const folded = fit(all.filter((example) => !isOut(example)));
+    caught += judgeAll(folded, taken.filter(isOut)).caught;
+    changed += judgeAll(folded, ordinary.filter(isOut)).taken.size;
+  }
+  const percent = (part: number, whole: number) => (100 * part) / whole;
+  return [
+    atLeast("secrets caught, fitted on all forms", percent(trained.caught, trained.all), 97),
+    atMost("ordinary texts changed, fitted on all", judgeAll(weights, ordinary).taken.size, 0, { unit: "" }),
+    atLeast("secrets caught, their families left out", percent(caught, trained.all), 92),
+    figure("ordinary texts changed, their families left out", percent(changed, ordinary.length), {
+      unit: "%",
+    }),
+  ];
+}
+
+/** Fits on everything, says what is still wrong, and writes the weights into the table. */
+function writeWeights(): void {
+  const { taken, ordinary, all } = readExamples();
+  const weights = fit(all);
+  for (const [form, count] of judgeAll(weights, taken).passes) console.log(`passes ${count}: ${form}`);
+  for (const text of judgeAll(weights, ordinary).taken)
+    console.log(`takes from: ${text.replaceAll("\n", "⏎")}`);
   let row = -1;
   const written = source.replace(ROW, (_, name: string, sign: string) => {
     row++;
@@ -282,18 +296,6 @@ if (process.argv.includes("--write")) {
     return `${name} ${sign} ${shown?.join(" ")}`;
   });
   writeFileSync(TABLE, written);
-} else if (!process.argv.includes("--quick")) {
-  const families = [...new Set(all.map(({ family }) => family))];
-  let [caught, count, changed] = [0, 0, 0];
-  for (let fold = 0; fold < FOLDS; fold++) {
-    const isOut = ({ family }: Example) => families.indexOf(family) % FOLDS === fold;
-    const folded = fit(all.filter((example) => !isOut(example)));
-    const out = judgeAll(folded, taken.filter(isOut));
-    caught += out.caught;
-    count += out.all;
-    changed += judgeAll(folded, ordinary.filter(isOut)).taken.size;
-  }
-  console.log(
-    `left out by family: ${((100 * caught) / count).toFixed(1)} % of fillings, ${changed} of ${ordinary.length} ordinary lines changed`,
-  );
 }
+
+if (import.meta.main) writeWeights();
