@@ -32,13 +32,12 @@ import { foldLedger } from "../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../lib/observe/observe.ts";
 import {
   observeSession,
-  planObserving,
+  planSession,
   readSessionMemory,
-  reflectSession,
-  reobserveSession,
   type SessionContext,
   type SessionMemoryState,
   type SessionOutcome,
+  type Steps,
 } from "../lib/observe/observe-session.ts";
 import {
   type ObservationStatus,
@@ -152,31 +151,34 @@ function parsePair(pair: string): [string, string] {
   return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
-const NOTHING: ObserveOutcome = { ledger: [], steps: 0, observations: 0, tokens: 0, usd: 0 };
+/** Returns what is done before anything is shown; of a session whose transcript is gone there is nothing to observe again. */
+function stepsOf({ observe, rebuild, reflect, focus }: Input, { file }: Session): Steps {
+  if (rebuild && file === "") {
+    const message = "Cannot rebuild: the transcript is gone, its ledger is all there is";
+    throw new SessionMemoryError("NOT_FOUND", message, { hint: "see it with --render" });
+  }
+  return {
+    when: rebuild ? "again" : observe ? "all" : undefined,
+    reflecting: reflect ? { focus } : undefined,
+  };
+}
 
 /** Runs the actions in their order. */
 async function run(input: Input, session: Session, context: SessionContext): Promise<Output> {
   const { id, name = null, agent, file } = session;
   const output: Output = { session: { id, name, agent, file } };
-  if (input.rebuild && file === "") {
-    const message = "Cannot rebuild: the transcript is gone, its ledger is all there is";
-    throw new SessionMemoryError("NOT_FOUND", message, { hint: "see it with --render" });
-  }
-  if (input.observe || input.rebuild) {
-    const observing = input.rebuild
-      ? reobserveSession(session, context)
-      : observeSession(session, { ...context, when: "all" });
-    const outcome = await observing;
-    const { ledger: _, ...observed } = outcome.observed ?? NOTHING;
-    output.observed = { ...observed, status: outcome.status };
-    if (outcome.reason && outcome.status !== "failed") warn(`observing stopped: ${outcome.reason}`);
-  }
-  if (input.reflect) {
-    const { ledger: _, ...reflected } = await reflectSession(session, { ...context, focus: input.focus });
-    output.reflected = reflected;
+  const steps = stepsOf(input, session);
+  if (steps.when ?? steps.reflecting) {
+    const { status, observed, reflected } = await observeSession(session, { ...context, ...steps });
+    if (observed) output.observed = { ...withoutLedger(observed), status };
+    if (steps.reflecting && reflected) output.reflected = withoutLedger(reflected);
   }
   if (input.recall !== undefined) await ensureIndex(context.paths.database, context.settings);
   return { ...output, ...look(input, readSessionMemory(session, context), context) };
+}
+
+function withoutLedger<T extends { ledger: unknown }>({ ledger: _, ...outcome }: T): Omit<T, "ledger"> {
+  return outcome;
 }
 
 /** Shows what the owner of a shared session observed: a text that is not ours to change. */
@@ -248,9 +250,9 @@ async function makePlan(
   context: SessionContext,
 ): Promise<{ plan: object; line: string }> {
   const { llm } = context.settings;
-  const quiet = { ...input, render: false, status: false, view: undefined, recall: undefined, dump: false };
+  const steps = stepsOf(input, session);
   const { calls, tokens } = llm
-    ? await planObserving(session, context.paths, (plan) => run(quiet, session, { ...context, ...plan }))
+    ? await planSession(session, { ...context, ...steps })
     : { calls: 0, tokens: { input: 0, output: 0 } };
   const { text, ...plan } = pricePlan(context, { kind: "chat", model: "", ...llm }, tokens);
   return {

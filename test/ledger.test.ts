@@ -145,7 +145,13 @@ test("after failures an observer in the background waits, longer each time, and 
   const session = sessionOf("claude", file);
   let now = Date.UTC(2026, 1, 3);
   const complete = answering({ observations: [] });
-  const context = { paths: home.paths, settings: defaultSettings(), complete, now: () => now };
+  const context = {
+    paths: home.paths,
+    settings: defaultSettings(),
+    complete,
+    now: () => now,
+    when: "due" as const,
+  };
   const statuses: string[] = [];
   // Half a day of turns every half minute.
   for (let turn = 0; turn < 1440; turn++, now += 30_000)
@@ -168,7 +174,12 @@ test("an observation that was paid for and cannot be kept is not paid for again 
     mkdirSync(ledgerFile(home.paths, session.id), { recursive: true });
     return answer(request);
   };
-  const context = { paths: home.paths, settings: defaultSettings(), complete: complete as typeof answer };
+  const context = {
+    paths: home.paths,
+    settings: defaultSettings(),
+    complete: complete as typeof answer,
+    when: "due" as const,
+  };
   await expect(observeSession(session, context)).rejects.toThrow();
   rmdirSync(ledgerFile(home.paths, session.id));
   expect((await observeSession(session, context)).status).toBe("backing-off");

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { defaultSettings } from "../lib/config/config.ts";
 import { estimateTokens } from "../lib/language/tokens.ts";
 import { foldLedger, type LedgerRecord, openThreads } from "../lib/observe/observations.ts";
-import { observe, rawTokens, reobserve } from "../lib/observe/observe.ts";
+import { observe, rawTokens } from "../lib/observe/observe.ts";
 import {
   answering,
   conversation,
@@ -144,9 +144,10 @@ test("observing anew replaces the memory once it has succeeded, and leaves it as
   const entries = conversation(TURNS);
   await observe(observing(entries, { records }));
   const before = JSON.stringify(records);
-  const failed = await reobserve(observing(entries, { records, complete: answering(new Error("gone")) }));
+  const again = { records, when: "again" } as const;
+  const failed = await observe(observing(entries, { ...again, complete: answering(new Error("gone")) }));
   expect([failed.failure, failed.steps, JSON.stringify(records)]).toEqual(["gone", 0, before]);
-  const done = await reobserve(observing(entries, { records, complete: answering(GOOD) }));
+  const done = await observe(observing(entries, { ...again, complete: answering(GOOD) }));
   expect([done.steps, done.observations]).toEqual([1, 2]);
   expect(foldLedger(records).observations.map(({ text }) => text)).toEqual(
     GOOD.observations.map(({ text }) => text),

@@ -83,8 +83,12 @@ const COMMANDS: readonly Command[] = [
     description: "Observe the whole session again",
     run: (called) =>
       whenIdle(called, async ({ memory, common }) => {
-        const { reobserve } = await import("../../lib/observe/observe.ts");
-        const { steps, observations, failure } = await reobserve({ ...common, entries: memory.entries });
+        const { observe } = await import("../../lib/observe/observe.ts");
+        const { steps, observations, failure } = await observe({
+          ...common,
+          entries: memory.entries,
+          when: "again",
+        });
         if (failure !== undefined) return `nothing changed: ${failure}`;
         return `observed again: ${observations} observations in ${steps} steps`;
       }),

@@ -230,7 +230,7 @@ export function redactLedger(ledger: Ledger, clean: (text: string) => string): L
 type LedgerPaths = Pick<Paths, "observations" | "state">;
 
 /** The file of settings made at run time. */
-export const OVERRIDES = "settings.json";
+const OVERRIDES = "settings.json";
 /** A minute, doubled with each failure up to six hours. */
 const BACKOFF_MS = { first: 60_000, most: 6 * 3_600_000 };
 

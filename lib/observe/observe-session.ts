@@ -1,8 +1,5 @@
-/** Observes one session into its ledger file, under a lock, resumably, backing off after failures; or plans it for a dry run. */
+/** Observes one session into its ledger file, under a lock, resumably, backing off after failures; or plans that for a dry run. */
 
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "../base/errors.ts";
 import { scrub } from "../base/json.ts";
 import { withLock } from "../base/locks.ts";
@@ -14,7 +11,6 @@ import { type Notes, noteTaker } from "../model/configured-model.ts";
 import { redactor } from "../redact/redact.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { isStillVisible } from "../sessions/sessions.ts";
-import { copyDatabase } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { sessionCleaner } from "../transcripts/transcript.ts";
 import { readActiveBranch } from "../transcripts/tree.ts";
@@ -22,7 +18,6 @@ import {
   appendLedgerFile,
   ledgerFile,
   noteAttempt,
-  OVERRIDES,
   observeSettings,
   parseLedgerRecord,
   readBackoff,
@@ -30,7 +25,7 @@ import {
   redactLedger,
 } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import { isStepDue, type ObserveOptions, type ObserveOutcome, observe, reobserve } from "./observe.ts";
+import { isStepDue, type ObserveOptions, type ObserveOutcome, observe } from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 import { keepStanding, standingFor } from "./standing-marks.ts";
 
@@ -48,6 +43,14 @@ export interface SessionContext {
   onStep?: ((done: number, total: number) => void) | undefined;
 }
 
+/** The work on a session, in this order. */
+export interface Steps {
+  /** The part that is observed, and then reflected on if that is due. @default none */
+  when?: ObserveOptions["when"];
+  /** Reflects now, whatever the ledger's size, and keeps what the focus names. */
+  reflecting?: { focus?: string | undefined } | undefined;
+}
+
 export interface SessionOutcome {
   /** `backing-off`: the last attempts failed. */
   status: "observed" | "nothing" | "failed" | "backing-off";
@@ -57,42 +60,67 @@ export interface SessionOutcome {
 }
 
 /**
- * Observes a session, and reflects when that is due. Two at once take turns: the second waits, and goes on from where
- * the first left off.
+ * Observes a session and reflects on it. Two at once take turns: the second waits, and goes on from where the first left off.
  *
  * @throws {SessionMemoryError} `BUSY` when it waited in vain, `VALIDATION_ERROR` for a session that config.json keeps out.
  */
 export async function observeSession(
   session: Session,
-  options: SessionContext & { when?: "due" | "all" | undefined },
+  options: SessionContext & Steps,
 ): Promise<SessionOutcome> {
-  const { paths, when = "due", now = Date.now } = options;
+  const { paths, when, now = Date.now } = options;
   const backoff = readBackoff(paths, session.id);
   if (when === "due" && backoff && now() < backoff.notBefore)
     return { status: "backing-off", reason: backoff.reason };
+  const append = (record: LedgerRecord) => appendLedgerFile(ledgerFile(paths, session.id), record);
   return await locked(session, options, async (state): Promise<SessionOutcome> => {
-    const { entries, ledger, settings } = state;
-    if (when === "due") {
-      const memory = foldLedger(ledger);
-      const isDue = isStepDue(entries, memory, settings) || isReflectionDue(memory, settings.reflectorTokens);
-      if (settings.mode !== "buffered" || !isDue) {
-        // an explicit rule waits for no step
-        await keepStanding(session, { paths, entries, ledger });
-        return { status: "nothing" };
-      }
-    }
-    const context = { ...makeContext(state, options), entries, backoff, when, now };
-    const { observed, reflected } = await runObserver(session, { ...context, paths });
-    const { failure } = observed;
-    const status = failure !== undefined ? "failed" : observed.steps > 0 ? "observed" : "nothing";
-    return { status, observed, reflected, reason: failure };
+    if (when !== "due" || isDue(state)) return await takeSteps(state, { ...options, append, backoff });
+    await keepStanding(session, { paths, ...state }); // an explicit rule waits for no step
+    return { status: "nothing" };
   });
 }
 
-interface RunOptions extends Omit<ObserveOptions, "standing"> {
+/** Takes the same steps without keeping anything, and returns what a model would have been sent. */
+export async function planSession(session: Session, options: SessionContext & Steps): Promise<Notes> {
+  const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
+  const backoff = readBackoff(options.paths, session.id);
+  const plan = { ...options, complete, backoff, append() {}, isPlan: true };
+  await takeSteps(readSessionMemory(session, options), plan);
+  return notes;
+}
+
+type Taking = SessionContext & Steps & Pick<RunOptions, "append" | "backoff" | "isPlan">;
+
+async function takeSteps(state: SessionMemoryState, options: Taking): Promise<SessionOutcome> {
+  const { session, entries, ledger } = state;
+  const { paths, settings, when, reflecting, ...how } = options;
+  const redact = redactor(settings.redact.extra);
+  const context = { ...how, ledger, settings: state.settings, timezone: settings.timezone, redact };
+  const made = when && (await runObserver(session, { ...context, paths, entries, when }));
+  const { observed, reflected } = made ?? {};
+  const { failure: reason, steps = 0 } = observed ?? {};
+  const isNew = steps > 0 || when === "again";
+  const status = reason !== undefined ? "failed" : isNew ? "observed" : "nothing";
+  if (!reflecting) return { status, observed, reflected, reason };
+  const before = (reflected ?? observed ?? state).ledger;
+  const again = await reflect({ ...context, ...reflecting, ledger: before, force: true });
+  return { status, observed, reflected: again, reason };
+}
+
+function isDue({ entries, ledger, settings }: SessionMemoryState): boolean {
+  const memory = foldLedger(ledger);
+  const { mode, reflectorTokens } = settings;
+  return (
+    mode === "buffered" && (isStepDue(entries, memory, settings) || isReflectionDue(memory, reflectorTokens))
+  );
+}
+
+interface RunOptions extends Omit<ObserveOptions, "standing" | "failures"> {
   paths: PathsWithRules;
   /** The failed attempts so far. */
   backoff: ReturnType<typeof readBackoff>;
+  /** True to keep nothing. @default {false} */
+  isPlan?: boolean | undefined;
   /** @default {Date.now} */
   now?: (() => number) | undefined;
   /** Called between observing and reflecting. */
@@ -105,17 +133,19 @@ interface RunOptions extends Omit<ObserveOptions, "standing"> {
  */
 export async function runObserver(
   session: Session,
-  { paths, backoff, now = Date.now, onObserved, ...options }: RunOptions,
+  { paths, backoff, isPlan = false, now = Date.now, onObserved, ...options }: RunOptions,
 ): Promise<{ observed: ObserveOutcome; reflected?: ReflectOutcome }> {
+  const note = (failure: string | undefined) => {
+    if (!isPlan) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
+  };
   const standing = options.complete ? await knownTo(session, paths) : undefined;
   const observed = await observe({ ...options, standing, failures: backoff?.failures }).catch((error) => {
-    // What cannot be kept was paid for: the next turn does not pay again at once.
-    noteAttempt(paths, { sessionId: session.id, failure: describeError(error), now: now() });
+    note(describeError(error)); // what cannot be kept was paid for: the next turn does not pay again at once
     throw error;
   });
   const { failure, ledger } = observed;
-  if (failure !== undefined || backoff) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
-  await keepStanding(session, { paths, entries: options.entries, ledger });
+  if (failure !== undefined || backoff) note(failure);
+  if (!isPlan) await keepStanding(session, { paths, entries: options.entries, ledger });
   await onObserved?.(observed);
   if (options.shouldStop?.() || options.signal?.aborted) return { observed };
   return { observed, reflected: await reflect({ ...options, ledger }) };
@@ -124,40 +154,6 @@ export async function runObserver(
 /** Returns the rules that a session's observer may name. */
 async function knownTo(session: Session, paths: PathsWithRules) {
   return (await standingFor(session, paths)).map(({ mark: { id, words } }) => ({ id, words }));
-}
-
-/** Reflects on a session's ledger now, whatever its size. Throws as `observeSession` does. */
-export async function reflectSession(
-  session: Session,
-  options: SessionContext & { focus?: string | undefined },
-): Promise<ReflectOutcome> {
-  return await locked(session, options, (state) =>
-    reflect({ ...makeContext(state, options), force: true, focus: options.focus }),
-  );
-}
-
-/** Observes a whole session again, and drops what its ledger held once that has succeeded. Throws as `observeSession` does. */
-export async function reobserveSession(session: Session, options: SessionContext): Promise<SessionOutcome> {
-  return await locked(session, options, async (state): Promise<SessionOutcome> => {
-    const { paths } = options;
-    const { entries } = state;
-    const standing = options.complete ? await knownTo(session, paths) : undefined;
-    const observed = await reobserve({ ...makeContext(state, options), entries, standing });
-    await keepStanding(session, { paths, entries, ledger: observed.ledger });
-    if (observed.failure !== undefined) return { status: "failed", observed, reason: observed.failure };
-    noteAttempt(paths, { sessionId: session.id, failure: undefined, now: 0 });
-    return { status: "observed", observed };
-  });
-}
-
-function makeContext(
-  { session, ledger, settings: observing }: SessionMemoryState,
-  { paths, settings, complete, signal, onStep }: SessionContext,
-) {
-  const append = (record: LedgerRecord) => appendLedgerFile(ledgerFile(paths, session.id), record);
-  const redact = redactor(settings.redact.extra);
-  const { timezone } = settings;
-  return { ledger, settings: observing, timezone, redact, append, complete, signal, onStep };
 }
 
 async function locked<T>(
@@ -190,27 +186,6 @@ async function locked<T>(
 
 /** Matches the first line that an observer's prompt asks about. */
 const FIRST_LINE = /<new-conversation>\n\[(\d+)\]/g;
-
-/** Runs work on a throw-away copy of a session's memory and returns what a model would have been sent. */
-export async function planObserving(
-  session: { id: string },
-  paths: PathsWithRules,
-  work: (context: { paths: PathsWithRules; complete: CompleteJson }) => Promise<unknown>,
-): Promise<Notes> {
-  const folder = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
-  try {
-    for (const file of [ledgerFile(paths, session.id), join(paths.observations, OVERRIDES)]) {
-      if (existsSync(file)) copyFileSync(file, join(folder, basename(file)));
-    }
-    const state = join(folder, "state.db");
-    copyDatabase(paths.state, state);
-    const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
-    await work({ paths: { ...paths, observations: folder, state }, complete });
-    return notes;
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
 
 /** Answers in place of a model. A reflection that keeps nothing is refused, so it changes nothing. */
 function answerTo(prompt: string): object {

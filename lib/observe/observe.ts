@@ -54,8 +54,11 @@ export interface ObserveContext {
 export interface ObserveOptions extends ObserveContext {
   /** The conversation with tool results, oldest first. */
   entries: readonly Entry[];
-  /** `due`: full steps of what is older than the retained tail. `all`: everything. @default {"due"} */
-  when?: "due" | "all" | undefined;
+  /**
+   * `due`: full steps of what is older than the retained tail. `all`: everything. `again`: everything from the start; what
+   * the ledger held is dropped only after success. @default {"due"}
+   */
+  when?: "due" | "all" | "again" | undefined;
   /** True if `entries` are a part alone: those to be replaced. @default {false} */
   isPart?: boolean | undefined;
   /** The most steps to take. @default no limit */
@@ -87,7 +90,11 @@ const WINDOW_STEPS = 4;
 const STEP_TOKENS_MIN = 1000;
 
 /** Observes what is not yet covered. */
-export async function observe(options: ObserveOptions): Promise<ObserveOutcome> {
+export function observe(options: ObserveOptions): Promise<ObserveOutcome> {
+  return options.when === "again" ? observeAgain(options) : observeLeft(options);
+}
+
+async function observeLeft(options: ObserveOptions): Promise<ObserveOutcome> {
   const { settings, entries, when = "due", failures = 0, maxSteps = Number.POSITIVE_INFINITY } = options;
   // A part says nothing of the other rows.
   const ledger = options.isPart ? [...options.ledger] : await closeBranches(options);
@@ -121,14 +128,11 @@ export async function observe(options: ObserveOptions): Promise<ObserveOutcome> 
   return outcome;
 }
 
-/**
- * Observes a conversation again from its start. What the ledger held is dropped only after success; a failure leaves it
- * unchanged.
- */
-export async function reobserve(options: ObserveOptions): Promise<ObserveOutcome> {
+/** Observes from the start; a failure leaves the ledger as it was. */
+async function observeAgain(options: ObserveOptions): Promise<ObserveOutcome> {
   const restart: LedgerRecord = { kind: "dropped", ids: "all", reason: "rebuild" };
   const made: LedgerRecord[] = [restart];
-  const outcome = await observe({
+  const outcome = await observeLeft({
     ...options,
     ledger: [...options.ledger, restart],
     when: "all",
