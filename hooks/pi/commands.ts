@@ -169,76 +169,91 @@ function autoCompactChanges(words: readonly string[]): Record<string, string> {
   return changes;
 }
 
+/** The call of a tool. */
+interface Asked {
+  input: Record<string, unknown>;
+  context: PiContext;
+  signal: AbortSignal | undefined;
+  state: PiState;
+}
+
+interface Tool extends Omit<PiTool, "execute"> {
+  /** The line before the answer, which says whose words it holds. */
+  says: string;
+  /** The most calls in a turn. @default no limit */
+  most?: number;
+  run: (asked: Asked) => Promise<string>;
+}
+
 /** Registers the tools. */
 export function registerTools(state: PiState): void {
-  const { config } = state;
-  const { settings } = config;
-  let queries = 0;
-  on(state, "agent_start", () => {
-    queries = 0;
-  });
-  const tool = (
-    shape: Omit<PiTool, "execute">,
-    run: (input: Record<string, unknown>, context: PiContext, signal?: AbortSignal) => Promise<string>,
-  ) =>
+  const calls = new Map<string, number>();
+  on(state, "agent_start", () => calls.clear());
+  for (const { says, most = Number.POSITIVE_INFINITY, run, ...shape } of TOOLS)
     state.pi.registerTool({
       ...shape,
       async execute(_, input, signal, __, context) {
-        const redact = await loadRedactor(config);
+        const redact = await loadRedactor(state.config);
         try {
-          const label = shape === RECALL ? OWN_LABEL : FOREIGN_LABEL;
-          const text = redact(await run(recordOf(input), context, signal));
-          return { content: [{ type: "text", text: `${label}\n${text}` }], details: undefined };
+          const count = (calls.get(shape.name) ?? 0) + 1;
+          calls.set(shape.name, count);
+          if (count > most) throw tooMany(most);
+          const text = redact(await run({ input: recordOf(input), context, signal, state }));
+          return { content: [{ type: "text", text: `${says}\n${text}` }], details: undefined };
         } catch (error) {
           throw new Error(redact(describeWithHint(error, (hint) => `\nhint: ${hint}`)));
         }
       },
     });
+}
 
-  tool(SEARCH, async (input, context, signal) => {
-    const { searchAsText } = await import("../../scripts/search.ts");
-    const phrasings = arrayOf(input.query).filter((phrasing) => typeof phrasing === "string");
-    const limit = Math.min(numberOf(input.limit) ?? 5, LIMIT_MAX);
-    const query = typeof input.query === "string" ? input.query : phrasings;
-    const asked = { query, filters: recordOf(input.filters), limit, cwd: context.cwd };
-    const currentSession = context.sessionManager.getSessionId();
-    const looking = { ...config, paths: pathsFor(config, context), currentSession };
-    const { text } = await searchAsText(asked, { config: looking, ...(signal ? { signal } : {}) });
-    return text || "nothing relevant found";
-  });
+function tooMany(most: number): SessionMemoryError {
+  const message = `Cannot ask more than ${most} questions in one turn`;
+  const hint = "use session_search, or ask the user to go on";
+  return new SessionMemoryError("BUDGET_EXCEEDED", message, { hint });
+}
 
-  tool(QUERY, async (input, context, signal) => {
-    if (++queries > QUERIES_PER_TURN) {
-      const message = `Cannot ask more than ${QUERIES_PER_TURN} questions in one turn`;
-      const hint = "use session_search, or ask the user to go on";
-      throw new SessionMemoryError("BUDGET_EXCEEDED", message, { hint });
-    }
-    const complete = namingModel(config, context);
-    if (!complete) {
-      const message = "Cannot ask a session: config.json names no model: neither modelKeys nor llm";
-      throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
-    }
-    const [{ querySession }, { findPlace }] = await Promise.all([
-      import("../../scripts/query-session.ts"),
-      import("../../lib/share/find-place.ts"),
-    ]);
-    const current = context.sessionManager.getSessionId();
-    const reference = stringOf(input.session) ?? stringOf(input.sessionId);
-    if (!reference)
-      throw new SessionMemoryError("USAGE", "Expected a session", { hint: 'give its id, name or "last"' });
-    const found = await findPlace(reference, { paths: pathsFor(config, context), cwd: context.cwd, current });
-    const asked = { complete, settings, signal };
-    const answered = await querySession(found, stringOf(input.question) ?? "", asked);
-    const { answer, confidence, citations, notes } = answered;
-    return JSON.stringify({ answer, confidence, citations, notes }, null, 1);
-  });
+async function search({ input, context, signal, state: { config } }: Asked): Promise<string> {
+  const { searchAsText } = await import("../../scripts/search.ts");
+  const phrasings = arrayOf(input.query).filter((phrasing) => typeof phrasing === "string");
+  const limit = Math.min(numberOf(input.limit) ?? 5, LIMIT_MAX);
+  const query = typeof input.query === "string" ? input.query : phrasings;
+  const asked = { query, filters: recordOf(input.filters), limit, cwd: context.cwd };
+  const currentSession = context.sessionManager.getSessionId();
+  const looking = { ...config, paths: pathsFor(config, context), currentSession };
+  const { text } = await searchAsText(asked, { config: looking, ...(signal ? { signal } : {}) });
+  return text || "nothing relevant found";
+}
 
-  tool(RECALL, async (input, context) => {
-    const { memory, common } = await requireObserving(state, context);
-    const { recallObservation } = await import("../../lib/observe/observe-view.ts");
-    const id = stringOf(input.id) ?? "";
-    return recallObservation(memory, { ...settings, id, redact: common.redact }).text;
-  });
+async function askSession({ input, context, signal, state: { config } }: Asked): Promise<string> {
+  const complete = namingModel(config, context);
+  if (!complete) {
+    const message = "Cannot ask a session: config.json names no model: neither modelKeys nor llm";
+    throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
+  }
+  const [{ querySession }, { findPlace }] = await Promise.all([
+    import("../../scripts/query-session.ts"),
+    import("../../lib/share/find-place.ts"),
+  ]);
+  const current = context.sessionManager.getSessionId();
+  const reference = stringOf(input.session) ?? stringOf(input.sessionId);
+  if (!reference)
+    throw new SessionMemoryError("USAGE", "Expected a session", { hint: 'give its id, name or "last"' });
+  const found = await findPlace(reference, { paths: pathsFor(config, context), cwd: context.cwd, current });
+  const asked = { complete, settings: config.settings, signal };
+  const { answer, confidence, citations, notes } = await querySession(
+    found,
+    stringOf(input.question) ?? "",
+    asked,
+  );
+  return JSON.stringify({ answer, confidence, citations, notes }, null, 1);
+}
+
+async function recall({ input, context, state }: Asked): Promise<string> {
+  const { memory, common } = await requireObserving(state, context);
+  const { recallObservation } = await import("../../lib/observe/observe-view.ts");
+  const id = stringOf(input.id) ?? "";
+  return recallObservation(memory, { ...state.config.settings, id, redact: common.redact }).text;
 }
 
 const TEXT = { type: "string" };
@@ -246,52 +261,59 @@ const TEXTS = { type: "array", items: TEXT };
 const FLAG = { type: "boolean" };
 
 /** pi refuses what a schema does not take, and each is part of every request: what it takes is named, little is explained. */
-const SEARCH = {
-  name: "session_search",
-  label: "Session search",
-  description:
-    "Searches past conversation with coding agents on this machine for what was said, decided or done. Give 3-4 phrasings of one question.",
-  promptSnippet: "find what was said or decided in past sessions",
-  parameters: {
-    type: "object",
-    required: ["query"],
-    properties: {
-      query: { anyOf: [TEXTS, TEXT] },
-      filters: {
-        type: "object",
-        properties: {
-          after: { ...TEXT, description: "2026-02-03, 7d" },
-          before: TEXT,
-          speaker: { enum: ["user", "assistant"] },
-          topics: TEXTS,
-          has_decision: FLAG,
-          has_action: FLAG,
-          agent: TEXT,
-          session: TEXT,
-          project: TEXT,
-          file: TEXT,
-          error: TEXT,
-          command: TEXT,
+const TOOLS: readonly Tool[] = [
+  {
+    name: "session_search",
+    label: "Session search",
+    description:
+      "Searches past conversation with coding agents on this machine for what was said, decided or done. Give 3-4 phrasings of one question.",
+    promptSnippet: "find what was said or decided in past sessions",
+    parameters: {
+      type: "object",
+      required: ["query"],
+      properties: {
+        query: { anyOf: [TEXTS, TEXT] },
+        filters: {
+          type: "object",
+          properties: {
+            after: { ...TEXT, description: "2026-02-03, 7d" },
+            before: TEXT,
+            speaker: { enum: ["user", "assistant"] },
+            topics: TEXTS,
+            has_decision: FLAG,
+            has_action: FLAG,
+            agent: TEXT,
+            session: TEXT,
+            project: TEXT,
+            file: TEXT,
+            error: TEXT,
+            command: TEXT,
+          },
         },
       },
     },
+    says: FOREIGN_LABEL,
+    run: search,
   },
-};
-
-const QUERY = {
-  name: "query_session",
-  label: "Ask a session",
-  description: "Asks one past session a question, by a model call: search first.",
-  parameters: {
-    type: "object",
-    required: ["question"],
-    properties: { session: TEXT, sessionId: { ...TEXT, description: "as session" }, question: TEXT },
+  {
+    name: "query_session",
+    label: "Ask a session",
+    description: "Asks one past session a question, by a model call: search first.",
+    parameters: {
+      type: "object",
+      required: ["question"],
+      properties: { session: TEXT, sessionId: { ...TEXT, description: "as session" }, question: TEXT },
+    },
+    says: FOREIGN_LABEL,
+    most: QUERIES_PER_TURN,
+    run: askSession,
   },
-};
-
-const RECALL = {
-  name: "recall_observation",
-  label: "Recall an observation",
-  description: "Shows the conversation behind an observation's [id].",
-  parameters: { type: "object", required: ["id"], properties: { id: TEXT } },
-};
+  {
+    name: "recall_observation",
+    label: "Recall an observation",
+    description: "Shows the conversation behind an observation's [id].",
+    parameters: { type: "object", required: ["id"], properties: { id: TEXT } },
+    says: OWN_LABEL,
+    run: recall,
+  },
+];

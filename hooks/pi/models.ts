@@ -103,28 +103,12 @@ async function hostSender(model: PiModel, { config, context, limits, purse }: Ho
   const redact = redactor(settings.redact.extra);
   return async (messages, { feature, maxTokens, signal }) => {
     const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
-    const reservation = await spend.reserve({
-      kind: "chat",
-      feature,
-      model: model.id,
-      baseUrl: model.baseUrl,
-      tokens: { input, output: maxTokens },
-    });
+    const tokens = { input, output: maxTokens };
+    const { id, baseUrl } = model;
+    const reservation = await spend.reserve({ kind: "chat", feature, model: id, baseUrl, tokens });
     const timeout = AbortSignal.timeout(limits.timeoutMs);
     const limit = signal ? AbortSignal.any([signal, timeout]) : timeout;
-    const isSystem = ({ role }: { role: string }) => role === "system";
-    const said = messages.filter((message) => !isSystem(message));
-    const asked = context.modelRegistry.complete?.(
-      model,
-      {
-        systemPrompt: messages
-          .filter(isSystem)
-          .map(({ content }) => content)
-          .join("\n\n"),
-        messages: said.map(({ role, content }) => piMessage(role, redact(content), model)),
-      },
-      { maxTokens, signal: limit },
-    );
+    const asked = askPi(messages, { model, context, redact, maxTokens, signal: limit });
     const reply = await Promise.race([asked, rejectOnAbort(limit)]).catch((error: unknown) => {
       throw answerError(model, redact(describeError(error)));
     });
@@ -145,6 +129,27 @@ async function hostSender(model: PiModel, { config, context, limits, purse }: Ho
       usd: toCount(cost?.total) ?? paid.usd,
     };
   };
+}
+
+interface Asking {
+  model: PiModel;
+  context: PiContext;
+  redact: (text: string) => string;
+  maxTokens: number;
+  signal: AbortSignal;
+}
+
+/** Asks as pi does: the system's words apart, all others as messages, redacted. */
+function askPi(
+  messages: readonly { role: string; content: string }[],
+  { model, context, redact, ...limits }: Asking,
+) {
+  const isSystem = ({ role }: { role: string }) => role === "system";
+  const system = messages.filter(isSystem);
+  const said = messages.filter((message) => !isSystem(message));
+  const systemPrompt = system.map(({ content }) => content).join("\n\n");
+  const sent = said.map(({ role, content }) => piMessage(role, redact(content), model));
+  return context.modelRegistry.complete?.(model, { systemPrompt, messages: sent }, limits);
 }
 
 /** Returns pi's own price of a model, unless config.json names one. */
