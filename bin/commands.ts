@@ -6,7 +6,7 @@ import { usageError } from "../lib/base/command.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { counted, nearestTo, quoted, shortId, truncate } from "../lib/base/text.ts";
-import { formatLocal } from "../lib/base/time.ts";
+import { formatMinute } from "../lib/base/time.ts";
 import { print, runMain } from "../lib/cli.ts";
 
 /** Where descriptions begin, and the width of a terminal that nobody widened. */
@@ -67,7 +67,7 @@ async function overview(): Promise<string[]> {
     `${counted(count, "session")} known here.`,
     ...(shown.length > 0 ? ["", `${news}. The last (session-memory health --told shows more):`] : []),
     ...shown.map(({ at, session, text }) => {
-      const time = formatLocal(at, settings.timezone).slice(0, 16);
+      const time = formatMinute(at, settings.timezone);
       return `${time} · session ${shortId(clean(session))}\n${clean(text).replace(/^/gm, "  ")}`;
     }),
     "",

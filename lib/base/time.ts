@@ -47,8 +47,7 @@ export function parseTime(
   { now, edge, timezone = systemTimezone() }: ParseTimeOptions,
 ): Date | undefined {
   const word = text.trim().toLowerCase().replace(/\s+/g, " ");
-  const today = localTime(now, timezone);
-  const { year, month, day } = today;
+  const { year, month, day } = localTime(now, timezone);
   // A day or month beyond its range is one of the next or the last month or year.
   const between = (from: Day, to: Day) =>
     edge === "start"
@@ -62,13 +61,6 @@ export function parseTime(
     const meant = latestDate(written, (last) => toInstant(midnight(last), timezone) <= now, year);
     return meant && between(...meant);
   }
-  const dateTime = /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(z|[+-]\d\d:?\d\d)?$/.exec(word);
-  if (dateTime) {
-    const [, date, time, zone] = dateTime;
-    const instant = new Date(`${date}T${time}${zone?.toUpperCase() ?? "Z"}`);
-    if (Number.isNaN(instant.getTime())) return undefined;
-    return zone ? instant : toInstant(localTime(instant, "UTC"), timezone);
-  }
   if (word === "now") return now;
   if (word === "today") return days(0, 1);
   if (word === "yesterday") return days(-1, 1);
@@ -80,13 +72,29 @@ export function parseTime(
   if (named?.[2] === "week") return days(-((dayOfWeek + 6) % 7) - 7 * back, 7);
   if (named?.[2] === "month") return between([year, month - back, 1], [year, month - back + 1, 1]);
   if (named) return between([year - back, 1, 1], [year - back + 1, 1, 1]);
+  return parseInstant(word, timezone) ?? parseAgo(word, now, timezone);
+}
+
+/** Parses a date with a time of day. */
+function parseInstant(word: string, timezone: string): Date | undefined {
+  const parts = /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(z|[+-]\d\d:?\d\d)?$/.exec(word);
+  if (!parts) return undefined;
+  const [, date, time, zone] = parts;
+  const instant = new Date(`${date}T${time}${zone?.toUpperCase() ?? "Z"}`);
+  if (Number.isNaN(instant.getTime())) return undefined;
+  return zone ? instant : toInstant(localTime(instant, "UTC"), timezone);
+}
+
+/** Parses a length of time before now. */
+function parseAgo(word: string, now: Date, timezone: string): Date | undefined {
   const ago =
     /^(\d+) ?(s|m|min|h|d|w|mo|y|seconds?|minutes?|hours?|days?|weeks?|months?|years?)(?: ago)?$/.exec(word);
   if (!ago) return undefined;
+  const today = localTime(now, timezone);
   const [count, long = ""] = [Number(ago[1]), ago[2]];
   const unit = long.length > 3 ? (long.startsWith("mo") ? "mo" : long.slice(0, 1)) : long;
-  if (unit === "mo") return toInstant({ ...today, month: month - count }, timezone);
-  if (unit === "y") return toInstant({ ...today, year: year - count }, timezone);
+  if (unit === "mo") return toInstant({ ...today, month: today.month - count }, timezone);
+  if (unit === "y") return toInstant({ ...today, year: today.year - count }, timezone);
   return new Date(now.getTime() - count * (UNIT_MS[unit] ?? 0));
 }
 

@@ -8,6 +8,7 @@
  */
 
 import { statesCause } from "../language/speech.ts";
+import type { CompleteJson } from "../model/answers.ts";
 import {
   foldLedger,
   isOpen,
@@ -36,18 +37,13 @@ export interface ReflectOutcome {
 export async function reflect(
   context: ObserveContext & { force?: boolean; focus?: string | undefined },
 ): Promise<ReflectOutcome> {
-  const { settings, focus, force = false, complete, redact, signal, timezone } = context;
+  const { settings, focus, complete } = context;
   const ledger = [...context.ledger];
   const memory = foldLedger(ledger);
   const before = observationTokens(memory.observations);
   const nothing = { ledger, dropped: 0, tokens: { before, after: before }, by: "rules", usd: 0 };
-  if (memory.observations.length === 0) return { ...nothing, note: "there are no observations" };
-  const last = ledger.at(-1);
-  if (last?.kind === "reflected" && last.focus === focus)
-    return { ...nothing, note: "nothing is new since the last reflection" };
-  if (!force && !isReflectionDue(memory, settings.reflectorTokens)) {
-    return { ...nothing, note: `${before} of ${settings.reflectorTokens} tokens: not due` };
-  }
+  const note = idleReason(memory, context, before);
+  if (note !== undefined) return { ...nothing, note };
   const outcome: ReflectOutcome = { ...nothing, tokens: { before, after: before } };
   const put = async (record: ReflectedRecord) => {
     await context.append(record);
@@ -59,24 +55,45 @@ export async function reflect(
   // A model merges what belongs together before anything is taken out for want of room.
   await put(reflectByRule(memory, { ...options, onlyMerge: complete !== undefined }));
   if (!complete) return outcome;
-  const merged = foldLedger(ledger);
-  const { askReflector } = await import("./observer.ts");
-  const clean = redactToLine(context);
-  const answer = await askReflector({ memory: merged, complete, redact, clean, signal, focus });
-  outcome.usd = answer.usd;
-  if ("refused" in answer) outcome.note = `the model's reflection ${answer.refused}`;
-  else {
-    const { drafts, dropped } = answer.taken;
-    const observations = nameDrafts(drafts, { taken: merged.history, timezone });
-    const record = { ...reflectedRecord(merged, dropped, focus), observations, by: answer.by };
-    // Folding places what was added where it happened.
-    const left = foldLedger([...ledger, record]).observations;
-    await put({ ...record, tokens: observationTokens(left) });
-    outcome.by = answer.by;
-  }
+  const { record, ...answer } = await reflectByModel(ledger, { ...context, complete });
+  Object.assign(outcome, answer);
+  if (record) await put(record);
   const capped = reflectByRule(foldLedger(ledger), options);
   if (capped.dropped.length > 0) await put(capped);
   return outcome;
+}
+
+/** Returns the reason for doing nothing; undefined if there is something to do. */
+function idleReason(
+  memory: Memory,
+  { ledger, settings, focus, force = false }: Parameters<typeof reflect>[0],
+  tokens: number,
+): string | undefined {
+  if (memory.observations.length === 0) return "there are no observations";
+  const last = ledger.at(-1);
+  if (last?.kind === "reflected" && last.focus === focus) return "nothing is new since the last reflection";
+  const isDue = force || isReflectionDue(memory, settings.reflectorTokens);
+  return isDue ? undefined : `${tokens} of ${settings.reflectorTokens} tokens: not due`;
+}
+
+/** Asks a model to merge; returns the record of its answer, unless that is refused, and the facts of the outcome. */
+async function reflectByModel(
+  ledger: Ledger,
+  context: ObserveContext & { complete: CompleteJson; focus?: string | undefined },
+): Promise<Pick<ReflectOutcome, "usd"> & Partial<ReflectOutcome> & { record?: ReflectedRecord }> {
+  const { complete, redact, signal, timezone, focus } = context;
+  const memory = foldLedger(ledger);
+  const { askReflector } = await import("./observer.ts");
+  const clean = redactToLine(context);
+  const answer = await askReflector({ memory, complete, redact, clean, signal, focus });
+  const { usd } = answer;
+  if ("refused" in answer) return { usd, note: `the model's reflection ${answer.refused}` };
+  const { drafts, dropped } = answer.taken;
+  const observations = nameDrafts(drafts, { taken: memory.history, timezone });
+  const record = { ...reflectedRecord(memory, dropped, focus), observations, by: answer.by };
+  // Folding places what was added where it happened.
+  const left = foldLedger([...ledger, record]).observations;
+  return { usd, by: answer.by, record: { ...record, tokens: observationTokens(left) } };
 }
 
 /** Share of the limit that each priority may fill: together less than half, so that the next reflection is far off. */
