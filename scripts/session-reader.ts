@@ -9,7 +9,7 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { countPoints, isTerminal, plainText } from "../lib/base/output.ts";
+import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
 import { onMachine, shortId, splitWords } from "../lib/base/text.ts";
 import {
   choiceFlag,
@@ -220,27 +220,46 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
     return void show({ session: about, entries: rows.map((row) => rowJson(row, style)), skipped }, []);
   }
   const head = sessionHeader(session, rules);
+  const page = { request, style, found, headChars: countPoints([head]) };
+  show(undefined, [head, ...(values.outline ? await outlineOf(rows, page) : fitPage(rows, page))]);
+}
+
+/** A page of rows: how it is asked for and printed, and the characters above it. */
+interface Page {
+  request: Request;
+  style: LogStyle & { cwd: string | undefined };
+  found: Place;
+  headChars: number;
+}
+
+async function outlineOf(rows: readonly Row[], { request, style, headChars }: Page): Promise<Line[]> {
+  const { outline } = await import("../lib/naming/outline.ts");
+  const maxChars = Math.min(request.maxChars ?? placeChars(request), OUTLINE_CHARS) - headChars;
+  return outline(rows, { ...style, maxChars });
+}
+
+/** Returns the most characters of a place; of anything else there is no most. */
+function placeChars({ lines, style }: Request): number {
+  return lines === undefined ? Number.MAX_SAFE_INTEGER : PLACE_CHARS[style.tools ? "tools" : "rows"];
+}
+
+function fitPage(rows: readonly Row[], { request, style, found, headChars }: Page): Line[] {
   const { lines: asked, filter } = request;
+  const { session, shared } = found;
   const isPlace = asked !== undefined && request.maxChars === undefined;
-  const all = isPlace ? PLACE_CHARS[style.tools ? "tools" : "rows"] : Number.MAX_SAFE_INTEGER;
-  const maxChars = (request.maxChars ?? all) - countPoints([head]);
-  if (values.outline) {
-    const { outline } = await import("../lib/naming/outline.ts");
-    const most = Math.min(maxChars, OUTLINE_CHARS - countPoints([head]));
-    const asked = { cwd: session.cwd, maxChars: most };
-    return void show(undefined, [head, ...outline(rows, { ...style, ...asked })]);
-  }
   const texts = rows.map((row) => {
     const text = formatRow(row, style);
     return isPlace && !style.full ? cutRow(text, row.line) : text;
   });
-  const lines = rows.map(({ line }) => line);
   // Its name in the hint to go on.
   const id = shared
     ? `${shared.owner}@${shared.machine}:${shortId(shared.id)}`
     : onMachine(shortId(session.id), session);
-  const fit = { maxChars, lines, asked, full: style.full && isPlace, id, words: filter.words };
-  show(undefined, [head, ...fitRows(texts, fit)]);
+  return fitRows(texts, {
+    ...{ asked, id, words: filter.words, full: style.full && isPlace },
+    maxChars: (request.maxChars ?? placeChars(request)) - headChars,
+    lines: rows.map(({ line }) => line),
+  });
 }
 
 /** Prints the sessions by their last row. */
