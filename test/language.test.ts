@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readMeaning } from "../lib/language/meaning.ts";
-import { asksForUser, isConcession, isDecision, isRule } from "../lib/language/speech.ts";
+import { isDecision, isRule } from "../lib/language/speech.ts";
 import { readTimeAsked, readTimeCues } from "../lib/language/times.ts";
 
 /** Which of the texts a check holds for. */
@@ -154,55 +154,4 @@ test("readTimeCues() finds no time where none is named", () => {
     "why did another one time out on this last set",
   ];
   expect(holding(questions, (question) => readTimeCues(question, { now: NOW }) !== undefined)).toEqual([]);
-});
-
-describe("asksForUser()", () => {
-  test("tells questions for the user's words in several languages, and no question about users", () => {
-    const asking = [
-      "what did I say about the release?",
-      "per the user, which layout is wanted",
-      "why did the user reject the second plan",
-      "the layout I asked for",
-      "my objections to the proposal",
-      "was wollte ich mit dem Export",
-      "laut dem Nutzer: welches Format",
-      "pourquoi ai-je refusé ce plan",
-      "según el usuario, qué formato",
-      "o usuário pediu outra cor",
-      "что я просил про журнал",
-      "我说过什么",
-      "ユーザーが言った形式",
-    ];
-    const others = [
-      "rate limit per user",
-      "the users table has no index",
-      "what does the user service return",
-      "I need the release script",
-      "my branch fails in CI",
-    ];
-    expect(holding([...asking, ...others], asksForUser)).toEqual(asking);
-  });
-});
-
-describe("isConcession()", () => {
-  test("tells answers that say the user is right, and no others that begin alike", () => {
-    const conceding = [
-      "You're absolutely right - the file is tracked.",
-      "You’re right, sorry.",
-      "Good catch! The limit is off by one.",
-      "Du hast recht, das fehlt.",
-      "Vous avez tout à fait raison",
-      "Tienes razón: falta la columna",
-      "Вы правы",
-      "你说得对，我来修",
-      "おっしゃる通りです",
-    ];
-    const others = [
-      "The right side is cut.",
-      "You are running the old build",
-      "Good. It works.",
-      "rightly so",
-    ];
-    expect(holding([...conceding, ...others], isConcession)).toEqual(conceding);
-  });
 });

@@ -58,26 +58,6 @@ const PHRASES = {
   /** Thinking aloud: nothing is settled by it. */
   wavers: `maybe|perhaps|might|probably|likely|not sure|unsure|could|whether|seems?|appears?|vielleicht|wahrscheinlich
     peut-être|quizás?|talvez|может|возможно|也许|可能|多分`,
-  /** At the beginning of an agent's answer: the user is right. */
-  concedes: `you(?:['’]re|r| are) (?:absolutely |completely |totally |quite |entirely )?right|good (?:point|catch|call)|fair (?:point|enough)
-    point taken|my (?:mistake|bad|apologies)|i was wrong|i apologi[sz]e|sorry|apologies|du hast (?:völlig |ganz )?recht|sie haben (?:völlig )?recht
-    guter punkt|mein fehler|entschuldigung|tu as (?:tout à fait )?raison|vous avez (?:tout à fait )?raison|bien vu|désolée?
-    tienes (?:toda la )?razón|tiene (?:toda la )?razón|buen punto|lo siento|tem (?:toda a )?razão|bem observado|desculpe
-    вы (?:совершенно )?правы|ты (?:совершенно )?прав|моя ошибка|извините|你说得对|您说得对|你是对的|抱歉|对不起
-    おっしゃる通り|その通り|ご指摘の通り|すみません|申し訳`,
-  /** In a question: whose words are wanted. */
-  asksForUser: `did (?:i|the user) (?:ever )?(?:say|ask|tell|want|wish|prefer|object|insist|reject|refuse|complain|decide|mention|request|correct|mean|think)
-    i (?:said|asked|told|wanted|preferred|objected|insisted|rejected|refused|complained|decided|mentioned|requested|corrected)
-    the user (?:said|asked|told|wanted|preferred|objected|insisted|rejected|refused|complained|decided|mentioned|requested|corrected)
-    (?:did|had|has) the user|(?:per|according to|from|by) the user|the user['’]s (?:own )?(?:words?|wish|wishes|objections?|complaints?|requests?|reasons?|feedback|opinion)
-    according to me|my (?:own )?(?:words?|wish|wishes|objections?|complaints?|requests?|feedback|opinion|preferences?|instructions?)
-    (?:habe|hatte) ich (?:gesagt|gewollt|verlangt)|ich (?:gesagt|gewollt|verlangt|abgelehnt|beanstandet|gebeten) (?:habe|hatte)|(?:wollte|sagte|verlangte) (?:ich|der nutzer|der benutzer)
-    laut (?:dem )?(?:nutzer|benutzer|user)|mein(?:e|en|em)? (?:worte?|wunsch|einwand|einwände|kritik|vorgabe|vorgaben)
-    ai-je (?:dit|demandé|voulu|refusé)|j['’]ai (?:dit|demandé|voulu|refusé)|j['’]avais (?:dit|demandé|voulu|refusé)|selon l['’]utilisateur|l['’]utilisateur (?:a|avait|voulait)
-    dije(?: yo)?|pedí|yo quería|el usuario (?:dijo|pidió|quería|rechazó)|(?:dijo|pidió|quería|rechazó) el usuario|según el usuario
-    eu (?:disse|pedi|queria|recusei)|o usuário (?:disse|pediu|queria|recusou)|(?:disse|pediu|queria|recusou) o usuário|segundo o usuário
-    я (?:сказал|просил|хотел|говорил|отклонил)а?|пользователь (?:сказал|просил|хотел|отклонил)|(?:сказал|просил|хотел) пользователь|по словам пользователя
-    我(?:说|要求|想要|拒绝|反对)|用户(?:说|要求|想要|拒绝|反对)|私(?:が|は)言|私の(?:言葉|指示)|ユーザー(?:が|は)(?:言|求|頼|断)`,
   /** At the beginning of a sentence: announces, supposes or asks. */
   announces: `let me|i['’]?ll|i will|i think|i guess|i wonder|now|wait|looking|if|what if|should|would|option|or`,
 };
@@ -134,8 +114,6 @@ const ORDERS =
 const CHOOSES = pattern("chooses");
 const DECIDES = pattern("decides");
 const FINDS = pattern("finds");
-const CONCEDES = pattern("concedes", { isFirst: true });
-const ASKS_FOR_USER = pattern("asksForUser");
 const WAVERS = pattern("wavers");
 const ANNOUNCES = pattern("announces", { isFirst: true });
 const REPLIES = {
@@ -165,16 +143,6 @@ export function isAnswer(text: string, offer: string): boolean {
   if (/^(?:which|what|who|where|when|how)\b/i.test(pendingQuestion(offer) ?? "")) return !ASKS.test(text);
   const [first = ""] = /\p{L}+/u.exec(text.toLowerCase()) ?? [];
   return REPLIES.agrees.test(text) || CORRECTS.test(text) || contentWords(offer).includes(first);
-}
-
-/** Returns whether an agent's answer says that the user is right. */
-export function isConcession(text: string): boolean {
-  return CONCEDES.test(text);
-}
-
-/** Returns whether a question asks for what the user said or wanted. */
-export function asksForUser(question: string): boolean {
-  return ASKS_FOR_USER.test(question);
 }
 
 /** Returns whether a user's message says that the work before it is not done as wanted. */
