@@ -15,7 +15,7 @@ import {
   scan,
 } from "./formats.ts";
 import { endOfBody, findKeyArrays, findKeyBlocks, isBodyLine } from "./keys.ts";
-import { decode } from "./looks.ts";
+import { decode, looksRandom } from "./looks.ts";
 import { BARE } from "./names.ts";
 import { endOfValue, findAnnounced, findForeign, type Judge } from "./places.ts";
 import { isSecret } from "./table.ts";
@@ -146,8 +146,10 @@ function isRandom(
   { start, end, way }: CharacterRun & { way: string },
   decide: typeof isSecret,
 ): boolean {
-  if (end - start < MIN || end - start > MAX || !/^(?=.*[A-Z])(?=.*[a-z]).*\d/.test(text.slice(start, end)))
-    return false;
+  const token = text.slice(start, end);
+  if (token.length < MIN || token.length > MAX || !/^(?=.*[A-Z])(?=.*[a-z]).*\d/.test(token)) return false;
+  // nearly all are paths, which the table need not be asked about
+  if (!looksRandom(token)) return false;
   return decide(text, {
     start,
     end,
