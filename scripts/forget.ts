@@ -29,17 +29,19 @@ import {
   type Forgotten,
   forgetTargets,
   forgetText,
-  hostTranscript,
   isAnything,
-  namedTargets,
   prepareIndexes,
-  projectEntry,
   readHeld,
-  type Target,
-  targetsWhere,
   undoExclusion,
 } from "../lib/forget/forget.ts";
 import { refreshIndex } from "../lib/history/session-search.ts";
+import {
+  hostTranscript,
+  namedTargets,
+  projectEntry,
+  type Target,
+  targetsWhere,
+} from "../lib/forget/targets.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { hasPromptsAlone } from "../lib/hosts/names.ts";

@@ -15,7 +15,7 @@ import { shortHash } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { NEWLINE, readAt, readFully, withFile } from "../hosts/lines.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
-import type { ForgetIn, Forgetting } from "../store/state.ts";
+import type { ForgetIn, Forgetting, Found } from "../store/state.ts";
 import type { Activity } from "./digest.ts";
 import {
   type Glance,
@@ -218,9 +218,9 @@ export function hasGained({ viewer: { id, file }, marks }: Glance, rows: RegExp)
   });
 }
 
-/** Removes the files with a mark of or about a forgotten session, and returns how many: who looks next looks for the first time. */
-export function forgetMarks(forgetting: Forgetting, { paths, dryRun }: ForgetIn): number {
-  if (!("ids" in forgetting)) return 0;
+/** Removes the files with a mark of or about a forgotten session, and counts them: who looks next looks for the first time. */
+export function forgetMarks(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
+  if (!("ids" in forgetting)) return {};
   const keys = [...forgetting.ids].map((id) => JSON.stringify(id));
   const files = namesIn(paths.cursors).map((name) => join(paths.cursors, name));
   const holding = files.filter((file) => {
@@ -228,5 +228,5 @@ export function forgetMarks(forgetting: Forgetting, { paths, dryRun }: ForgetIn)
     return keys.some((key) => text.includes(key));
   });
   if (!dryRun) for (const file of holding) remove(file);
-  return holding.length;
+  return { cursors: holding.length };
 }

@@ -11,7 +11,7 @@ import type { Paths, Settings } from "../config/config.ts";
 import type { FailedCommand } from "../history/seen-before.ts";
 import { INDEX_VERSION, isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
-import type { ForgetIn, Forgetting } from "../store/state.ts";
+import type { ForgetIn, Forgetting, Found } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
 /** A command that failed, and the session or subagent that is informed. */
@@ -156,9 +156,12 @@ function claim({ db }: Store, viewer: string, keys: readonly number[], now: Date
   });
 }
 
-/** Forgets the errors that sessions or their subagents were informed about; returns how many. */
-export async function forgetTold(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<number> {
-  if (!("ids" in forgetting)) return 0;
+/** Forgets the errors that sessions or their subagents were informed about, and counts them. */
+export async function forgetTold(
+  forgetting: Forgetting,
+  { paths, dryRun }: ForgetIn,
+): Promise<Partial<Found>> {
+  if (!("ids" in forgetting)) return {};
   const { withExistingState } = await import("../store/state.ts");
   // hosts name a subagent without the prefix of its transcript
   const viewers = Array.from(forgetting.ids).flatMap((id) => [id, id.replace(/^agent-/, "")]);
@@ -168,7 +171,7 @@ export async function forgetTold(forgetting: Forgetting, { paths, dryRun }: Forg
     if (!dryRun) db.prepare(`DELETE ${those}`).run(JSON.stringify(viewers));
     return Number(row?.n);
   });
-  return told ?? 0;
+  return { cursors: told ?? 0 };
 }
 
 /** Counts how often a session was informed within the last day. */

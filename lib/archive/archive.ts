@@ -37,7 +37,7 @@ import {
   visibleAmong,
   visibleSession,
 } from "../sessions/sessions.ts";
-import { type Forgetting, isForgotten } from "../store/state.ts";
+import { type ForgetIn, type Forgetting, type Found, isForgotten } from "../store/state.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
 
@@ -442,15 +442,15 @@ export function archiveLine(paths: PathsWithRules, settings: Pick<Settings, "arc
   return `Idle sessions are kept as redacted copies, in case their host deletes them${when}: at most ${settings.archive.maxMb} MB`;
 }
 
-/** Removes the copies of sessions, or the rows of all copies that hold a text; returns how many copies were concerned. */
+/** Removes the copies of sessions, or the rows of all copies that hold a text; counts the copies that are concerned. */
 export async function forgetCopies(
   forgetting: Forgetting,
-  { paths, dryRun }: { paths: PathsWithRules; dryRun: boolean },
-): Promise<number> {
+  { paths, dryRun }: ForgetIn,
+): Promise<Pick<Found, "copies">> {
   const copies = archivedTranscripts(paths);
   const done = (count: number) => {
     if (!dryRun) keepCopyList(paths);
-    return count;
+    return { copies: count };
   };
   if ("ids" in forgetting) {
     const named = copies.filter(({ id = "", parentId = id }) =>

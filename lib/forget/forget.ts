@@ -1,11 +1,8 @@
 /**
- * Forgets sessions that a host has or only our own data still knows, or anything that contains a text: first excludes it,
- * then removes it from every store, then overwrites the freed bytes. The next run completes one that was interrupted.
+ * Forgets sessions, or anything that contains a text: first excludes it, then removes it from every store, then overwrites
+ * the freed bytes. The next run completes one that was interrupted.
  */
 
-import { existsSync } from "node:fs";
-import { isAbsolute } from "node:path";
-import { findMarksFile } from "../activity/look.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import {
   defaultSettings,
@@ -18,183 +15,35 @@ import {
   type Settings,
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
-import type { RawEntry } from "../hosts/format.ts";
-import type { PartlyKnown, Session } from "../hosts/session.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { ensureIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { forgetProgress, readAllProgress } from "../index/index-state.ts";
-import { ledgerFile } from "../observe/ledger.ts";
 import { oneLine, redact } from "../redact/redact.ts";
 import { removeCopies } from "../sessions/copies.ts";
-import { fitting } from "../sessions/gate.ts";
-import { findMachine } from "../sessions/places.ts";
-import {
-  directoryHere,
-  namesOfDirectory,
-  projectDirectories,
-  projectKey,
-  projectLookup,
-  projectNames,
-  readOrigin,
-  realDirectory,
-  sessionProject,
-} from "../sessions/project.ts";
-import { hasMeta } from "../sessions/record.ts";
 import { isBeginning } from "../sessions/references.ts";
-import { type Held, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
-import { listSessions, sessionPlace } from "../sessions/sessions.ts";
-import { lastTime } from "../sessions/titles.ts";
+import type { Held } from "../sessions/resolve.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
-import type { Forgetting } from "../store/state.ts";
-import { allIndexes, sharedBy } from "../store/store.ts";
-import { outermostEntries } from "../transcripts/cursor.ts";
-import { keepForgotten, makeKeys } from "../transcripts/forgotten.ts";
-import { tryHead } from "../transcripts/head.ts";
-import { type Rules, readRules } from "../transcripts/rules.ts";
-import { type ReadOptions, readEntries } from "../transcripts/transcript.ts";
-import { type Counts, countAll, type ForgetScope, inIndexes, type Matches, removeAll } from "./stores.ts";
+import type { Forgetting, Found } from "../store/state.ts";
+import { allIndexes } from "../store/store.ts";
+import { keepForgotten } from "../transcripts/forgotten.ts";
+import { readRules } from "../transcripts/rules.ts";
+import { findForks, keysFor } from "./forks.ts";
+import { type ForgetEverywhere, forgetEverywhere, inIndexes } from "./stores.ts";
+import type { Target } from "./targets.ts";
 
-/** A session to forget, as far as anything still records it: without `file` where neither host nor archive has it. */
-export type Target = Pick<Session, "id"> &
-  PartlyKnown<"agent" | "name" | "cwd" | "parentId" | "file" | "archived">;
-
-interface TargetOptions extends Pick<ResolveContext, "paths" | "cwd" | "current" | "remark"> {
-  held: readonly Held[];
-}
-
-/**
- * Resolves references to sessions, each with its subagents.
- *
- * @throws {SessionMemoryError} `AMBIGUOUS`, or `NOT_FOUND` when neither a host nor our data knows it.
- */
-export function namedTargets(references: readonly string[], options: TargetOptions): Target[] {
-  const named = references.map((reference) => namedTarget(reference, options));
-  const ids = new Set(named.map(({ id }) => id));
-  const all = allKnown(options).map(({ target }) => target);
-  const children = all.filter(({ parentId }) => parentId !== undefined && ids.has(parentId));
-  return distinct([...named, ...children]);
-}
-
-function namedTarget(reference: string, options: TargetOptions): Target {
-  const { paths, held } = options;
-  const exactly = { subagents: true, exact: true, sessionOnly: true, held: () => held };
-  try {
-    return toTarget(resolvePlace(reference, { ...options, ...exactly }).session);
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
-    // Our files are named by id.
-    if (isHeldById(reference, paths)) return { id: reference };
-    throw error;
-  }
-}
-
-/** Returns whether any file of ours other than an index is about a session. */
-function isHeldById(id: string, paths: PathsWithRules): boolean {
-  const files = [ledgerFile(paths, id), findMarksFile(paths.cursors, id).path];
-  return hasMeta(id, paths) || files.some((file) => existsSync(file));
-}
-
-/** Returns the entry of `exclude.projects` for a project as the user named it. */
-export function projectEntry(project: string, cwd: string): string {
-  if (!/[/\\]|^\.\.?$/.test(project)) return project;
-  const directory = realDirectory(project.startsWith(".") ? `${cwd}/${project}` : project);
-  // The top of a repository means all its worktrees, a folder inside one only itself.
-  return projectDirectories(directory).includes(directory) ? projectKey(directory) : directory;
-}
-
-/** Returns the sessions of a project, or of all, that have been idle since a time. */
-export function targetsWhere(
-  { project, before }: { project?: string | undefined; before?: Date | undefined },
-  options: TargetOptions,
-): Target[] {
-  const fits = fitting(project ?? "", options.paths.rules);
-  // Sessions of other machines belong to the same project if they have the same origin.
-  const isDirectory = project !== undefined && isAbsolute(project);
-  const origin = isDirectory ? readOrigin(project) : undefined;
-  // Its top means the repository, wherever its sessions ran, a folder inside one only itself.
-  const isTop = isDirectory && projectKey(project) === project;
-  const names = isTop ? namesOfDirectory(project, projectLookup(options.paths)) : [];
-  const isWanted = ({ target: { id }, here, updatedAt, project: known, names: own }: Forgettable) =>
-    (before === undefined || Date.parse(updatedAt) < before.getTime()) &&
-    (project === undefined ||
-      (origin !== undefined && known === origin) ||
-      own.some((name) => names.includes(name)) ||
-      fits({ id, cwd: here, project: isDirectory && here === undefined ? undefined : known }));
-  return distinct(
-    allKnown(options)
-      .filter(isWanted)
-      .map(({ target }) => target),
-  );
-}
-
-interface Forgettable {
-  target: Target;
-  /** Its directory, where that is one of this machine. */
-  here: string | undefined;
-  project: string | undefined;
-  /** The names of its project. */
-  names: readonly string[];
-  updatedAt: string;
-}
-
-/** Returns every session that a host or an index knows. */
-function allKnown({ paths, cwd, held }: TargetOptions): Forgettable[] {
-  const listed = listSessions(paths, { subagents: true, cwd, dated: true });
-  const there = new Set(listed.map(({ id }) => id));
-  const lookup = projectLookup(paths);
-  const sessions = listed.map((session) => {
-    const place = sessionPlace(session);
-    const { updatedAt } = session;
-    const project = sessionProject(place, lookup);
-    const target = toTarget({ ...session, cwd: place.cwd });
-    const [here, names] = [directoryHere(place), projectNames(place, lookup)];
-    return { target, here, project, names, updatedAt };
-  });
-  const gone = held.filter(({ session }) => !there.has(session.id));
-  const known = gone.map(({ session }) => {
-    const { id, parentId = id, cwd, file, project, updatedAt } = session;
-    const place = { id: parentId, cwd, machine: findMachine(file, paths) };
-    const names = projectNames(sharedBy(session) ? { ...place, cwd: project } : place, lookup);
-    return { target: toTarget(session), here: directoryHere(place), project, names, updatedAt };
-  });
-  return [...sessions, ...known];
-}
-
-/** Returns a session as a target; where only an index holds it, no transcript is left. */
-function toTarget(session: Session): Target {
-  const { id, agent, name, cwd, parentId } = session;
-  const known = { id, agent, name, cwd, parentId };
-  if (session.size === 0) return known;
-  return { ...known, file: session.file, archived: session.archived };
-}
-
-/** Returns the transcript that the host still has. */
-export function hostTranscript({ file, archived }: Target): string | undefined {
-  return archived ? undefined : file;
-}
-
-function distinct(targets: readonly Target[]): Target[] {
-  const byId = new Map<string, Target>();
-  for (const target of targets) if (!byId.has(target.id)) byId.set(target.id, target);
-  return [...byId.values()];
-}
-
-export interface ForgetOptions extends Pick<ForgetScope, "refresh"> {
-  paths: PathsWithRules;
+export interface ForgetOptions extends Omit<ForgetEverywhere, "directories"> {
   /** The current directory, whose `memory` folder is searched for notes too. */
   cwd: string;
   /** Exclusions to add to config.json. */
   exclude: ExcludeSettings;
-  /** Directories of a forgotten project, whose log lines are removed too. */
-  places?: readonly string[] | undefined;
-  /** Only report what would be removed. */
-  dryRun: boolean;
 }
 
+type Files = Pick<Found, "keptFiles" | "setAside">;
+
 /** The result, or in a dry run what it would be. */
-export interface Forgotten extends Omit<Matches, "counts"> {
-  removed: Counts;
+export interface Forgotten extends Files {
+  removed: Omit<Found, keyof Files | "unerased">;
   /** Exclusions that were added to config.json. */
   excluded: ExcludeSettings;
   /** The sessions that hold rows of forgotten ones. */
@@ -248,68 +97,6 @@ function entryFor({ id, parentId = id }: Target, { sessions, projects: [project]
   return [id, parentId].find((each) => sessions.includes(each)) ?? project ?? id;
 }
 
-/** Returns the keys of a session's rows, and adds their times; none when the host has deleted them. */
-function keysFor({ file = "", agent = "" }: Target, rules: Rules, times: Set<string>): string[] {
-  const kept: string[] = [];
-  const onForgotten = (row: RawEntry) => {
-    if (row.at !== undefined) times.add(row.at);
-    const { id = [], time = [], words } = makeKeys(row, agent, rules) ?? {};
-    kept.push(...[id, time, words?.() ?? []].flat());
-  };
-  const head = tryHead(file);
-  // A prompt may be written twice: readers take one, and copies hold both.
-  for (const each of head?.typedEvents ? [head, { ...head, typedEvents: false }] : [head])
-    visitForgotten(file, { rules: { ...rules, isForgotten: () => true }, head: each, onForgotten });
-  return kept;
-}
-
-/** Reads all of a transcript; nothing when the host has deleted it. */
-function visitForgotten(file: string, options: Pick<ReadOptions, "rules" | "head" | "onForgotten">): void {
-  try {
-    for (const _ of readEntries(file, { ...options, results: true }));
-  } catch {
-    // gone since it was listed, or not ours to read
-  }
-}
-
-interface ForkSearch {
-  paths: PathsWithRules;
-  /** The times of the rows. */
-  times: ReadonlySet<string>;
-  /** Rules that tell them. */
-  rules: Rules;
-}
-
-/** Returns the lines on which other sessions hold forgotten rows; none for a fork whose host gave them other times. */
-function findForks(
-  targets: readonly Target[],
-  { paths, times, rules }: ForkSearch,
-): Map<string, ReadonlySet<number>> {
-  const [ids, agents] = [new Set(targets.map(({ id }) => id)), new Set(targets.map(({ agent }) => agent))];
-  const origins = new Set(targets.flatMap(({ id, file }) => [id, file]));
-  const ordered = [...times].sort();
-  const [from = "", to = ""] = [ordered[0], ordered.at(-1)];
-  const forks = new Map<string, ReadonlySet<number>>();
-  for (const session of listSessions(paths, { subagents: true, excluded: true })) {
-    const { id, agent, file } = session;
-    if (ids.has(id) || !agents.has(agent)) continue;
-    const lines = new Set<number>();
-    const isApart = (firstTime(file) ?? "") > to || (lastTime(session) ?? to) < from;
-    if (!isApart) visitForgotten(file, { rules, onForgotten: ({ line }) => lines.add(line) });
-    if (lines.size > 0 || origins.has(tryHead(file)?.forkedFrom)) forks.set(id, lines);
-  }
-  return forks;
-}
-
-/** Returns the time of the first entry of a transcript. */
-function firstTime(file: string): string | undefined {
-  try {
-    return outermostEntries(file)[0]?.at;
-  } catch {
-    return undefined; // gone since it was listed, or not ours to read
-  }
-}
-
 /** Forgets everything that contains a matching text. */
 export async function forgetText(
   forgetting: Extract<Forgetting, { hasText: unknown }>,
@@ -327,7 +114,7 @@ export function isAnything({ removed: { notes, reports, ...counts } }: Pick<Forg
   return notes.length + reports.length > 0 || Object.values(counts).some((count) => count > 0);
 }
 
-interface ForgetAll extends ForgetOptions, Pick<ForgetScope, "directories"> {
+interface ForgetAll extends ForgetEverywhere, Pick<ForgetOptions, "exclude"> {
   /** The keys of what is forgotten, each list with the entry of `exclude` it is kept for. */
   kept?: Parameters<typeof keepForgotten>[1];
 }
@@ -337,17 +124,22 @@ async function forgetAll(
   { exclude, dryRun, kept, ...scope }: ForgetAll,
 ): Promise<Omit<Forgotten, "forks">> {
   const { config } = scope.paths;
-  const { counts: removed, ...found } = await countAll(forgetting, scope);
-  if (dryRun) return { removed, ...found, excluded: exclude, erased: true };
+  const look = async () => {
+    const looked = await forgetEverywhere(forgetting, { ...scope, dryRun: true });
+    const { keptFiles, setAside, unerased: _, ...removed } = looked;
+    return { removed, keptFiles, setAside };
+  };
+  const found = await look();
+  if (dryRun) return { ...found, excluded: exclude, erased: true };
   // Excluded before it is removed, so that no process that starts now brings it back.
   const add = () => addExclusions(config, exclude);
   const excluded = await (kept ? keepForgotten(forgottenFile(config), kept, add) : add());
-  let erased = true;
+  let unerased = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    erased = await removeAll(forgetting, scope);
-    if (!isAnything({ removed: (await countAll(forgetting, scope)).counts })) break;
+    ({ unerased } = await forgetEverywhere(forgetting, { ...scope, dryRun }));
+    if (!isAnything(await look())) break;
   }
-  return { removed, ...found, excluded, erased };
+  return { ...found, excluded, erased: unerased === 0 };
 }
 
 /**

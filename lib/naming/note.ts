@@ -11,7 +11,14 @@ import type { Entry } from "../hosts/session.ts";
 import type { SendChat } from "../model/answers.ts";
 import type { SpendLedger } from "../model/spend.ts";
 import { redact } from "../redact/redact.ts";
-import { byName, type ForgetIn, type Forgetting, forgetFiles, writtenFiles } from "../store/state.ts";
+import {
+  byName,
+  type ForgetScope,
+  type Forgetting,
+  type Found,
+  forgetFiles,
+  writtenFiles,
+} from "../store/state.ts";
 import { isMessage } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { readEntries } from "../transcripts/transcript.ts";
@@ -130,9 +137,10 @@ const USUAL_FOLDER = "memory";
  */
 export function forgetNotes(
   forgetting: Forgetting,
-  { paths, dryRun, directories }: ForgetIn & { directories: Iterable<string> },
-): { ours: string[]; others: string[] } {
-  return forgetFiles(findNotes(forgetting, paths, directories), { paths, dryRun });
+  { paths, dryRun, directories }: ForgetScope,
+): Pick<Found, "notes" | "keptFiles"> {
+  const { ours, others } = forgetFiles(findNotes(forgetting, paths, directories), { paths, dryRun });
+  return { notes: ours, keptFiles: others };
 }
 
 function findNotes(forgetting: Forgetting, paths: Paths, directories: Iterable<string>): string[] {

@@ -35,7 +35,7 @@ import type { Format } from "../hosts/format.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
-import { type ForgetIn, type Forgetting, withExistingState, withState } from "../store/state.ts";
+import { type ForgetIn, type Forgetting, type Found, withExistingState, withState } from "../store/state.ts";
 import { type ForgottenTest, recordTest } from "../transcripts/forgotten.ts";
 
 import { conversationTree } from "../transcripts/tree.ts";
@@ -346,7 +346,7 @@ function fault(key: string, value: unknown): string | undefined {
 export async function forgetLedgers(
   forgetting: Forgetting,
   { paths, dryRun }: ForgetIn,
-): Promise<{ ledgers: number; observations: number }> {
+): Promise<Pick<Found, "ledgers" | "observations">> {
   const counts = { ledgers: 0, observations: 0 };
   const all = namesIn(paths.observations).filter((name) => name.endsWith(".jsonl"));
   const isText = "hasText" in forgetting;

@@ -10,7 +10,14 @@ import { formatLocal } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { folderInProject, realDirectory } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
-import { type ForgetIn, type Forgetting, isForgotten, withExistingState, withState } from "../store/state.ts";
+import {
+  type ForgetIn,
+  type Forgetting,
+  type Found,
+  isForgotten,
+  withExistingState,
+  withState,
+} from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
 /** Marks by the openings of sentences, and by an agent that was told to keep them: all others are a model's. */
@@ -311,7 +318,7 @@ export function endRule(
 }
 
 /** Forgets marks and what was ended, by their sessions or by their words; returns how many. */
-export function forgetStanding(forgetting: Forgetting, { paths, dryRun }: ForgetIn): number {
+export function forgetStanding(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
   const forget = ({ db }: Store) => {
     const isGone = (row: SqlRow) =>
       isForgotten(forgetting, textOf(row.session_id) ?? "", [textOf(row.words) ?? ""], Number(row.line));
@@ -325,5 +332,5 @@ export function forgetStanding(forgetting: Forgetting, { paths, dryRun }: Forget
     }
     return found;
   };
-  return withExistingState(paths, forget) ?? 0;
+  return { rules: withExistingState(paths, forget) ?? 0 };
 }

@@ -4,7 +4,14 @@ import { join } from "node:path";
 import { fileStem, namesIn, readIfExists, remove } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
-import { type ForgetIn, type Forgetting, forgetFiles, isForgotten, writtenFiles } from "../store/state.ts";
+import {
+  type ForgetIn,
+  type Forgetting,
+  type Found,
+  forgetFiles,
+  isForgotten,
+  writtenFiles,
+} from "../store/state.ts";
 
 /** HTML, as against text: only `escapeHtml` and what is written in this room makes any. */
 export type Html = string;
@@ -111,15 +118,16 @@ const PAGE_SUFFIX = ".html";
 export function forgetReports(
   forgetting: Forgetting,
   options: ForgetIn,
-): { ours: string[]; others: string[] } {
+): Pick<Found, "reports" | "keptFiles"> {
   const { paths } = options;
   const own = namesIn(paths.reports).map((name) => join(paths.reports, name));
   const written = writtenFiles(paths).map(({ path }) => path);
   const pages = [...new Set([...own, ...written])].filter((file) => file.endsWith(PAGE_SUFFIX)).sort();
-  return forgetFiles(
+  const { ours, others } = forgetFiles(
     pages.filter((file) => isMeant(file, forgetting)),
     options,
   );
+  return { reports: ours, keptFiles: others };
 }
 
 /** Removes the pages in the state folder about sessions that their owners took back; a page elsewhere is the user's. */

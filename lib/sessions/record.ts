@@ -20,6 +20,7 @@ import { type SqlRow, textOf } from "../store/sqlite.ts";
 import {
   type ForgetIn,
   type Forgetting,
+  type Found,
   forgetFiles,
   isForgotten,
   recordWritten,
@@ -360,12 +361,13 @@ function toRecord(row: SqlRow): SessionRecord {
 export async function forgetMetas(
   forgetting: Forgetting,
   { paths, dryRun }: ForgetIn,
-): Promise<{ ours: string[]; others: string[] }> {
+): Promise<Pick<Found, "metaFiles" | "keptFiles">> {
   const files =
     "ids" in forgetting ? metasAbout(forgetting.ids, paths) : metasWith(forgetting.hasText, paths);
-  const found = forgetFiles(files, { paths, dryRun: true });
+  const { ours, others } = forgetFiles(files, { paths, dryRun: true });
+  const found = { metaFiles: ours.length, keptFiles: others };
   if (dryRun) return found;
-  for (const file of found.ours) {
+  for (const file of ours) {
     await withLock(`${file}.lock`, WRITER_WAIT_MS, () => void forgetFiles([file], { paths, dryRun }));
   }
   withExistingState(paths, (store) => {

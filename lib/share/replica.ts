@@ -197,14 +197,14 @@ export function heldShared(paths: Paths): Held[] {
   return withReplica(paths, heldSessions) ?? [];
 }
 
-/** Forgets in the replica, and returns how many chunks it was found in. */
-export function forgetShared(forgetting: Forgetting, { paths, dryRun }: ForgetIn): number {
+/** Forgets in the replica, and counts the chunks it was found in. */
+export function forgetShared(forgetting: Forgetting, { paths, dryRun }: ForgetIn): { sharedChunks: number } {
   const chunks = withReplica(paths, (replica) =>
     "ids" in forgetting
       ? forgetSharedSessions(replica, forgetting.ids, dryRun)
       : forgetSharedText(replica, forgetting, dryRun),
   );
-  return chunks ?? 0;
+  return { sharedChunks: chunks ?? 0 };
 }
 
 function forgetSharedSessions(replica: Store, ids: ReadonlySet<string>, dryRun: boolean): number {

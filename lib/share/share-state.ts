@@ -8,7 +8,7 @@ import { wildcardSource } from "../base/text.ts";
 import type { Paths, ShareConfig } from "../config/config.ts";
 import type { SessionKey } from "../hosts/session.ts";
 import { AGENTS } from "../hosts/table.ts";
-import { type ForgetIn, type Forgetting, withExistingState } from "../store/state.ts";
+import { type ForgetIn, type Forgetting, type Found, withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 
 /** The record of a published session, by the id that it has at the hub. */
@@ -83,8 +83,8 @@ export function readRefused(paths: Pick<Paths, "state">): string[] {
 }
 
 /** Takes names and directories with a forgotten text out of the notes of what was published. */
-export function forgetPublished(forgetting: Forgetting, { paths, dryRun }: ForgetIn): void {
-  if (dryRun || "ids" in forgetting) return;
+export function forgetPublished(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
+  if (dryRun || "ids" in forgetting) return {};
   const kept = (text: string | undefined) => (text === undefined || forgetting.hasText(text) ? null : text);
   withExistingState(paths, (state) => {
     const update = state.db.prepare(
@@ -95,6 +95,7 @@ export function forgetPublished(forgetting: Forgetting, { paths, dryRun }: Forge
         update.run(kept(name), kept(cwd), agent, id);
     }
   });
+  return {};
 }
 
 /**

@@ -13,7 +13,8 @@ import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { removePagesAbout } from "../report/html.ts";
 import { currentExclusion } from "../sessions/gate.ts";
-import { forgetInLog, openState, withExistingState, withState } from "../store/state.ts";
+import { forgetInLog } from "../store/forget-log.ts";
+import { openState, withExistingState, withState } from "../store/state.ts";
 import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
@@ -161,7 +162,7 @@ async function exchange(
           ...{ ...common, replica, own, gone, withdrawn },
           onProgress: receiving.update,
         });
-        if (gone.size > 0) forgetInLog(paths.log, { ids: gone });
+        if (gone.size > 0) forgetInLog({ ids: gone }, { paths, dryRun: false });
         if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
         if (isEraseDue(replica)) eraseFreed(replica);
         writeFact(replica, PULLED_FACT, new Date().toISOString());

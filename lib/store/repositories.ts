@@ -6,6 +6,8 @@
 import { dirname, join } from "node:path";
 import { readIfExists, readJson, remove, replaceFile, statPath } from "../base/files.ts";
 import { arrayOf, isRecord, stringOf } from "../base/json.ts";
+import { repositoriesFile } from "../config/config.ts";
+import type { ForgetIn, Forgetting, Found } from "./state.ts";
 
 /** The names of a repository, wherever it lies. */
 export interface RepositoryNames {
@@ -99,40 +101,27 @@ export async function noteRepositories(file: string, sessions: readonly SessionT
   if (sessions.length > 0) await change(file, (known) => withSessions(known, sessions));
 }
 
-/** The subject of forgetting: sessions, or everything with a text. */
-type Unwanted = { ids: ReadonlySet<string> } | { hasText: (text: string) => boolean };
-
-/** Removes sessions, and repositories without any left; or paths and origins with a text. Returns how many. */
+/** Removes sessions, and repositories without any left; or paths and origins with a text. */
 export async function forgetRepositories(
-  file: string,
-  { unwanted, dryRun }: { unwanted: Unwanted; dryRun: boolean },
-): Promise<number> {
-  const known = readRepositories(file);
-  let removed = 0;
-  const left = (repositories: readonly KnownRepository[]) =>
-    repositories.flatMap((each) => {
-      if (!("ids" in unwanted)) {
-        const isNamed = each.origin !== undefined && unwanted.hasText(each.origin);
-        if (isNamed) removed++;
-        return [isNamed ? { ...each, origin: undefined } : each];
-      }
-      const sessions = each.sessions.filter((id) => !unwanted.ids.has(id));
-      if (sessions.length === each.sessions.length) return [each];
-      removed++;
-      return sessions.length === 0 ? [] : [{ ...each, sessions }];
-    });
-  const without = (all: KnownRepositories): KnownRepositories =>
-    new Map(
-      [...all].flatMap(([top, there]) => {
-        const isGone = "hasText" in unwanted && unwanted.hasText(top);
-        if (isGone) removed += there.length;
-        return isGone ? [] : [[top, left(there)] as const];
-      }),
+  forgetting: Forgetting,
+  { paths, dryRun }: ForgetIn,
+): Promise<Partial<Found>> {
+  const left = (repository: KnownRepository): KnownRepository[] => {
+    const { origin = "", sessions } = repository;
+    if ("hasText" in forgetting)
+      return [forgetting.hasText(origin) ? { ...repository, origin: undefined } : repository];
+    const kept = sessions.filter((id) => !forgetting.ids.has(id));
+    return kept.length > 0 || sessions.length === 0 ? [{ ...repository, sessions: kept }] : [];
+  };
+  const isGone = (top: string) => "hasText" in forgetting && forgetting.hasText(top);
+  const file = repositoriesFile(paths.home);
+  if (!dryRun && repositoriesState(file) !== undefined)
+    await change(
+      file,
+      (known) =>
+        new Map([...known].flatMap(([top, there]) => (isGone(top) ? [] : [[top, there.flatMap(left)]]))),
     );
-  without(known);
-  const count = removed;
-  if (!dryRun && count > 0) await change(file, without);
-  return count;
+  return {};
 }
 
 async function change(file: string, work: (known: KnownRepositories) => KnownRepositories): Promise<void> {

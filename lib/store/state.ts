@@ -1,21 +1,12 @@
 /**
  * `state.db`: names, due times, spend, backoffs, and the files we wrote outside the state folder; and what is forgotten of
- * these and of the event log. Most of it cannot be rebuilt from transcripts. It has few rows, so deleted ones are
- * overwritten immediately (secure_delete).
+ * these. Most of it cannot be rebuilt from transcripts. It has few rows, so deleted ones are overwritten immediately
+ * (secure_delete).
  */
 
-import { realpathSync, renameSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
-import {
-  hasContent,
-  isFile,
-  readBytes,
-  readIfExists,
-  remove,
-  replaceFile,
-  resolveRealPath,
-} from "../base/files.ts";
-import { type JsonRecord, parseRecord, scrub } from "../base/json.ts";
+import { hasContent, isFile, readBytes, remove, resolveRealPath } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import { copyTable, openVersioned } from "./carry-over.ts";
@@ -201,11 +192,49 @@ interface ForgettingText {
   hasName: (words: string) => boolean;
 }
 
-export interface ForgetIn {
+/** The places in which something is forgotten. */
+export interface ForgetScope {
   paths: PathsWithRules;
   /** Only count; remove nothing. */
   dryRun: boolean;
+  /** Further places of notes: the current directory, and those of the sessions. */
+  directories: readonly string[];
+  /** Directories of a forgotten project, whose log lines are removed too. */
+  places?: readonly string[] | undefined;
 }
+
+/** The report of what stores hold, in its order. */
+export interface Found {
+  chunks: number;
+  vectors: number;
+  ledgers: number;
+  observations: number;
+  /** Messages that laid something down beyond their task. */
+  rules: number;
+  /** Copies of sessions in the archive. */
+  copies: number;
+  /** Files with marks of and about the session, and the errors it was informed about. */
+  cursors: number;
+  logLines: number;
+  /** Chunks in the replica that others share. */
+  sharedChunks: number;
+  metaFiles: number;
+  notes: string[];
+  /** Pages, and overviews that link them. */
+  reports: string[];
+  /** Matching files outside the state folder that stay because they do not have the bytes we wrote. */
+  keptFiles: string[];
+  /** Damaged databases that were set aside: they may contain it, and are deleted. */
+  setAside: string[];
+  /** Indexes that another process kept from being overwritten. */
+  unerased: number;
+}
+
+/** Forgets in one store, and returns the part of the report that it can fill. */
+export type Forget = (forgetting: Forgetting, scope: ForgetScope) => Partial<Found> | Promise<Partial<Found>>;
+
+/** The scope of a store that needs no more. */
+export type ForgetIn = Pick<ForgetScope, "paths" | "dryRun">;
 
 /** Returns whether a record about this session, or one of its lines, containing these texts, is to be forgotten. */
 export function isForgotten(
@@ -288,8 +317,8 @@ function dropRecords(paths: StatePaths, files: readonly string[]): void {
 }
 
 /** Drops the records of files about forgotten sessions, or with a matching text in their path. */
-export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetIn): void {
-  if (dryRun) return;
+export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
+  if (dryRun) return {};
   const files = writtenFiles(paths).filter(({ sessionId, path }) =>
     isForgotten(byName(forgetting), sessionId, [path]),
   );
@@ -297,6 +326,7 @@ export function forgetWritten(forgetting: Forgetting, { paths, dryRun }: ForgetI
     paths,
     files.map(({ path }) => path),
   );
+  return {};
 }
 
 /** Returns what to forget as it is found in paths too: the name of a file joins its words by hyphens. */
@@ -335,67 +365,4 @@ function realFile(file: string): string {
 
 function hashContent(content: string | Uint8Array): string {
   return sha256().update(content).digest("hex");
-}
-
-/** Shorter ids are too likely to occur inside other words. */
-const ID_MIN_CHARS = 8;
-
-/**
- * Removes lines about forgotten sessions, and the text of every line that records what was injected: it may quote them.
- * Returns how many lines were changed or removed.
- */
-export function forgetInLog(
-  log: string,
-  forgetting: Forgetting,
-  { places = [], dryRun = false }: { places?: readonly string[]; dryRun?: boolean } = {},
-): number {
-  const named = byName(forgetting);
-  const rewrite: Rewrite =
-    "ids" in named
-      ? linesOfSessions(named.ids, places)
-      : (line, event) => (scrub(event, named.hasText).removed > 0 ? undefined : line);
-  const before = readLines(`${log}.1`);
-  const now = filtered([...before, ...readLines(log)], rewrite);
-  if (dryRun || now.changed === 0) return now.changed;
-  // Concurrent writers start a new log.
-  const aside = `${log}.${process.pid}.${crypto.randomUUID().slice(0, 8)}.tmp`;
-  try {
-    renameSync(log, aside);
-  } catch {
-    // nothing has been logged since the last rotation
-  }
-  const { kept, changed } = filtered([...before, ...readLines(aside)], rewrite);
-  if (kept.length > 0) replaceFile(`${log}.1`, kept.map((line) => `${line}\n`).join(""));
-  else remove(`${log}.1`);
-  remove(aside);
-  return changed;
-}
-
-/** Returns the line to keep; undefined to drop it. */
-type Rewrite = (line: string, event: JsonRecord) => string | undefined;
-
-function filtered(lines: readonly string[], rewrite: Rewrite): { kept: string[]; changed: number } {
-  let changed = 0;
-  const kept = lines.flatMap((line) => {
-    const event = parseRecord(line);
-    const next = event && rewrite(line, event);
-    if (next !== line) changed++;
-    return next === undefined ? [] : [next];
-  });
-  return { kept, changed };
-}
-
-function linesOfSessions(ids: ReadonlySet<string>, places: readonly string[]): Rewrite {
-  const searched = [...[...ids].filter((id) => id.length >= ID_MIN_CHARS), ...places];
-  const needles = searched.map((text) => JSON.stringify(text).slice(1, -1));
-  return (line, { text, ...rest }) => {
-    const kept = text === undefined ? line : JSON.stringify(rest);
-    return ids.has(String(rest.session)) || needles.some((needle) => kept.includes(needle))
-      ? undefined
-      : kept;
-  };
-}
-
-function readLines(file: string): string[] {
-  return (readIfExists(file) ?? "").split("\n").filter(Boolean);
 }
