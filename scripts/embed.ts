@@ -212,7 +212,7 @@ async function showStatus({
   values,
   show,
 }: Run<typeof SCRIPT.flags>): Promise<void> {
-  await ensureIndex(paths.database, settings);
+  ensureIndex(paths.database, settings);
   const sessions = withExistingStore(paths.database, readStatuses) ?? [];
   show({ sessions }, sessions.map(statusLine));
   const chunks = sessions.reduce((sum, status) => sum + status.chunks, 0);
@@ -239,7 +239,7 @@ async function showPlan(
   options: Omit<RunOptions, "store">,
   { config, show }: Run<typeof SCRIPT.flags>,
 ): Promise<void> {
-  await ensureIndex(config.paths.database, config.settings);
+  ensureIndex(config.paths.database, config.settings);
   const planned = await planRun(options);
   const [first = NOTHING, topics] = planned.map(({ what: _, text: __, ...rest }) => rest);
   const lines = planned.map(

@@ -34,7 +34,6 @@ import {
   readHeld,
   undoExclusion,
 } from "../lib/forget/forget.ts";
-import { refreshIndex } from "../lib/history/session-search.ts";
 import {
   hostTranscript,
   namedTargets,
@@ -42,6 +41,7 @@ import {
   type Target,
   targetsWhere,
 } from "../lib/forget/targets.ts";
+import { refreshIndex } from "../lib/history/session-search.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { hasPromptsAlone } from "../lib/hosts/names.ts";

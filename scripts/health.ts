@@ -16,7 +16,6 @@ import { formatLocal, formatMinute } from "../lib/base/time.ts";
 import { integerFlag, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { findMovedHosts } from "../lib/health/moved-hosts.ts";
-import { ensureIndex } from "../lib/index/freshness.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 
@@ -61,7 +60,6 @@ async function main({ values, config, configError, cwd, show }: Run<typeof SCRIP
     return;
   }
   // what cannot be carried over is a finding
-  if (!configError) await ensureIndex(paths.database, config.settings).catch(() => {});
   const sessions = listSessions(paths, { subagents: true, cwd });
   const now = new Date();
   const movedHosts = await findMovedHosts(paths, now.getTime());

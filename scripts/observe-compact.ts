@@ -23,8 +23,6 @@ import {
   warn,
 } from "../lib/cli.ts";
 import type { Session } from "../lib/hosts/session.ts";
-import { ensureIndex } from "../lib/index/freshness.ts";
-import { readIndexedRows } from "../lib/index/held-sessions.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { pricePlan } from "../lib/model/spend.ts";
 import { parseChanges, setObserveSettings } from "../lib/observe/ledger.ts";
@@ -173,7 +171,6 @@ async function run(input: Input, session: Session, context: SessionContext): Pro
     if (observed) output.observed = { ...withoutLedger(observed), status };
     if (steps.reflecting && reflected) output.reflected = withoutLedger(reflected);
   }
-  if (input.recall !== undefined) await ensureIndex(context.paths.database, context.settings);
   return { ...output, ...look(input, readSessionMemory(session, context), context) };
 }
 
@@ -205,7 +202,6 @@ function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
 /** Performs the actions that only read. */
 function look(input: Input, state: SessionMemoryState, context: SessionContext): Partial<Output> {
   const output: Partial<Output> = {};
-  const { session } = state;
   const { timezone, participants, redact } = context.settings;
   const style = { timezone, participants, redact: redactor(redact.extra) };
   if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
@@ -214,8 +210,7 @@ function look(input: Input, state: SessionMemoryState, context: SessionContext):
   if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
   if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
   if (input.recall !== undefined) {
-    const rows = session.file === "" ? readIndexedRows(session.id, context.paths) : undefined;
-    output.recalled = recallObservation(state, { id: input.recall, indexed: rows, ...style });
+    output.recalled = recallObservation(state, { id: input.recall, ...style });
   }
   if (input.dump) output.records = state.ledger;
   return output;

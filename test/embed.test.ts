@@ -4,7 +4,6 @@ import {
   existsSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -507,24 +506,6 @@ describe("embed.ts", () => {
     store.close();
     await embed("--topics");
     expect(server.chats()).toHaveLength(3);
-  });
-
-  test("keeps what was indexed of a deleted transcript, says so, and forgets it with --prune", async () => {
-    const file = writeClaude(home, { id: ONE, rows: manyTurns(1, "vanished") });
-    writeClaude(home, { id: TWO, rows: manyTurns(1, "staying") });
-    await embed();
-    rmSync(file);
-    const kept = await embed();
-    expect(kept.stderr).toBe("transcript gone: 1 session, still searchable (--prune forgets them)\n");
-    await embed("--all");
-    const status = await embed("--status");
-    expect(status.stdout.split("\n").find((line) => line.includes(ONE))).toBe(
-      `complete ${ONE} · claude · 1 chunk, 0 vectors · transcript gone`,
-    );
-    const pruned = await embed("--prune");
-    expect(pruned.stdout).toStartWith("pruned 1 session\n");
-    const store = openHomeStore(home);
-    expect([countMatches(store, "vanished"), countMatches(store, "staying")]).toEqual([0, 1]);
   });
 
   test("validates without changing anything", async () => {

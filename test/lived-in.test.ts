@@ -4,7 +4,7 @@
  */
 
 import { afterEach, beforeEach, expect, setDefaultTimeout, setSystemTime, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { answerAsModel, serverPerFile } from "./support/fake-openai.ts";
 import { replay } from "./support/golden.ts";
@@ -89,9 +89,8 @@ async function lookAt(run: Run): Promise<Record<string, string>> {
   return seen;
 }
 
-const isUnlisted = (id: string) => id.startsWith("c0000001") || id.startsWith("bob");
 const ALL = Object.fromEntries(
-  Object.keys(HELD).map((id) => [id, isUnlisted(id) ? "read,found" : "read,listed,found"]),
+  Object.keys(HELD).map((id) => [id, id.startsWith("bob") ? "read,found" : "read,listed,found"]),
 );
 /** What was asked of the embedder and the model besides the questions of a search. */
 const paidFor = () => [
@@ -102,6 +101,22 @@ const paidFor = () => [
 test("every session of it is listed, read and found, nothing that was forgotten is, and nothing is paid for again", async () => {
   await present("embed", "--quiet");
   expect(await lookAt(present)).toEqual(ALL);
+  expect(paidFor()).toEqual([]);
+});
+
+test("an index that is deleted, and a project that is excluded and taken back in, cost nothing again", async () => {
+  await present("embed", "--quiet");
+  const config = JSON.parse(readFileSync(world.paths.config, "utf8"));
+  for (const part of ["", "-wal", "-shm"]) rmSync(world.paths.database + part, { force: true });
+  const projects = [...config.exclude.projects, world.project];
+  world.configure({ ...config, exclude: { ...config.exclude, projects } });
+  await present("embed", "--quiet");
+  expect(Object.values(await lookAt(present)).filter((seen) => seen === "").length).toBeGreaterThan(3);
+  world.configure(config);
+  await present("embed", "--quiet");
+  // Exclusion removes our copies, and of these sessions nothing else is left.
+  const lost = { "a0000001-0000-4000-8000-000000000000": "", "c0000001-0000-4000-8000-000000000000": "" };
+  expect(await lookAt(present)).toEqual({ ...ALL, ...lost });
   expect(paidFor()).toEqual([]);
 });
 

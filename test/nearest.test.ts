@@ -42,7 +42,7 @@ async function indexTexts(
     if (!vector || !(row.content_hash instanceof Uint8Array)) continue;
     putVector(
       store,
-      { id: Number(row.id), hash: row.content_hash },
+      { id: Number(row.id), hash: row.content_hash, session: String(row.session_id) },
       { embedder, embedding: vectorBytes(vector) },
     );
   }

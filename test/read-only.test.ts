@@ -2,7 +2,7 @@
 
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { turn } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
@@ -102,7 +102,7 @@ test.skipIf(!canMount)(
     using home = temporaryHome();
     const [kept, script] = [join(home.root, "kept"), join(home.root, "full.sh")];
     for (const folder of [kept, home.paths.home]) mkdirSync(folder, { mode: 0o700 });
-    for (const name of ["state.db", "memory.db"]) writeFileSync(join(kept, name), "");
+    for (const name of ["state.db", basename(home.paths.database)]) writeFileSync(join(kept, name), "");
     writeFileSync(script, FULL);
     writeClaude(home, { id: ONE, rows: [turn("how do I feed the walrus", "With clams.")] });
     const mounted = ["sh", script, home.paths.home, kept, "65536", ...starting("health")];

@@ -34,7 +34,7 @@ function all(store: Store, sql: string): unknown[] {
 
 /** Everything that is in the files of the index. */
 function bytes(): string {
-  const files = readdirSync(home.paths.home).filter((name) => name.startsWith("memory.db"));
+  const files = readdirSync(home.paths.home).filter((name) => name.startsWith("index-"));
   return files.map((name) => readFileSync(join(home.paths.home, name), "latin1")).join("");
 }
 

@@ -104,7 +104,7 @@ describe("openVersioned()", () => {
     const path = withValue(join(folder(), "memory.db"), "old");
     const old = `${path}.linked`;
     linkSync(path, old);
-    openDatabase(path).exec("PRAGMA user_version = 8");
+    openDatabase(path).exec("PRAGMA user_version = 1");
     openVersioned(path, { ...tables, carry: (from, to) => copyTable("t", from, to) }).close();
     expect([path, old].map((file) => valuesIn(openDatabase(file)))).toEqual([[{ x: "old" }], [{ x: "old" }]]);
   });

@@ -7,9 +7,9 @@
 import { existsSync } from "node:fs";
 import { errorKeys } from "../base/error-lines.ts";
 import { DAY_MS } from "../base/time.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import { INDEX_VERSION, type Paths, type Settings } from "../config/config.ts";
 import type { FailedCommand } from "../history/seen-before.ts";
-import { INDEX_VERSION, isOfVersion } from "../store/carry-over.ts";
+import { isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting, Found } from "../store/state.ts";
 import type { Store } from "../store/store.ts";

@@ -278,7 +278,7 @@ function isCopied(session: Session, copy: string, settings: Settings): boolean {
 }
 
 /** Returns a text that changes with the rules by which texts are stored. */
-function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
+export function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
   const forgotten = exclude.forgotten === undefined ? undefined : statPath(exclude.forgotten);
   const rules = [
     redactionVersion(redact.extra),

@@ -7,7 +7,7 @@ import { utimesSync } from "node:fs";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
 import { type Head, readBareEntry, TOLD } from "../hosts/format.ts";
-import { findFormat } from "../hosts/hosts.ts";
+import { formatOf } from "../hosts/hosts.ts";
 import {
   closeTranscript,
   linesForward,
@@ -131,8 +131,8 @@ async function writeRows(
 }
 
 /** Returns what the first row of the copy keeps of the files beside the transcript, which may be gone with it. */
-function toldBeside({ agent, cwd, startedAt }: Head, clean: Rules["clean"]): JsonRecord | undefined {
-  if (!findFormat(agent).beside) return undefined;
+function toldBeside({ cwd, startedAt, ...head }: Head, clean: Rules["clean"]): JsonRecord | undefined {
+  if (!formatOf(head).beside) return undefined;
   return { [TOLD]: { ...(cwd !== undefined && { cwd: clean(cwd) }), startedAt } };
 }
 
@@ -147,7 +147,7 @@ interface CopierOptions {
 
 /** Returns what makes the copy of each row, given in their order. */
 export function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
-  const format = findFormat(head.agent);
+  const format = formatOf(head);
   const shown = cleanEntries(rules, memory);
   const isForgotten = recordTest(head.agent, format, rules);
   const inTurn = textsInTurn();

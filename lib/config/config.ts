@@ -24,13 +24,20 @@ export type {
   SyncedFolder,
 } from "./schema.ts";
 
+/** `PRAGMA user_version` of an index, and in its name: two installed versions work beside each other. */
+export const INDEX_VERSION = 6;
+
 export interface Paths {
   /** All our state. */
   home: string;
-  /** The index in use: the main one, or that of given transcripts. */
+  /** The index in use: the main one, or that of given transcripts. A cache: it is made again from transcripts. */
   database: string;
+  /** The index of versions before indexes were caches: left to them, but for what only it holds. */
+  former: string;
   /** The indexes of given transcripts. */
   indexes: string;
+  /** Vectors and topics that were paid for. */
+  paid: string;
   /** State that is not derived from transcripts. */
   state: string;
   /** The replica of what others share. */
@@ -207,7 +214,9 @@ export function resolvePaths(env: Environment): PathsWithRules {
   return {
     home,
     database: indexPath(home, transcripts),
+    former: join(home, "memory.db"),
     indexes: join(home, "indexes"),
+    paid: join(home, "paid.db"),
     shared: join(home, "shared.db"),
     state: join(home, "state.db"),
     notes: join(home, "notes"),
@@ -232,9 +241,9 @@ export function resolvePaths(env: Environment): PathsWithRules {
 
 /** Given transcripts have an index of their own, so that they never mix into the main one. */
 function indexPath(home: string, transcripts: readonly string[]): string {
-  if (transcripts.length === 0) return join(home, "memory.db");
+  if (transcripts.length === 0) return join(home, `index-${INDEX_VERSION}.db`);
   const key = shortHash([...new Set(transcripts)].sort().join("\0"));
-  return join(home, "indexes", `${key.toString(16)}.db`);
+  return join(home, "indexes", `${key.toString(16)}-${INDEX_VERSION}.db`);
 }
 
 const NO_RULES: PathsWithRules["rules"] = {

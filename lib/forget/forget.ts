@@ -4,6 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
+import { hasContent } from "../base/files.ts";
 import {
   defaultSettings,
   EXCLUDE_KEYS,
@@ -16,7 +17,8 @@ import {
 } from "../config/config.ts";
 import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
-import { ensureIndex } from "../index/freshness.ts";
+import { takeFormerIndex } from "../index/former-index.ts";
+import { ensureIndex, withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { forgetProgress, readAllProgress } from "../index/index-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
@@ -55,12 +57,14 @@ export interface Forgotten extends Files {
 /** Work that was already running may have written again. */
 const ROUNDS_MAX = 3;
 
-/** Carries over every index that must be, so that what it holds can be found; completes what an interrupted run left undone. */
+/** Makes copies of what only an earlier index holds, so that it can be found; completes what an interrupted run left undone. */
 export async function prepareIndexes(
   paths: PathsWithRules,
   { settings, dryRun }: { settings: Settings; dryRun: boolean },
 ): Promise<void> {
-  for (const index of allIndexes(paths)) await ensureIndex(index, settings);
+  for (const index of allIndexes(paths)) ensureIndex(index, settings);
+  if (!dryRun && hasContent(paths.former))
+    await withIndex({ paths, settings }, async (store) => takeFormerIndex(store, { paths, settings }));
   if (!dryRun) inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 

@@ -10,6 +10,7 @@ import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { countRows, forgetRows } from "../index/forget-rows.ts";
+import { removeOtherIndexes } from "../index/former-index.ts";
 import { applyExclude } from "../index/freshness.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/ledger.ts";
@@ -23,6 +24,7 @@ import { forgetShared } from "../share/replica.ts";
 import { forgetPublished } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { forgetInLog } from "../store/forget-log.ts";
+import { forgetPaid } from "../store/paid.ts";
 import { forgetRepositories } from "../store/repositories.ts";
 import {
   eraseFreedState,
@@ -58,7 +60,9 @@ export async function forgetEverywhere(
 ): Promise<Found> {
   let found = NOTHING;
   for (const forget of STORES) found = added(found, await forget(forgetting, scope));
-  return added(found, await forgetInIndexes(forgetting, { ...scope, refresh }));
+  found = added(found, await forgetInIndexes(forgetting, { ...scope, refresh }));
+  // What an index uses again of forks was paid for; an index is not needed.
+  return added(found, forgetPaid(forgetting, scope));
 }
 
 function added(found: Found, more: Partial<Found>): Found {
@@ -95,7 +99,11 @@ async function forgetInIndexes(
   inIndexes(paths, (index) => applyExclude(index, rules));
   // Before what nothing uses is removed: vectors were paid for.
   if ("ids" in forgetting && forgetting.lines?.size) await refresh();
-  const forget = () => inIndexes(paths, (index) => forgetRows(forgetting, index));
+  const forget = () =>
+    inIndexes(paths, (index) => {
+      removeOtherIndexes(index, { paths, settings: { redact, exclude: rules.exclude } });
+      return forgetRows(forgetting, index);
+    });
   return { unerased: (await withIndexLock(paths, forget)).filter((isErased) => !isErased).length };
 }
 

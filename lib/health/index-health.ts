@@ -11,6 +11,7 @@ import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { Session } from "../hosts/session.ts";
 import { countFailed, vectorSource } from "../index/chunk-vectors.ts";
+import { unreadFormerIndex } from "../index/former-index.ts";
 import { type Behind, isIndexed, measureBehind } from "../index/freshness.ts";
 import { SESSION_CHUNKS_MAX } from "../index/index-pass.ts";
 import { type IndexProgress, readAllProgress } from "../index/index-state.ts";
@@ -79,6 +80,10 @@ export function checkIndex(
   for (const file of setAsideIn(paths)) {
     const what = `${basename(file)} was damaged; what could be read of it was carried over`;
     add("info", what, "the next forget deletes it");
+  }
+  if (unreadFormerIndex(paths)) {
+    const what = `${basename(paths.former)} is of an earlier release, or damaged: sessions that only it holds are not read`;
+    add("info", what, "run embed of the release before this one, then of this one; or delete it");
   }
   checkFreshness(behind, known.size === 0, add);
   if (metrics.failedChunks > 0) {

@@ -210,7 +210,7 @@ function makeErrorHit(
     .filter(({ who }) => who === "assistant")
     .map((message) => ({ ...message, text: clean(message.text).slice(0, SAID_CHARS) }));
   const outcome = said.find(({ line }) => line >= lastLine) ?? said.at(-1);
-  // without an end, what was made of the error says most
+  // without an end, the last deed about the error says most
   const comments = new Set([...(end ? [] : said.slice(0, SAID_MAX)), ...(outcome ? [outcome] : [])]);
   const count = own.length > 1 ? `${own.length}x, ` : "";
   const unproven =

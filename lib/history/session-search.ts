@@ -1,6 +1,6 @@
 /** Searches past conversation for the command and for hosts: updates the index, finds, and formats the lines to print. */
 
-import { whyUnwritable } from "../base/files.ts";
+import { hasContent, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
@@ -160,9 +160,11 @@ async function withFreshIndex<T>(
   const loaded = resources.config ?? (await loadConfig(process.env, process.cwd()));
   const config = { currentSession: callingSession(loaded.env), ...loaded };
   const index = isWanted && whyUnwritable(config.paths.home) === undefined;
-  const store = await openIndex(config.paths.database, config.settings, { create: index });
+  const store = openIndex(config.paths.database, config.settings, { create: index });
   try {
     if (index) tendIndexes(config.paths, new Date());
+    if (index && hasContent(config.paths.former))
+      (await import("../index/former-index.ts")).takeFormerIndex(store, config);
     return await use({ store, config, behind: await updateIndex(store, { config, index, signal }) });
   } finally {
     store.close();

@@ -19,6 +19,8 @@ export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "par
   isHeadless?: boolean | undefined;
   /** Codex: whether typed messages are marked by events of their own. */
   typedEvents?: boolean | undefined;
+  /** Whether the file is a copy of ours, in our plain form, of a session whose host writes another. */
+  isInPlainForm?: true;
 }
 
 /** The key under which the first row of our copy keeps what is beside the transcript. */

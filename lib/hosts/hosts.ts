@@ -1,6 +1,6 @@
 /** Every host: its line of the table with what its file says of it. */
 
-import { type Format, plain } from "./format.ts";
+import { copiedFormat, type Format, type Head, plain } from "./format.ts";
 import type { Host, Moment } from "./host.ts";
 import type { Agent } from "./session.ts";
 import { TABLE } from "./table.ts";
@@ -17,6 +17,11 @@ export function findHost(agent: string | undefined): Host | undefined {
 /** Returns how an agent's rows are read. */
 export function findFormat(agent: Agent): Format {
   return findHost(agent) ?? plain;
+}
+
+/** Returns how the rows of a transcript are read, by its head: of a copy in our plain form otherwise than its host's. */
+export function formatOf({ agent, isInPlainForm }: Pick<Head, "agent" | "isInPlainForm">): Format {
+  return isInPlainForm ? copiedFormat(agent) : findFormat(agent);
 }
 
 /** Returns the moments of a session at which a host hears us, or we work. */

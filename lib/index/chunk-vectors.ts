@@ -1,10 +1,12 @@
 /**
- * The chunks' vectors: exact in `chunks.embedding`, as sign bits in `session_embeddings` (vec0), and in a cache
- * by content hash while no chunk has them. Each belongs to an embedder, identified by model and dimensions.
+ * The chunks' vectors: exact in `chunks.embedding`, as sign bits in `session_embeddings` (vec0), and by the hash of their words
+ * among what was paid for. Each belongs to an embedder, identified by model and dimensions.
  */
 
 import type { EmbeddingConfig } from "../config/config.ts";
+import { paidVector, putPaidVector } from "../store/paid.ts";
 import { readFact, type Store, writeFact } from "../store/store.ts";
+import { hostId } from "./index-state.ts";
 
 /** The embedder whose vectors `session_embeddings` holds; absent while some of them are missing there. */
 const TABLE_FACT = "vector_table";
@@ -15,6 +17,8 @@ const FAILED_FACT = "vectors_failed";
 export interface PendingChunk {
   id: number;
   hash: Uint8Array;
+  /** The host's id of its session. */
+  session: string;
   /** The embedded text: header and content. */
   text: string;
   /** The day since 1970 on which the server refused its text; 0: never. */
@@ -58,7 +62,7 @@ export function pendingChunks(
   { embedder, after, limit, before }: { embedder: number; after: number; limit: number; before: number },
 ): PendingChunk[] {
   const select = db.prepare(
-    `SELECT id, content_hash, context_content, embedding_failures FROM session_chunks
+    `SELECT id, session_id, content_hash, context_content, embedding_failures FROM session_chunks
      WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
   );
   // one query for each embedder, since the index has no "other than"
@@ -68,6 +72,7 @@ export function pendingChunks(
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
+      session: hostId(String(row.session_id)),
       text: String(row.context_content),
       refusedOn: Number(row.embedding_failures),
     }))
@@ -106,55 +111,36 @@ export function hasAllVectors(store: Store, embedding: EmbeddingConfig): boolean
   return store.db.vectors.mode === "scan" || readFact(store, TABLE_FACT) === String(embedder);
 }
 
-/** Returns the vector that was already paid for these words, from the cache or from another chunk. */
-export function knownVector(store: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
-  const row =
-    store.db
-      .prepare("SELECT embedding FROM vector_cache WHERE content_hash = ? AND embedder = ?")
-      .get(hash, embedder) ??
-    store.db
-      .prepare("SELECT embedding FROM chunks WHERE content_hash = ? AND embedder = ? LIMIT 1")
-      .get(hash, embedder);
-  return row?.embedding as Uint8Array | undefined;
+/** Returns the vector that was already paid for these words, of another chunk or of any time. */
+export function knownVector({ db }: Store, hash: Uint8Array, embedder: number): Uint8Array | undefined {
+  const row = db
+    .prepare("SELECT embedding FROM chunks WHERE content_hash = ? AND embedder = ? LIMIT 1")
+    .get(hash, embedder);
+  return (row?.embedding as Uint8Array | undefined) ?? paidVector(db, hash, embedder);
 }
 
-/** Stores a chunk's vector; in the cache if the chunk is gone or has other words by now. */
+/** Stores a chunk's vector, also where the chunk is gone or has other words by now: it was paid for. */
 export function putVector(
   store: Store,
-  chunk: Pick<PendingChunk, "id" | "hash">,
-  { embedder, embedding }: { embedder: number; embedding: Uint8Array },
+  chunk: Pick<PendingChunk, "id" | "hash" | "session">,
+  vector: { embedder: number; embedding: Uint8Array },
 ): void {
   const { db } = store;
+  const { embedder, embedding } = vector;
+  putPaidVector(db, chunk, vector);
   const current = db
     .prepare("SELECT embedder FROM chunks WHERE id = ? AND content_hash = ?")
     .get(chunk.id, chunk.hash);
-  if (!current) {
-    cacheVector(store, chunk.hash, { embedder, embedding });
-    return;
-  }
-  if (current.embedder !== null) keepVector(store, chunk.id);
+  if (!current) return;
+  if (current.embedder !== null) dropBits(store, chunk.id);
   db.prepare("UPDATE chunks SET embedding = ?, embedder = ?, embedding_failures = 0 WHERE id = ?").run(
     embedding,
     embedder,
     chunk.id,
   );
-  db.prepare("DELETE FROM vector_cache WHERE content_hash = ? AND embedder = ?").run(chunk.hash, embedder);
   if (readFact(store, TABLE_FACT) !== String(embedder)) return;
   if (store.db.vectors.mode === "vec0") insertBits(store, chunk.id, embedding);
   else writeFact(store, TABLE_FACT, undefined);
-}
-
-/** Stores a vector that no chunk has. */
-export function cacheVector(
-  { db }: Store,
-  hash: Uint8Array,
-  { embedder, embedding }: { embedder: number; embedding: Uint8Array },
-): void {
-  db.prepare("INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding) VALUES (?, ?, ?)").run(
-    hash,
-    embedder,
-    embedding,
-  );
 }
 
 /** Notes that the server refused the chunks' texts on a day. */
@@ -165,16 +151,11 @@ export function noteRefused({ db }: Store, chunks: readonly PendingChunk[], day:
   });
 }
 
-/** Moves a chunk's vector, if it has one, into the cache, out of reach of the search. */
-export function keepVector(store: Store, chunkId: number): void {
+/** Takes a chunk's vector, if it has one, out of reach of the search. */
+export function dropBits(store: Store, chunkId: number): void {
   const { db } = store;
   const row = db.prepare("SELECT embedder FROM chunks WHERE id = ?").get(chunkId);
-  if (!row || row.embedder === null) return;
-  db.prepare(
-    `INSERT OR IGNORE INTO vector_cache (content_hash, embedder, embedding)
-     SELECT content_hash, embedder, embedding FROM chunks WHERE id = ?`,
-  ).run(chunkId);
-  if (readFact(store, TABLE_FACT) === undefined) return;
+  if (!row || row.embedder === null || readFact(store, TABLE_FACT) === undefined) return;
   if (db.vectors.mode === "vec0") {
     db.prepare("DELETE FROM session_embeddings WHERE chunk_id = ?").run(chunkId);
   } else writeFact(store, TABLE_FACT, undefined);

@@ -3,15 +3,18 @@
  * overwrites their bytes in its files. Also removes sessions that are excluded by now, and those whose transcript is gone.
  */
 
+import { dirname } from "node:path";
+import { statPath } from "../base/files.ts";
 import type { Row } from "../hosts/session.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import type { Held } from "../sessions/resolve.ts";
+import { erasePaid, releasePaid } from "../store/paid.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
 import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
 import { type ForgottenTest, makeKeys } from "../transcripts/forgotten.ts";
 import { heldSessions } from "./held-sessions.ts";
-import { forgetProgress } from "./index-state.ts";
+import { forgetProgress, hostId } from "./index-state.ts";
 import { removeChunk, removeContents, removeRow, removeSession, sessionsWithCopies } from "./session-rows.ts";
 import type { Stored } from "./stored-rows.ts";
 
@@ -71,13 +74,14 @@ export function removeForgotten(store: Store, rules: ForgottenTest): void {
   }
 }
 
-/** Removes sessions, and the cached vectors and topics that no chunk uses: nothing says whose they were. */
+/** Removes sessions, and the vectors and topics that no other session's words were paid for. */
 export function forgetSessions(
   store: Store,
   sessions: readonly { number: number; storedId: string }[],
 ): void {
   forget(store, () => {
     for (const { number, storedId } of sessions) removeSession(store, { number, id: storedId });
+    return sessions.map(({ storedId }) => hostId(storedId));
   });
 }
 
@@ -132,6 +136,11 @@ function inChunks({ db }: Store, columns: string, of: "c.id" | "r.id", ids: Iter
 function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
   forget(store, () => {
     const { chunks, rows } = findText(store, hasText);
+    const holding = store.db
+      .prepare(
+        "SELECT DISTINCT s.id FROM chunks c JOIN sessions s ON s.number = c.session WHERE c.id IN (SELECT value FROM json_each(?))",
+      )
+      .all(JSON.stringify(chunks.map(({ id }) => id)));
     for (const { id } of chunks) removeChunk(store, id);
     for (const row of rows) removeRow(store, row);
     store.db.exec(
@@ -144,15 +153,16 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
       const kept = facts.map((fact) => (fact === null || hasText(String(fact)) ? null : fact));
       if (kept.some((fact, i) => fact !== facts[i])) update.run(...kept, Number(row.number));
     }
+    return holding.map(({ id }) => hostId(String(id)));
   });
 }
 
-function forget(store: Store, work: () => void): void {
+/** Removes rows by `work`, which returns the host's ids of their sessions, and what was paid for their words. */
+function forget(store: Store, work: () => readonly string[]): void {
   store.db.exec("PRAGMA secure_delete = ON");
   store.db.transaction(() => {
-    work();
-    for (const cache of ["vector_cache", "topic_cache"])
-      store.db.exec(`DELETE FROM ${cache} WHERE content_hash NOT IN (SELECT content_hash FROM chunks)`);
+    const touched = work();
+    releasePaid(store.db, touched);
     noteForgotten(store);
     markErase(store);
   });
@@ -178,6 +188,7 @@ export function eraseFreed(store: Store): boolean {
   db.exec("PRAGMA temp_store = FILE"); // a large index would not fit into memory a second time
   db.exec("VACUUM");
   if (!emptyLog(store)) return false;
+  if (!erasePaid(db)) return false;
   writeFact(store, ERASE_FACT, undefined);
   return emptyLog(store);
 }
@@ -195,9 +206,14 @@ export function removeExcluded(store: Store, { exclude, admits }: Exclusion): vo
   }
 }
 
-/** Removes the sessions whose transcript is gone. Returns how many. */
-export function pruneGone(store: Store): number {
-  const gone = store.db.prepare("SELECT number, id FROM sessions WHERE source_gone = 1").all();
+/**
+ * Removes the sessions whose transcript is gone, without a copy: all, or those whose folder is still there, since one that is not may
+ * come back. Returns how many.
+ */
+export function pruneGone(store: Store, { all }: { all: boolean }): number {
+  const marked = store.db.prepare("SELECT number, id, file FROM sessions WHERE source_gone = 1").all();
+  const gone = marked.filter(({ file }) => all || statPath(dirname(String(file))) !== undefined);
+  if (gone.length === 0) return 0;
   for (const { number, id } of gone) {
     store.db.transaction(() => {
       // the next run reads forks with copies of its rows again, and indexes those rows there

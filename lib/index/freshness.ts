@@ -4,7 +4,6 @@
  */
 
 import { existsSync } from "node:fs";
-import { SessionMemoryError } from "../base/errors.ts";
 import { changedAt } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
 import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
@@ -14,8 +13,6 @@ import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { findTranscripts } from "../sessions/found.ts";
 import type { Exclusion } from "../sessions/gate.ts";
-import { isReplaceable } from "../store/carry-over.ts";
-import { isMarkedDamaged } from "../store/storage-errors.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
 import { removeForgotten } from "./forget-rows.ts";
@@ -28,30 +25,14 @@ type StoringRules = Pick<Settings, "redact" | "exclude">;
 const REDACTION_FACT = "redaction";
 
 /**
- * Opens an index, created or carried over as needed.
+ * Opens an index, created as needed: a cache, made anew, empty, where it is damaged or its rows were stored under another redaction.
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened, or is missing and `create` is false.
  */
-export async function openIndex(
-  path: string,
-  rules: StoringRules,
-  options: { create?: boolean } = {},
-): Promise<Store> {
-  const current = { ...options, isCurrent: currentTest(rules) };
-  try {
-    return openStore(path, current);
-  } catch (error) {
-    if (!isReplaceable(error) && !isMarkedDamaged(path)) throw error;
-    // a start without it loads none of this
-    const { carryIndex } = await import("./carry-index.ts");
-    return openStore(path, {
-      ...current,
-      carry(from, to) {
-        noteRules({ db: to }, rules);
-        return carryIndex(from, to, rules);
-      },
-    });
-  }
+export function openIndex(path: string, rules: StoringRules, options: { create?: boolean } = {}): Store {
+  const store = openStore(path, { ...options, isCurrent: currentTest(rules), carry: "nothing" });
+  if (!store.db.readOnly) noteRules(store, rules);
+  return store;
 }
 
 function currentTest({ redact }: StoringRules): (db: Store["db"]) => boolean {
@@ -59,24 +40,12 @@ function currentTest({ redact }: StoringRules): (db: Store["db"]) => boolean {
   return (db) => [version, undefined].includes(readFact({ db }, REDACTION_FACT));
 }
 
-/** Returns whether an index can be read as it is, if there is one: none of another version, nor a damaged one. */
-export function isIndexCurrent(path: string, rules: StoringRules): boolean {
-  if (!existsSync(path)) return true;
-  try {
-    openStore(path, { create: false, isCurrent: currentTest(rules) }).close();
-    return true;
-  } catch (error) {
-    if (error instanceof SessionMemoryError) return false;
-    throw error;
-  }
-}
-
-/** Runs work on an index, created or carried over as needed, then closes it. */
+/** Runs work on an index, created or made anew as needed, then closes it. */
 export async function withIndex<T>(
   { paths, settings }: { paths: Pick<Paths, "database">; settings: StoringRules },
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
-  const store = await openIndex(paths.database, settings);
+  const store = openIndex(paths.database, settings);
   try {
     return await work(store);
   } finally {
@@ -84,9 +53,9 @@ export async function withIndex<T>(
   }
 }
 
-/** Carries an index over if it must be; without one there is nothing to do. */
-export async function ensureIndex(path: string, rules: StoringRules): Promise<void> {
-  if (existsSync(path)) (await openIndex(path, rules, { create: false })).close();
+/** Makes an index anew if it must be, for readers that do not; without one there is nothing to do. */
+export function ensureIndex(path: string, rules: StoringRules): void {
+  if (existsSync(path)) openIndex(path, rules, { create: false }).close();
 }
 
 /** Records the rules under which the rows of a new index are stored. */

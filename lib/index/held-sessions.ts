@@ -1,16 +1,10 @@
-/**
- * Reads sessions from the index, for transcripts that the host has deleted: every message, and what the index keeps of each
- * tool call.
- */
+/** Reads from an index which sessions it holds, and what a reader of a transcript asks of it. */
 
-import type { PathsWithRules } from "../config/config.ts";
 import { hashBefore } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { LineSpan, Row, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
-import { rowTexts } from "../transcripts/calls.ts";
-import { readRules } from "../transcripts/rules.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
 import { readRows } from "./stored-rows.ts";
 
@@ -39,18 +33,6 @@ export function heldSessions(store: Store): (Held & { number: number })[] {
 export function storedRows(store: Store, sessionId: string): Row[] {
   const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
   return number === undefined ? [] : readRows(store, Number(number));
-}
-
-/** Reads a session's indexed rows in the order of their lines; undefined when the index has none. */
-export function readIndexedRows(id: string, paths: PathsWithRules): Row[] | undefined {
-  const rows = withExistingStore(paths.database, (store) =>
-    heldSessions(store)
-      .filter(({ session }) => session.id === id)
-      .flatMap(({ storedId }) => storedRows(store, storedId)),
-  );
-  if (!rows || rows.length === 0) return undefined;
-  const { hasText } = readRules(paths.rules);
-  return rows.filter((row) => !rowTexts(row).some(hasText));
 }
 
 /** Returns the sessions of an index as references know them; only those without a transcript, where these alone are wanted. */

@@ -5,13 +5,15 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { hasContent } from "../base/files.ts";
 import { lockHolder, tryLock } from "../base/locks.ts";
 import type { Config } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
+import { keepPaid, tendPaid } from "../store/paid.ts";
 import { copyDatabase, openStore, type Store, tendIndexes } from "../store/store.ts";
 import { findChanged, markSources } from "./freshness.ts";
 import { emptyReport, type IndexReport } from "./index-state.ts";
@@ -53,6 +55,10 @@ export async function embedSessions(options: RunOptions): Promise<RunReport> {
   const { signal } = options;
   const { paths } = options.config;
   tendIndexes(paths, new Date());
+  if (hasContent(paths.former)) {
+    const { takeFormerIndex } = await import("./former-index.ts");
+    takeFormerIndex(options.store, { ...options.config, dryRun: options.models !== undefined });
+  }
   const { report, gone, pruned } = await readTranscripts(options);
   const topics = options.topics && !signal?.aborted ? await refine(options) : undefined;
   const vectors = await embed(options);
@@ -76,8 +82,9 @@ async function readTranscripts(
   const changed = all ? sessions : findChanged(store, sessions, config.settings);
   const report = await readChanged(options, changed);
   const gone = isComplete ? markSources(store, sessions) : 0;
-  if (!prune || gone === 0) return { report, gone, pruned: 0 };
-  return { report, gone: 0, pruned: (await import("./forget-rows.ts")).pruneGone(store) };
+  if (gone === 0) return { report, gone, pruned: 0 };
+  const pruned = (await import("./forget-rows.ts")).pruneGone(store, { all: prune === true });
+  return { report, gone: gone - pruned, pruned };
 }
 
 /** Reads changed transcripts. Most runs find none, so the modules that read them are loaded only here. */
@@ -117,6 +124,7 @@ async function refine(options: RunOptions): Promise<TopicReport | string> {
       hint: "add an llm block to config.json, or leave --topics out",
     });
   }
+  keepPaid(store.db, store.db.path);
   const [{ refineTopics }, { redactor }] = await Promise.all([
     import("./paid-work.ts"),
     import("../redact/redact.ts"),
@@ -130,6 +138,7 @@ async function refine(options: RunOptions): Promise<TopicReport | string> {
 async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
   const { store, config, all, signal } = options;
   const { embedding } = config.settings;
+  tendPaid(store.db);
   if (!embedding) return "off (no embedding in config.json)";
   if (options.vectors === false) return "left out (--no-vectors)";
   const { hasAllVectors } = await import("./chunk-vectors.ts");
@@ -138,6 +147,7 @@ async function embed(options: RunOptions): Promise<EmbeddingReport | string> {
     import("./paid-work.ts"),
     import("../model/configured-model.ts"),
   ]);
+  keepPaid(store.db, store.db.path);
   const embed = options.models?.embed ?? (await configuredEmbedder(config));
   if (!embed) return "off (no embedding in config.json)";
   return await runExclusively(options, "vectors", (onProgress) =>
@@ -194,8 +204,9 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
   const { paths, settings } = options.config;
   const { embedding, llm } = settings;
   const home = mkdtempSync(join(tmpdir(), "session-memory-plan-"));
-  const copy = join(home, "memory.db");
+  const copy = join(home, basename(paths.database));
   copyDatabase(paths.database, copy);
+  copyDatabase(paths.paid, join(home, basename(paths.paid)));
   const store = openStore(copy);
   /** A vector that no embedder gives. */
   const mark = new Float32Array(embedding?.dimensions ?? 0).fill(1);
@@ -222,7 +233,7 @@ export async function planRun(options: Omit<RunOptions, "store" | "models">): Pr
       planned.push({ what: "vectors", ...sent, ...price });
     }
     if (llm && options.topics) {
-      const sent = count("*", "JOIN topic_cache USING (content_hash) WHERE model = ?", PLAN);
+      const sent = count("*", "JOIN paid.topics USING (content_hash) WHERE model = ?", PLAN);
       const price = pricePlan(options.config, { kind: "chat", ...llm }, notes.tokens);
       planned.push({ what: "topics", ...sent, ...price });
     }

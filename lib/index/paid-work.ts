@@ -11,10 +11,10 @@ import type { EmbeddingConfig } from "../config/config.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
 import type { Embedded } from "../model/llm.ts";
+import { putPaidTopics, putPaidVector } from "../store/paid.ts";
 import { isBusy, isStorageError } from "../store/storage-errors.ts";
 import { forgottenSoFar, isStillThere, type Store } from "../store/store.ts";
 import {
-  cacheVector,
   countPending,
   knownVector,
   noteRefused,
@@ -25,6 +25,7 @@ import {
   useEmbedder,
   vectorBytes,
 } from "./chunk-vectors.ts";
+import { hostId } from "./index-state.ts";
 import { putTopics } from "./session-rows.ts";
 
 interface EmbeddingOptions {
@@ -172,7 +173,7 @@ function addCost(report: PaidReport, { tokens, usd }: Pick<PaidReport, "tokens" 
   report.usd = report.usd === null || usd === null ? null : report.usd + usd;
 }
 
-/** Stores a paid batch; where the chunks do not take it, in the cache, from which the next run takes it for nothing. */
+/** Stores a paid batch; where the chunks do not take it, by its words alone, from which the next run takes it for nothing. */
 function keep(run: EmbeddingRun, groups: readonly PendingChunk[][], vectors: Float32Array[]): void {
   const { embedder, report } = run;
   const paid = groups.flatMap((chunks, position) => {
@@ -191,7 +192,7 @@ function keep(run: EmbeddingRun, groups: readonly PendingChunk[][], vectors: Flo
     report.embedded += storeAll((chunk, embedding) => putVector(run.store, chunk, { embedder, embedding }));
   } catch (error) {
     if (!isStorageError(error)) throw error;
-    storeAll((chunk, embedding) => cacheVector(run.store, chunk.hash, { embedder, embedding }));
+    storeAll((chunk, embedding) => putPaidVector(run.store.db, chunk, { embedder, embedding }));
     throw error;
   }
 }
@@ -297,6 +298,8 @@ const MAX_TOKENS = 1500;
 interface Untagged {
   id: number;
   hash: Uint8Array;
+  /** The host's id of its session. */
+  session: string;
   content: string;
 }
 
@@ -359,18 +362,15 @@ async function refineBatch(
   });
 }
 
-/** Stores the topics of chunks, in their rows and in the cache. */
+/** Stores the topics of chunks, in their rows and among what was paid for. */
 function storeTopics(
   store: Store,
   chunks: readonly (Untagged & { topics: string[] })[],
   model: string,
 ): void {
-  const insert = store.db.prepare(
-    "INSERT OR REPLACE INTO topic_cache (content_hash, topics, model) VALUES (?, ?, ?)",
-  );
-  for (const { id, hash, topics } of chunks) {
-    insert.run(hash, JSON.stringify(topics), model);
-    putTopics(store, id, topics);
+  for (const { topics, ...chunk } of chunks) {
+    putPaidTopics(store.db, chunk, { topics, model });
+    putTopics(store, chunk.id, topics);
   }
 }
 
@@ -386,15 +386,16 @@ function cleanTopics(tags: readonly string[], redact: (text: string) => string):
 }
 
 const UNTAGGED =
-  "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM topic_cache t WHERE t.content_hash = c.content_hash)";
+  "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM paid.topics t WHERE t.content_hash = c.content_hash)";
 
 function untaggedChunks(store: Store, after: number): Untagged[] {
   return store.db
-    .prepare(`SELECT id, content_hash, content ${UNTAGGED} AND id > ? ORDER BY id LIMIT ?`)
+    .prepare(`SELECT id, session_id, content_hash, content ${UNTAGGED} AND id > ? ORDER BY id LIMIT ?`)
     .all(after, CHUNKS_PER_CALL)
     .map((row) => ({
       id: Number(row.id),
       hash: row.content_hash as Uint8Array,
+      session: hostId(String(row.session_id)),
       content: String(row.content),
     }));
 }

@@ -7,10 +7,11 @@ import { errorKeys } from "../base/error-lines.ts";
 import { sha256 } from "../base/text.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
 import { splitJoined } from "../language/words.ts";
+import { paidTopics } from "../store/paid.ts";
 import type { Store } from "../store/store.ts";
 import type { Chunk } from "./chunk.ts";
 import { fullTextColumns, type Header, headerText, joinContent } from "./chunk-text.ts";
-import { keepVector } from "./chunk-vectors.ts";
+import { dropBits } from "./chunk-vectors.ts";
 import { updateRewound } from "./index-state.ts";
 import {
   ALL_LINES,
@@ -54,7 +55,7 @@ export function addChunk(
   { session, timestamp, exchange, hash }: Omit<ChunkPlace, "before"> & { hash?: Uint8Array | undefined },
 ): void {
   const key = hash ?? contentHash(chunk);
-  const topics = cachedTopics(db, key) ?? chunk.header.topics;
+  const topics = paidTopics(db, key) ?? chunk.header.topics;
   const header = { ...chunk.header, topics };
   const [first, last] = findEnds(chunk);
   const insert = db.prepare(
@@ -73,6 +74,13 @@ export function addChunk(
     ...[chunk.tokens, new Date().toISOString()],
   );
   db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, header }));
+  // what was paid for before needs no run of its own
+  db.prepare(
+    `UPDATE chunks SET (embedder, embedding) = (
+       SELECT id, v.embedding FROM paid.vectors v JOIN embedders USING (model, dimensions)
+       WHERE v.content_hash = chunks.content_hash LIMIT 1)
+     WHERE id = ? AND EXISTS (SELECT 1 FROM paid.vectors v WHERE v.content_hash = chunks.content_hash)`,
+  ).run(lastId);
 }
 
 function findEnds({ rows }: Chunk): [first: Said, last: Said] {
@@ -168,12 +176,6 @@ function putFullText({ db }: Pick<Store, "db">, { id, rows, ...text }: ChunkText
   db.prepare(INSERT_TEXT).run(id, ...fullTextColumns({ ...text, content }));
 }
 
-/** Returns the topics that a model gave for the words of a chunk. */
-export function cachedTopics(db: Store["db"], hash: Uint8Array): string[] | undefined {
-  const row = db.prepare("SELECT topics FROM topic_cache WHERE content_hash = ?").get(hash);
-  return row && JSON.parse(String(row.topics));
-}
-
 /** Returns a session's chunks from an index on, by index. */
 export function storedChunks(store: Store, session: number, index: number): Map<number, StoredChunk> {
   const rows = store.db
@@ -198,10 +200,10 @@ function describePlace(chunk: Chunk, { exchange }: Pick<ChunkPlace, "exchange">)
   return [exchange, first.line, first.nth, last.line, last.nth, ...part, chunk.tools].join(" ");
 }
 
-/** Removes a chunk; its vector stays in the cache. */
+/** Removes a chunk; its vector stays paid for. */
 export function removeChunk(store: Store, id: number): void {
   const { db } = store;
-  keepVector(store, id);
+  dropBits(store, id);
   db.prepare("DELETE FROM chunks_fts WHERE rowid = ?").run(id);
   db.prepare("DELETE FROM chunks WHERE id = ?").run(id);
 }

@@ -105,7 +105,7 @@ export function readExchanges(store: Store, session: number): StoredExchange[] {
   const chunks = store.db
     .prepare(
       `SELECT e.line, e.nth, iif(t.content_hash IS NULL, NULL, c.topic_tags) AS topics
-       FROM exchanges e JOIN chunks c ON c.exchange = e.id LEFT JOIN topic_cache t ON t.content_hash = c.content_hash
+       FROM exchanges e JOIN chunks c ON c.exchange = e.id LEFT JOIN paid.topics t ON t.content_hash = c.content_hash
        WHERE e.session = ? ORDER BY e.line, e.nth, c.chunk_index`,
     )
     .all(session);

@@ -13,10 +13,9 @@ import {
   type PathsWithRules,
 } from "../config/config.ts";
 import { observingHost } from "../hosts/hosts.ts";
-import type { Entry, Row, Session } from "../hosts/session.ts";
+import type { Entry, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { isMessage } from "../transcripts/calls.ts";
-import { callText } from "../transcripts/log.ts";
 import { ledgerStem, readBackoff } from "./ledger.ts";
 import {
   DONE,
@@ -118,10 +117,6 @@ export function rawLines({ entries, ledger }: SessionMemoryState, style: LineSty
 
 type ShownLine = Pick<Entry, "line" | "at" | "kind" | "text">;
 
-function toShown(row: Row): ShownLine {
-  return { line: row.line, at: row.at, kind: row.who, text: row.who === "tool" ? callText(row) : row.text };
-}
-
 export interface Recalled {
   observation: Observation;
   file: string;
@@ -137,20 +132,17 @@ export interface Recalled {
  */
 export function recallObservation(
   { entries: read, ledger, session: { file } }: SessionMemoryState,
-  { id, indexed = [], ...style }: LineStyle & { id: string; indexed?: readonly Row[] | undefined },
+  { id, ...style }: LineStyle & { id: string },
 ): Recalled {
-  const entries: readonly ShownLine[] = file === "" ? indexed.map(toShown) : read;
   const observation = foldLedger(ledger).history.get(id.replace(/^\[|\]$/g, ""));
   if (!observation) {
     const message = `Cannot recall "${id}": no observation of this session has that id`;
     throw new SessionMemoryError("NOT_FOUND", message, { hint: "see the ids with --view obs" });
   }
-  const sources = entries.filter(({ line }) => observation.sources.includes(line));
+  const sources = read.filter(({ line }) => observation.sources.includes(line));
   const lines = sources.map((entry) => `${file === "" ? "" : `${file}:`}${entryLine(entry, style)}`);
   const remark =
-    file === ""
-      ? `its transcript is gone${lines.length > 0 ? ": these lines are from the index" : ""}`
-      : `line ${observation.sources.join(", ")} is no longer in ${file}`;
+    file === "" ? "its transcript is gone" : `line ${observation.sources.join(", ")} is no longer in ${file}`;
   const text = [
     observationLine(observation),
     ...(file === "" || lines.length === 0 ? [remark] : []),

@@ -107,7 +107,7 @@ export const PLACE_PARTS: Record<string, string> = {
   "@t": "[A-Z2-7]{16,128}|(?=[A-Z -]{1,60}[2-7])(?:[A-Z2-7]{4}[ -]){3,15}[A-Z2-7]{1,8}",
 };
 
-/** Lists of names, and what stands at the same places below or behind them: tables, files of rows, what is inserted. */
+/** Lists of names, and what stands at the same places below or behind them: tables, files of rows, inserts. */
 export const TABLES = String.raw`
 | ^([^\n]*\|[^\n]*)\n[^\n|:-]{0,12}\|?[ \t]*:?-{2,}[-:|+ \t]*\n((?:[^\n]*\|[^\n]*(?:\n|$)){1,200})
 , ^([\w ]{1,40}(?:,[\w ]{1,40}){1,20})\n((?:[^\n(),]*,[^\n()]*(?:\n|$)){1,200})

@@ -340,7 +340,7 @@ function noPlace(wanted: string, session: string): SessionMemoryError {
 }
 
 /** Returns the error for a reference that matches none: with the nearest sessions, or why the named file is not a transcript. */
-export function notFound(
+function notFound(
   wanted: string,
   found?: { near: readonly Session[]; paths: PathsWithRules } | { reason: string },
 ): SessionMemoryError {

@@ -1,11 +1,12 @@
 /** Finds what a reference to a session means, and opens no index where a transcript answers. */
 
+import { hasContent } from "../base/files.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import type { Place } from "./shared-sessions.ts";
 
 /**
- * Returns what a reference means: a session with a transcript, one that only the index still has, or one that others share.
+ * Returns what a reference means: a session with a transcript or a copy, or one that others share.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */
@@ -39,5 +40,7 @@ function findTranscript(reference: string, context: ResolveContext): Place | und
 /** SQLite, and all that reads others' sessions, is loaded only here. */
 async function findStored(reference: string, context: ResolveContext): Promise<Place> {
   const { findStoredPlace } = await import("./shared-sessions.ts");
-  return await findStoredPlace(reference, context);
+  if (hasContent(context.paths.former))
+    (await import("../index/former-index.ts")).lookInFormerIndex(context.paths);
+  return findStoredPlace(reference, context);
 }

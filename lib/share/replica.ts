@@ -13,7 +13,7 @@ import { removeSession } from "../index/session-rows.ts";
 import type { Held } from "../sessions/resolve.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
-import { hasReplica, openStore, pulledAgain, readFact, type Store, writeFact } from "../store/store.ts";
+import { hasReplica, openStore, REPLICA_VERSION, readFact, type Store, writeFact } from "../store/store.ts";
 
 /** A session of the hub, as far as it is known here. */
 export interface SharedSession {
@@ -97,7 +97,7 @@ const SHARE_RULES_FACT = "share_rules";
 
 /** Opens the replica for writing, created as needed. */
 function openReplica({ shared }: ReplicaPaths): Store {
-  const store = openStore(shared, { carry: pulledAgain });
+  const store = openStore(shared, { carry: "nothing", version: REPLICA_VERSION });
   store.db.exec(TABLES);
   // Written in bulk: pages that change often stay in memory and go into the file once.
   store.db.exec("PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 20000; PRAGMA cache_size = -65536");

@@ -4,13 +4,12 @@ import { recordOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent, LineRange, Row, Session } from "../hosts/session.ts";
-import { ensureIndex, isIndexCurrent } from "../index/freshness.ts";
-import { heldIn, readIndexedRows, storedRows } from "../index/held-sessions.ts";
+import { storedRows } from "../index/held-sessions.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
-import { type Held, notFound, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
+import { type Held, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
-import { type Store, withExistingStore, withShared } from "../store/store.ts";
+import { type Store, withShared } from "../store/store.ts";
 
 /** A session of this machine or another's that a reference means, and lines of it. */
 export interface Place {
@@ -91,56 +90,19 @@ function toMeta(
 }
 
 /**
- * Returns what a reference means: a session with a transcript, one that only the index still has, or one that others share.
+ * Returns what a reference means: a session with a transcript or a copy, or one that others share.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */
-export async function findStoredPlace(reference: string, context: ResolveContext): Promise<Place> {
+export function findStoredPlace(reference: string, context: ResolveContext): Place {
   const { paths } = context;
-  const { session, lines, held } = await resolveStored(reference, context);
+  const { session, lines, held } = resolvePlace(reference, { ...context, held: () => sharedHeld(paths) });
   if (held?.shared) {
     const stored = withShared(paths, (replica) => storedRows(replica, held.storedId)) ?? [];
     const rows = stored.map((row): Row => (row.who === "user" ? { ...row, typed: false } : row));
     return { session, lines, rows, shared: held.shared };
   }
-  if (!held && statUnpacked(session.file)) return { session, lines };
-  await ensureIndex(paths.database, paths.rules);
-  const rows = readIndexedRows(session.id, paths);
-  if (held && !rows) throw notFound(reference);
-  return { session, lines, rows };
-}
-
-/** Resolves a reference among transcripts, then among what the index alone holds and what others share. */
-async function resolveStored(
-  reference: string,
-  context: ResolveContext,
-): Promise<ReturnType<typeof resolvePlace>> {
-  const { paths } = context;
-  let isLeftOut = false;
-  const readGone = () => {
-    isLeftOut = !isIndexCurrent(paths.database, paths.rules);
-    if (isLeftOut) return [];
-    return withExistingStore(paths.database, (store) => heldIn(store, { gone: true })) ?? [];
-  };
-  const resolve = () =>
-    resolvePlace(reference, { ...context, held: () => [...readGone(), ...sharedHeld(paths)] });
-  const first = attempt(resolve);
-  // An index of an older version is carried over first, which most references need not wait for.
-  if (isLeftOut) {
-    const carried = ensureIndex(paths.database, paths.rules);
-    await (first.found ? carried.catch(() => undefined) : carried);
-    return resolve();
-  }
-  if (first.found) return first.found;
-  throw first.error;
-}
-
-function attempt<T>(work: () => T): { found: T; error?: undefined } | { found?: undefined; error: unknown } {
-  try {
-    return { found: work() };
-  } catch (error) {
-    return { error };
-  }
+  return { session, lines };
 }
 
 /**

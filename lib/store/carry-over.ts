@@ -1,7 +1,7 @@
 /**
- * Opens databases at their only version. One that is damaged or of another version is replaced: a new file is filled
- * with what could not be made again, read from the old one by plain SELECTs, and takes its name. A damaged file stays
- * beside it until something is forgotten.
+ * Opens databases at their only version. One that is damaged or of an older version is replaced: a new file takes its name,
+ * empty where it is a cache, else filled with what could not be made again, read from the old one by plain SELECTs. A damaged
+ * file that is no cache stays beside it until something is forgotten. A file of a newer version is left as it is.
  */
 
 import { copyFileSync, existsSync, renameSync } from "node:fs";
@@ -13,8 +13,6 @@ import type { Paths } from "../config/config.ts";
 import { openDatabase, type SqlDatabase, type SqlRow } from "./sqlite.ts";
 import { damageMark, isMarkedDamaged, storageError } from "./storage-errors.ts";
 
-/** `PRAGMA user_version` of an index. */
-export const INDEX_VERSION = 5;
 /** A carry-over may have to read gigabytes; who comes second waits this long. */
 const WAIT_MS = 10_000;
 const SET_ASIDE = /\.db\.damaged-\d{8}T\d{6}Z$/;
@@ -27,8 +25,11 @@ export interface Versioned {
   version: number;
   /** @default {true} */
   create?: boolean;
-  /** Copies what cannot be made again, and returns whether all of it could be read. Without it nothing is replaced. */
-  carry?: ((from: SqlDatabase, to: SqlDatabase) => boolean) | undefined;
+  /**
+   * Copies what cannot be made again, and returns whether all of it could be read; "nothing" of a cache. Without it nothing is
+   * replaced.
+   */
+  carry?: "nothing" | ((from: SqlDatabase, to: SqlDatabase) => boolean) | undefined;
   /** Returns whether the contents are of this version too. @default {true} */
   isCurrent?: ((db: SqlDatabase) => boolean) | undefined;
 }
@@ -83,6 +84,7 @@ function openCurrent(path: string, options: Versioned): SqlDatabase | undefined 
   try {
     if (readVersion(db) === 0 && isEmpty(db)) createTables(db, options);
     if (isOfVersion(db, version) && (isCurrent?.(db) ?? true)) return db;
+    if (readVersion(db) > version) throw newer(path);
   } catch (error) {
     db.close();
     throw storageError("open", path, error);
@@ -119,11 +121,16 @@ function fillNew(path: string, options: Versioned): boolean {
   const to = openDatabase(fresh);
   try {
     createTables(to, options);
+    const { carry } = options;
+    if (carry === undefined || carry === "nothing") {
+      to.exec("PRAGMA journal_mode = DELETE");
+      return true;
+    }
     const from = openOld(path);
     try {
       // either side of a reference may be lost
       to.exec("PRAGMA foreign_keys = OFF");
-      const isWhole = from !== undefined && to.transaction(() => options.carry?.(from, to) ?? true);
+      const isWhole = from !== undefined && to.transaction(() => carry(from, to));
       // all of it in the one file that takes the name
       to.exec("PRAGMA journal_mode = DELETE");
       if (!isWhole || isMarkedDamaged(path)) return false;
@@ -162,17 +169,17 @@ function takePlace(path: string, isWhole: boolean): void {
 const newOf = (path: string) => `${path}.new`;
 const lockOf = (path: string) => `${path}.carry.lock`;
 
-function unusable(path: string, why: string): SessionMemoryError {
-  return new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": ${why}`, {
-    details: { isReplaceable: true },
-    recoverable: true,
-    hint: "run session-memory embed, which carries over what can be read",
+function newer(path: string): SessionMemoryError {
+  return new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": a newer version wrote it`, {
+    hint: "update session-memory",
   });
 }
 
-/** Returns whether a database was not opened because it is to be replaced first. */
-export function isReplaceable(error: unknown): boolean {
-  return error instanceof SessionMemoryError && error.details.isReplaceable === true;
+function unusable(path: string, why: string): SessionMemoryError {
+  return new SessionMemoryError("STORAGE_ERROR", `Cannot read "${path}": ${why}`, {
+    recoverable: true,
+    hint: "run session-memory embed, which makes it again",
+  });
 }
 
 /** Returns the damaged files in the state folder that were replaced. */
@@ -210,7 +217,7 @@ export function copyTable(
  * Reads a table from its start up to the damage, then from its end back to the damage, so that `use` may get a row
  * twice. Returns whether there is none; a row whose bytes are garbage is passed over.
  */
-export function eachRow(
+function eachRow(
   from: SqlDatabase,
   { table, columns }: { table: string; columns: string },
   use: (row: SqlRow) => void,
@@ -237,7 +244,7 @@ export function eachRow(
 }
 
 /** Returns the columns of a table or a view; none if the table is missing. */
-export function listColumns(table: string, db: SqlDatabase): string[] {
+function listColumns(table: string, db: SqlDatabase): string[] {
   try {
     return db
       .prepare(`PRAGMA table_info(${table})`)

@@ -7,8 +7,9 @@ import { existsSync, type Stats, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { hasContent, namesIn, remove } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
-import type { Paths } from "../config/config.ts";
-import { INDEX_VERSION, openVersioned, PARTS, type Versioned } from "./carry-over.ts";
+import { INDEX_VERSION, type Paths } from "../config/config.ts";
+import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
+import { attachPaid } from "./paid.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 
 /** An open index. Queries are in the modules that own their subject, such as index-state.ts and session-rows.ts. */
@@ -18,12 +19,17 @@ export interface Store {
 }
 
 /**
- * Opens an index. One that is damaged or of another version is only replaced where the options say what to carry over.
+ * Opens an index, with what was paid for attached as `paid`. One that is damaged or not current is only replaced, empty, where the
+ * options say so.
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened, or is missing and `create` is false.
  */
-export function openStore(path: string, options: Omit<Versioned, "schema" | "version"> = {}): Store {
-  const db = openVersioned(path, { ...options, schema: INDEX_SCHEMA, version: INDEX_VERSION });
+export function openStore(
+  path: string,
+  options: Omit<Versioned, "schema" | "version"> & { version?: number } = {},
+): Store {
+  const db = openVersioned(path, { version: INDEX_VERSION, ...options, schema: INDEX_SCHEMA });
+  attachPaid(db, path);
   return { db, close: () => db.close() };
 }
 
@@ -86,27 +92,48 @@ export function isStillThere(store: Store, { id, hash }: { id: number; hash: Uin
   return row !== undefined;
 }
 
-/** An index of given transcripts is removed after 30 days without use. */
+/** An index is removed after 30 days without use. */
 const UNUSED_MS = 30 * DAY_MS;
 
-/** Returns the path of every index that may exist, the main one first. */
-export function allIndexes({ home, indexes }: Pick<Paths, "home" | "indexes">): string[] {
-  return [join(home, "memory.db"), ...givenIndexes({ indexes })];
+type IndexPlaces = Pick<Paths, "home" | "indexes">;
+
+/** Returns the path of every index of this version, the main one first. */
+export function allIndexes(paths: IndexPlaces): string[] {
+  return everyIndex(paths).filter((path) => path.endsWith(`-${INDEX_VERSION}.db`));
 }
 
-function givenIndexes({ indexes }: Pick<Paths, "indexes">): string[] {
-  return namesIn(indexes)
-    .filter((name) => name.endsWith(".db"))
-    .map((name) => join(indexes, name));
+/** Returns the path of every index of other versions since they are caches. */
+export function otherIndexes(paths: IndexPlaces): string[] {
+  return everyIndex(paths).filter((path) => !path.endsWith(`-${INDEX_VERSION}.db`));
 }
 
-/** Records the use of the current index and removes indexes of given transcripts that are no longer used. */
-export function tendIndexes({ database, indexes }: Pick<Paths, "database" | "indexes">, now: Date): void {
-  for (const index of givenIndexes({ indexes })) {
+function everyIndex({ home, indexes }: IndexPlaces): string[] {
+  const isIndex = (name: string) => /^index-\d+\.db$/.test(name);
+  const given = namesIn(indexes).filter((name) => name.endsWith(".db"));
+  return [
+    ...namesIn(home)
+      .filter(isIndex)
+      .map((name) => join(home, name)),
+    ...given.map((name) => join(indexes, name)),
+  ];
+}
+
+/** Records the use of the current index and removes others that are no longer used. */
+export function tendIndexes({ database, ...places }: IndexPlaces & Pick<Paths, "database">, now: Date): void {
+  for (const index of everyIndex(places)) {
     if (index === database) utimesSync(index, now, now);
-    else if (readStats(index).every(({ mtimeMs }) => now.getTime() - mtimeMs > UNUSED_MS))
-      for (const part of PARTS) remove(index + part);
+    else if (isUnused(index, now)) removeDatabase(index);
   }
+}
+
+/** Returns whether a database has not been written for thirty days. */
+export function isUnused(path: string, now: Date): boolean {
+  return readStats(path).every(({ mtimeMs }) => now.getTime() - mtimeMs > UNUSED_MS);
+}
+
+/** Removes a database with what SQLite keeps beside it. */
+export function removeDatabase(path: string): void {
+  for (const part of PARTS) remove(path + part);
 }
 
 /** Returns the size of an index in bytes, including its WAL files. */
@@ -293,19 +320,6 @@ CREATE TABLE copies (
   PRIMARY KEY (session_id, owner_id)
 ) STRICT, WITHOUT ROWID;
 
--- what was paid for and has no chunk at the moment
-CREATE TABLE vector_cache (
-  content_hash BLOB NOT NULL,
-  embedder INTEGER NOT NULL REFERENCES embedders(id),
-  embedding BLOB NOT NULL,
-  PRIMARY KEY (content_hash, embedder)
-) STRICT;
-CREATE TABLE topic_cache (
-  content_hash BLOB PRIMARY KEY,
-  topics TEXT NOT NULL,
-  model TEXT NOT NULL
-) STRICT;
-
 CREATE TABLE searches (
   at TEXT NOT NULL,
   took_ms REAL NOT NULL,
@@ -350,6 +364,8 @@ CREATE INDEX error_lines_deed ON error_lines(deed);
 /** A replica not pulled for longer may hold what its reader may no longer read. */
 const LEASE_DAYS = 30;
 
+/** `PRAGMA user_version` of the replica. */
+export const REPLICA_VERSION = 5;
 /** The fact that holds when the replica was last pulled. */
 export const PULLED_FACT = "pulled_at";
 /** The replica's stand-in for a transcript's path. */
@@ -359,13 +375,10 @@ export function hasReplica({ shared }: Pick<Paths, "shared">): boolean {
   return existsSync(shared);
 }
 
-/** Carries nothing over from a replica that is to be replaced, since it is pulled again as a whole. */
-export const pulledAgain = () => true;
-
 /** Opens the replica; undefined if there is none, or none that may still be used. */
 export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date()): Store | undefined {
   if (!hasReplica(paths)) return undefined;
-  const replica = openStore(paths.shared, { create: false, carry: pulledAgain });
+  const replica = openStore(paths.shared, { create: false, carry: "nothing", version: REPLICA_VERSION });
   const pulledAt = Date.parse(readFact(replica, PULLED_FACT) ?? "");
   if (now.getTime() - pulledAt < LEASE_DAYS * DAY_MS) return replica;
   replica.close();

@@ -1,7 +1,7 @@
 /** One way through a transcript: its lines with the entries that each gives, forward from a place or backward to the start. */
 
 import { type Head, type RawEntry, readBareEntry } from "../hosts/format.ts";
-import { findFormat, findHost } from "../hosts/hosts.ts";
+import { findHost, formatOf } from "../hosts/hosts.ts";
 import {
   NEWLINE,
   type ParsedLine,
@@ -38,7 +38,7 @@ export function cursorOn(
   descriptor: number,
   { head, results }: { head: Head; results: boolean },
 ): TranscriptCursor {
-  const format = findFormat(head.agent);
+  const format = formatOf(head);
   const folder = findHost(head.agent)?.outputs;
   const outputAt = folder === undefined ? undefined : (path: string) => readOutput(file, folder, path);
   const settings = { head, results, later: recordsAfter(descriptor), outputAt };

@@ -6,6 +6,7 @@ import { describeError } from "../base/errors.ts";
 import { isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import {
+  copiedFormat,
   type Format,
   type Head,
   isoTime,
@@ -16,7 +17,7 @@ import {
   TOLD,
 } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
-import { findFormat, HOSTS } from "../hosts/hosts.ts";
+import { findHost, formatOf, HOSTS } from "../hosts/hosts.ts";
 import { LINE_MAX_BYTES, linesForward, parseLine, readSize, recordsAfter, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent } from "../hosts/session.ts";
@@ -63,7 +64,7 @@ const HEADS_MAX = 10_000;
 /** Reads the head of a file that is open, no further than it is known: rows after that are not parsed. */
 export function headIn(file: string, descriptor: number, size = readSize(descriptor)): Head | undefined {
   const records: JsonRecord[] = [];
-  let format: Host | undefined;
+  let format: Pick<Host, keyof Format> | undefined;
   let head: Head | undefined;
   let isPlain = false;
   let read: number | undefined;
@@ -77,8 +78,11 @@ export function headIn(file: string, descriptor: number, size = readSize(descrip
       else {
         records.push(record);
         // rows of hosts are unmistakable; plain takes any line with a role and content
-        format = HOSTS.find((host) => host.matches(record));
-        head = format && headFrom(format, format.agent, records);
+        const host = HOSTS.find((each) => each.matches(record));
+        const copied = host ? undefined : findHost(stringOf(record.host));
+        format = host ?? (copied && copiedFormat(copied.agent));
+        head = format && headFrom(format, (host ?? copied)?.agent ?? "plain", records);
+        if (head && copied) head.isInPlainForm = true;
         if (head) format?.beside?.(file, head);
         isPlain ||= plain.matches(record);
       }
@@ -105,7 +109,7 @@ function addTo(head: Head, format: Format, record: JsonRecord): void {
 /** Returns whether later rows cannot add anything. */
 function isComplete(head: Head): boolean {
   if (head.cwd === undefined || head.startedAt === undefined) return false;
-  return findFormat(head.agent).isHeadComplete?.(head) ?? head.id !== undefined;
+  return formatOf(head).isHeadComplete?.(head) ?? head.id !== undefined;
 }
 
 /** The verdict on a transcript file. Only what makes it useless is an error. */
@@ -139,7 +143,7 @@ export function validateSessionFile(file: string): Validation {
     return result(`Cannot read it: ${describeError(error)}`);
   }
   const seen = { lines: 0, records: 0, damaged: 0, notText: 0, messages: 0 };
-  const format = findFormat(head?.agent ?? "plain");
+  const format = formatOf(head ?? { agent: "plain" });
   withFile(file, (descriptor) => {
     const later = recordsAfter(descriptor);
     const settings = { head: head ?? { agent: "plain" }, results: false, later };

@@ -8,7 +8,7 @@
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
-import { findFormat } from "../hosts/hosts.ts";
+import { formatOf } from "../hosts/hosts.ts";
 import { closeTranscript, openTranscript, STATES_WITHIN, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
@@ -64,7 +64,7 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
         .take(lines)
         .flatMap(({ entries }) => entries)
         .toArray();
-    const hasStates = offset > 0 && findFormat(head.agent).messageOf !== undefined;
+    const hasStates = offset > 0 && formatOf(head).messageOf !== undefined;
     const shown = entryFilter({
       ...{ head, rules, results, onForgotten },
       memory: options.memory ?? secretsIn(file, { rules, head }),

@@ -5,7 +5,7 @@
 
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "../hosts/format.ts";
-import { findFormat } from "../hosts/hosts.ts";
+import { findFormat, formatOf } from "../hosts/hosts.ts";
 import { parsedForward, withFile } from "../hosts/lines.ts";
 import type { Agent, Entry, LineSpan } from "../hosts/session.ts";
 import { readHead } from "./head.ts";
@@ -28,7 +28,7 @@ export function readActiveBranch(file: string, { leafId, parentId, ...options }:
   const known = readHead(file);
   if (!known) return [];
   const head = { ...known, parentId: parentId ?? known.parentId };
-  const tree = conversationTree(findFormat(head.agent));
+  const tree = conversationTree(formatOf(head));
   const entries = [...readEntries(file, { ...options, head, onRecord: tree.add, unterminated: "accept" })];
   const isLive = tree.liveFrom(leafId);
   return entries.filter(({ id }) => id === undefined || isLive(id));
@@ -37,7 +37,7 @@ export function readActiveBranch(file: string, { leafId, parentId, ...options }:
 /** Returns the lines of a transcript that were taken back, in order, joined where they follow each other. Reads the whole file. */
 export function readRewound(file: string): LineSpan[] {
   const head = readHead(file);
-  const format = head && findFormat(head.agent);
+  const format = head && formatOf(head);
   if (!format?.tree) return [];
   const tree = conversationTree(format);
   const rows: [line: number, id: string][] = [];

@@ -2,7 +2,7 @@
 
 import { statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Environment } from "../../lib/config/config.ts";
+import { type Environment, INDEX_VERSION } from "../../lib/config/config.ts";
 import { hashBefore, readFully, withFile } from "../../lib/hosts/lines.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { countLines } from "../../lib/transcripts/cursor.ts";
@@ -68,7 +68,7 @@ async function tail(folder: string): Promise<BenchRow[]> {
     return ms;
   };
   const indexedEnv = { ...env, SESSION_MEMORY_HOME: join(folder, "indexed") };
-  knowLine(join(folder, "indexed", "memory.db"), large);
+  knowLine(join(folder, "indexed", `index-${INDEX_VERSION}.db`), large);
   const indexed = async () => (await timeProcess(command(large), { env: indexedEnv })).ms;
   const medians = await interleaved({ large: indexed, small: () => read(small) }, 21);
   const empty = emptyScript(folder);

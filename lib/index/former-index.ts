@@ -1,0 +1,210 @@
+/**
+ * Takes over what only the index of an earlier version holds, `memory.db`: vectors and topics that were paid for, and sessions whose
+ * transcript is gone, which become copies. The file itself is left to the version that wrote it, until nothing has used it for
+ * thirty days or something is forgotten.
+ */
+
+import { rulesVersion } from "../archive/archive.ts";
+import { writeRowCopy } from "../archive/row-copy.ts";
+import { changedAt, hasContent, statPath, whyUnwritable } from "../base/files.ts";
+import { sha256 } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
+import type { Config, Paths, Settings } from "../config/config.ts";
+import { statUnpacked } from "../hosts/packed.ts";
+import type { Row } from "../hosts/session.ts";
+import { keepCopyList } from "../sessions/copy-list.ts";
+import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
+import { archivePlace } from "../sessions/places.ts";
+import { isOfVersion } from "../store/carry-over.ts";
+import { keepPaid } from "../store/paid.ts";
+import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
+import { isUnused, otherIndexes, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
+import { rowTexts } from "../transcripts/calls.ts";
+import { makeKeys } from "../transcripts/forgotten.ts";
+import { openIndex } from "./freshness.ts";
+import { hostId, toIndexedSession } from "./index-state.ts";
+import { ROW_COLUMNS, toStored } from "./stored-rows.ts";
+
+/** The version whose index is read. An older one is left to the release that wrote it. */
+const FORMER_VERSION = 5;
+/** The state of the file when it was last read. */
+const TAKEN_FACT = "former_index";
+/** What is excluded and redacted, by a hash: where it changes, other versions' files may hold what is to go. */
+const RULES_FACT = "former_rules";
+
+interface Taking extends Pick<Config, "paths"> {
+  settings: Pick<Settings, "redact" | "exclude">;
+  /** Only what was paid for is taken over, into an index that is thrown away. @default {false} */
+  dryRun?: boolean;
+}
+
+/** Takes over what is new in the earlier index, and removes it where nothing uses it any more. */
+export function takeFormerIndex(store: Store, { paths, settings, dryRun }: Taking): void {
+  const { former } = paths;
+  if (paths.transcripts.length > 0 || !hasContent(former)) return;
+  const state = describe(former);
+  if (readFact(store, TAKEN_FACT) !== state) {
+    const from = openFormer(former);
+    if (from === undefined) return;
+    try {
+      takePaid(from, store);
+      if (!dryRun) takeSessions(from, { paths, settings });
+    } finally {
+      from.close();
+    }
+    writeFact(store, TAKEN_FACT, state);
+  }
+  if (dryRun) return;
+  const rules = describeRules(settings);
+  const isChanged = ![rules, undefined].includes(readFact(store, RULES_FACT));
+  if (isChanged) for (const index of otherIndexes(paths)) removeDatabase(index);
+  if (isChanged || isUnused(former, new Date())) removeDatabase(former);
+  writeFact(store, RULES_FACT, rules);
+}
+
+/** Takes over the earlier index for a command that looks for a session, if it may write. */
+export function lookInFormerIndex(paths: Config["paths"]): void {
+  if (!hasContent(paths.former) || whyUnwritable(paths.home) !== undefined) return;
+  const store = openIndex(paths.database, paths.rules);
+  try {
+    takeFormerIndex(store, { paths, settings: paths.rules });
+  } finally {
+    store.close();
+  }
+}
+
+/** Removes other versions' indexes at once, after what only they hold was taken over: something is forgotten that may be in them. */
+export function removeOtherIndexes(store: Store, taking: Taking): void {
+  takeFormerIndex(store, taking);
+  for (const index of [taking.paths.former, ...otherIndexes(taking.paths)]) removeDatabase(index);
+}
+
+function describeRules({ redact, exclude: { sessions, projects, patterns } }: Taking["settings"]): string {
+  const rules = [redact.extra, sessions, projects, patterns].map((list) => [...list].sort());
+  return sha256().update(JSON.stringify(rules)).digest("hex").slice(0, 16);
+}
+
+function describe(file: string): string {
+  return ["", "-wal"]
+    .map((part) => statPath(file + part))
+    .map((stat) => (stat ? `${stat.size} ${changedAt(stat)}` : ""))
+    .join();
+}
+
+/** Opens the earlier index; undefined where it is of another version or cannot be read. */
+function openFormer(path: string): SqlDatabase | undefined {
+  let db: SqlDatabase | undefined;
+  try {
+    db = openDatabase(path, { create: false });
+    if (isOfVersion(db, FORMER_VERSION)) return db;
+  } catch {
+    // damaged: what it holds is lost, as it was to its own version
+  }
+  db?.close();
+  return undefined;
+}
+
+/** Returns whether there is an earlier index that cannot be read here: damaged, or of a release before. */
+export function unreadFormerIndex({ former }: Pick<Paths, "former">): boolean {
+  if (!hasContent(former)) return false;
+  const db = openFormer(former);
+  db?.close();
+  return db === undefined;
+}
+
+/** Copies vectors and topics, by the hash of their words, with the sessions of the chunks that have them. */
+function takePaid(from: SqlDatabase, { db }: Store): void {
+  const vectors = from.prepare(
+    `SELECT content_hash, model, dimensions, embedding FROM (
+       SELECT content_hash, embedder, embedding FROM chunks WHERE embedder IS NOT NULL
+       UNION SELECT content_hash, embedder, embedding FROM vector_cache)
+     JOIN embedders ON embedders.id = embedder`,
+  );
+  const topics = from.prepare("SELECT content_hash, topics, model FROM topic_cache");
+  const isEmpty = [vectors, topics].every((rows) => rows.get() === undefined);
+  if (isEmpty) return;
+  keepPaid(db, db.path);
+  const today = Math.floor(Date.now() / DAY_MS);
+  db.transaction(() => {
+    const putEmbedder = db.prepare("INSERT OR IGNORE INTO embedders (model, dimensions) VALUES (?, ?)");
+    for (const { model = null, dimensions = null } of from.prepare("SELECT * FROM embedders").all())
+      putEmbedder.run(model, dimensions);
+    const putVector = db.prepare("INSERT OR IGNORE INTO paid.vectors VALUES (?, ?, ?, ?, ?)");
+    for (const {
+      content_hash = null,
+      model = null,
+      dimensions = null,
+      embedding = null,
+    } of vectors.iterate())
+      putVector.run(content_hash, model, dimensions, embedding, today);
+    const putTopics = db.prepare("INSERT OR IGNORE INTO paid.topics VALUES (?, ?, ?, ?)");
+    for (const row of topics.iterate())
+      putTopics.run(row.content_hash ?? null, row.topics ?? null, row.model ?? null, today);
+    const putHolder = db.prepare("INSERT OR IGNORE INTO paid.holders VALUES (?, ?)");
+    const holders = from.prepare(
+      "SELECT DISTINCT c.content_hash, s.id FROM chunks c JOIN sessions s ON s.number = c.session",
+    );
+    for (const { content_hash = null, id } of holders.iterate())
+      putHolder.run(content_hash, hostId(String(id)));
+  });
+}
+
+/** Writes the copies of sessions whose transcript is gone, redacted and without what is excluded now. */
+function takeSessions(from: SqlDatabase, { paths, settings }: Omit<Taking, "dryRun">): void {
+  const rules = currentExclusion({ paths, settings });
+  const { redact, exclude } = settings;
+  const note = { rules: rulesVersion({ redact, exclude }), modified: "", size: 0 };
+  const sessions = from.prepare("SELECT * FROM sessions ORDER BY number").all();
+  const rows = from.prepare(`SELECT ${ROW_COLUMNS} FROM rows r WHERE r.session = ? ORDER BY r.line, r.nth`);
+  for (const stored of sessions) {
+    const { number, id: storedId, file, ...facts } = toIndexedSession(stored);
+    const id = hostId(storedId);
+    const [name, cwd, project] = [facts.name, facts.cwd, facts.project].map((fact) => kept(fact, rules));
+    const session = { ...facts, id, name, cwd, project };
+    const target = archivePlace(paths, session);
+    if (
+      statUnpacked(file) ||
+      statUnpacked(target) ||
+      !rules.admits({ ...facts, id }) ||
+      !rules.admits(session)
+    )
+      continue;
+    const shown = rows.all(number).flatMap((row) => keptRow(toStored(row), session.agent, rules) ?? []);
+    if (shown.length === 0) continue;
+    const [startedAt, updatedAt] = [stored.started_at, stored.updated_at].map((time) => time && String(time));
+    writeRowCopy(target, {
+      session: {
+        ...session,
+        startedAt: startedAt || undefined,
+        updatedAt: updatedAt || new Date().toISOString(),
+      },
+      rows: shown,
+      note,
+    });
+  }
+  keepCopyList(paths);
+}
+
+function kept(text: string | undefined, { hasText, clean }: Exclusion): string | undefined {
+  return text === undefined || hasText(text) ? undefined : clean(text);
+}
+
+/** Returns a row as it may be kept; undefined for one that is forgotten or holds an excluded text. */
+function keptRow(row: Row, agent: string, rules: Exclusion): Row | undefined {
+  const { clean, hasText, isForgotten } = rules;
+  const text = row.who === "tool" ? "" : row.text;
+  const keys = isForgotten && makeKeys({ kind: row.who, at: row.at, text }, agent, rules);
+  if (keys && isForgotten(keys.time) && (row.who === "tool" || keys.words().some(isForgotten)))
+    return undefined;
+  const cleaned: Row =
+    row.who === "tool"
+      ? {
+          ...row,
+          target: clean(row.target),
+          input: clean(row.input),
+          result: clean(row.result),
+          paths: row.paths.map((path) => clean(path)),
+        }
+      : { ...row, text: clean(row.text) };
+  return rowTexts(cleaned).some(hasText) || rowTexts(row).some(hasText) ? undefined : cleaned;
+}

@@ -1,0 +1,198 @@
+/**
+ * `paid.db`: vectors and topics that were paid for, by the hash of the words that they were made of, with the sessions that hold
+ * these words. It is attached to an index as `paid`, so that one transaction writes both, and outlives every index.
+ */
+
+import { closeSync, existsSync, openSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { ensureDirectory, FILE_MODE } from "../base/files.ts";
+import { DAY_MS } from "../base/time.ts";
+import { openDatabase, type SqlDatabase } from "./sqlite.ts";
+import type { ForgetIn, Forgetting, Found } from "./state.ts";
+
+/** What nothing has used for a year goes. */
+const UNUSED_DAYS = 365; // promised
+/** Entries in use are dated anew before that. */
+const DATED_DAYS = 300;
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS paid.vectors (
+  content_hash BLOB NOT NULL,
+  model TEXT NOT NULL,
+  dimensions INTEGER NOT NULL,
+  embedding BLOB NOT NULL,
+  -- the day since 1970 on which it was last known to be in use
+  used_on INTEGER NOT NULL,
+  PRIMARY KEY (content_hash, model, dimensions)
+) STRICT;
+CREATE TABLE IF NOT EXISTS paid.topics (
+  content_hash BLOB PRIMARY KEY,
+  topics TEXT NOT NULL,
+  model TEXT NOT NULL,
+  used_on INTEGER NOT NULL
+) STRICT;
+-- by the host's id of a session
+CREATE TABLE IF NOT EXISTS paid.holders (
+  content_hash BLOB NOT NULL,
+  session_id TEXT NOT NULL,
+  PRIMARY KEY (content_hash, session_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS paid.holders_session ON holders(session_id);
+`;
+
+/** Attaches the state folder's `paid.db` to an index; empty tables of no file while nothing was paid for, or it cannot be read. */
+export function attachPaid(db: SqlDatabase, index: string): void {
+  const path = paidBeside(index);
+  try {
+    attach(db, existsSync(path) ? path : ":memory:");
+  } catch {
+    db.exec("DETACH paid");
+    attach(db, ":memory:");
+  }
+}
+
+/** Attaches the file itself, created where it is missing: something is about to be paid for. */
+export function keepPaid(db: SqlDatabase, index: string): void {
+  const path = paidBeside(index);
+  if (existsSync(path)) return;
+  ensureDirectory(dirname(path));
+  // SQLite gives its -wal and -shm files the mode of the main file
+  closeSync(openSync(path, "a", FILE_MODE));
+  db.exec("DETACH paid");
+  attach(db, path);
+}
+
+function attach(db: SqlDatabase, path: string): void {
+  db.prepare("ATTACH ? AS paid").run(path);
+  if (path !== ":memory:") db.prepare("PRAGMA paid.journal_mode = WAL").get();
+  db.exec(TABLES);
+}
+
+/** Returns the path of `paid.db` for an index: those of given transcripts lie in a folder of their own. */
+function paidBeside(index: string): string {
+  const folder = dirname(index);
+  return join(basename(folder) === "indexes" ? dirname(folder) : folder, "paid.db");
+}
+
+const today = (): number => Math.floor(Date.now() / DAY_MS);
+
+/** Words that were paid for. */
+interface Paid {
+  hash: Uint8Array;
+  /** The host's id of a session that holds them. */
+  session: string;
+}
+
+/** Keeps the vector of an embedder of the index, by the index's number of it. */
+export function putPaidVector(
+  db: SqlDatabase,
+  { hash, session }: Paid,
+  { embedder, embedding }: { embedder: number; embedding: Uint8Array },
+): void {
+  db.prepare(
+    `INSERT INTO paid.vectors (content_hash, model, dimensions, embedding, used_on)
+     SELECT ?, model, dimensions, ?, ? FROM embedders WHERE id = ?
+     ON CONFLICT DO UPDATE SET embedding = excluded.embedding, used_on = excluded.used_on`,
+  ).run(hash, embedding, today(), embedder);
+  putHolder(db, { hash, session });
+}
+
+/** Returns the vector that an embedder of the index gave for some words. */
+export function paidVector(db: SqlDatabase, hash: Uint8Array, embedder: number): Uint8Array | undefined {
+  const row = db
+    .prepare(
+      `SELECT embedding FROM paid.vectors JOIN embedders USING (model, dimensions)
+       WHERE content_hash = ? AND id = ?`,
+    )
+    .get(hash, embedder);
+  return row?.embedding as Uint8Array | undefined;
+}
+
+/** Keeps the topics that a model gave. */
+export function putPaidTopics(
+  db: SqlDatabase,
+  { hash, session }: Paid,
+  { topics, model }: { topics: readonly string[]; model: string },
+): void {
+  db.prepare(
+    "INSERT OR REPLACE INTO paid.topics (content_hash, topics, model, used_on) VALUES (?, ?, ?, ?)",
+  ).run(hash, JSON.stringify(topics), model, today());
+  putHolder(db, { hash, session });
+}
+
+/** Returns the topics that a model gave for some words. */
+export function paidTopics(db: SqlDatabase, hash: Uint8Array): string[] | undefined {
+  const row = db.prepare("SELECT topics FROM paid.topics WHERE content_hash = ?").get(hash);
+  return row && JSON.parse(String(row.topics));
+}
+
+/** Notes that a session holds words that were paid for. */
+export function putHolder(db: SqlDatabase, { hash, session }: Paid): void {
+  db.prepare("INSERT OR IGNORE INTO paid.holders (content_hash, session_id) VALUES (?, ?)").run(
+    hash,
+    session,
+  );
+}
+
+/** Removes what sessions hold, but for the words that the index still has of them, and what is left without a holder. */
+export function releasePaid(db: SqlDatabase, sessions: readonly string[]): void {
+  forgetHolders(db, sessions, "AND content_hash NOT IN (SELECT content_hash FROM chunks)");
+}
+
+function forgetHolders(db: SqlDatabase, sessions: readonly string[], but = ""): void {
+  db.exec("PRAGMA paid.secure_delete = ON");
+  db.prepare(`DELETE FROM paid.holders WHERE session_id IN (SELECT value FROM json_each(?)) ${but}`).run(
+    JSON.stringify(sessions),
+  );
+  for (const table of ["vectors", "topics"])
+    db.exec(`DELETE FROM paid.${table} WHERE content_hash NOT IN (SELECT content_hash FROM paid.holders)`);
+}
+
+/** Forgets what was paid for the words of sessions, and topics with a text, whether or not there is an index. */
+export function forgetPaid(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
+  if (dryRun || !existsSync(paths.paid)) return {};
+  const db = openDatabase(":memory:");
+  try {
+    attach(db, paths.paid);
+    if ("ids" in forgetting) {
+      const { ids, lines } = forgetting;
+      forgetHolders(
+        db,
+        [...ids].filter((id) => !lines?.has(id)),
+      );
+    } else {
+      const drop = db.prepare("DELETE FROM paid.topics WHERE content_hash = ?");
+      for (const { content_hash = null, topics } of db.prepare("SELECT * FROM paid.topics").all())
+        if (forgetting.hasText(String(topics))) drop.run(content_hash);
+    }
+    return { unerased: erasePaid(db) ? 0 : 1 };
+  } finally {
+    db.close();
+  }
+}
+
+/** Overwrites the bytes of what was removed; returns whether no other process kept that from happening. */
+export function erasePaid(db: SqlDatabase): boolean {
+  db.exec("VACUUM paid");
+  return db.prepare("PRAGMA paid.wal_checkpoint(TRUNCATE)").get()?.busy !== 1;
+}
+
+/** Dates anew what the index uses, and removes what nothing has used for a year. */
+export function tendPaid(db: SqlDatabase): void {
+  for (const table of ["vectors", "topics"]) {
+    const isOld = db
+      .prepare(`SELECT 1 FROM paid.${table} WHERE used_on < ? LIMIT 1`)
+      .get(today() - DATED_DAYS);
+    if (isOld === undefined) continue;
+    db.transaction(() => {
+      db.prepare(
+        `UPDATE paid.${table} SET used_on = ? WHERE content_hash IN (SELECT content_hash FROM main.chunks)`,
+      ).run(today());
+      db.prepare(`DELETE FROM paid.${table} WHERE used_on < ?`).run(today() - UNUSED_DAYS);
+      db.exec(
+        `DELETE FROM paid.holders WHERE content_hash NOT IN
+           (SELECT content_hash FROM paid.vectors UNION ALL SELECT content_hash FROM paid.topics)`,
+      );
+    });
+  }
+}
