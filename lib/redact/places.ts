@@ -84,17 +84,28 @@ function findNamed(text: string, name: Name, judge: Judge): number {
   return name.end;
 }
 
-/** Reads the value that begins here: in quotes, in braces, what an element holds, or up to a blank or a bracket. */
-function readValue(text: string, { start, way, name }: { start: number; way: string; name: Name }) {
-  const quoted = (from: number, end: number) => ({ start: from, end, isQuoted: true });
+type Place = { start: number; way: string; name: Name };
+
+/** Reads the value that begins here. */
+function readValue(text: string, place: Place) {
+  return readEnclosed(text, place) ?? readQuoted(text, place) ?? readBare(text, place);
+}
+
+const quoted = (start: number, end: number) => ({ start, end, isQuoted: true });
+
+/** Reads what an element holds, or what stands in braces. */
+function readEnclosed(text: string, { start, way }: Place) {
+  const inside = way === "element" ? ELEMENT : text[start - 1] === "=" ? BRACED : undefined;
+  if (!inside) return undefined;
+  inside.lastIndex = start;
+  const [whole, braced] = inside.exec(text) ?? [];
+  if (braced) return quoted(start + 1, start + 1 + braced.length);
+  return whole ? quoted(start, start + whole.length) : undefined;
+}
+
+/** Reads what stands in quotes, or is quoted together with its name. */
+function readQuoted(text: string, { start }: Place) {
   const quote = text.charAt(start - 1);
-  const inside = way === "element" ? ELEMENT : quote === "=" ? BRACED : undefined;
-  if (inside) {
-    inside.lastIndex = start;
-    const [whole, braced] = inside.exec(text) ?? [];
-    if (braced) return quoted(start + 1, start + 1 + braced.length);
-    if (whole) return quoted(start, start + whole.length);
-  }
   if (/["'\x60“„«「]/.test(quote)) {
     const end = text.indexOf(CLOSING[quote] ?? quote, start);
     if (end !== -1 && end - start <= QUOTED_MAX && !text.slice(start, end).includes("\n"))
@@ -102,7 +113,11 @@ function readValue(text: string, { start, way, name }: { start: number; way: str
   }
   const whole = /(["'])[A-Z0-9_]{1,60}=$/.exec(text.slice(Math.max(0, start - 62), start))?.[1];
   const close = whole === undefined ? -1 : text.slice(start, start + 200).search(`${whole}|[\\s$\\\\]`);
-  if (close > 0 && text[start + close] === whole) return quoted(start, start + close);
+  return close > 0 && text[start + close] === whole ? quoted(start, start + close) : undefined;
+}
+
+/** Reads up to a blank or a bracket. */
+function readBare(text: string, { start, name }: Place) {
   BARE.lastIndex = start;
   let bare = BARE.exec(text)?.[0];
   if (bare === undefined) return undefined;
