@@ -5,10 +5,7 @@
  * a bound or without a tail, so the time is linear.
  */
 
-import { isName } from "./looks.ts";
-
-/** Reports a secret by its place and kind. */
-export type ReportSecret = (start: number, end: number, kind: string) => void;
+import { isName, type ReportSecret } from "./looks.ts";
 
 /** Prefixes that only tokens have: of whom, and how they begin. What follows is long and consists of no words. */
 const ISSUERS = `
@@ -62,21 +59,15 @@ discord-webhook webhooks/ \d{15,21}/[\w-]{40,}
 `;
 
 /** Shapes known by something in their middle. */
-const MIDDLE = String.raw`
-azure-secret Q~ (?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}
-azure-key JQQJ9 (?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}
-terraform-token .atlasv1. (?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}
-telegram-token :AA (?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}
-mailchimp-key -us (?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)
-discord-token . (?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}
-password-hash * (?<![\w*/])\*[0-9A-F]{40}(?!\w)
-`
-  .trim()
-  .split("\n")
-  .map((row): [kind: string, middle: string, shape: RegExp] => {
-    const [kind = "", middle = "", shape = ""] = row.split(" ");
-    return [kind, middle, new RegExp(shape, "g")];
-  });
+const MIDDLE: [kind: string, middle: string, shape: RegExp][] = [
+  ["azure-secret", "Q~", /(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}/g],
+  ["azure-key", "JQQJ9", /(?<!\w)[A-Za-z0-9]{52}JQQJ9\w{4,}/g],
+  ["terraform-token", ".atlasv1.", /(?<!\w)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{40,}/g],
+  ["telegram-token", ":AA", /(?<![A-Za-z0-9])(?:bot)?\d{8,10}:AA[\w-]{32,}/g],
+  ["mailchimp-key", "-us", /(?<!\w)[A-Fa-f0-9]{32}-us\d{1,2}(?!\w)/g],
+  ["discord-token", ".", /(?<!\w)[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}/g],
+  ["password-hash", "*", /(?<![\w*/])\*[0-9A-F]{40}(?!\w)/g],
+];
 
 interface Format {
   kind: string;
@@ -148,7 +139,7 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
   return end;
 }
 
-const CARD = /[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-])(?<![\d.-].{19})/g;
+const CARD = /(?<![\d.-])[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![\d.-]|-)/g;
 
 /** Reports numbers of payment cards written in groups. */
 export function findCards(text: string, found: ReportSecret): void {
@@ -182,11 +173,11 @@ export interface Scan {
 const RUN_MIN = 16;
 /** The first letters of all such words; of those with two, any third may follow. */
 const STARTS =
-  "pas ass par loz ges jel mys pwd psk pw mdp ken sen wac has hes sif los sal adg pep sec cre mne geh seg tok key aut bea bas sig cla wal see coo ses sid mas roo cod pin otp tot 2fa mfa phr ide wif sud chp log fro net htp rab sql rma etc lft ope xh fre smb cur wge htt hur pdo nec raw fie op: -u\0 get zug inl san lyk kod -p -a -w -s -n -x".split(
+  "pas ass par loz ges jel mys pwd psk pw mdp ken sen wac has hes sif los sal adg pep sec cre mne geh seg tok key aut bea bas sig cla wal see coo ses sid mas roo cod pin otp tot 2fa mfa phr ide wif sud chp log fro net htp rab sql rma etc lft ope xh fre smb cur wge htt hur pdo nec raw fie op: -u\0 get zug inl -p -a -w -s -n -x".split(
     " ",
   );
 /** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28, all others 0. */
-const CODES = new Uint8Array(1 << 16);
+const CODES = new Uint8Array(128);
 const [WORD, PREFIX] = [1, 2];
 /** What may begin with three characters of these codes. */
 const BEGINNINGS = new Uint8Array(1 << 15);
@@ -206,32 +197,29 @@ function addBeginning(word: string, bit: number): void {
   for (let code = least; code <= most; code++) BEGINNINGS[pair | code] = (BEGINNINGS[pair | code] ?? 0) | bit;
 }
 
-/** Letters beyond ASCII: dashes, quotes, arrows and emoji are none. */
-const FOREIGN = /[\u00c0-\u1fff\u3000-\ud7ff]/;
-
-/** Goes through a text once; each step is a few loads, since all that is read passes here. */
 export function scan(text: string): Scan {
-  const [words, prefixes, runs]: [number[], number[], CharacterRun[]] = [[], [], []];
-  const [codes, beginnings, length] = [CODES, BEGINNINGS, text.length];
+  const found: Scan = { words: [], prefixes: [], runs: [], isForeign: false };
   let trigram = 0;
   let start = 0;
-  for (let i = 0; i < length; i++) {
-    const code = codes[text.charCodeAt(i)] as number;
+  for (let i = 0; i < text.length; i++) {
+    const character = text.charCodeAt(i);
+    const code = character < 128 ? (CODES[character] ?? 0) : 0;
     trigram = ((trigram << 5) | code) & 0x7fff;
-    const begins = beginnings[trigram] as number;
-    if (begins !== 0) {
-      if (begins & WORD) words.push(i - 2);
-      if (begins & PREFIX && !isInWord(text, i - 3)) prefixes.push(i - 2);
-    }
+    const begins = BEGINNINGS[trigram] ?? 0;
+    if (begins & WORD) found.words.push(i - 2);
+    if (begins & PREFIX && !isInWord(text, i - 3)) found.prefixes.push(i - 2);
     if (code !== 0) continue;
-    if (i - start >= RUN_MIN) runs.push({ start, end: i });
+    // dashes, quotes, arrows and emoji are no letters
+    if (character >= 0xc0 && (character < 0x2000 || (character >= 0x3000 && character < 0xd800)))
+      found.isForeign = true;
+    if (i - start >= RUN_MIN) found.runs.push({ start, end: i });
     start = i + 1;
   }
-  if (length - start >= RUN_MIN) runs.push({ start, end: length });
-  return { words, prefixes, runs, isForeign: FOREIGN.test(text) };
+  if (text.length - start >= RUN_MIN) found.runs.push({ start, end: text.length });
+  return found;
 }
 
 function isInWord(text: string, at: number): boolean {
-  const code = at < 0 ? 0 : (CODES[text.charCodeAt(at)] ?? 0);
-  return code > 0 && code < 28;
+  const code = at < 0 ? 0 : text.charCodeAt(at);
+  return code < 128 && (CODES[code] ?? 0) - 1 < 27 && (CODES[code] ?? 0) > 0;
 }

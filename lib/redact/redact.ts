@@ -8,7 +8,7 @@ import { HEADINGS, sha256, truncate } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more: what was stored before is redacted again. */
-export const REDACTION_VERSION = 10;
+export const REDACTION_VERSION = 9;
 
 /** Returns the version of our rules and, by its hash, that of the user's own: what was stored under another is redacted again. */
 export function redactionVersion(extra: readonly string[]): string {

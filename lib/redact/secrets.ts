@@ -3,22 +3,9 @@
  * that announces a secret, does it look random by itself?
  */
 
-import { findInAddresses } from "./addresses.ts";
-import { unescapeText } from "./escapes.ts";
-import {
-  type CharacterRun,
-  findCards,
-  findFormat,
-  findMiddles,
-  type ReportSecret,
-  type Scan,
-  scan,
-} from "./formats.ts";
-import { endOfBody, findKeyArrays, findKeyBlocks, isBodyLine } from "./keys.ts";
-import { decode, looksRandom } from "./looks.ts";
-import { BARE } from "./names.ts";
-import { endOfValue, findAnnounced, findForeign, type Judge } from "./places.ts";
-import { isSecret } from "./table.ts";
+import { findAnnounced, findForeign } from "./announced.ts";
+import { type CharacterRun, findCards, findFormat, findMiddles, type Scan, scan } from "./formats.ts";
+import { decode, isBodyLine, isRandom, looksRandom, type ReportSecret } from "./looks.ts";
 
 interface Span {
   start: number;
@@ -38,14 +25,13 @@ const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w
 const SHORTEST = 7;
 
 /** Replaces every secret by a marker of its kind. What was found by its looks alone is no value to look for elsewhere. */
-export function replaceSecrets(
-  text: string,
-  taken?: (value: string, kind: string) => void,
-  decide = isSecret,
-): string {
+export function replaceSecrets(text: string, taken?: (value: string, kind: string) => void): string {
   if (text.length < SHORTEST) return text;
-  const plain = unescapeText(text);
-  const spans = findSecrets(plain.text, scan(plain.text), decide);
+  const seen = scan(text);
+  // where nothing is to be judged, no escape hides anything
+  const isBare = seen.words.length + seen.prefixes.length + seen.runs.length === 0;
+  const plain = isBare ? { text, original: (at: number) => at } : unescapeText(text);
+  const spans = findSecrets(plain.text, plain.text === text ? seen : scan(plain.text));
   if (spans.length === 0) return text;
   if (taken)
     for (const { start, end, kind, isGuess } of spans)
@@ -74,11 +60,7 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function findSecrets(
-  text: string,
-  { words, prefixes, runs, isForeign }: Scan,
-  decide: typeof isSecret,
-): Span[] {
+function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
   const blocks = findKeyBlocks(text, found);
@@ -89,13 +71,8 @@ function findSecrets(
   let from = 0;
   for (const at of prefixes) if (at >= from) from = findFormat(text, at, found);
   for (const run of tokens) findMiddles(text, run, found);
-  const judge: Judge = (candidate) => {
-    const isFound = decide(text, candidate);
-    if (isFound) found(candidate.start, endOfValue(text, candidate), candidate.kind);
-    return isFound;
-  };
-  findAnnounced(text, words, judge);
-  if (isForeign) findForeign(text, judge);
+  findAnnounced(text, words, found);
+  if (isForeign) findForeign(text, found);
   findInAddresses(text, found);
   findCards(text, found);
   findKeyArrays(text, found);
@@ -105,7 +82,7 @@ function findSecrets(
   for (const run of tokens) {
     for (let block = blocks[next]; block && block.start <= run.start; block = blocks[++next])
       until = Math.max(until, block.end);
-    until = findRandom(text, { ...run, until }, guessed, decide);
+    until = findRandom(text, { ...run, until }, guessed);
   }
   return spans;
 }
@@ -118,7 +95,6 @@ function findRandom(
   text: string,
   { start: from, end, until }: CharacterRun & { until: number },
   found: ReportSecret,
-  decide: typeof isSecret,
 ): number {
   let done = until;
   for (const { index, 0: token } of text.slice(from, end).matchAll(TOKEN)) {
@@ -126,9 +102,9 @@ function findRandom(
     if (start < done) continue;
     const place = { start, end: start + token.length };
     const inner = decode(token);
-    if (inner !== undefined && findSecrets(inner, scan(inner), decide).length > 0) {
-      found(start, place.end, "secret");
-    } else if (isRandom(text, { ...place, way: inner === undefined ? "run" : "encoded" }, decide)) {
+    if (inner !== undefined) {
+      if (findSecrets(inner, scan(inner)).length > 0) found(start, place.end, "secret");
+    } else if (isRandom(text, place)) {
       if (isBodyLine(text, place)) {
         done = endOfBody(text, start);
         found(start, done, "private-key");
@@ -138,25 +114,181 @@ function findRandom(
   return done;
 }
 
-/** Shorter ones are mostly ids, longer ones pictures, certificates, source maps and signatures. */
-const [MIN, MAX] = [20, 200];
+const BEGIN = /-----BEGIN ([A-Za-z0-9 ]{0,60}?)-----/g;
+const PRIVATE = /PRIVATE KEY(?: BLOCK)?$|^OpenVPN Static key/i;
+/** The longest body that a block with an end is believed to have: a 16 Ki bit RSA key is 13 KB. */
+const BODY_MAX = 40_000;
+/** A long piece of base64, which only a key's body contains. */
+const MATERIAL = /[A-Za-z0-9+/=]{20}/;
+/** A line of base64 or a key's header, after what editors, diffs and quotes put before a line. */
+const BODY_LINE =
+  /(?:\s|["'`+>|,\\]|\d{1,5}(?:[→:|-]|\t)){0,80}(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash): [^\n]{0,200}|[A-Za-z0-9+/=_-]{16,})/y;
+/** The last, shorter line. */
+const BODY_END =
+  /["'`,]?\s?\n[\s+>|"'`]{0,80}(?:\d{1,5}(?:[→:|-]|\t))?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{1,76}={0,2}(?=["',]?\s*?(?:\n|$))/y;
+const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
 
-function isRandom(
-  text: string,
-  { start, end, way }: CharacterRun & { way: string },
-  decide: typeof isSecret,
-): boolean {
-  const token = text.slice(start, end);
-  if (token.length < MIN || token.length > MAX || !/^(?=.*[A-Z])(?=.*[a-z]).*\d/.test(token)) return false;
-  // nearly all are paths, which the table need not be asked about
-  if (!looksRandom(token)) return false;
-  return decide(text, {
-    start,
-    end,
-    kind: "secret",
-    level: BARE,
-    way,
-    isQuoted: false,
-    name: { text: "", start, end: start },
-  });
+/** Reports private key blocks and returns the places of all blocks. A mere mention of a `BEGIN` line stays. */
+function findKeyBlocks(text: string, found: ReportSecret): { start: number; end: number }[] {
+  const open: { start: number; end: number }[] = [];
+  let end = -2;
+  if (text.includes("-----BEGIN ")) {
+    for (const { index, 0: begin, 1: label = "" } of text.matchAll(BEGIN)) {
+      if (index < (open.at(-1)?.end ?? 0)) continue;
+      const body = index + begin.length;
+      // looked for once and kept, so that many beginnings without an end stay linear
+      if (end !== -1 && end < body) end = text.indexOf("-----END", body);
+      const until = endOfBlock(text, body, end);
+      if (PRIVATE.test(label) && MATERIAL.test(text.slice(body, until))) found(index, until, "private-key");
+      open.push({ start: index, end: until });
+    }
+  }
+  if (text.includes("Private-Lines: ")) {
+    for (const { index, 0: head } of text.matchAll(PUTTY)) {
+      const body = index + head.length;
+      const until = endOfBody(text, body);
+      if (until > body) found(body, until, "private-key");
+    }
+  }
+  return open;
+}
+
+/** A block ends at its own end, else where what follows is no body any more. */
+function endOfBlock(text: string, body: number, end: number): number {
+  const inner = end === -1 || end - body > BODY_MAX ? undefined : text.slice(body, end);
+  if (inner !== undefined && !inner.includes("-----BEGIN") && MATERIAL.test(inner)) {
+    const close = text.indexOf("-----", end + 8);
+    if (close !== -1 && close - end < 80) return close + 5;
+  }
+  return endOfBody(text, body);
+}
+
+/** Returns where a body that begins here ends. */
+function endOfBody(text: string, from: number): number {
+  let end = from;
+  // a step for each line: an engine that holds all of them to go back on gets slow with thousands
+  for (BODY_LINE.lastIndex = from; BODY_LINE.test(text); ) end = BODY_LINE.lastIndex;
+  BODY_END.lastIndex = end;
+  return BODY_END.test(text) ? BODY_END.lastIndex : end;
+}
+
+const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
+
+/** Reports keys written as 64 bytes. */
+function findKeyArrays(text: string, found: ReportSecret): void {
+  if (text.search(ARRAY) === -1) return;
+  for (const { index, 0: whole, 1: bytes = "" } of text.matchAll(ARRAY)) {
+    if (bytes.split(",").every((byte) => Number(byte) < 256))
+      found(index + 1, index + whole.length - 1, "private-key");
+  }
+}
+
+/** A line of nothing but base64, after what editors and diffs put before it: of some length, or the last, padded one. */
+const KEY_LINE =
+  /^([ \t]*(?:\d{1,6}[→:|\t-]|[+>|-](?=[\sA-Za-z0-9+/]))?[ \t]*)((?=[^\n]*[A-Z])(?=[^\n]*[a-z])[A-Za-z0-9+/]{16,76}|[A-Za-z0-9+/]{2,75}={1,2})(?=[ \t"',]*$)/gm;
+
+/** Returns a text that follows one in which a key was open, without the lines of that key. */
+export function replaceKeyLines(text: string): string {
+  return text.replace(KEY_LINE, "$1[redacted:private-key]");
+}
+
+/** Returns whether a key is open where a text ends; undefined if the text says nothing of it. */
+export function leavesKeyOpen(text: string): boolean | undefined {
+  if (text.includes("-----")) {
+    const begin = Math.max(text.lastIndexOf("PRIVATE KEY-----"), text.lastIndexOf("PRIVATE KEY BLOCK-----"));
+    const end = text.lastIndexOf("-----END ");
+    if (begin !== -1 || end !== -1) return begin !== -1 && text.lastIndexOf("-----BEGIN ", begin) > end;
+  }
+  const tail = text.slice(-120).trimEnd();
+  const last = tail.slice(tail.lastIndexOf("\n") + 1);
+  return /^.{0,24}[A-Za-z0-9+/]{60,76}$/s.test(last) ? true : undefined;
+}
+
+/** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
+const ESCAPE =
+  /\\+(?:u00([2-7][0-9a-f])|([nrtv])|\r?\n|(["'`/$!]))|%(?:25)*(2[1-9a-f]|3[a-f]|5[bd]|7[bd])|&(?:amp;)*(quot|apos|lt|gt|amp|#34|#39);/gi;
+const MAY_BE_ESCAPED = /\\|%(?:25)*[2-7][0-9a-f]|&(?:amp|quot|apos|lt|gt|#3)/i;
+const NAMED: Record<string, string> = {
+  quot: '"',
+  apos: "'",
+  lt: "<",
+  gt: ">",
+  amp: "&",
+  "#34": '"',
+  "#39": "'",
+};
+
+interface Plain {
+  text: string;
+  /** Returns the place in the original text of a place in this one. */
+  original: (at: number) => number;
+}
+
+const same = (at: number): number => at;
+
+/** Returns a text without escapes. A continued line becomes one. */
+function unescapeText(text: string): Plain {
+  if (!MAY_BE_ESCAPED.test(text)) return { text, original: same };
+  let plain = "";
+  let done = 0;
+  const places: number[] = [];
+  const shifts: number[] = [];
+  for (const match of text.matchAll(ESCAPE)) {
+    const [whole, unicode, control, sign, percent, named = ""] = match;
+    const code = unicode ?? percent;
+    let character = sign ?? NAMED[named.toLowerCase()] ?? "";
+    if (code !== undefined) character = String.fromCharCode(Number.parseInt(code, 16));
+    else if (control !== undefined) character = /[tv]/i.test(control) ? "\t" : "\n";
+    plain += text.slice(done, match.index) + character;
+    done = match.index + whole.length;
+    places.push(plain.length);
+    shifts.push(done - plain.length);
+  }
+  if (places.length === 0) return { text, original: same };
+  plain += text.slice(done);
+  return { text: plain, original: (at) => at + (shifts[lastAtMost(places, at)] ?? 0) };
+}
+
+/** Returns the index of the last number that is not greater. */
+function lastAtMost(sorted: readonly number[], value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? 0) <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+const USER = /:\/\/([^\s:@/?#"'`<>[\\]{0,256})(?::([^\s"'`<>\\]{1,256})@|@(?=[\w[$]))/g;
+/** `${PASSWORD}`, `$PASS`, `{password}`, `%PASS%`, `***`, or a marker of ours. */
+const TEMPLATE = /^(?:\$[\w{(].*|\{.*\}|%\w+%|\*+|\[redacted:[a-z0-9-]+\]|x{3,}|\.{3,}|…|)$/i;
+const PORT = /^\d{1,5}(?:[/?#]|$)/;
+/** Keys as user names, as in a clone URL or the address of an error collector. */
+const HEX_USER = /^[0-9a-f]{32,64}$/;
+
+/** Passwords at a place without a scheme: in PostgreSQL's password files, and for the drivers of Go and Oracle. */
+const UNNAMED =
+  /(?<![\w.*-])[\w.*-]{1,100}:(?:543\d|6432|\*):[\w*-]{1,60}:[\w-]{1,60}:((?:[^:\s"'\\]|\\.){3,100})(?=["',}\]]{0,4}[ \t]*(?:\n|$))|(?<![\w:/.-])[\w.-]{1,60}:([^\s"'`:@[\]]{3,100})@(?:tcp|unix)\(|:thin:[\w.-]{1,60}\/([^\s"'`@/[\]]{3,100})@/dg;
+
+/** Reports users and passwords in addresses. */
+function findInAddresses(text: string, found: ReportSecret): void {
+  if (/:(?:543|\*:|6432:|thin:)|@(?:tcp|unix)\(/.test(text)) {
+    for (const { indices } of text.matchAll(UNNAMED)) {
+      const [start, end] = indices?.slice(1).find(Boolean) ?? [0, 0];
+      if (!TEMPLATE.test(text.slice(start, end))) found(start, end, "password");
+    }
+  }
+  if (!text.includes("://") || !text.includes("@")) return;
+  for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
+    const start = index + 3;
+    // a slash is believed only where no port and path can be meant
+    if (PORT.test(password) || (password.includes("/") && user.includes("."))) continue;
+    if (looksRandom(user) || HEX_USER.test(user) || password === "x-oauth-basic")
+      found(start, start + user.length, "url-user");
+    const at = start + user.length + 1;
+    const isCut = password.length < 3 && !/[\w[$]/.test(text.charAt(at + password.length + 1));
+    if (!isCut && !TEMPLATE.test(password)) found(at, at + password.length, "url-password");
+  }
 }

@@ -13,9 +13,9 @@ import { ensureDirectory, readIfExists, statPath } from "../base/files.ts";
 import { parseRecord } from "../base/json.ts";
 import { escapePattern, shortHash } from "../base/text.ts";
 import type { Entry, ToolCall } from "../hosts/session.ts";
-import { leavesKeyOpen, replaceKeyLines } from "../redact/keys.ts";
-import { isHexOrUuid, lookAt } from "../redact/looks.ts";
+import { isHex, isStandIn, isUuid } from "../redact/looks.ts";
 import { type Redactor, removeControls, type Taken } from "../redact/redact.ts";
+import { leavesKeyOpen, replaceKeyLines } from "../redact/secrets.ts";
 import type { Rules } from "./rules.ts";
 
 /** The most values that are kept of a session: a file of thousands of passwords is data. */
@@ -252,8 +252,7 @@ function lastLine(text: string): string {
 /** Returns whether a value is told from ordinary words and ids wherever it stands. */
 function isKept(value: string, kind: string): boolean {
   if (value.length < VALUE_MIN || value.length > VALUE_MAX || UNKEPT.test(kind)) return false;
-  if (/\s|\[redacted:/.test(value) || isHexOrUuid(value) || /^(?:stand|elsewhere|chain)$/.test(lookAt(value)))
-    return false;
+  if (/\s|\[redacted:/.test(value) || isUuid(value) || isHex(value) || isStandIn(value)) return false;
   return /\p{L}/u.test(value) && /[0-9]|[^\p{L}\p{N}_.:/|-]/u.test(value);
 }
 
