@@ -13,7 +13,7 @@ import { quoted } from "../lib/base/text.ts";
 import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
 import { hasPromptsAlone } from "../lib/hosts/names.ts";
-import { placeOnDisk, statUnpacked } from "../lib/hosts/packed.ts";
+import { placeOnDisk } from "../lib/hosts/packed.ts";
 import { listByLastRow, originId, resumeCommand } from "../lib/sessions/listing.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 
@@ -49,10 +49,6 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
   const { session, shared } = await findPlace(reference, asking);
   if (shared)
     throw cannot(session.id, "it is another person's", "read it with session-memory session-reader");
-  if (!statUnpacked(session.file)) {
-    const hint = "session-memory handoff makes a page of what the index holds of it";
-    throw cannot(session.id, "its transcript is gone, and no copy was archived", hint);
-  }
   if (hasPromptsAlone(session.file))
     throw cannot(
       session.id,

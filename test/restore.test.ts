@@ -213,7 +213,7 @@ describe("restore", () => {
     const never = await home.run("restore", ID);
     expect([never.exitCode, never.stderr]).toEqual([
       1,
-      expect.stringContaining("its transcript is gone, and no copy was archived\nhint: "),
+      expect.stringContaining(`error: NOT_FOUND: Cannot find session "${ID}"\nhint: `),
     ]);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { postToolUseFailure } from "../hooks/agent-sdk.ts";
+import { REPLICA_VERSION } from "../lib/config/config.ts";
 import { openStore, PULLED_FACT, SHARED_FILE, writeFact } from "../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
@@ -73,7 +74,7 @@ const turns = [fails("rtk bun run test", RTK), runs("bun run test", "12 pass")];
 
 test("takes a session of one's own that another machine shared for the one that is here", async () => {
   using home = await homeWith({ one: turns });
-  const replica = openStore(home.paths.shared);
+  const replica = openStore(home.paths.shared, { version: REPLICA_VERSION });
   await indexHome(home, replica);
   replica.db.exec(`UPDATE sessions SET id = 'alice@desk:' || id, file = '${SHARED_FILE}' || id`);
   writeFact(replica, PULLED_FACT, new Date().toISOString());
@@ -134,7 +135,7 @@ async function share(
   using theirs = temporaryHome();
   for (const [i, [name, turns]] of Object.entries(sessions).entries())
     writeWork(theirs, name, { day: i + 1, cwd: theirs.project }, ["user", "go on"], ...turns);
-  const replica = openStore(home.paths.shared);
+  const replica = openStore(home.paths.shared, { version: REPLICA_VERSION });
   await indexHome(theirs, replica);
   const rows = replica.db.prepare("SELECT id FROM sessions WHERE file NOT LIKE ?").all(`${SHARED_FILE}%`);
   const update = replica.db.prepare(

@@ -2,9 +2,11 @@
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { INDEX_VERSION, REPLICA_VERSION } from "../lib/config/config.ts";
 import { joinContent } from "../lib/index/chunk-text.ts";
 import { contentHash, putTopics } from "../lib/index/session-rows.ts";
 import { readChunkTexts } from "../lib/index/stored-rows.ts";
+import { keepPaid, putPaidTopics } from "../lib/store/paid.ts";
 import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { writeClaude } from "./support/home.ts";
@@ -19,7 +21,7 @@ const LONG = Array.from({ length: 90 }, (_, i) => `Drawer ${i} holds the chart o
 
 /** The rows of a shared session in a replica, in a line each. */
 function rowsIn({ paths }: Sharer, id: string): string[] {
-  const store = openStore(paths.shared);
+  const store = openStore(paths.shared, { version: REPLICA_VERSION });
   const rows = store.db
     .prepare(
       `SELECT r.line, r.nth, r.who, coalesce(r.text, r.tool || ' ' || r.target || ': ' || r.outcome) AS text
@@ -91,14 +93,18 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     const [text] = readChunkTexts(store, [Number(ids[1]?.id)]);
     const hash = text && contentHash({ header: text.header, content: joinContent(text.rows) });
     putTopics(store, Number(text?.id), ["old charts"]);
-    store.db
-      .prepare("INSERT INTO topic_cache (content_hash, topics, model) VALUES (?, ?, 'tiny')")
-      .run(hash ?? null, '["old charts"]');
+    keepPaid(store.db, alice.paths.database);
+    putPaidTopics(
+      store.db,
+      { hash: hash ?? new Uint8Array(), session: uuid(1) },
+      { topics: ["old charts"], model: "tiny" },
+    );
     store.close();
     await alice.share();
     await bob.share();
     const topics = (file: string) => {
-      const { db, close } = openStore(file);
+      const version = file === bob.paths.shared ? REPLICA_VERSION : INDEX_VERSION;
+      const { db, close } = openStore(file, { version });
       const found = db.prepare("SELECT topic_tags FROM session_chunks ORDER BY chunk_index").all();
       close();
       return found.map(({ topic_tags }) => String(topic_tags));

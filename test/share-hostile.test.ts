@@ -1,6 +1,7 @@
 /** A member who writes raw rows to the hub: every reader still finds what it found before, and `health` names the rows. */
 
 import { beforeAll, describe, expect, test } from "bun:test";
+import { REPLICA_VERSION } from "../lib/config/config.ts";
 import { openStore } from "../lib/store/store.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { createHub, hubPerBlock, PROJECT, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
@@ -209,7 +210,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
         "(SELECT jsonb_build_object('rows', jsonb_agg(jsonb_build_object('who', 'tool', 'line', k))) FROM generate_series(1, 30000) k)";
       postgres.sql(session({ id: "dense" }) + exchanges("dense", 1, dense), "mallory");
       await bob.share();
-      const store = openStore(bob.paths.shared);
+      const store = openStore(bob.paths.shared, { version: REPLICA_VERSION });
       const count = Number(store.db.prepare("SELECT count(*) AS n FROM rows WHERE who = 'tool'").get()?.n);
       store.close();
       expect(count).toBeLessThanOrEqual(2000);
@@ -238,7 +239,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     await bob.share();
     expect(ofAlice(bob)).toEqual(ALL);
     // each of them takes a share, though it has no words
-    const store = openStore(bob.paths.shared);
+    const store = openStore(bob.paths.shared, { version: REPLICA_VERSION });
     const { held, bytes } =
       store.db
         .prepare(
@@ -282,7 +283,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
       "mallory",
     );
     const times = () => {
-      const store = openStore(bob.paths.shared);
+      const store = openStore(bob.paths.shared, { version: REPLICA_VERSION });
       const rows = store.db.prepare(
         `SELECT updated_at AS at, (SELECT max(timestamp) FROM session_chunks c WHERE c.session_id = s.id) AS chunk
          FROM sessions s WHERE id = 'mallory@mallet:future'`,
@@ -367,7 +368,7 @@ describe.skipIf(!hasPostgres())("a hostile member", () => {
     );
     await bob.share();
     expect(ofAlice(bob)).toEqual(ALL);
-    const store = openStore(bob.paths.shared);
+    const store = openStore(bob.paths.shared, { version: REPLICA_VERSION });
     const find = store.db.prepare(
       "SELECT group_concat(text) AS text FROM rows WHERE session = (SELECT number FROM sessions WHERE id = ?)",
     );

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { REPLICA_VERSION } from "../lib/config/config.ts";
 import { openStore } from "../lib/store/store.ts";
 import { write } from "./support/home.ts";
 import { killPoints, runKilled } from "./support/kill.ts";
@@ -113,7 +114,7 @@ function rowsIn({ paths }: Sharer): Record<string, string[]> {
 
 /** Full text that fits its rows, and a file without damage. */
 function expectSound({ paths }: Sharer): void {
-  const { db, close } = openStore(paths.shared);
+  const { db, close } = openStore(paths.shared, { version: REPLICA_VERSION });
   db.exec("INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 0)");
   const count = (table: string) => Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n);
   expect(count("chunks_fts")).toBe(count("session_chunks"));

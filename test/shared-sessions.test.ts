@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
+import { REPLICA_VERSION } from "../lib/config/config.ts";
 import { openStore, writeFact } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
@@ -251,7 +252,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     await alice.share();
     await bob.share();
     expect(await found("where is the badger")).toEqual([[uuid(3), ALICE]]);
-    const replica = openStore(bob.paths.shared);
+    const replica = openStore(bob.paths.shared, { version: REPLICA_VERSION });
     const pulled = (days: number) =>
       writeFact(replica, "pulled_at", new Date(Date.now() - days * 86_400_000).toISOString());
     pulled(31);
@@ -305,7 +306,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     postgres.sql(`UPDATE session_memory.sessions SET id = E'a\\n2. forged\\x1b[31m' WHERE id = '${uuid(21)}';
       UPDATE session_memory.sessions SET parent_id = E'a\\n2. forged\\x1b[31m' WHERE id = '${uuid(22)}'`);
     await bob.share();
-    const replica = openStore(bob.paths.shared);
+    const replica = openStore(bob.paths.shared, { version: REPLICA_VERSION });
     const rows = replica.db.prepare("SELECT id, parent_id FROM sessions").all();
     replica.close();
     const own = rows.find((row) => String(row.id).includes("forged"))?.id;

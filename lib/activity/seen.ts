@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { errorKeys } from "../base/error-lines.ts";
 import { DAY_MS } from "../base/time.ts";
-import { INDEX_VERSION, type Paths, type Settings } from "../config/config.ts";
+import { INDEX_VERSION, type Paths, REPLICA_VERSION, type Settings } from "../config/config.ts";
 import type { FailedCommand } from "../history/seen-before.ts";
 import { isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
@@ -38,7 +38,8 @@ export async function seenText(
 ): Promise<string | undefined> {
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
   const keys = await indexedKeys(failed.output, settings);
-  const isKnown = [paths.database, paths.shared].some((file) => holdsAny(file, keys));
+  const isKnown =
+    holdsAny(paths.database, INDEX_VERSION, keys) || holdsAny(paths.shared, REPLICA_VERSION, keys);
   if (!isKnown || (await failed.hasFailed?.()) === false) return undefined;
   return await newlySeen(failed, { paths, settings, now });
 }
@@ -65,13 +66,12 @@ async function indexedKeys(output: string, settings: Settings): Promise<number[]
 }
 
 /** Returns whether an index holds an error's line. */
-function holdsAny(file: string, keys: readonly number[]): boolean {
+function holdsAny(file: string, version: number, keys: readonly number[]): boolean {
   if (keys.length === 0 || !existsSync(file)) return false;
   const db = openDatabase(file, { create: false });
   try {
     const find = "SELECT 1 FROM error_lines WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1";
-    // the next run over an index of another version carries it over
-    return isOfVersion(db, INDEX_VERSION) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
+    return isOfVersion(db, version) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
   } finally {
     db.close();
   }

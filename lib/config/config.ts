@@ -26,6 +26,8 @@ export type {
 
 /** `PRAGMA user_version` of an index, and in its name: two installed versions work beside each other. */
 export const INDEX_VERSION = 6;
+/** That of the replica of what others share, which earlier versions read too. */
+export const REPLICA_VERSION = 5;
 
 export interface Paths {
   /** All our state. */

@@ -28,10 +28,12 @@ const AGAIN = 0.5;
 /** The share of the budget that the first hit may take. real2, codebench, deeds: 0.5 … 0.7 the same within 4 of 366. */
 const FIRST_SHARE = 0.6;
 /**
- * A unit that is so much less likely than the likeliest is left out, sooner where it holds no word of the question; the best of
- * a hit never. real2, codebench, deeds: 40 characters fewer, and as many answers.
+ * A unit that is so much less likely than the likeliest is left out, sooner where it holds no word of the question and answers no row
+ * that does; the best of a hit never. real2, codebench, deeds: 40 characters fewer, and as many answers.
  */
 const LEAST = { withWords: 0.0005, without: 0.03 };
+/** The share of the question that a user's row holds to which a reply is an answer in other words, and the least that says one. */
+const ANSWERED = { share: 0.5, characters: 30 };
 /** Code points of a cut, its count of items included. */
 const CUT_CHARS = 6;
 /** Marks at both ends of a row. */
@@ -54,7 +56,8 @@ export function chooseUnits(hits: readonly Choice[], { budget, worths, rowCost }
   const begun = new Set<PassageRow>();
   const bests = hits.map(({ units }) => Math.max(0, ...units.map(({ chance }) => chance)));
   const most = Math.max(0, ...bests);
-  const leastOf = ({ features }: Unit) => most * (features.all > 0 ? LEAST.withWords : LEAST.without);
+  const leastOf = (unit: Unit) =>
+    most * (unit.features.all > 0 || isAnswer(unit) ? LEAST.withWords : LEAST.without);
   const open = new Set<Open>(
     hits.flatMap(({ units }, hit) =>
       units
@@ -87,6 +90,11 @@ export function chooseUnits(hits: readonly Choice[], { budget, worths, rowCost }
     const seen = shown[hit] as Float64Array;
     for (const [i, share] of unit.held.entries()) seen[i] = Math.max(seen[i] as number, share);
   }
+}
+
+/** Returns whether an agent's words follow a user's row that holds most of the question. */
+function isAnswer({ row: { who }, features, start, end }: Unit): boolean {
+  return who === "assistant" && features.reply >= ANSWERED.share && end - start >= ANSWERED.characters;
 }
 
 /** Returns the part of a unit's words, by their worth, that is shown already. */

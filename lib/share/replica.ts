@@ -6,14 +6,14 @@
 
 import { remove } from "../base/files.ts";
 import { shortHash } from "../base/text.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import { type Paths, REPLICA_VERSION, type Settings } from "../config/config.ts";
 import { countRows, eraseFreed, forgetRows } from "../index/forget-rows.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { removeSession } from "../index/session-rows.ts";
 import type { Held } from "../sessions/resolve.ts";
 import type { SqlValue } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
-import { hasReplica, openStore, REPLICA_VERSION, readFact, type Store, writeFact } from "../store/store.ts";
+import { hasReplica, openStore, readFact, type Store, writeFact } from "../store/store.ts";
 
 /** A session of the hub, as far as it is known here. */
 export interface SharedSession {

@@ -7,7 +7,7 @@ import { existsSync, type Stats, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { hasContent, namesIn, remove } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
-import { INDEX_VERSION, type Paths } from "../config/config.ts";
+import { INDEX_VERSION, type Paths, REPLICA_VERSION } from "../config/config.ts";
 import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
 import { attachPaid } from "./paid.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
@@ -364,8 +364,6 @@ CREATE INDEX error_lines_deed ON error_lines(deed);
 /** A replica not pulled for longer may hold what its reader may no longer read. */
 const LEASE_DAYS = 30;
 
-/** `PRAGMA user_version` of the replica. */
-export const REPLICA_VERSION = 5;
 /** The fact that holds when the replica was last pulled. */
 export const PULLED_FACT = "pulled_at";
 /** The replica's stand-in for a transcript's path. */

@@ -3,8 +3,8 @@
 import { beforeAll, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { join } from "node:path";
-import type { ShareConfig } from "../../lib/config/config.ts";
+import { basename, join } from "node:path";
+import { INDEX_VERSION, REPLICA_VERSION, type ShareConfig } from "../../lib/config/config.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./home.ts";
 import { turn } from "./index.ts";
@@ -90,7 +90,8 @@ export function uuid(number: number): string {
 
 /** The words of an index file by session and position. */
 export function wordsIn(file: string): Record<string, string[]> {
-  const store = openStore(file);
+  const version = basename(file) === "shared.db" ? REPLICA_VERSION : INDEX_VERSION;
+  const store = openStore(file, { version });
   try {
     const rows = store.db
       .prepare("SELECT session_id, content FROM session_chunks ORDER BY session_id, chunk_index")
