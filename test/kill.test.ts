@@ -10,14 +10,14 @@ import { runScript } from "./support/run.ts";
 
 const DIMENSIONS = 64;
 
-/** The texts whose vectors are in the index or in its cache: to send one of them again is to pay twice. */
+/** The texts whose vectors are in the index or among what was paid for: to send one of them again is to pay twice. */
 function paidHashes(home: TemporaryHome): Set<string> {
   if (!existsSync(home.paths.database)) return new Set();
   const store = openHomeStore(home);
   const rows = store.db
     .prepare(
       `SELECT hex(content_hash) AS hash FROM session_chunks WHERE embedding IS NOT NULL
-       UNION SELECT hex(content_hash) FROM vector_cache`,
+       UNION SELECT hex(content_hash) FROM paid.vectors`,
     )
     .all();
   store.close();
