@@ -80,7 +80,7 @@ test("archiving: every copy is the old one or the new one, and the next run leav
   }
   expect(killed).toBeGreaterThan(0);
   const left = readdirSync(home.paths.home, { recursive: true, encoding: "utf8" });
-  expect(left.filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  expect(left.filter((name) => /^(?:archive|copies)\/.*\.tmp$/.test(name))).toEqual([]);
 });
 
 test("restoring: the new session is whole or not there, and nothing that was there is touched", async () => {
