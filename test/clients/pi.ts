@@ -63,11 +63,8 @@ function copyUnderModules(root: string, isBuilt: boolean): string {
   for (const name of names) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
   if (isBuilt) {
-    const compiler = join(ROOT, "test", "node_modules", ".bin", "tsc");
-    const built = Bun.spawnSync([compiler, "-p", "tsconfig.build.json", "--outDir", join(copy, "dist")], {
-      cwd: ROOT,
-    });
-    if (!built.success) throw new Error(`Cannot build the package: ${built.stdout}`);
+    const built = Bun.spawnSync([process.execPath, "run", "--silent", "bundle"], { cwd: copy });
+    if (!built.success) throw new Error(`Cannot build the package: ${built.stderr}`);
   }
   return copy;
 }
