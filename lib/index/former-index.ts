@@ -8,7 +8,6 @@ import { rulesVersion } from "../archive/archive.ts";
 import { writeRowCopy } from "../archive/row-copy.ts";
 import { changedAt, hasContent, statPath, whyUnwritable } from "../base/files.ts";
 import { sha256 } from "../base/text.ts";
-import { DAY_MS } from "../base/time.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Row } from "../hosts/session.ts";
@@ -16,7 +15,7 @@ import { keepCopyList } from "../sessions/copy-list.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { isOfVersion } from "../store/carry-over.ts";
-import { keepPaid } from "../store/paid.ts";
+import { keepPaid, today } from "../store/paid.ts";
 import { openDatabase, type SqlDatabase } from "../store/sqlite.ts";
 import { isUnused, otherIndexes, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
 import { rowTexts } from "../transcripts/calls.ts";
@@ -124,7 +123,6 @@ function takePaid(from: SqlDatabase, { db }: Store): void {
   const isEmpty = [vectors, topics].every((rows) => rows.get() === undefined);
   if (isEmpty) return;
   keepPaid(db, db.path);
-  const today = Math.floor(Date.now() / DAY_MS);
   db.transaction(() => {
     const putEmbedder = db.prepare("INSERT OR IGNORE INTO embedders (model, dimensions) VALUES (?, ?)");
     for (const { model = null, dimensions = null } of from.prepare("SELECT * FROM embedders").all())
@@ -136,10 +134,10 @@ function takePaid(from: SqlDatabase, { db }: Store): void {
       dimensions = null,
       embedding = null,
     } of vectors.iterate())
-      putVector.run(content_hash, model, dimensions, embedding, today);
+      putVector.run(content_hash, model, dimensions, embedding, today());
     const putTopics = db.prepare("INSERT OR IGNORE INTO paid.topics VALUES (?, ?, ?, ?)");
     for (const row of topics.iterate())
-      putTopics.run(row.content_hash ?? null, row.topics ?? null, row.model ?? null, today);
+      putTopics.run(row.content_hash ?? null, row.topics ?? null, row.model ?? null, today());
     const putHolder = db.prepare("INSERT OR IGNORE INTO paid.holders VALUES (?, ?)");
     const holders = from.prepare(
       "SELECT DISTINCT c.content_hash, s.id FROM chunks c JOIN sessions s ON s.number = c.session",

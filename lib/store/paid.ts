@@ -74,7 +74,8 @@ function paidBeside(index: string): string {
   return join(basename(folder) === "indexes" ? dirname(folder) : folder, "paid.db");
 }
 
-const today = (): number => Math.floor(Date.now() / DAY_MS);
+/** Returns the day since 1970. */
+export const today = () => Math.floor(Date.now() / DAY_MS);
 
 /** Words that were paid for. */
 interface Paid {
