@@ -15,6 +15,7 @@ import { INDEX_VERSION } from "../lib/config/config.ts";
 import { openSpendLedger, readSpendToday } from "../lib/model/spend.ts";
 import { openDatabase } from "../lib/store/sqlite.ts";
 import { eraseFreedState, recordWritten, writtenFiles } from "../lib/store/state.ts";
+import { removeDatabase } from "../lib/store/store.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
@@ -76,7 +77,7 @@ const INDEX = `index-${INDEX_VERSION}.db`;
 describe("an index", () => {
   test("that is deleted is made again, and nothing is paid for again", async () => {
     using home = await indexedHome();
-    for (const part of ["", "-wal", "-shm"]) rmSync(home.paths.database + part, { force: true });
+    removeDatabase(home.paths.database);
     server.requests.length = 0;
     const embedded = JSON.parse(await home.ok("embed", "--json", "--quiet"));
     expect([embedded.sessions, embedded.vectors.embedded, embedded.vectors.reused]).toEqual([2, 4, 4]);
@@ -103,7 +104,7 @@ describe("an index", () => {
 
   test("is made by many processes at once, and by the next ones where some are killed", async () => {
     using home = await indexedHome();
-    for (const part of ["", "-wal", "-shm"]) rmSync(home.paths.database + part, { force: true });
+    removeDatabase(home.paths.database);
     for (let i = 0; i < 3; i++) {
       const killed = Bun.spawn([process.execPath, "scripts/search.ts", "brass sextant"], {
         env: home.env,
