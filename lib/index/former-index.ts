@@ -28,7 +28,7 @@ import { ROW_COLUMNS, toStored } from "./stored-rows.ts";
 const FORMER_VERSION = 5;
 /** The state of the file when it was last read. */
 const TAKEN_FACT = "former_index";
-/** What is excluded and redacted, by a hash: where it changes, other versions' files may hold what is to go. */
+/** A hash of exclusions and redaction: where it changes, other versions' files may hold rows that have to go. */
 const RULES_FACT = "former_rules";
 
 interface Taking extends Pick<Config, "paths"> {

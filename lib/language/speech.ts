@@ -25,7 +25,7 @@ const PHRASES = {
     it(?:['’]?s| is)? still|still (?:no|not|fails?|failing|broken|wrong|does|did|the same|an issue)|it (?:does|did|is)(?: not|n['’]?t)
     nein|falsch|halt|das (?:ist|war|geht|stimmt) (?:nicht|falsch)|non|faux|ce n['’]est pas|annule|eso no|está mal|deshaz
     não|errado|isso não|нет|не то|неправильно|неверно|不对|不是|错了?|いや|違う|違います`,
-  /** At the beginning of an answer: what was said or done before it shall not be. */
+  /** Openings of an answer that refuses the words or deeds before it. */
   refuses: `no(?= *(?:[,.!:;–—-]|$| (?:we|i|it|that|this|you|not|don['’]?t|please|let)\\b))|nope|not (?:that|what|like (?:that|this))
     (?:that|this)(?:['’]?s| is) not (?:how|what|right|it)|wrong|(?:please )?(?:undo|revert|roll ?back|take (?:that|it|this) (?:back|out))
     actually,? (?:no|i think|let['’]?s)|nein|falsch|lass das|non|faux|annule|eso no|no hagas|deshaz|não|errado|desfaz
@@ -62,7 +62,7 @@ const PHRASES = {
   announces: `let me|i['’]?ll|i will|i think|i guess|i wonder|now|wait|looking|if|what if|should|would|option|or`,
 };
 
-/** What a message or a sentence does. */
+/** The acts of a message or a sentence. */
 export type Act = keyof typeof PHRASES;
 
 const UNSPACED = /[\u3040-\u9fff]/;
@@ -159,7 +159,7 @@ const ACCEPTS =
 const PROPOSES =
   /\b(?:want me to|(?:should|shall|can|may) (?:i|we)|would you like|proceed|sounds? good|ok(?:ay)?\?|soll(?:en)? (?:ich|wir)|dois-je|quieres que|devo)\b/i;
 const BARE_NO = /^\W*(?:no|nope|nein|non|não|нет|いや)(?!\p{L})/iu;
-/** What hosts write behind the answer to a question of a menu. */
+/** The text that hosts write behind the answer to a question of a menu. */
 const CHOSEN = "(asked: ";
 
 /** Returns whether a user's answer takes back what was said or done before it; a no to a question that proposes nothing does not. */
@@ -290,7 +290,7 @@ export function spokenText(text: string): string {
     .join("\n");
 }
 
-/** A longer line, or one with a smaller share of letters and blanks, is no sentence. */
+/** A longer line, or one with a smaller share of letters and blanks, is not a sentence. */
 const SENTENCE = { chars: 1500, letters: 0.6 };
 /** Marks what a program wrote in words: a prompt, a log's level or time, an error, a statement. */
 const PRINTED =

@@ -149,7 +149,7 @@ export function cueSpans(
     .map(({ from, to }) => ({ from: iso(from - NEAR_MS), to: iso(to + NEAR_MS) }));
 }
 
-/** As written; what is missing is meant as a whole. */
+/** As written; a missing part means its whole range. */
 type DateParts = { [part in "year" | "month" | "day" | "last"]?: string };
 
 function findStretches({ year, month, day, last = day }: DateParts, { now, timezone }: Clock): TimeCues {

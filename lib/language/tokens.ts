@@ -19,7 +19,7 @@ export function estimateTokens(text: string, start = 0, end = text.length): numb
   return measure(text, { start, end, most: Number.POSITIVE_INFINITY }).tokens;
 }
 
-/** Returns how far `text` goes from `start` within so many tokens, at most to `end`. */
+/** Returns the end of the longest part of `text` from `start` within a number of tokens, at most `end`. */
 export function positionWithin(
   text: string,
   { start, end, tokens }: { start: number; end: number; tokens: number },

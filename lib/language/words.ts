@@ -35,7 +35,7 @@ export function splitJoined(...texts: string[]): string {
   return found.size === 0 ? "" : [...found].join(" ");
 }
 
-/** `parseHTMLFile2` → parse HTML File2. One part: it is no joined name. */
+/** `parseHTMLFile2` → parse HTML File2. One part: the name is not a joined one. */
 function splitName(name: string): string[] {
   return name.match(/\p{Lu}+(?!\p{Ll})[\d]*|\p{Lu}?\p{Ll}+[\d]*|\d+/gu) ?? [];
 }

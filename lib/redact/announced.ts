@@ -3,7 +3,7 @@
  * as a sibling (`name`, `value`), or said. A name alone proves nothing (`password: string`, `token = getToken()`), so the
  * value has to look like a secret, too.
  *
- * Other secrets are known by the one place that each is given at: an option of a command, a statement, a sentence, a
+ * Other secrets are known by the one place where each stands: an option of a command, a statement, a sentence, a
  * cookie.
  */
 
@@ -85,7 +85,7 @@ const REST = new RegExp(BARE.source.replace("{1,128}", "*"), "y");
 const CLOSING: Record<string, string> = { "“": "”", "„": "“", "«": "»", "「": "」" };
 /** In lists of pairs a value in braces may hold anything, a closing brace twice; a bare name in them is a variable. */
 const BRACED = /^\{((?=[^}]*[^\w.}])(?!\w+[!:])[^{}\s$]{3,100}(?:\}\}[^{}\s]{0,100})*)\}(?=[;"']|\s|$)/;
-/** What an element holds besides others. */
+/** The content of an element up to the next tag. */
 const ELEMENT = /^[^\s<>][^<>\n]{2,198}(?=<)/;
 /** Quoted values are not longer. */
 const QUOTED_MAX = 4096;
@@ -94,12 +94,12 @@ interface Value {
   text: string;
   start: number;
   end: number;
-  /** The way it is given. */
+  /** The name of the way in which it follows its name. */
   way: string;
   isQuoted: boolean;
 }
 
-/** What has to stand before the name for a way to be one: a call or a list, a tag. */
+/** The text that a way needs before the name: a call or a list, a tag. */
 const BEFORE_NAME: Record<string, RegExp> = {
   argument: /\([^()]*["'`][^"'`()]{0,30}$|\[["'`](?:Authorization)?$|\["[^[\]]*"-*$/,
   element: /<[^<>\n]*$|<key>$/,
@@ -108,7 +108,7 @@ const BEFORE_NAME: Record<string, RegExp> = {
 /** Reports the value that a name announces, and returns where it ends. */
 function findNamed(text: string, name: Name, found: ReportSecret): number {
   const before = text.slice(Math.max(0, name.start - 120), name.start);
-  // a model's signature under its thinking is no secret, one in an address opens it
+  // a model's signature under its thinking opens nothing, one in an address does
   if (/sig(?:nature)?$/i.test(name.text) && !/[?&;]$/.test(before)) return name.end;
   const [, earlier = "", rest = ""] = VALUE_BEFORE.exec(before) ?? [];
   const at = name.start - earlier.length - rest.length;
@@ -174,7 +174,7 @@ const VALUE_BEFORE = new RegExp(
   `\\bvalue["']?\\s?[:=]\\s?["']?([^\\s"'\`]{4,80}?)(["']?,?(?:${PARTS["@n"]})?["']?(?:name|key)["']?\\s?[:=]\\s?["']?)$`,
   "i",
 );
-/** An open call, an object of code, a declaration: what is given there bare is a variable. */
+/** An open call, an object of code, a declaration: a bare value there is a variable. */
 const IN_CODE =
   /(?:[\w)\]>]\s?\(|(?:[=(,:]|=>|return)\s*\{)(?:[^(){}"'`]|"[^"\n]*"|'[^'\n]*'|`[^`\n]*`)*$|\b(?:const|let|var|val|final|auto|def)\s[^=\n]*$/;
 
@@ -298,7 +298,7 @@ function isSecret(
   return way === "said" || (!isPass && (isQuoted || (/\d/.test(v) && !isWords(v))));
 }
 
-/** Returns whether a value is one small word, and none that says how a field is. */
+/** Returns whether a value is one small word that does not describe a field. */
 const isPlainWord = (text: string): boolean =>
   /^[a-z]{8,}$/.test(text) && !/(?:ed|en|ble|ory|ive|ing|ent)$/.test(text);
 
@@ -320,7 +320,7 @@ function isFirst(text: string, name: Name): boolean {
   return /^[\s*_`|-]*$/.test(text.slice(content, name.start));
 }
 
-/** What a name makes of its value: `token` and `key` need a random one, `secret` a mixed one, `password` nearly any. */
+/** Levels of a name by the value it needs: `token` and `key` need a random one, `secret` a mixed one, `password` nearly any. */
 export const [TOKEN, SECRET, PASSWORD] = [1, 2, 3];
 
 /** Endings of such names; a letter behind one makes it another word (`keyboard`, `passed`). */
@@ -346,12 +346,12 @@ const LEVELS = ENDINGS.map(
 const SHORT = /^(?:pass|mdp|pwd?|psk|key|auth|sig|sid|sess|seed|salt|session)$/i;
 const JOINED =
   /(?:api|access|secret|private|auth|db|pg|ssh|sql|user|root|admin|smtp|php|j|asp|bind|store|key|require|master)$/i;
-/** What makes a `key` or a `token` a secret one, and what makes it none. */
+/** Words before `key` or `token` that make it a secret one, and words that make it harmless. */
 const QUALIFIER =
   /^(?:api|access|secret|private|auth\w*|encryption|encrypt|signing|account|shared|master|admin|app|service|client|consumer|deploy|bot|webhook|license|jwt|hmac|unseal|root|refresh|bearer|oauth\d?|security|personal|[cx]srf|vault|wallet|fernet|storage|hub|rapidapi|registration|runner|job|ci|x|wlan|wifi|wpa|preshared)$/i;
 const HARMLESS =
   /^(?:public|pub|primary|foreign|cache|partition|sort|idempotency|dedup\w*|lookup|object|map|query|row|unique|group|hash|site|publishable|page|next|continuation|sync|cursor|delta|design|max|min|num|json|config|translation|sha|react|shortcut)$/i;
-/** What may follow within a name without changing what it means. */
+/** Endings of a name that leave its meaning as it is. */
 const TAIL =
   /[_-](?:base|data|value|prod|production|dev|staging|test|live|old|new|plain|raw|b64|hex|\d{1,2})(?![A-Za-z0-9])|\d{1,2}(?![\w.])/iy;
 const NAME_MAX = 60;
@@ -511,7 +511,7 @@ const OF_SECRET = new RegExp(`(?:${NAME_ENDS}|${FOREIGN_NAMES.source})$`, "i");
 /** Names of fields and variables. */
 const FIELD = /^(?:pass(?:word|wd)?|pwd|secret|token|required)$/i;
 
-/** Reports what is given at this place, and returns where it ends. */
+/** Reports the value at this place, and returns where it ends. */
 function findPlaced(text: string, at: number, found: ReportSecret): number {
   for (const { any, each } of openPlaces()) {
     any.lastIndex = at;

@@ -84,7 +84,7 @@ const FITTED = EXACT.trim()
     const [kind = "", ...prefixes] = row.split(" ");
     return [kind, prefixes, new RegExp((prefixes.pop() ?? "").replaceAll("@x", "[A-Fa-f0-9]"), "y")];
   });
-/** The formats by the first two characters of their prefix, those that must fit exactly last. */
+/** The formats by the first two characters of their prefix; exact ones come last. */
 const FORMATS = Map.groupBy(
   [...LISTED, ...FITTED].flatMap(([kind, all, rest]) =>
     all.map((prefix): Format => ({ kind, prefix, rest })),
@@ -130,7 +130,7 @@ function matchFormat(text: string, at: number, { prefix, rest }: Format): number
   if (!pattern.test(text)) return undefined;
   const body = text.slice(from, pattern.lastIndex);
   const wholeWords = body.length < 64 ? body : body.slice(0, 64).replace(/[-_./]*[A-Z]?[a-z]*$/, "");
-  // so long a run without a joint is no name, whatever it is made of
+  // a name as long as this has a joint
   if (/^[xX*.]+$/.test(body) || (!/^[A-Za-z0-9]{20}/.test(body) && isName(wholeWords))) return undefined;
   if (rest) return pattern.lastIndex;
   ISSUED_REST.lastIndex = pattern.lastIndex;
@@ -160,13 +160,13 @@ export interface CharacterRun {
 }
 
 export interface Scan {
-  /** Where a word may begin that announces a secret. */
+  /** Offsets at which a word that announces a secret may begin. */
   words: number[];
-  /** Where a token of a known format may begin. */
+  /** Offsets at which a token of a known format may begin. */
   prefixes: number[];
   /** Runs of characters that tokens consist of, as long as a token is at least. */
   runs: CharacterRun[];
-  /** Whether it has letters beyond ASCII. */
+  /** True for a text with letters beyond ASCII. */
   isForeign: boolean;
 }
 
@@ -179,7 +179,7 @@ const STARTS =
 /** Letters are 1 to 26 whatever their case, digits 27, other characters of tokens 28, all others 0. */
 const CODES = new Uint8Array(128);
 const [WORD, PREFIX] = [1, 2];
-/** What may begin with three characters of these codes. */
+/** Kinds of matches that may begin with three characters of these codes. */
 const BEGINNINGS = new Uint8Array(1 << 15);
 for (let code = 33; code < 127; code++) {
   const character = String.fromCharCode(code);
@@ -209,7 +209,7 @@ export function scan(text: string): Scan {
     if (begins & WORD) found.words.push(i - 2);
     if (begins & PREFIX && !isInWord(text, i - 3)) found.prefixes.push(i - 2);
     if (code !== 0) continue;
-    // dashes, quotes, arrows and emoji are no letters
+    // dashes, quotes, arrows and emoji are not letters
     if (character >= 0xc0 && (character < 0x2000 || (character >= 0x3000 && character < 0xd800)))
       found.isForeign = true;
     if (i - start >= RUN_MIN) found.runs.push({ start, end: i });

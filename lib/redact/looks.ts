@@ -17,7 +17,7 @@ const ALGORITHM =
 /** Words that say something about a field, and names of variables. */
 const FIELD_WORD =
   /pass|pwd|word|secret|token|user|login|input|field|text|hash|crypt|valid|correct|require|missing|empty|option|hidden|string|value|^(?:true|false|null|none|number|bytes|boolean|unset|redacted|postgres|include|inherit|basic)$/i;
-/** Words of sentences about passwords, and of those that say where a value is. */
+/** Words of sentences about passwords and about the place of a value. */
 export const ABOUT_FIELD =
   /pass|pwd|secret|token|credential|kennw|wachtw|contrase|senha|\b(?:must|should|cannot|please|required|invalid|incorrect|enter|your|least|characters?|see|ask|same|field|value|hint|string|option|missing|empty)\b/i;
 /** Words of any sentence. */
@@ -38,7 +38,7 @@ export type ReportSecret = (start: number, end: number, kind: string) => void;
 export const isUuid = (text: string): boolean => UUID.test(text);
 export const isHex = (text: string): boolean => HEX.test(text);
 
-/** How a value looks: as none, words, letters of no word, letters mixed with digits or signs, a hash or id, random. */
+/** Looks of a value: not one, words, letters of no word, letters mixed with digits or signs, a hash or id, random. */
 export const LOOK = { NONE: 0, WORD: 1, SCRAMBLED: 2, MIXED: 3, HASH: 4, RANDOM: 5 };
 
 export function lookAt(value: string, isQuoted = false): number {
@@ -59,7 +59,7 @@ const ADJECTIVE =
 /** Returns whether words are joined as a name in a text is not: no camel case, no underscore. */
 export const isJoined = (text: string): boolean => /\p{L}-\p{L}/u.test(text);
 
-/** Returns whether a text stands for a value that is not written here. In quotes two names are no chain. */
+/** Returns whether a text stands for a value that is not written here. In quotes two names are not a chain. */
 export function isStandIn(text: string, isQuoted = false): boolean {
   if (PLACEHOLDER.test(text) || ELSEWHERE.test(text)) return true;
   if (isQuoted && !/\w\.\w+\.\w|::|->/.test(text)) return false;
@@ -181,7 +181,7 @@ function isPath(token: string): boolean {
   );
 }
 
-/** The path of an address is no secret unless it says so; its parameters may be. */
+/** Returns whether a place is in the path of an address: only its parameters hold secrets. */
 function isInAddress(text: string, start: number): boolean {
   const before = text.slice(Math.max(0, start - 300), start);
   const address = /[\w+.-]{2,20}:\/\/[^\s"'<>]*$/.exec(before)?.[0];
@@ -197,7 +197,7 @@ export function lineStart(text: string, at: number): number {
   return from + text.slice(from, at).lastIndexOf("\n") + 1;
 }
 
-/** What editors, diffs, quotes and tools put before a line: numbers, `+`, `>`, `|`. */
+/** Signs that editors, diffs, quotes and tools put before a line: numbers, `+`, `>`, `|`. */
 const PREFIX =
   /[ \t]{0,80}(?:(?:\d{1,6}(?:→|[:|\t-])|L\d{1,6}[: ]|[+>|-](?=[ \t+>|]|$)|[+>](?=\S))[ \t]{0,80}){0,4}/y;
 

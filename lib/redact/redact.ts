@@ -7,10 +7,10 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { HEADINGS, sha256, truncate } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
-/** Raised with every change of the rules that redacts more: what was stored before is redacted again. */
+/** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
 export const REDACTION_VERSION = 9;
 
-/** Returns the version of our rules and, by its hash, that of the user's own: what was stored under another is redacted again. */
+/** Returns the version of our rules and, by its hash, that of the user's own; texts stored under another version are redacted again. */
 export function redactionVersion(extra: readonly string[]): string {
   if (extra.length === 0) return String(REDACTION_VERSION);
   return `${REDACTION_VERSION} ${sha256().update(JSON.stringify(extra)).digest("hex").slice(0, 16)}`;
@@ -43,7 +43,7 @@ export function countRedactions(text: string): number {
 /**
  * Returns a function that redacts by our rules and the user's own patterns.
  *
- * @throws {SessionMemoryError} `CONFIG_INVALID` for a pattern that is no regular expression.
+ * @throws {SessionMemoryError} `CONFIG_INVALID` for a pattern that is not a regular expression.
  */
 export function redactor(extra: readonly string[]): Redactor {
   const patterns = extra.map((source) => {
@@ -100,7 +100,7 @@ function replaceOutsideMarkers(text: string, pattern: RegExp): string {
 }
 
 const BEYOND_PRINTABLE = /[^\t\n -~]/;
-/** Any character, or first half of a pair, of which some are removed. */
+/** Characters, and first halves of pairs, that may have to be removed. */
 const SUSPECT =
   // biome-ignore lint/suspicious/noMisleadingCharacterClass: each is a character of its own
   /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud834\ud80d\ud82f\udb40-\udb43]/;

@@ -11,7 +11,7 @@ interface Span {
   start: number;
   end: number;
   kind: string;
-  /** Whether it was found by its looks alone. */
+  /** True for a span that was found by its looks alone. */
   isGuess?: boolean;
 }
 
@@ -24,7 +24,7 @@ const MEDIA = /data:(?:image|font|audio|video|application)\/[\w.+-]{1,40}(?:;[\w
 /** `pw=` and four characters. */
 const SHORTEST = 7;
 
-/** Replaces every secret by a marker of its kind. What was found by its looks alone is no value to look for elsewhere. */
+/** Replaces every secret by a marker of its kind. A value found by its looks alone is not looked for elsewhere. */
 export function replaceSecrets(text: string, taken?: (value: string, kind: string) => void): string {
   if (text.length < SHORTEST) return text;
   const seen = scan(text);
@@ -153,7 +153,7 @@ function findKeyBlocks(text: string, found: ReportSecret): { start: number; end:
   return open;
 }
 
-/** A block ends at its own end, else where what follows is no body any more. */
+/** Returns the end of a block: its own end line, else the first line that cannot be part of its body. */
 function endOfBlock(text: string, body: number, end: number): number {
   const inner = end === -1 || end - body > BODY_MAX ? undefined : text.slice(body, end);
   if (inner !== undefined && !inner.includes("-----BEGIN") && MATERIAL.test(inner)) {

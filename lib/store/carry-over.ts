@@ -1,7 +1,7 @@
 /**
  * Opens databases at their only version. One that is damaged or of an older version is replaced: a new file takes its name,
  * empty where it is a cache, else filled with what could not be made again, read from the old one by plain SELECTs. A damaged
- * file that is no cache stays beside it until something is forgotten. A file of a newer version is left as it is.
+ * file that holds more than a cache stays beside it until something is forgotten. A file of a newer version is left as it is.
  */
 
 import { copyFileSync, existsSync, renameSync } from "node:fs";

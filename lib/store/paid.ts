@@ -10,7 +10,7 @@ import { DAY_MS } from "../base/time.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
 import type { ForgetIn, Forgetting, Found } from "./state.ts";
 
-/** What nothing has used for a year goes. */
+/** Entries that nothing has used for a year are removed. */
 const UNUSED_DAYS = 365; // promised
 /** Entries in use are dated anew before that. */
 const DATED_DAYS = 300;
