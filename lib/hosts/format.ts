@@ -4,6 +4,7 @@ import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from
 import { headed } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { partHanded } from "./handed.ts";
+import { rowEntries } from "./plain-row.ts";
 import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
 import { toolCall } from "./tool-call.ts";
 
@@ -58,8 +59,8 @@ export interface RawEntry extends Entry {
   counts?: ((later: Iterable<JsonRecord>) => boolean) | undefined;
 }
 
-/** An entry as a format reads it from a record: `readBareEntry` adds the place, and the record's id and time. */
-export type BareEntry = Omit<RawEntry, keyof EntryPlace>;
+/** An entry as a format reads it from a record: `readBareEntry` adds the place that it lacks, and the record's id and time. */
+export type BareEntry = Omit<RawEntry, keyof EntryPlace> & Partial<Pick<EntryPlace, "line">>;
 
 export interface Format {
   /** Whether a record can only come from this host. */
@@ -94,6 +95,8 @@ export interface Format {
   kept?(record: JsonRecord, type: string): unknown;
   /** How rows hang together, where a conversation can go on from one that is not its last. */
   tree?: Tree;
+  /** True if rows may name their own place, which counts in place of the file's line. */
+  namesPlaces?: boolean;
 }
 
 /** The last rows of both ends of a transcript that hold a text, the last first. */
@@ -134,8 +137,10 @@ export function readBareEntry(
 ): RawEntry[] {
   try {
     const read: RawEntry[] = [];
-    const { line, offset, end } = place;
-    let { nth } = place;
+    const { offset, end } = place;
+    const named = format.namesPlaces ? numberOf(record.line) : undefined;
+    const line = named ?? place.line;
+    let nth = named === undefined ? place.nth : (numberOf(record.nth) ?? 0);
     // One by one, without a copy more than needed: this runs for every row there is.
     for (const given of format.entries(record, options))
       for (const entry of given.kind === "user" ? partHanded(given) : [given]) {
@@ -360,9 +365,14 @@ export const plain: Format = {
 export function copiedFormat(agent: Agent): Format {
   return {
     ...plain,
+    namesPlaces: true,
 
     matches(record) {
       return record.host === agent;
+    },
+
+    entries(record, options) {
+      return rowEntries(record, options.results) ?? plain.entries(record, options);
     },
 
     readHead(record, head) {
@@ -371,6 +381,7 @@ export function copiedFormat(agent: Agent): Format {
       head.id ??= stringOf(record.session);
       head.cwd ??= stringOf(record.cwd);
       head.parentId ??= stringOf(record.parent);
+      head.remote ??= stringOf(record.remote);
     },
 
     title(_, rowsWith) {

@@ -142,10 +142,12 @@ export interface Entry {
   isError?: boolean | undefined;
   /** On `result` entries: the call, if that was an edit. */
   edit?: ToolCall | undefined;
-  /** On `result` entries: the call was turned down or never begun, or what it started is still running. */
-  state?: "rejected" | "running" | undefined;
+  /** On `result` entries: the call was turned down or never begun, what it started is still running, or its end is not known. */
+  state?: "rejected" | "running" | "unknown" | undefined;
   /** On `result` entries: the unified diff that the host kept of an edit. */
   patch?: string | undefined;
+  /** On the first entry of an exchange that another machine shares: the topics of each of its chunks, or null. */
+  topics?: readonly (readonly string[] | null)[] | undefined;
   /** Tokens in the model's context as the host reported them with this message. */
   contextTokens?: number | undefined;
 }

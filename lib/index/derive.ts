@@ -1,6 +1,6 @@
 /** Derives from an exchange's rows what the index ranks, wherever they come from: a transcript, or another's machine. */
 
-import type { Row } from "../hosts/session.ts";
+import type { Entry, Row } from "../hosts/session.ts";
 import { rowTexts } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { type Chunk, type ChunkContext, chunkExchange, searchableRows } from "./chunk.ts";
@@ -18,10 +18,20 @@ export interface Derived {
 /** Cuts an exchange's rows into chunks, and leaves out the ones that hold an excluded text, with their rows. */
 export function deriveExchange(
   rows: readonly Row[],
-  { rules, ...context }: ChunkContext & { rules: Pick<Rules, "hasPatterns" | "hasText"> },
+  {
+    rules,
+    topics,
+    ...context
+  }: ChunkContext & { rules: Pick<Rules, "hasPatterns" | "hasText"> } & Pick<Entry, "topics">,
 ): Derived {
   const searchable = searchableRows(rows);
-  const chunks = chunkExchange(searchable, context);
+  const cut = chunkExchange(searchable, context);
+  // topics of another machine's model fit if it cut as many chunks
+  const given = topics?.length === cut.length ? topics : [];
+  const chunks = cut.map((chunk, i) => {
+    const own = given[i];
+    return own ? { ...chunk, header: { ...chunk.header, topics: own } } : chunk;
+  });
   return { ...withoutExcluded(searchable, chunks, rules), cut: chunks.length };
 }
 

@@ -244,6 +244,7 @@ function takeExchange(pass: Pass, { items: all }: Exchange<Entry>): void {
     firstIndex: position.nextChunk,
     ...settings,
     rules,
+    topics: all[0]?.topics,
   });
   position.nextChunk += derived.cut;
   const place = { session: state.number, timestamp: entries[0]?.at ?? around };

@@ -149,7 +149,7 @@ interface Putting {
  */
 function storeExchange(
   { storedId }: SharedSession,
-  { line, nth, rows, topics = [] }: SharedExchange,
+  { line, nth, rows, topics }: SharedExchange,
   { replica, exclusion, context }: Putting,
 ): { chunks: number; hasLost: boolean } {
   const { db } = replica;
@@ -159,7 +159,7 @@ function storeExchange(
     .prepare("SELECT max(chunk_index) AS last FROM chunks WHERE session = ?")
     .get(session)?.last;
   const firstIndex = Number(newest ?? -1) + 1;
-  const derived = deriveExchange(kept, { ...context, firstIndex, rules: exclusion });
+  const derived = deriveExchange(kept, { ...context, firstIndex, rules: exclusion, topics });
   const place = { session, line, nth };
   const before = removeExchange(replica, storedId, { ...place, rows });
   const [first] = derived.chunks;
@@ -168,9 +168,7 @@ function storeExchange(
   if (first) {
     const exchange = putExchange(replica, place, first.header);
     for (const [i, chunk] of derived.chunks.entries()) {
-      const given = topics.length === derived.cut ? topics[chunk.index - firstIndex] : undefined;
-      const header = given ? { ...chunk.header, topics: given } : chunk.header;
-      const named = { ...chunk, index: firstIndex + i, header };
+      const named = { ...chunk, index: firstIndex + i };
       addChunk(replica, named, { session, timestamp: chunk.at ?? timestamp, exchange });
     }
   }

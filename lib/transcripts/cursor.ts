@@ -3,6 +3,7 @@
 import { type Head, type RawEntry, readBareEntry } from "../hosts/format.ts";
 import { findHost, formatOf } from "../hosts/hosts.ts";
 import {
+  linesForward,
   NEWLINE,
   type ParsedLine,
   parsedBackward,
@@ -13,6 +14,7 @@ import {
   withFile,
 } from "../hosts/lines.ts";
 import { readOutput } from "../hosts/outputs.ts";
+import { placeOf } from "../hosts/plain-row.ts";
 import type { Cursor } from "../hosts/session.ts";
 import { headIn } from "./head.ts";
 
@@ -95,8 +97,24 @@ export function countLines(descriptor: number, from: number, to: number): number
   return count;
 }
 
-/** Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. */
-export function offsetOfLine(descriptor: number, line: number, size: number): number | undefined {
+/**
+ * Returns the offset of the 1-based line `line` of an open file; undefined when the file has fewer lines. Where rows name their
+ * lines, it is that of the first row that reaches it, with its output or without.
+ */
+export function offsetOfLine(
+  descriptor: number,
+  line: number,
+  { size, isNamed = false }: { size: number; isNamed?: boolean | undefined },
+): number | undefined {
+  if (isNamed) {
+    let hasPlaces = false;
+    for (const { bytes, offset } of linesForward(descriptor)) {
+      const place = placeOf(bytes);
+      if (place && place.last >= line) return offset;
+      hasPlaces ||= place !== undefined;
+    }
+    if (hasPlaces) return undefined;
+  }
   if (line <= 1) return size > 0 ? 0 : undefined;
   let newlines = 0;
   const end = scanNewlines(descriptor, 0, size, () => ++newlines === line - 1);

@@ -17,10 +17,11 @@ import {
   TOLD,
 } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
-import { findHost, formatOf, HOSTS } from "../hosts/hosts.ts";
+import { formatOf, HOSTS } from "../hosts/hosts.ts";
 import { LINE_MAX_BYTES, linesForward, parseLine, readSize, recordsAfter, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent } from "../hosts/session.ts";
+import { AGENTS } from "../hosts/table.ts";
 
 /** Most sessions say all within their first rows. */
 const FIRST_BYTES = 16 * 1024;
@@ -79,9 +80,10 @@ export function headIn(file: string, descriptor: number, size = readSize(descrip
         records.push(record);
         // rows of hosts are unmistakable; plain takes any line with a role and content
         const host = HOSTS.find((each) => each.matches(record));
-        const copied = host ? undefined : findHost(stringOf(record.host));
-        format = host ?? (copied && copiedFormat(copied.agent));
-        head = format && headFrom(format, (host ?? copied)?.agent ?? "plain", records);
+        const named = stringOf(record.host);
+        const copied = host ? undefined : AGENTS.find((agent) => agent === named);
+        format = host ?? (copied === undefined ? undefined : copiedFormat(copied));
+        head = format && headFrom(format, host?.agent ?? copied ?? "plain", records);
         if (head && copied) head.isInPlainForm = true;
         if (head) format?.beside?.(file, head);
         isPlain ||= plain.matches(record);

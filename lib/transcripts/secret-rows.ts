@@ -154,6 +154,7 @@ type Clean = (text: string, taken?: Taken) => string;
 function cleanEntry(raw: Entry, clean: Clean): Entry {
   // Named one by one: what a format adds to a raw entry is not redacted.
   const { line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state, patch } = raw;
+  const topics = raw.topics?.map((given) => given?.map((topic) => clean(topic)) ?? null);
   const tool = raw.tool && cleanCall(raw.tool, clean);
   let text: string | undefined;
   let changes: string | undefined;
@@ -174,6 +175,7 @@ function cleanEntry(raw: Entry, clean: Clean): Entry {
     contextTokens,
     isError,
     state,
+    topics,
     get patch() {
       changes ??= patch === undefined ? undefined : clean(patch);
       return changes;

@@ -171,7 +171,7 @@ export function isForgottenWhole(file: string, rules: Rules): boolean {
 
 /**
  * Yields a transcript's entries in parts from its end to its start, each in file order and whole in itself: results
- * with their calls. `line` is 0 in them. `skipped` counts the damaged lines so far.
+ * with their calls. `line` is 0 where a row names none. `skipped` counts the damaged lines so far.
  */
 export function* readBackward(
   file: string,
@@ -229,11 +229,12 @@ export interface ReadBackwardOptions extends Pick<ReadOptions, "rules" | "head" 
   before?: number;
 }
 
-/** Fills in the lines of entries that were read from the end, counting on from a line whose place is known. */
+/** Fills in the lines of entries that were read from the end and name none, counting on from a line whose place is known. */
 function numberLines(file: string, entries: readonly Entry[], known = { line: 1, offset: 0 }): void {
   withFile(file, (descriptor) => {
     let { line, offset } = known;
     for (const entry of entries) {
+      if (entry.line > 0) continue;
       if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
       else line -= countLines(descriptor, entry.offset, offset);
       offset = entry.offset;
@@ -284,7 +285,10 @@ export function readRowsAt(
   file: string,
   { from, to, around, rules, filter }: RowOptions & { from: number; to: number; around: number },
 ): Row[] | undefined {
-  const offset = withFile(file, (descriptor, size) => offsetOfLine(descriptor, from, size));
+  const offset = withFile(file, (descriptor, size) => {
+    const head = headIn(file, descriptor, size);
+    return offsetOfLine(descriptor, from, { size, isNamed: head && formatOf(head).namesPlaces });
+  });
   if (offset === undefined) return undefined;
   const start = { offset, line: from - 1 };
   const end = findEnd(file, { start, to, around, filter, rules });
