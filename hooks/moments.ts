@@ -60,9 +60,22 @@ async function atResume(asked: Asked): Promise<MomentAnswer> {
   await startBeginning(host, { cwd: session.cwd, env });
   if (await leavesForPrompt(asked)) return withPerson(asked, undefined);
   if (await hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
-  const { lastTime } = await import("../lib/sessions/titles.ts");
-  const since = session.file && lastTime({ file: session.file, agent: host });
+  const since = await lastRowTime(asked);
   return withPerson(asked, since ? await tellRules(asked, since) : undefined);
+}
+
+/** Returns the time of a session's last row. Lines that its host writes on going on are dated later. */
+async function lastRowTime({ session: { file }, paths }: Asked): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const [{ readBackward }, { readRules }] = await Promise.all([
+    import("../lib/transcripts/transcript.ts"),
+    import("../lib/transcripts/rules.ts"),
+  ]);
+  for (const { entries } of readBackward(file, { rules: readRules(paths.rules) })) {
+    const last = entries.findLast(({ at }) => at !== undefined);
+    if (last) return last.at;
+  }
+  return undefined;
 }
 
 /** Returns the standing rules alone, since a time if one is named. */

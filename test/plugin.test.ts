@@ -43,7 +43,7 @@ test("plugin.json names the plugin as package.json does", () => {
 
 test("Claude Code starts every hook through the starter, by the system's own shell", () => {
   expect(events(read("hooks", "hooks.json"))).toEqual([
-    ["SessionStart", "startup|clear|compact", [run("session-start", 10)]],
+    ["SessionStart", "startup|resume|clear|compact", [run("session-start", 10)]],
     // The client knows no matcher for prompts, and waits for longer than the hook does for an answer.
     ["UserPromptSubmit", undefined, [run("user-prompt-submit", (QUESTION_MS + 10_000) / 1000)]],
     ["PostToolUseFailure", "Bash|PowerShell", [run("post-tool-use-failure", 10)]],
@@ -58,7 +58,7 @@ test("Codex gets a manifest and hooks of its own, which start the same programs"
   expect(plugin).toEqual(read(".claude-plugin", "plugin.json"));
   expect(skills).toBe("./skills/");
   expect(events(read(hooks))).toEqual([
-    ["SessionStart", "startup|clear|compact", [run("session-start", 10)]],
+    ["SessionStart", "startup|resume|clear|compact", [run("session-start", 10)]],
     ["UserPromptSubmit", undefined, [run("user-prompt-submit", 30)]],
     ["PostToolUse", "Bash", [run("post-tool-use-failure", 10)]],
     ["PreCompact", undefined, [run("pre-compact", 10)]],

@@ -1,7 +1,7 @@
 /** Standing rules from the message to the next session's start, by words and by a model. */
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { registerPrompt } from "../hooks/pi/extension.ts";
@@ -264,8 +264,14 @@ describe("where no hook of Claude Code runs", () => {
     const line = `${LABEL}\n- "Never push without asking me." (2026-03-06, ${later.slice(0, 8)}:1)`;
     const file = join(home.paths.claude, "projects", encodeClaudeCwd(home.project), `${own}.jsonl`);
     expect(await heard({ source: "resume", id: own, file })).toBe(line);
+    // a host dates a line of its own on going on, before it calls us
+    appendFileSync(file, `${JSON.stringify({ type: "system", timestamp: new Date().toISOString() })}\n`);
+    expect(await heard({ source: "resume", id: own, file })).toBe(line);
     const copy = join(home.paths.home, "opencode", "ses_1.jsonl");
-    write(copy, [{ type: "user", id: "1", text: "hello", timestamp: "2026-03-05T09:00:00.000Z" }]);
+    write(copy, [
+      { host: "opencode", session: "ses_1", cwd: home.project, timestamp: "2026-03-05T09:00:00.000Z" },
+      { role: "user", content: "hello", timestamp: "2026-03-05T09:00:00.000Z" },
+    ]);
     const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
     expect(JSON.parse((await home.hook("../moment", start)).stdout)).toEqual({ context: line });
     const at = "2026-03-05T09:00:00.000Z";

@@ -11,6 +11,7 @@ import {
   ACTIVITY,
   given,
   goesOnWithRestored,
+  keepsRules,
   quotesHostileWords,
   type StartLab,
   tellsHowAnErrorEnded,
@@ -101,6 +102,7 @@ env_key = "MADE_UP_KEY"
   });
   quotesHostileWords(start);
   tellsStandingRules(start);
+  keepsRules(start, { headless: true });
   tellsHowAnErrorEnded(start, (lab) => {
     expect(lab.model.requests.at(-1)?.raw).toContain("Process exited with code 3");
   });

@@ -16,7 +16,7 @@ interface Driver {
 export const DRIVERS = {
   copilot: {
     prompt: (text) => ["-p", text],
-    flags: ["--allow-all-tools"],
+    flags: ["--allow-all-tools", "--allow-all-paths"],
     env: (url) => ({
       COPILOT_OFFLINE: "true",
       COPILOT_PROVIDER_BASE_URL: `${url}/v1`,

@@ -7,6 +7,7 @@ import { claudeAssistant, claudeUser } from "../support/claude.ts";
 import { eventually } from "../support/eventually.ts";
 import { write } from "../support/home.ts";
 import { jsonl, uuidFrom } from "../support/rows.ts";
+import { ROOT, runScript } from "../support/run.ts";
 import { type ClientHome, logged } from "./client.ts";
 import type { Answer, Model, ModelRequest, Reply } from "./models.ts";
 
@@ -206,4 +207,52 @@ export function goesOnWithRestored(
       expect(told).toContain(text);
     expect(await home.ok("session-reader", restored.session.id)).toContain("and now the rest");
   });
+}
+
+/** `headless`: whether the client says that no person typed the words of a run like the lab's, which lay nothing down. */
+export function keepsRules(start: StartLab, { headless = false } = {}): void {
+  test("the agent keeps a rule in the user's words; a session resumed later is told, and one of another client", async () => {
+    const calls: string[] = [];
+    const lab = await start(
+      ({ tools, results }) => {
+        const command = tools.length > 0 && results === 0 ? calls.shift() : undefined;
+        return command === undefined ? undefined : lab.shell(command);
+      },
+      { mayRun: true },
+    );
+    const { home, project } = lab;
+    const words = "Put the fixtures of the gateway into test/lab.";
+    const before = await lab.prompt("Which port does the gateway use?");
+    calls.push(`sh "${join(ROOT, "bin", "session-memory")}" rules --add "${words}"`);
+    let session = await lab.prompt(`${words} Then tell me which ones are missing.`);
+    const rules = async () => JSON.parse(await home.ok("rules", "--project", project, "--json")).rules;
+    if (headless) {
+      expect(await rules()).toEqual([]);
+      session = uuidFrom("typed");
+      const context = { sessionId: session, cwd: project, at: new Date().toISOString() };
+      write(
+        join(home.paths.claude, "projects", project.replace(/[^a-z0-9]/gi, "-"), `${session}.jsonl`),
+        jsonl([claudeUser({ ...context, text: words }), ...claudeAssistant({ ...context, text: "I will." })]),
+      );
+      await runScript("rules", ["--add", words], { env: home.env, cwd: project });
+    }
+    expect(await rules()).toEqual([
+      expect.objectContaining({
+        words,
+        session: expect.objectContaining({ id: session }),
+        origin: "agent",
+      }),
+    ]);
+    const told = () => given(lab, RULES).map(({ text }) => text.slice(text.indexOf(RULES)));
+    await lab.prompt("And which one in production?", before);
+    expect(told()).toEqual([expect.stringContaining(`${RULES}\n- "${words}" (`)]);
+    const { stdout: other } = await home.hook("session-start", {
+      hook_event_name: "SessionStart",
+      source: "startup",
+      session_id: uuidFrom("other"),
+      transcript_path: join(home.paths.claude, "projects", "other", `${uuidFrom("other")}.jsonl`),
+      cwd: project,
+    });
+    expect(other).toContain(words);
+  }, 170_000);
 }

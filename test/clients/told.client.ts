@@ -14,6 +14,7 @@ import { clientHome, logged, succeeded } from "./client.ts";
 import { DRIVERS, writeClientSettings } from "./drivers.ts";
 import {
   given,
+  keepsRules,
   quotesHostileWords,
   type StartLab,
   tellsHowAnErrorEnded,
@@ -99,6 +100,7 @@ for (const agent of ["qwen", "copilot", "gemini", "opencode"] as const) {
     tellsWhatOthersDid(start, { keeps: agent !== "gemini" });
     quotesHostileWords(start);
     tellsStandingRules(start);
+    keepsRules(start);
     tellsHowAnErrorEnded(start, () => {});
 
     test.skipIf(agent === "copilot" || agent === "gemini")(
