@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -91,7 +92,8 @@ test("npm start installs a build that needs no packages, and a plugin that leads
     "tsconfig.json",
   ])
     cpSync(join(ROOT, name), join(stage, name), { recursive: true });
-  cpSync(join(ROOT, "node_modules"), join(stage, "node_modules"), { recursive: true });
+  // the packages are deleted from the copy: a link would lead to those of this clone
+  cpSync(realpathSync(join(ROOT, "node_modules")), join(stage, "node_modules"), { recursive: true });
   const installed = join(home.root, "it's installed", "bin", "session-memory");
   const code = `import { bundle, writePlugin } from ${JSON.stringify(join(ROOT, "bin/install.js"))};
     bundle(process.execPath, process.argv[1]); writePlugin(process.argv[1], process.argv[2]);`;
