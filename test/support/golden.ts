@@ -52,7 +52,8 @@ async function run(world: World, line: string, start: Start): Promise<Finished> 
     env: { ...env, ...(fieldsOf(words.slice(0, first)) as Record<string, string>) },
     cwd: folder,
   };
-  const shell = (command: string, stdin = "") => runCommand(["sh", "-c", command], { ...options, stdin });
+  const shell = (command: string, stdin = "") =>
+    runCommand(["sh", "-c", command], { env, cwd: folder, stdin });
   if (program === "reply") return reply(world, [name, ...args]);
   if (program === "sql") return { stdout: runOnDatabase(name, args.join(" ")), stderr: "", exitCode: 0 };
   if (program !== "session-memory" && program !== "sent") return await shell(typed);
