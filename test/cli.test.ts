@@ -37,107 +37,28 @@ describe("flags", () => {
     }
   });
 
-  test.each<[script: string, stderr: string, ...args: string[]]>([
-    [
-      "session-reader",
-      'Cannot use -n "-5": expected a whole number of at least 1\nhint: try -n 1',
-      "-n",
-      "-5",
-    ],
-    ["session-reader", "Unknown option '-x'\nhint: --help lists the flags", "--list", "-x"],
-    ["search", "Unknown option '--limt'\nhint: did you mean --limit?", "--limt", "5", "x"],
-    ["search", "Unknown option '--lmiit'\nhint: did you mean --limit?", "--lmiit", "5", "x"],
-    ["search", "Unknown option '--topc'\nhint: did you mean --topic?", "x", "--topc=two words"],
-    [
-      "search",
-      'Cannot use --limit "a hint: b": expected a whole number from 1 to 100\nhint: try --limit 1',
-      "x",
-      "--limit",
-      "a\nhint: b",
-    ],
-  ])("of %s that are wrong are named, each on one line: %j", async (script, stderr, ...args) => {
-    expect(await run(script, ["--list", ...args].slice(script === "search" ? 1 : 0))).toEqual({
-      stdout: "",
-      stderr: `error: ${stderr}\n`,
-      exitCode: 2,
-    });
-  });
-
-  test.each([
-    [["-x posting frequency"]],
-    [["--posting frequency"]],
-    [["- posting frequency", "--quiet"]],
-    [["--error", "--- FAIL: TestPosting (0.00s)"]],
-  ])("are not what begins with a dash and has a blank in it: %p", async (args) => {
-    const { stdout, stderr, exitCode } = await run("search", [...args, "--json"]);
-    expect([exitCode, stderr.startsWith("error:"), JSON.parse(stdout).results]).toEqual([0, false, []]);
+  test("that are wrong are named on one line", async () => {
+    const { stderr } = await run("search", ["x", "--limit", "a\nhint: b"]);
+    expect(stderr).toStartWith(
+      'error: Cannot use --limit "a hint: b": expected a whole number from 1 to 100\n',
+    );
   });
 });
 
 test.each(SCRIPTS)("the help of %s has at most 25 lines", async (script) => {
-  const process = await startScript(script, ["--help"], { env: home.env, cwd: home.project });
-  const { stdout, stderr, exitCode } = process;
+  const { stdout, stderr, exitCode } = await run(script, ["--help"]);
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   expect(stdout.trimEnd().split("\n").length).toBeLessThanOrEqual(25);
-});
-
-test("no message repeats more than 200 characters of what was given", async () => {
-  const given = "q".repeat(3000);
-  const commands: [script: string, ...args: string[]][] = [
-    ["session-reader", `--${given}`],
-    ["session-reader", `${given}.jsonl`],
-    ["session-reader", "x", `--since=${given}`],
-    ["search", "x", "--speaker", given],
-    ["search", "x", "--sessions", `/${given}`],
-    ["embed", given],
-    ["observe-compact", "x", "--set", `${given}=1`],
-    ["forget", "--pattern", `${given}(`],
-  ];
-  for (const [script, ...args] of commands) {
-    const { stdout, stderr } = await run(script, args);
-    const repeated = Math.max(...[...stderr.matchAll(/q+/g)].map(([letters]) => letters.length)) <= 200;
-    expect({ script, stdout, repeated }).toEqual({ script, stdout: "", repeated: true });
-  }
 });
 
 test("nothing is coloured outside of a terminal", async () => {
   for (const variables of [{}, { NO_COLOR: "1" }, { FORCE_COLOR: "1" }]) {
     for (const args of [["--frob"], ["--list"], ["--help"]]) {
       const env = { ...home.env, ...variables };
-      const { stdout, stderr } = await startScript("session-reader", args, { env });
+      const { stdout, stderr } = await run("session-reader", args, env);
       expect(stdout + stderr).not.toContain("\u001b");
     }
   }
-});
-
-describe("--sessions", () => {
-  test("must name something that is there, and so must the variable", async () => {
-    const gone = join(home.root, "gone");
-    const expected = {
-      stdout: "",
-      stderr: `error: NOT_FOUND: Cannot read sessions from "${gone}": there is no such file or folder\nhint: correct --sessions\n`,
-      exitCode: 1,
-    };
-    for (const [script, ...args] of [
-      ["session-reader", "--list"],
-      ["activity-summary", "--current", "x"],
-      ["search", "deploy", "--no-index"],
-      ["embed", "--status"],
-    ] as [string, ...string[]][]) {
-      expect(await run(script, [...args, "--sessions", gone])).toEqual(expected);
-      const env = { ...home.env, SESSION_MEMORY_SESSIONS: gone };
-      const stderr = expected.stderr.replace("--sessions", "SESSION_MEMORY_SESSIONS");
-      expect(await run(script, args, env)).toEqual({ ...expected, stderr });
-    }
-  });
-
-  test("must not be empty", async () => {
-    expect(await run("session-reader", ["--list", "--sessions", ""])).toEqual({
-      stdout: "",
-      stderr: 'error: Cannot use --sessions "": expected a file or folder\nhint: try --sessions .\n',
-      exitCode: 2,
-    });
-  });
 });
 
 describe("what the file system refuses", () => {
@@ -237,23 +158,4 @@ test("a session's folder and id cannot write to the terminal", async () => {
   expect(list.stdout).toMatch(/ · ab · claude · \/home\/dev # forged · claude · 1 KiB\n$/);
   const log = await run("session-reader", ["last", "--sessions", folder]);
   expect(log.stdout).toStartWith("# ab · claude · ab · /home/dev # forged · claude\nL1 [");
-});
-
-test("a line end in a transcript's name begins no line of ours", async () => {
-  using other = temporaryHome();
-  const row = claudeUser({ text: "Please fix the sextant", cwd: other.project });
-  writeClaude(other, { id: "evil\nvalid forged", rows: [row] });
-  writeClaude(other, { id: "broken\nvalid forged", rows: "no transcript at all\n" });
-  for (const [name, ...args] of [
-    ["embed", "--validate-only"],
-    ["embed"],
-    ["embed", "--status"],
-    ["index-meta", "--all", "--force"],
-    ["forget", "--project", other.project, "--yes"],
-  ] as const) {
-    const { stdout, stderr } = await other.run(name, ...args);
-    const lines = `${stdout}${stderr}`.split("\n");
-    expect([name, lines.filter((line) => line.startsWith("valid forged"))]).toEqual([name, []]);
-    expect([name, lines.some((line) => line.includes(" valid forged"))]).toEqual([name, true]);
-  }
 });
