@@ -11,7 +11,7 @@ import { onMachine, quoted, shortId } from "../lib/base/text.ts";
 import { integerFlag, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import { REQUEST } from "../lib/hosts/handed.ts";
 import { handoffPage } from "../lib/naming/handoff.ts";
-import { handedLedger } from "../lib/observe/handed-ledger.ts";
+import { storedLedger } from "../lib/observe/handed-ledger.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import { toRows } from "../lib/transcripts/calls.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
@@ -55,7 +55,7 @@ async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.f
   const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });
   const said =
     rows ?? toRows(readActiveBranch(session.file, { rules, results: true, parentId: session.parentId }));
-  const ledger = await handedLedger(session, { paths, settings, rows: said });
+  const ledger = storedLedger(session, { paths, settings });
   const page = handoffPage(
     { session, rows: said, ledger },
     { maxChars, timezone: settings.timezone, clean: rules.clean },

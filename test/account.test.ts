@@ -52,6 +52,7 @@ describe("decided is", () => {
       ["user: Postgres\n(asked: Which database?; options: Postgres | SQLite)"],
       ["L1 Postgres\n(asked: Which database?; options: Postgres | SQLite)"],
     ],
+    ["nothing that the user only supposes", ["user: I think we should use SQLite."], []],
     ["no question in place of that", ["user: what is the difference?\n(asked: Which database?)"], []],
   ])("%s", (_, said, expected) => {
     expect(decided(...said)).toEqual(expected);
@@ -61,6 +62,21 @@ describe("decided is", () => {
     const rows = rowsOf("user: Let's use SQLite for that.");
     expect(makeAccount(rows, { isRewound: () => true }).decided).toEqual([]);
   });
+});
+
+test("forbidden is what the user lays down, not what is quoted, supposed or told of a plan", () => {
+  const said = rowsOf(
+    "user: Never touch the schema. Next time let me commit.",
+    'user: The page says "never reload" somewhere.',
+    "user: ok, i think it breaks the invariant that a line must not be wider.",
+    "user: No new colors needed. No new files.",
+  );
+  const forbidden = makeAccount(said).forbidden.map(({ line, text }) => `L${line} ${text}`);
+  expect(forbidden).toEqual([
+    "L1 Never touch the schema.",
+    "L1 Next time let me commit.",
+    "L4 No new files.",
+  ]);
 });
 
 test("what is open ends with the deed that does it, or with the user's next word on it", () => {

@@ -58,8 +58,9 @@ const PHRASES = {
   /** Thinking aloud: nothing is settled by it. */
   wavers: `maybe|perhaps|might|probably|likely|not sure|unsure|could|whether|seems?|appears?|vielleicht|wahrscheinlich
     peut-être|quizás?|talvez|может|возможно|也许|可能|多分`,
+  supposes: `i think|i guess|i suppose|i wonder|ich (?:denke|glaube)|je (?:pense|crois)|creo que|acho que|думаю|我觉得|と思う`,
   /** At the beginning of a sentence: announces, supposes or asks. */
-  announces: `let me|i['’]?ll|i will|i think|i guess|i wonder|now|wait|looking|if|what if|should|would|option|or`,
+  announces: `let me|i['’]?ll|i will|now|wait|looking|if|what if|should|would|option|or`,
 };
 
 /** The acts of a message or a sentence. */
@@ -110,11 +111,12 @@ const REFUSES_IT = pattern("refusesIt", { isFirst: true });
 const FORBIDS = pattern("forbids");
 /** An order is a rule only where a clause begins with it: "it never works" forbids nothing. */
 const ORDERS =
-  /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
+  /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
 const CHOOSES = pattern("chooses");
 const DECIDES = pattern("decides");
 const FINDS = pattern("finds");
 const WAVERS = pattern("wavers");
+const SUPPOSES = pattern("supposes");
 const ANNOUNCES = pattern("announces", { isFirst: true });
 const REPLIES = {
   thanks: pattern("thanks"),
@@ -178,9 +180,14 @@ function sharesWord(text: string, before: string): boolean {
   return contentWords(text.split(/[,;:]/, 1)[0] ?? "").some((word) => known.has(word));
 }
 
+/** Words of somebody else, or of a program. */
+export const QUOTED =
+  /"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|「[^」]*」|『[^』]*』|(?<![\p{L}\p{N}])['‘][^'’]*['’](?![\p{L}\p{N}])/gu;
+
 /** Returns whether a sentence forbids, or lays down what shall hold from then on. */
 export function isRule(sentence: string): boolean {
-  return (FORBIDS.test(sentence) || ORDERS.test(sentence)) && !ASKS.test(sentence);
+  const own = sentence.replace(QUOTED, " … ");
+  return (FORBIDS.test(own) || ORDERS.test(own)) && !ASKS.test(own) && !SUPPOSES.test(own);
 }
 
 /** Returns whether a sentence asks. */
@@ -204,7 +211,7 @@ export function isFinding(sentence: string): boolean {
 }
 
 function isSettled(sentence: string): boolean {
-  return !ASKS.test(sentence) && !WAVERS.test(sentence) && !ANNOUNCES.test(sentence);
+  return ![ASKS, WAVERS, SUPPOSES, ANNOUNCES].some((act) => act.test(sentence));
 }
 
 /** Returns the question that a text ends with, give or take a sentence. */

@@ -6,7 +6,7 @@
  * English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese, as far as an order can be told from a remark.
  */
 
-import { isQuestion, sentences, spokenText } from "./speech.ts";
+import { isQuestion, QUOTED, sentences, spokenText } from "./speech.ts";
 
 /** A longer message is a plan or a paste, and a longer sentence is more than an instruction. */
 const READ_CHARS = { message: 1200, sentence: 300 };
@@ -135,9 +135,6 @@ const BOUND =
 /** Tells of somebody, of who uses a program, or of a text. */
 const REPORTED =
   /\b(?:users?|customers?|visitors?|says|said|states?|stated|wrote|writes|according to|guidelines?|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
-const QUOTED =
-  /"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|「[^」]*」|『[^』]*』|(?<![\p{L}\p{N}])['‘][^'’]*['’](?![\p{L}\p{N}])/gu;
-
 /** Returns the sentences of a user's message that lay something down beyond its task, as they were written. */
 export function standingSentences(message: string): string[] {
   const text = message.trim();

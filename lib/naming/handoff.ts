@@ -4,6 +4,7 @@
  */
 
 import { type Account, makeAccount } from "../account/account.ts";
+import type { Words } from "../account/decided.ts";
 import { failingLast, stillOpen } from "../account/open.ts";
 import { type Block, fit } from "../base/fit.ts";
 import { countPoints } from "../base/output.ts";
@@ -134,7 +135,9 @@ function makeSections(
   const isNoted = ({ text, priority, sources }: Observation) =>
     priority !== "green" && !text.startsWith(COMMITTED) && !sources.some((source) => lines.has(source));
   const observed = (item: Observation) => `- L${item.sources[0] ?? "?"} ${line(item.text)}`;
-  const settled = [...account.decided, ...account.forbidden];
+  const isSaid = ({ line: at, text }: Words) =>
+    holds.some((item) => item.sources.includes(at) && item.text.includes(text));
+  const settled = [...account.decided, ...account.forbidden].filter((words) => !isSaid(words));
   const [first] = account.asked;
   const asked = account.asked.filter((row) => row === first || !last.has(row.line));
   return [
@@ -170,7 +173,7 @@ function makeSections(
   ];
 }
 
-function settledWords({ text, accepted }: Omit<Account["decided"][number], "line">): string {
+function settledWords({ text, accepted }: Omit<Words, "line">): string {
   return accepted === undefined ? `User: ${text}` : `User: ${accepted} (to: ${text})`;
 }
 

@@ -174,8 +174,7 @@ const TEXT_CHARS = 240;
 const OPEN_MAX = 6;
 const RECENT_MAX = 8;
 const FILES_MAX = 12;
-/** A larger session that nobody observed would hold up the prompt. */
-const OBSERVED_BYTES_MAX = 4 * 1024 * 1024;
+
 interface HandOverOptions {
   paths: Paths;
   settings: Pick<Settings, "redact" | "exclude" | "observe">;
@@ -191,7 +190,7 @@ export async function handOverLines(session: Session, options: HandOverOptions):
     import("../observe/observations.ts"),
     import("../observe/handed-ledger.ts"),
   ]);
-  const memory = foldLedger(await handedLedger(session, { ...options, maxBytes: OBSERVED_BYTES_MAX }));
+  const memory = foldLedger(await handedLedger(session, options));
   const threads = new Set(openThreads(memory));
   const rules = memory.observations.filter((item) => isOpen(item, memory) && !threads.has(item));
   const listed = new Set([...threads, ...rules]);

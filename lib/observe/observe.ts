@@ -185,17 +185,6 @@ export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text:
   return (text) => oneLine(redact(text), Number.MAX_SAFE_INTEGER);
 }
 
-/** Observes by rule what is left of a session whose transcript is gone, as one step that nobody stores. */
-export function observeRows(
-  rows: readonly Row[],
-  { timezone, redact }: Pick<ObserveContext, "timezone" | "redact">,
-): LedgerRecord {
-  const memory = foldLedger([]);
-  const notes = observeByRule(rows, { memory, clean: redactToLine({ redact }), earlier: undefined });
-  const step = { entries: rows.map(({ line }) => ({ line })), rows };
-  return makeRecord(step, { ...notes, by: "rules" }, { memory, timezone, redact });
-}
-
 type Recording = ObserveContext & { memory: Memory };
 
 /** Returns the notes on a step by the model or by rule; undefined, with the reason in the outcome, where the model fails. */
