@@ -36,9 +36,6 @@ export interface Overlap {
 const HEADER = headed("Session Activity");
 /** The share of the space that warnings may take: the more there are, the less each matters. */
 const WARNING_SHARE = 0.5;
-/** `- 2 sessions: "hello"` and its line end. */
-const LINE_MIN_CHARS = 20;
-
 /** Returns whether there is anything to report: words, edits or commands. Reading alone is not news. */
 export function isNews({ messages, edited, ran }: Tally): boolean {
   return messages > 0 || edited.size > 0 || ran > 0;
@@ -57,37 +54,31 @@ export function renderDigest(
   { overlaps = [], maxChars }: { overlaps?: readonly Overlap[]; maxChars: number },
 ): string | null {
   if (activities.length === 0) return null;
-  const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
   const major = activities.filter(({ isMinor = false }) => !isMinor);
   const onlyCounted = major.length > 0 ? activities.filter(({ isMinor = false }) => isMinor) : [];
   const groups = groupAlike(major.length > 0 ? major : activities);
-  const count = groups.length;
-  // The most sessions that there can be room for.
-  const most = Math.min(count, Math.floor(maxChars / LINE_MIN_CHARS));
-  const quoted = groups.slice(0, most).map((group) => groupLine(group, true));
-  const bare = groups.slice(0, most).map((group) => groupLine(group, false));
-  for (let quotes = most; quotes >= 0 && most === count; quotes--) {
-    const text = compose([...quoted.slice(0, quotes), ...bare.slice(quotes)], warnings, onlyCounted);
-    if (countCodePoints(text) <= maxChars) return text;
-  }
-  for (let shown = Math.min(most, count - 1); shown >= 0; shown--) {
-    const text = compose(bare.slice(0, shown), warnings, [...groups.slice(shown).flat(), ...onlyCounted]);
-    if (countCodePoints(text) <= maxChars) return text;
-  }
-  const least = compose([], [], activities);
-  return countCodePoints(least) <= maxChars ? least : null;
+  const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
+  const blocks = groups.map((group, rank) => ({
+    rank,
+    forms: [[groupLine(group, true)], [groupLine(group, false)]],
+  }));
+  // What is only counted is a block without a form: the warnings stand before the count.
+  const gap = (count: number) => [
+    ...warnings,
+    ...moreLine([...groups.slice(groups.length + 1 - count).flat(), ...onlyCounted]),
+  ];
+  const room = maxChars + 1 - countPoints([HEADER]);
+  const told = fit([...blocks, { rank: -1, forms: [] }], { maxChars: room, gap });
+  const lines = [told, moreLine(activities)].find((each) => countPoints(each) <= room);
+  return lines ? [HEADER, ...lines].join("\n") : null;
 }
 
-function compose(
-  lines: readonly string[],
-  warnings: readonly string[],
-  leftOut: readonly Activity[],
-): string {
+function moreLine(leftOut: readonly Activity[]): string[] {
+  if (leftOut.length === 0) return [];
   const editing = leftOut.filter(({ edited }) => edited.length > 0).length;
   const share = leftOut.length === 1 ? "" : editing === leftOut.length ? "all of " : `${editing} of `;
   const edited = editing > 0 ? `, ${share}which edited files here` : "";
-  const more = `- +${counted(leftOut.length, "more session", "more sessions")}${edited}`;
-  return [HEADER, ...lines, ...warnings, ...(leftOut.length > 0 ? [more] : [])].join("\n");
+  return [`- +${counted(leftOut.length, "more session", "more sessions")}${edited}`];
 }
 
 /** Groups sessions with the same line, such as the many runs of one program. */
@@ -163,9 +154,4 @@ function warningLines(overlaps: readonly Overlap[], maxChars: number): string[] 
       ? [`! ${counted(count, "file")} edited here and elsewhere`]
       : [`! +${counted(count, "more file")}`];
   return fit(blocks, { maxChars: maxChars + 1, gap });
-}
-
-/** Returns the length in code points, which the limit counts. */
-function countCodePoints(text: string): number {
-  return countPoints([text]) - 1;
 }
