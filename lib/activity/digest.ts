@@ -58,19 +58,21 @@ export function renderDigest(
   const onlyCounted = major.length > 0 ? activities.filter(({ isMinor = false }) => isMinor) : [];
   const groups = groupAlike(major.length > 0 ? major : activities);
   const warnings = warningLines(overlaps, Math.floor(maxChars * WARNING_SHARE));
-  const blocks = groups.map((group, rank) => ({
-    rank,
-    forms: [[groupLine(group, true)], [groupLine(group, false)]],
-  }));
   // What is only counted is a block without a form: the warnings stand before the count.
   const gap = (count: number) => [
     ...warnings,
     ...moreLine([...groups.slice(groups.length + 1 - count).flat(), ...onlyCounted]),
   ];
   const room = maxChars + 1 - countPoints([HEADER]);
+  const bare = groups.map((group) => groupLine(group, false));
+  const isWhole = countPoints([...bare, ...gap(1)]) <= room;
+  const blocks = groups.map((group, rank) => ({
+    rank,
+    forms: [...(isWhole ? [true] : []), false].map((withText) => [groupLine(group, withText)]),
+  }));
   const told = fit([...blocks, { rank: -1, forms: [] }], { maxChars: room, gap });
-  const lines = [told, moreLine(activities)].find((each) => countPoints(each) <= room);
-  return lines ? [HEADER, ...lines].join("\n") : null;
+  const shown = [told, moreLine(activities)].find((each) => countPoints(each) <= room);
+  return shown ? [HEADER, ...shown].join("\n") : null;
 }
 
 function moreLine(leftOut: readonly Activity[]): string[] {

@@ -6,6 +6,8 @@
  * earlier rendering stays valid up to there.
  */
 
+import { fit } from "../base/fit.ts";
+import { countPoints } from "../base/output.ts";
 import { counted, headed, OWN_LABEL, truncate } from "../base/text.ts";
 import type { ObserveSettings } from "../config/config.ts";
 import type { Entry } from "../hosts/session.ts";
@@ -22,7 +24,7 @@ import {
 import type { ObserveContext } from "./observe.ts";
 
 interface RenderOptions {
-  /** UTF-16 units of the whole rendering. @default no limit */
+  /** Code points of the whole rendering. @default no limit */
   maxChars?: number | undefined;
   /** Only what stems from lines after this one: the part of an abandoned branch. */
   afterLine?: number | undefined;
@@ -53,7 +55,7 @@ export function renderObservations(ledger: Ledger, options: RenderOptions = {}):
   const notes = sideNotes(memory, openThreads(memory).filter(isShown), options.earlier);
   const sides = options.isBrief ? notes.filter(isNeededNext) : notes;
   const whole = join([observationsSection(shown), ...sides.map(sideText)]);
-  if (maxChars === undefined || whole.length <= maxChars) return whole;
+  if (maxChars === undefined || countPoints([whole]) - 1 <= maxChars) return whole;
   return renderWithin(maxChars, { shown, sides, memory });
 }
 
@@ -137,51 +139,42 @@ function isTag(opening: string): boolean {
   return opening.startsWith("<");
 }
 
-/** Renders whole lines in order of value: open threads, the next action, changed files, then the newest by priority. */
+/** The order in which lines are kept; each kind from its newest. */
+const WORTH = ["open", "red", "yellow", "green"];
+/** More lines than a kind has. */
+const RANK_STEP = 1e6;
+
+/** Renders whole lines in order of value, beside the other notes. */
 function renderWithin(
   maxChars: number,
   { shown, sides, memory }: { shown: readonly Observation[]; sides: Side[]; memory: Memory },
 ): string | undefined {
   const notes = sides.map((side) => fitSide(side, Math.floor(maxChars * SIDE_SHARE)));
-  const worth = (item: Observation) => (isOpen(item, memory) ? "open" : item.priority);
-  const byWorth = ["open", "red", "yellow", "green"].flatMap((wanted) =>
-    shown.toReversed().filter((item) => worth(item) === wanted),
-  );
-  const chosen = new Set<Observation>();
-  const render = () => {
-    const kept = shown.filter((item) => chosen.has(item));
+  const blocks = shown.map((item, at) => ({
+    rank: WORTH.indexOf(isOpen(item, memory) ? "open" : item.priority) * RANK_STEP - at,
+    forms: [[observationLine(item)]],
+  }));
+  // What headings and notes take is known once the lines are chosen.
+  for (let room = maxChars; ; ) {
+    const lines = new Set(fit(blocks, { maxChars: room, gap: () => [] }));
+    const kept = shown.filter((item) => lines.has(observationLine(item)));
+    if (kept.length === 0) return undefined;
     const missing = shown.length - kept.length;
     const leftOut = missing > 0 ? `(${counted(missing, "more observation")} left out here)` : "";
-    return join([observationsSection(kept), ...notes, leftOut]);
-  };
-  const opened = new Set<string>();
-  let left = maxChars - render().length;
-  for (const item of byWorth) {
-    const heading = groupHeading(item);
-    const cost = observationLine(item).length + 1 + (opened.has(heading) ? 0 : heading.length + 2);
-    if (cost > left) continue;
-    left -= cost;
-    opened.add(heading);
-    chosen.add(item);
+    const text = join([observationsSection(kept), ...notes, leftOut]);
+    const over = countPoints([text]) - 1 - maxChars;
+    if (over <= 0) return text;
+    room = Math.min(room, countPoints([...lines])) - over;
   }
-  const text = render();
-  // A day's heading repeats where another zone's lines part them.
-  return text.length <= maxChars && chosen.size > 0 ? text : undefined;
 }
 
 /** Returns a side note cut to whole lines: of paths the first, of other lines the last. */
 function fitSide(side: Side, room: number): string {
-  const whole = sideText(side);
-  if (whole.length <= room) return whole;
-  const isList = isTag(side.opening);
-  const cut = (lines: readonly string[]) =>
-    sideText({ ...side, lines: [...lines, `(${side.lines.length - lines.length} more)`] });
-  let kept: string[] = [];
-  for (const line of isList ? side.lines : side.lines.toReversed()) {
-    const more = isList ? [...kept, line] : [line, ...kept];
-    if (cut(more).length <= room) kept = more;
-  }
-  return kept.length > 0 ? cut(kept) : "";
+  const around = countPoints([sideText({ ...side, lines: [""] })]) - 1;
+  const order = isTag(side.opening) ? 1 : -1;
+  const blocks = side.lines.map((line, at) => ({ rank: order * at, forms: [[line]] }));
+  const lines = fit(blocks, { maxChars: room - around, gap: (count) => [`(${count} more)`] });
+  return lines.some((line) => side.lines.includes(line)) ? sideText({ ...side, lines }) : "";
 }
 
 /** Returns a line for a host's own summariser, and the user who sees it, that the observations follow; undefined without any. */

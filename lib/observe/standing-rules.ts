@@ -190,9 +190,10 @@ export async function standingText(
   { paths, timezone }: Hearing,
 ): Promise<string | undefined> {
   if (!isStored(paths)) return undefined;
-  const [{ readRules }, { oneLine }] = await Promise.all([
+  const [{ readRules }, { oneLine }, { fit }] = await Promise.all([
     import("../transcripts/rules.ts"),
     import("../redact/redact.ts"),
+    import("../base/fit.ts"),
   ]);
   const { clean } = readRules(paths.rules);
   const heard = (await rulesHolding(cwd, paths)).filter(
@@ -201,12 +202,13 @@ export async function standingText(
   if (heard.length === 0) return undefined;
   const isSaid = await instructionsTest(cwd);
   const untold = heard.filter(({ mark }) => !isSaid(mark.words));
-  return fitted(
-    untold.map(({ mark }) => {
-      const words = quote(oneLine(clean(mark.words), WORDS_CHARS));
-      return `- ${words} (${formatDay(mark, timezone)}${formatPlace(mark)})`;
-    }),
-  );
+  const blocks = untold.slice(0, MOST.lines).map(({ mark }, rank) => {
+    const words = quote(oneLine(clean(mark.words), WORDS_CHARS));
+    return { rank, forms: [[`- ${words} (${formatDay(mark, timezone)}${formatPlace(mark)})`]] };
+  });
+  const head = headed("Standing Rules", LABEL);
+  const lines = fit(blocks, { maxChars: MOST.chars - [...head].length, gap: () => [] });
+  return lines.length > 0 ? [head, ...lines].join("\n") : undefined;
 }
 
 /** Returns lines for a person on those of the rules holding in a folder that have one of these ids. */
@@ -234,17 +236,6 @@ export function formatDay({ at }: StandingMark, timezone: string | undefined): s
 /** Returns the session and the line of what was said. */
 export function formatPlace({ sessionId, line }: StandingMark): string {
   return `${shortId(sessionId)}:${line}`;
-}
-
-/** Returns the lines that there is room for, beneath the label. */
-function fitted(lines: readonly string[]): string | undefined {
-  const told = [headed("Standing Rules", LABEL)];
-  for (const line of lines) {
-    const chars = told.join("\n").length + 1 + line.length;
-    if (told.length > MOST.lines || chars > MOST.chars) break;
-    told.push(line);
-  }
-  return told.length > 1 ? told.join("\n") : undefined;
 }
 
 /** The most characters of a rule. */
