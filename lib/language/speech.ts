@@ -180,10 +180,6 @@ function sharesWord(text: string, before: string): boolean {
   return contentWords(text.split(/[,;:]/, 1)[0] ?? "").some((word) => known.has(word));
 }
 
-/** Words of somebody else, or of a program. */
-export const QUOTED =
-  /"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|「[^」]*」|『[^』]*』|(?<![\p{L}\p{N}])['‘][^'’]*['’](?![\p{L}\p{N}])/gu;
-
 /** Returns whether a sentence forbids, or lays down what shall hold from then on. */
 export function isRule(sentence: string): boolean {
   const own = sentence.replace(QUOTED, " … ");
@@ -316,3 +312,7 @@ function isPasted(line: string): boolean {
     letters < text.length * SENTENCE.letters
   );
 }
+
+/** Words of somebody else, or of a program. */
+export const QUOTED =
+  /"[^"]*"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|`[^`]*`|「[^」]*」|『[^』]*』|(?<![\p{L}\p{N}])['‘][^'’]*['’](?![\p{L}\p{N}])/gu;
