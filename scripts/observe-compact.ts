@@ -48,7 +48,6 @@ import {
 } from "../lib/observe/observe-view.ts";
 import type { ReflectOutcome } from "../lib/observe/reflect.ts";
 import { observationLines, renderObservations } from "../lib/observe/render-observations.ts";
-import { redactor } from "../lib/redact/redact.ts";
 import type { Shared } from "../lib/sessions/resolve.ts";
 import { findObserved } from "../lib/share/shared-sessions.ts";
 
@@ -202,8 +201,8 @@ function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
 /** Performs the actions that only read. */
 function look(input: Input, state: SessionMemoryState, context: SessionContext): Partial<Output> {
   const output: Partial<Output> = {};
-  const { timezone, participants, redact } = context.settings;
-  const style = { timezone, participants, redact: redactor(redact.extra) };
+  const { timezone, participants } = context.settings;
+  const style = { timezone, participants };
   if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
   if (input.render) output.rendered = renderObservations(state.ledger, { maxChars: input.maxChars }) ?? null;
   if (input.status) output.status = observationStatus(state, context);

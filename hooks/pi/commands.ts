@@ -130,7 +130,7 @@ async function changeSettings({ config }: PiState, changes: Record<string, strin
 }
 
 async function viewObservations({ state, words, context }: Called): Promise<string> {
-  const { memory, common } = await requireObserving(state, context);
+  const { memory } = await requireObserving(state, context);
   const lines = Number(words.find((word) => /^\d+$/.test(word)) ?? VIEW_LINES);
   const [{ observationLines }, { foldLedger }, { rawLines }] = await Promise.all([
     import("../../lib/observe/render-observations.ts"),
@@ -139,9 +139,7 @@ async function viewObservations({ state, words, context }: Called): Promise<stri
   ]);
   const observations =
     words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
-  const raw = words.includes("raw")
-    ? rawLines(memory, { ...state.config.settings, redact: common.redact })
-    : [];
+  const raw = words.includes("raw") ? rawLines(memory, state.config.settings) : [];
   return [...observations, ...raw].slice(-lines).join("\n") || "nothing observed yet";
 }
 
@@ -250,10 +248,10 @@ async function askSession({ input, context, signal, state: { config } }: Asked):
 }
 
 async function recall({ input, context, state }: Asked): Promise<string> {
-  const { memory, common } = await requireObserving(state, context);
+  const { memory } = await requireObserving(state, context);
   const { recallObservation } = await import("../../lib/observe/observe-view.ts");
   const id = stringOf(input.id) ?? "";
-  return recallObservation(memory, { ...state.config.settings, id, redact: common.redact }).text;
+  return recallObservation(memory, { ...state.config.settings, id }).text;
 }
 
 const TEXT = { type: "string" };

@@ -9,6 +9,7 @@ import { sha256, withoutMiddle } from "../base/text.ts";
 import { formatMinute, systemTimezone } from "../base/time.ts";
 import type { Entry, Row } from "../hosts/session.ts";
 import { estimateTokens } from "../language/tokens.ts";
+import { oneLine } from "../redact/redact.ts";
 
 export type Priority = "red" | "yellow" | "green";
 
@@ -328,9 +329,14 @@ function lineRanges(spans: string): [from: number, to: number][] {
 /** Share of a shortened text that its beginning gets. */
 const HEAD_SHARE = 0.7;
 
+/** Puts a redacted text on one line, whole. */
+export function asLine(text: string): string {
+  return oneLine(text, Number.MAX_SAFE_INTEGER);
+}
+
 /** Returns a long text's beginning and end with a mark of what is missing between, at most `max` characters. */
-export function excerpt(text: string, max: number, { total = text.length } = {}): string {
+export function excerpt(text: string, max: number): string {
   if (text.length <= max || (text.length <= max * 2 && [...text].length <= max)) return text;
   const mark = (missing: number) => ` … [${missing} characters] … `;
-  return withoutMiddle(text, max, { mark, share: HEAD_SHARE, total });
+  return withoutMiddle(text, max, { mark, share: HEAD_SHARE });
 }

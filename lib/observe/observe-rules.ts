@@ -3,6 +3,7 @@
  * followed; causes that an agent states; commits and files. The same conversation and memory always give the same observations.
  */
 
+import { decisionsIn, rulesIn } from "../account/decided.ts";
 import { errorLines } from "../base/error-lines.ts";
 import { listed, truncate } from "../base/text.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
@@ -10,9 +11,7 @@ import { isChange } from "../hosts/tool-call.ts";
 import {
   isAnswer,
   isCorrection,
-  isDecision,
   isFinding,
-  isRule,
   pendingOffer,
   readReply,
   sentences,
@@ -22,6 +21,7 @@ import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import {
   ASKED,
+  asLine,
   COMMITTED,
   DONE,
   type Draft,
@@ -40,18 +40,14 @@ const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
 const READ_CHARS = { command: 4000, output: 20_000 };
 
-type CleanLine = (text: string) => string;
-
 interface RuleContext {
   memory: Memory;
-  /** Redacts a text and puts it on one line. */
-  clean: CleanLine;
   /** The assistant's last words before these rows, where they are known. */
   earlier: string | undefined;
 }
 
 /** Observes rows by rule. */
-export function observeByRule(rows: readonly Row[], { memory, clean, earlier }: RuleContext): StepNotes {
+export function observeByRule(rows: readonly Row[], { memory, earlier }: RuleContext): StepNotes {
   const open: (Draft & { id?: string })[] = [...openThreads(memory)];
   const closed = new Set<Draft & { id?: string }>();
   const drafts: Draft[] = [];
@@ -60,14 +56,14 @@ export function observeByRule(rows: readonly Row[], { memory, clean, earlier }: 
   for (const { items: part } of exchangesIn(rows)) {
     const [prompt] = part;
     if (prompt?.who === "user") {
-      const said = promptDrafts(prompt, { answer, clean });
+      const said = promptDrafts(prompt, answer);
       const own = open.filter(({ text }) => text.startsWith(ASKED) === (prompt.typed === false));
       if (settles(prompt, { answer, isFailing })) for (const thread of own) closed.add(thread);
       open.push(...said.filter(({ thread }) => thread));
       drafts.push(...said);
       answer = undefined;
     }
-    const work = workNotes(part, clean);
+    const work = workNotes(part);
     drafts.push(...work.notes.toSorted(byLine));
     if (part.some(({ who }) => who !== "user")) [answer, isFailing] = [lastWords(part) ?? "", work.isFailing];
     if (work.hasCommitted) for (const thread of open.filter(asksToCommit)) closed.add(thread);
@@ -84,8 +80,8 @@ function byLine(a: Draft, b: Draft): number {
 }
 
 /** Returns the observations of a user's message that an observer left out, as the answer to what came before it. */
-export function observePrompt(prompt: Said, rows: readonly Row[], clean: CleanLine): Draft[] {
-  return promptDrafts(prompt, { answer: lastWords(rows.filter(({ line }) => line < prompt.line)), clean });
+export function observePrompt(prompt: Said, rows: readonly Row[]): Draft[] {
+  return promptDrafts(prompt, lastWords(rows.filter(({ line }) => line < prompt.line)));
 }
 
 /** Returns the last that an assistant said. */
@@ -117,11 +113,8 @@ function asksToCommit({ text }: Draft): boolean {
   return /\bcommit\b/i.test(text) && COMMIT_ALONE.test(text);
 }
 
-function promptDrafts(
-  prompt: Said,
-  { answer = "", clean }: { answer: string | undefined; clean: CleanLine },
-): Draft[] {
-  const whole = clean(prompt.text);
+function promptDrafts(prompt: Said, answer = ""): Draft[] {
+  const whole = asLine(prompt.text);
   if (whole === "") return [];
   const text = excerpt(whole, CHARS.message);
   if (prompt.typed === false) return [{ ...draftAt(prompt, "yellow", `${ASKED}${text}`), thread: true }];
@@ -130,16 +123,16 @@ function promptDrafts(
   const reply = readReply(prompt.text);
   if (reply === "thanks" || (reply && !offer)) return [draftAt(prompt, "green", `User: ${text}`)];
   const isAnswering = offer !== undefined && (reply !== undefined || isAnswer(prompt.text, offer));
-  const to = isAnswering ? ` (to: ${excerpt(clean(offer), CHARS.offer)})` : "";
-  const said = sentences(spokenText(prompt.text));
-  const rules = said.filter(isRule);
-  const isTold = isAnswering || rules.length > 0 || said.some(isDecision) || isCorrection(prompt.text);
+  const to = isAnswering ? ` (to: ${excerpt(asLine(offer), CHARS.offer)})` : "";
+  const rules = rulesIn(prompt).map((rule) => rule.text);
+  const isDecided = rules.length > 0 || decisionsIn(prompt, undefined).length > 0;
+  const isTold = isAnswering || isDecided || isCorrection(prompt.text);
   const draft = draftAt(prompt, isTold ? "red" : "yellow", `User: ${text}${to}`);
   if (isShort && rules.length > 0) draft.rule = true;
   // A word alone ("start"), an assent and an answer ask for nothing further, and a rule for nothing now.
   const asks = !reply && !prompt.isAnswer && whole.includes(" ");
-  if (asks && rules.length < Math.max(said.length, 1)) draft.thread = true;
-  const cut = new Set(isShort ? [] : rules.map((rule) => excerpt(clean(rule), CHARS.rule)));
+  if (asks && rules.length < Math.max(sentences(spokenText(prompt.text)).length, 1)) draft.thread = true;
+  const cut = new Set(isShort ? [] : rules.map((rule) => excerpt(asLine(rule), CHARS.rule)));
   const hidden = [...cut].filter((rule) => !text.includes(rule)).slice(0, MOST.rules);
   const inside = (rule: string): Draft => ({
     ...draftAt(prompt, "red", `User, in the same message: ${rule}`),
@@ -168,7 +161,7 @@ interface Work {
 }
 
 /** Returns the notes on a stretch of work. */
-function workNotes(rows: readonly Row[], clean: CleanLine): Work {
+function workNotes(rows: readonly Row[]): Work {
   const failures = new Map<string, FailedRun>();
   const [causes, commits]: [Draft[], Draft[]] = [[], []];
   const edited = new Set<string>();
@@ -179,11 +172,11 @@ function workNotes(rows: readonly Row[], clean: CleanLine): Work {
   };
   for (const row of rows) {
     // No file shows a cause again.
-    if (row.who === "assistant") causes.push(...statedCause(row, clean));
+    if (row.who === "assistant") causes.push(...statedCause(row));
     if (row.who !== "tool") continue;
     const { kind, target, paths } = row;
     if (isChange(row) && paths.length > 0) {
-      const names = paths.map((path) => clean(path.split(/[\\/]/).at(-1) || path));
+      const names = paths.map((path) => asLine(path.split(/[\\/]/).at(-1) || path));
       for (const name of names) edited.add(name);
       lastEdit = row;
       follow(`edited ${names.join(", ")}`);
@@ -191,15 +184,15 @@ function workNotes(rows: readonly Row[], clean: CleanLine): Work {
     if (kind !== "command") continue;
     const { verdict, why, isLooking } = judgeCommand(row);
     for (const subject of findCommits(row))
-      commits.push(draftAt(row, "yellow", `${COMMITTED}${clean(subject)}`));
+      commits.push(draftAt(row, "yellow", `${COMMITTED}${asLine(subject)}`));
     if (verdict === "stopped") continue;
-    const command = bareCommand(clean(target));
+    const command = bareCommand(asLine(target));
     const name = truncate(command, CHARS.command);
     follow(`ran \`${name}\``, command);
     const known = failures.get(command);
     if (known && verdict === "passed") known.isFixed = true;
     if (verdict !== "failed" || isLooking || (known && !known.isFixed)) continue;
-    const error = truncate(clean(describeFailure(row, why)), CHARS.error);
+    const error = truncate(asLine(describeFailure(row, why)), CHARS.error);
     failures.set(command, { name, row, error, after: new Set(), isFixed: false });
   }
   const failed = [...failures.values()].map(failureDraft);
@@ -210,9 +203,9 @@ function workNotes(rows: readonly Row[], clean: CleanLine): Work {
 }
 
 /** Returns the first cause that an agent's message states. */
-function statedCause(row: Said, clean: CleanLine): Draft[] {
+function statedCause(row: Said): Draft[] {
   const cause = sentences(row.text).find((sentence) => sentence.length <= CAUSE_CHARS && isFinding(sentence));
-  return cause === undefined ? [] : [draftAt(row, "yellow", clean(cause))];
+  return cause === undefined ? [] : [draftAt(row, "yellow", asLine(cause))];
 }
 
 function failureDraft({ name, row, error, after, isFixed }: FailedRun): Draft {

@@ -107,7 +107,6 @@ interface LineStyle {
   timezone?: string | undefined;
   /** The names of the two speakers. @default User and Assistant */
   participants?: Participants | undefined;
-  redact: (text: string) => string;
 }
 
 /** Returns the conversation that is not yet observed, one line per message, call or result. */
@@ -155,7 +154,7 @@ export function recallObservation(
       line: entry.line,
       at: entry.at ?? null,
       kind: entry.kind,
-      text: excerpt(style.redact(entry.text), LINE_CHARS),
+      text: excerpt(entry.text, LINE_CHARS),
     })),
     text: text.join("\n"),
   };
@@ -163,12 +162,9 @@ export function recallObservation(
 
 const SPEAKERS = { ...PARTICIPANTS, tool: "Tool", result: "Result", summary: "Summary" };
 
-function entryLine(
-  { line, at, kind, text }: ShownLine,
-  { timezone, participants, redact }: LineStyle,
-): string {
+function entryLine({ line, at, kind, text }: ShownLine, { timezone, participants }: LineStyle): string {
   const time = at ? ` [${formatLocal(at, timezone)}]` : "";
-  return `${line}:${time} ${{ ...SPEAKERS, ...participants }[kind]}: ${excerpt(redact(text), LINE_CHARS)}`;
+  return `${line}:${time} ${{ ...SPEAKERS, ...participants }[kind]}: ${excerpt(text, LINE_CHARS)}`;
 }
 
 /** Returns the sessions that have a ledger as references know them: of some no transcript is left. */

@@ -10,10 +10,10 @@ import type { Done, Entry, Row } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
-import { oneLine } from "../redact/redact.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import {
+  asLine,
   BRANCH_LEFT,
   type Draft,
   excerpt,
@@ -39,6 +39,7 @@ export interface ObserveContext {
   settings: ObserveSettings;
   /** IANA name. */
   timezone: string | undefined;
+  /** Redacts what is sent to the model, and its answer; entries are redacted. */
   redact: (text: string) => string;
   /** Stores a record; called for each as soon as it is made. */
   append: (record: LedgerRecord) => void | Promise<void>;
@@ -114,7 +115,7 @@ async function observeLeft(options: ObserveOptions): Promise<ObserveOutcome> {
     if (left < settings.stepTokens) break;
     options.onStep?.(at, pending.length);
     const window = cutWindow(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
-    const step = cutStep(window, { maxTokens, redact: options.redact });
+    const step = cutStep(window, maxTokens);
     if (!step) break;
     const notes = await notesOn(step, { ...options, outcome, memory });
     if (!notes) break;
@@ -180,11 +181,6 @@ function branchRecords(memory: Memory, entries: readonly Entry[]): LedgerRecord[
   return records;
 }
 
-/** Redacts a text and puts it on one line. */
-export function redactToLine({ redact }: Pick<ObserveContext, "redact">): (text: string) => string {
-  return (text) => oneLine(redact(text), Number.MAX_SAFE_INTEGER);
-}
-
 type Recording = ObserveContext & { memory: Memory };
 
 /** Returns the notes on a step by the model or by rule; undefined, with the reason in the outcome, where the model fails. */
@@ -192,29 +188,26 @@ async function notesOn(
   step: ObservationStep,
   { complete, entries, outcome, ...context }: Recording & ObserveOptions & { outcome: ObserveOutcome },
 ): Promise<(StepNotes & { by: string }) | undefined> {
-  const { memory, redact, standing, signal } = context;
-  const clean = redactToLine(context);
+  const { memory } = context;
   if (!complete) {
     const first = step.entries[0]?.line ?? 0;
     const earlier = entries.findLast(({ kind, line }) => kind === "assistant" && line < first)?.text;
-    return { ...observeByRule(step.rows, { memory, clean, earlier }), by: "rules" };
+    return { ...observeByRule(step.rows, { memory, earlier }), by: "rules" };
   }
   const { askObserver } = await import("./observer.ts");
-  const { tokens, usd, ...answer } = await askObserver(step, {
-    ...{ memory, complete, redact, clean, standing, signal },
-  });
+  const { tokens, usd, ...answer } = await askObserver(step, { ...context, complete });
   outcome.tokens += tokens;
   outcome.usd = outcome.usd === null || usd === null ? null : outcome.usd + usd;
   if ("taken" in answer) return { ...answer.taken, by: answer.by };
   // One that was called off says nothing of the model.
-  if (!signal?.aborted) outcome.failure = answer.refused;
+  if (!context.signal?.aborted) outcome.failure = answer.refused;
   return undefined;
 }
 
 function makeRecord(
   step: { entries: readonly Pick<Entry, "line" | "id">[]; rows: readonly Row[] },
   { by, drafts, settled, closes }: StepNotes & { by: string },
-  context: Pick<Recording, "memory" | "timezone" | "redact" | "rowIds">,
+  context: Pick<Recording, "memory" | "timezone" | "rowIds">,
 ): ObservedRecord {
   const rows = step.entries.flatMap(({ line, id }): [number, string][] => (id ? [[line, id]] : []));
   const observations = nameDrafts(drafts, {
@@ -224,7 +217,7 @@ function makeRecord(
   });
   const settledHere = observations.filter((_, at) => settled.has(drafts[at] as Draft));
   const closed = [...closes, ...settledHere.map(({ id }) => id)];
-  const files = touchedFiles(step.rows, redactToLine(context));
+  const files = touchedFiles(step.rows);
   const last = step.entries.at(-1);
   const covers = lineSpans(step.entries.map(({ line }) => line));
   const record: ObservedRecord = { kind: "observed", observations, coversTo: last?.line ?? 0, covers, by };
@@ -235,11 +228,11 @@ function makeRecord(
 }
 
 /** Returns the files that were read and modified. */
-function touchedFiles(rows: readonly Row[], clean: (text: string) => string): Files {
+function touchedFiles(rows: readonly Row[]): Files {
   const calls = rows.filter((row) => row.who === "tool");
   const paths = (isWanted: (call: Done) => boolean) => {
     const named = calls.filter(isWanted).flatMap((call) => call.paths);
-    return [...new Set(named.map(clean).filter((path) => path !== ""))];
+    return [...new Set(named.map(asLine).filter((path) => path !== ""))];
   };
   return { read: paths(({ kind }) => kind === "read"), modified: paths(isChange) };
 }
@@ -287,15 +280,12 @@ function beforeTail(entries: readonly Entry[], tokens: number): Entry[] {
 }
 
 /** Returns the first piece of `entries` that fits, ending before a user message where that costs less than half of it. */
-function cutStep(
-  entries: readonly Entry[],
-  { maxTokens, redact }: { maxTokens: number; redact: (text: string) => string },
-): ObservationStep | undefined {
+function cutStep(entries: readonly Entry[], maxTokens: number): ObservationStep | undefined {
   const rows = [...Map.groupBy(entries, ({ line }) => line).values()];
   const texts: string[] = [];
   let left = maxTokens;
   for (const row of rows) {
-    const whole = lineText(row, redact);
+    const whole = lineText(row);
     const isTooLong = texts.length === 0 && estimateTokens(whole) >= maxTokens;
     const text = isTooLong ? excerptTokens(whole, maxTokens - 1) : whole;
     left -= estimateTokens(text) + 1;
@@ -331,13 +321,13 @@ const SPEAKERS: Record<Entry["kind"], string> = {
   summary: "Summary of what came before",
 };
 
-function lineText(row: readonly Entry[], redact: (text: string) => string): string {
+function lineText(row: readonly Entry[]): string {
   return row
     .map((entry) => {
       const time = entry.at ? ` (${formatMinute(entry.at, "UTC")}Z)` : "";
       const speaker =
         entry.typed === false ? "A program" : entry.isError ? "Tool error" : SPEAKERS[entry.kind];
-      return `[${entry.line}]${time} ${speaker}: ${asData(entryText(entry, redact))}`;
+      return `[${entry.line}]${time} ${speaker}: ${asData(entryText(entry))}`;
     })
     .join("\n");
 }
@@ -350,14 +340,7 @@ function asData(text: string): string {
     .replace(/^\[(?=\d+\])/gm, " [");
 }
 
-/** Redacted before it is cut: half a secret is not recognised. */
-function entryText({ kind, text }: Entry, redact: (text: string) => string): string {
-  if (kind === "result") return excerpt(redact(ends(text)), RESULT_CHARS, { total: text.length });
-  return kind === "tool" ? excerpt(redact(text).replace(/\s+/g, " "), TOOL_CHARS) : redact(text);
-}
-
-/** Returns the ends of a huge result, far more than is kept, so that no kept part begins inside a secret. */
-function ends(text: string): string {
-  const room = RESULT_CHARS * 10;
-  return text.length <= room * 2 ? text : `${text.slice(0, room)}\n${text.slice(-room)}`;
+function entryText({ kind, text }: Entry): string {
+  if (kind === "result") return excerpt(text, RESULT_CHARS);
+  return kind === "tool" ? excerpt(text.replace(/\s+/g, " "), TOOL_CHARS) : text;
 }

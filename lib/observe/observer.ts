@@ -13,6 +13,7 @@ import type { CompleteJson, JsonRequest } from "../model/answers.ts";
 import { isMessage } from "../transcripts/calls.ts";
 import {
   ASKED,
+  asLine,
   DONE,
   type Draft,
   isOpen,
@@ -30,10 +31,8 @@ import { observePrompt } from "./observe-rules.ts";
 export interface Asking {
   memory: Memory;
   complete: CompleteJson;
-  /** Redacts what is sent. */
+  /** Redacts what is sent, and the answer. */
   redact: (text: string) => string;
-  /** Redacts a text and puts it on one line. */
-  clean: (text: string) => string;
   /** The standing rules of this project, with the ids by which they are replaced. */
   standing?: readonly { id: string; words: string }[] | undefined;
   signal?: AbortSignal | undefined;
@@ -47,7 +46,7 @@ const ANSWER_TOKENS = { observer: 3000, reflector: 16_000 };
 
 /** Asks for a step's observations. */
 export async function askObserver(step: ObservationStep, asking: Asking): Promise<Answered<StepNotes>> {
-  const { memory, clean } = asking;
+  const { memory } = asking;
   const request = {
     feature: "observe",
     system: OBSERVER_SYSTEM,
@@ -59,7 +58,7 @@ export async function askObserver(step: ObservationStep, asking: Asking): Promis
     const { value, model: by, tokens, usd } = await ask(request, asking);
     const accepted = acceptObservations(value.observations, { ...asking, step });
     if ("refused" in accepted) return { refused: accepted.refused, tokens, usd };
-    const drafts = withPrompts(accepted.drafts, step, clean);
+    const drafts = withPrompts(accepted.drafts, step);
     return { taken: { ...accepted, drafts }, by, tokens, usd };
   } catch (error) {
     return { refused: asking.redact(describeError(error)), tokens: 0, usd: 0 };
@@ -98,11 +97,11 @@ async function ask<T>({ prompt, ...request }: JsonRequest<T>, { complete, redact
 }
 
 /** Adds the user's messages that the model left out. */
-function withPrompts(drafts: Draft[], step: ObservationStep, clean: (text: string) => string): Draft[] {
+function withPrompts(drafts: Draft[], step: ObservationStep): Draft[] {
   const cited = new Set(drafts.flatMap(({ sources }) => sources));
   const said = step.rows.filter((row) => row.who !== "tool");
   const missed = said.filter(({ who, line }) => who === "user" && !cited.has(line));
-  const added = missed.flatMap((prompt) => observePrompt(prompt, said, clean));
+  const added = missed.flatMap((prompt) => observePrompt(prompt, said));
   return [...drafts, ...added].toSorted((a, b) => (a.sources[0] ?? 0) - (b.sources[0] ?? 0));
 }
 
@@ -270,15 +269,15 @@ function acceptObservations(
   {
     step,
     memory,
-    clean,
+    redact,
     standing = [],
-  }: Pick<Asking, "memory" | "clean" | "standing"> & {
+  }: Pick<Asking, "memory" | "redact" | "standing"> & {
     step: ObservationStep;
   },
 ): StepNotes | { refused: string } {
   const hasWords = step.entries.some(isMessage);
   if (offered.length === 0 && hasWords) return { refused: "it observed nothing" };
-  const texts = offered.map(({ text }) => clean(text));
+  const texts = offered.map(({ text }) => asLine(redact(text)));
   const wrong = textFault(texts, Math.max(ANSWER.leastTokens, estimateTokens(step.text) * ANSWER.share));
   if (wrong) return { refused: wrong };
   const dates = datesIn(step.text);
@@ -309,11 +308,11 @@ interface Merged {
 /** Judges a reflector's answer. */
 function acceptReflection(
   offered: readonly OfferedReflection[],
-  { memory, clean }: Pick<Asking, "memory" | "clean">,
+  { memory, redact }: Pick<Asking, "memory" | "redact">,
 ): Merged | { refused: string } {
   const live = new Map(memory.observations.map((observation) => [observation.id, observation]));
   if (offered.length === 0) return { refused: "it kept nothing" };
-  const texts = offered.map(({ text }) => clean(text));
+  const texts = offered.map(({ text }) => asLine(redact(text)));
   const before = observationTokens(memory.observations);
   const wrong = textFault(texts, before);
   if (wrong) return { refused: wrong };

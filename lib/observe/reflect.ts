@@ -20,7 +20,7 @@ import {
   type Priority,
   type ReflectedRecord,
 } from "./observations.ts";
-import { type ObserveContext, redactToLine } from "./observe.ts";
+import type { ObserveContext } from "./observe.ts";
 
 export interface ReflectOutcome {
   ledger: Ledger;
@@ -84,8 +84,7 @@ async function reflectByModel(
   const { complete, redact, signal, timezone, focus } = context;
   const memory = foldLedger(ledger);
   const { askReflector } = await import("./observer.ts");
-  const clean = redactToLine(context);
-  const answer = await askReflector({ memory, complete, redact, clean, signal, focus });
+  const answer = await askReflector({ memory, complete, redact, signal, focus });
   const { usd } = answer;
   if ("refused" in answer) return { usd, note: `the model's reflection ${answer.refused}` };
   const { drafts, dropped } = answer.taken;

@@ -38,10 +38,19 @@ export function conversation(turns: readonly Turn[], { from = 2 } = {}): Entry[]
   return entries;
 }
 
-/** One entry on a line; its time follows from the line. */
+/** One entry on a line, redacted as the reader gives it; its time follows from the line. */
 export function entry(line: number, fields: Partial<Entry> & Pick<Entry, "kind" | "text">): Entry {
   const at = new Date(Date.UTC(2026, 1, 12, 10, line)).toISOString();
-  return { line, nth: 0, offset: line * 100, end: line * 100 + 99, id: `row${line}`, at, ...fields };
+  return {
+    line,
+    nth: 0,
+    offset: line * 100,
+    end: line * 100 + 99,
+    id: `row${line}`,
+    at,
+    ...fields,
+    text: redact(fields.text),
+  };
 }
 
 function toolEntry(
