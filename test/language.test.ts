@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { readMeaning } from "../lib/language/meaning.ts";
-import { isDecision, isRule } from "../lib/language/speech.ts";
+import { isChoice, isRule } from "../lib/language/speech.ts";
 import { readTimeAsked, readTimeCues } from "../lib/language/times.ts";
 
 /** Which of the texts a check holds for. */
@@ -77,7 +77,7 @@ describe("readMeaning()", () => {
   });
 });
 
-test("isDecision() takes a choice that was made, and not thinking aloud, announcing or asking", () => {
+test("isChoice() takes a choice that was made, and not thinking aloud, announcing or asking", () => {
   const made = [
     "We decided to keep WAL mode.",
     "use Vitest instead of Jest",
@@ -91,7 +91,7 @@ test("isDecision() takes a choice that was made, and not thinking aloud, announc
     "Should we use WAL instead?",
     "Let me check if we need a rewrite rule rather than a redirect.",
   ];
-  expect(holding([...made, ...none], isDecision)).toEqual(made);
+  expect(holding([...made, ...none], isChoice)).toEqual(made);
 });
 
 test("isRule() takes what forbids or holds from then on; what always happens, or was never seen, is none", () => {

@@ -77,18 +77,19 @@ export function takeEnd(text: string, max: number): string {
 export function withoutMiddle(
   text: string,
   max: number,
-  {
-    mark,
-    share = 0.5,
-    total = text.length,
-  }: { mark: (missing: number) => string; share?: number; total?: number },
+  { mark, share = 0.5 }: { mark: (missing: number) => string; share?: number },
 ): string {
   if (text.length <= max) return text;
-  const room = Math.max(2, max - mark(total).length);
+  const room = Math.max(2, max - mark(text.length).length);
   const head = Math.ceil(room * share);
   const beginning = takeStart(text, head);
   const end = takeEnd(text, room - head);
-  return `${beginning}${mark(total - beginning.length - end.length)}${end}`;
+  return `${beginning}${mark(text.length - beginning.length - end.length)}${end}`;
+}
+
+/** Returns a text on one line, its white space folded. */
+export function folded(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
 }
 
 /** Returns the words of a text as white space parts them. */

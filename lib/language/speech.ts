@@ -37,7 +37,7 @@ const PHRASES = {
     ab jetzt|jamais|toujours|ne \\S+ pas|désormais|nunca|siempre|jamás|sempre|a partir de (?:ahora|agora)
     никогда|всегда|нельзя|отныне|不要|别再|永远|必须|禁止|決して|必ず|絶対に|しないで`,
   /** Makes a choice, in whoever's mouth. */
-  chooses: `(?:we|i|we['’]ve|i['’]ve|have|been) decided|settled on|(?:we|i|we['’]ve|i['’]ve) (?:agreed|chose|opted)|(?:go|going) with
+  chooses: `(?:we|i|we['’]ve|i['’]ve|have|been) decided|settled on|(?:we|i|we['’]ve|i['’]ve) (?:agreed|chose|opted|went with)|(?:go|going) with
     let['’]?s (?:use|go with|keep|stick|drop)|we(?:['’]ll| will| should) (?:use|keep|stick|drop)|stick (?:with|to)
     decisions?(?::| is| was)|entschieden|beschlossen|wir (?:nehmen|bleiben|verwenden)
     nehmen wir|on (?:garde|prend|choisit)|decidimos|decidido|acordamos|elegimos|escolhemos|combinado|vamos (?:usar|com)
@@ -113,7 +113,9 @@ const FORBIDS = pattern("forbids");
 const ORDERS =
   /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
 const CHOOSES = pattern("chooses");
-const DECIDES = pattern("decides");
+/** Tells to take one of two. */
+const TAKES_ONE =
+  /^\W*(?:(?:ok(?:ay)?|no|yes|please|and|then|so|also)\W+)*(?:use|take|keep|pick|choose) [^.?!]{1,80} (?:instead|rather than)(?!\p{L})/iu;
 const FINDS = pattern("finds");
 const WAVERS = pattern("wavers");
 const SUPPOSES = pattern("supposes");
@@ -191,11 +193,6 @@ export function isQuestion(sentence: string): boolean {
   return ASKS.test(sentence);
 }
 
-/** Returns whether a sentence states a choice that was made. */
-export function isDecision(sentence: string): boolean {
-  return (CHOOSES.test(sentence) || DECIDES.test(sentence)) && isSettled(sentence);
-}
-
 /** Returns whether a text names a cause. */
 export function statesCause(text: string): boolean {
   return FINDS.test(text);
@@ -243,7 +240,7 @@ export function isRequest(text: string): boolean {
 
 /** Returns whether a sentence of the user's makes a choice. */
 export function isChoice(sentence: string): boolean {
-  return CHOOSES.test(sentence) && isSettled(sentence);
+  return (CHOOSES.test(sentence) || TAKES_ONE.test(sentence)) && isSettled(sentence);
 }
 
 /** Returns the sentences of a text without Markdown's marks, tables and fenced code. */

@@ -4,6 +4,7 @@
  * hold what it quotes.
  */
 
+import { counted, folded, withoutMiddle } from "../base/text.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
 import { isFunctionWord } from "../language/words.ts";
 import { callText } from "../transcripts/log.ts";
@@ -31,21 +32,17 @@ export function conversationText(
   const rows = all.filter((row) => row.who === "tool" || row.text.trim() !== "");
   const shown = choose(rows, options);
   const parts: string[] = [];
-  let gap = 0;
-  let omitted = 0;
-  const closeGap = () => {
-    if (gap > 0) parts.push(`[… ${gap} message${gap === 1 ? "" : "s"} left out …]`);
-    omitted += gap;
-    gap = 0;
-  };
-  for (const [index, row] of rows.entries()) {
+  let [gap, omitted] = [0, 0];
+  for (const index of [...rows.keys(), rows.length]) {
     const text = shown.get(index);
-    if (text !== undefined) {
-      closeGap();
-      parts.push(text);
-    } else if (row.who !== "tool") gap++;
+    if (text === undefined && index < rows.length) {
+      if (rows[index]?.who !== "tool") gap++;
+      continue;
+    }
+    if (gap > 0) parts.push(`[… ${counted(gap, "message")} left out …]`);
+    if (text !== undefined) parts.push(text);
+    [omitted, gap] = [omitted + gap, 0];
   }
-  closeGap();
   return { text: parts.join("\n\n"), omitted };
 }
 
@@ -134,17 +131,10 @@ function onLine(line: number, text: string, lines: boolean | undefined): string 
 
 /** Cuts from the middle: a message says what it wants at its start and what came of it at its end. */
 function shortened(text: string, maxBytes: number): string {
-  if (Buffer.byteLength(text) <= maxBytes) return text;
-  const bytes = Buffer.from(text);
-  const half = Math.max(0, Math.floor((maxBytes - 60) / 2));
-  const start = wholeText(bytes.subarray(0, half));
-  const end = wholeText(bytes.subarray(bytes.length - half));
-  return `${start}\n[… ${text.length - start.length - end.length} characters left out …]\n${end}`;
-}
-
-/** Bytes as text without the halves of characters at its ends. */
-function wholeText(bytes: Buffer): string {
-  return bytes.toString("utf8").replace(/^\uFFFD+|\uFFFD+$/g, "");
+  const bytes = Buffer.byteLength(text);
+  const chars = Math.floor((text.length * maxBytes) / bytes);
+  const mark = (missing: number) => `\n[… ${missing} characters left out …]\n`;
+  return bytes <= maxBytes ? text : withoutMiddle(text, chars, { mark });
 }
 
 /** A result may be megabytes long; its beginning says what it is about. */
@@ -242,8 +232,4 @@ export function textByLine(rows: readonly Row[]): Map<number, string> {
     if (row.who === "tool" && row.resultLine !== undefined) add(row.resultLine, row.result);
   }
   return lines;
-}
-
-function folded(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
 }

@@ -6,7 +6,7 @@
  * the earlier ones in state.db, so that rewound ones are gone.
  */
 
-import { sha256 } from "../base/text.ts";
+import { folded, sha256 } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { sentences, spokenText } from "../language/speech.ts";
@@ -115,7 +115,7 @@ export async function keepWords(
 
 /** Returns words as a text has them, whatever its blanks and capitals; undefined where it does not. */
 export function findWords(text: string, words: string): string | undefined {
-  const [own, wanted] = [text, words].map((each) => each.replace(/\s+/g, " ").trim()) as [string, string];
+  const [own, wanted] = [folded(text), folded(words)];
   const at = wanted === "" ? -1 : own.toLowerCase().indexOf(wanted.toLowerCase());
   return at < 0 ? undefined : own.slice(at, at + wanted.length);
 }
@@ -151,7 +151,7 @@ function ownWords({ text }: Observation, { text: message }: Entry): string {
   const about = new Set(contentWords(text));
   const score = (sentence: string) => contentWords(sentence).filter((word) => about.has(word)).length;
   const [best = ""] = sentences(spokenText(message)).toSorted((a, b) => score(b) - score(a));
-  return cutToLine(score(best) > 0 ? best : message.replace(/\s+/g, " ").trim());
+  return cutToLine(score(best) > 0 ? best : message);
 }
 
 /** As long as an observation's, which the model names. */

@@ -4,7 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { HEADINGS, sha256, truncate } from "../base/text.ts";
+import { folded, HEADINGS, sha256, truncate } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
@@ -65,16 +65,12 @@ export function redactor(extra: readonly string[]): Redactor {
  * for structure of the block it is put into (tags, our own headings, list marks, code fences).
  */
 export function oneLine(text: string, max: number): string {
-  const folded = text
-    .replace(/\s+/g, " ")
-    .trim()
-    .replace(/^(?:[-*+!>#|]{1,6} )+/, "");
-  return truncate(withoutStructure(folded), max);
+  return truncate(withoutStructure(folded(text).replace(/^(?:[-*+!>#|]{1,6} )+/, "")), max);
 }
 
 /** Puts redacted code, which is quoted after this, on one line as `oneLine` does; its first signs stay: `+ added`. */
 export function oneLineOfCode(code: string, max: number): string {
-  return truncate(withoutStructure(code.replace(/\s+/g, " ").trim()), max);
+  return truncate(withoutStructure(folded(code)), max);
 }
 
 const HEADING = new RegExp(`\\[(?=(?:${HEADINGS.join("|")})\\b)([^\\]]{0,200})\\]?`, "gi");
