@@ -64,6 +64,16 @@ describe("decided is", () => {
   });
 });
 
+test("asked is no answer to a menu, no approved plan and no assent", () => {
+  const said = rowsOf(
+    "user: fix it",
+    "user: WAL\n(asked: Which mode?)",
+    "user: Approved the plan: WAL",
+    "user: go on",
+  );
+  expect(makeAccount(said).asked.map(({ line }) => line)).toEqual([1]);
+});
+
 test("forbidden is what the user lays down, not what is quoted, supposed or told of a plan", () => {
   const said = rowsOf(
     "user: Never touch the schema. Next time let me commit.",

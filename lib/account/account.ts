@@ -2,12 +2,11 @@
 
 import { folderName, unbroken } from "../base/text.ts";
 import type { Row, Said } from "../hosts/session.ts";
-import { isRequest } from "../language/speech.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
 import { tally } from "../transcripts/tally.ts";
-import { decisionsIn, rulesIn, type Words } from "./decided.ts";
+import { decisionsIn, isAsked, rulesIn, type Words } from "./decided.ts";
 
 /** A message of the user, or a compaction, with what followed it until the next one. */
 export interface Part {
@@ -63,7 +62,7 @@ export function makeAccount(
     const [first] = items;
     const opening = first?.who === "user" || first?.who === "summary" ? first : undefined;
     const counts = opening?.who === "user" && !isRewound(opening);
-    if (counts && isRequest(opening.text)) asked.push(opening);
+    if (counts && isAsked(opening.text)) asked.push(opening);
     const isTheirs = counts && opening.typed !== false;
     const rules = isTheirs ? rulesIn(opening) : [];
     forbidden.push(...rules);

@@ -6,6 +6,7 @@ import {
   asksBetween,
   isChoice,
   isQuestion,
+  isRequest,
   isRule,
   pendingOffer,
   pendingQuestion,
@@ -26,6 +27,11 @@ export interface Words extends Pick<Said, "line" | "text"> {
 const NAMING_WORDS = 3;
 /** Hosts write these for an answer to a menu, and for a plan that was approved. */
 const CHOSEN = /\(asked: |^Approved the plan\b/;
+
+/** Returns whether a message asks for something, rather than choose what was offered. */
+export function isAsked(text: string): boolean {
+  return isRequest(text) && !CHOSEN.test(text);
+}
 
 /** Returns what a message of the user decides, as the answer to what an assistant had said right before. */
 export function decisionsIn(message: Said, before: Said | undefined): Words[] {

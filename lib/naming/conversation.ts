@@ -129,12 +129,15 @@ function onLine(line: number, text: string, lines: boolean | undefined): string 
   return lines ? `L${line} ${text}` : text;
 }
 
+/** The most bytes of the mark between what is kept. */
+const MARK_BYTES = 60;
+
 /** Cuts from the middle: a message says what it wants at its start and what came of it at its end. */
 function shortened(text: string, maxBytes: number): string {
   const bytes = Buffer.byteLength(text);
-  const chars = Math.floor((text.length * maxBytes) / bytes);
+  const kept = Math.floor((text.length * (maxBytes - MARK_BYTES)) / bytes);
   const mark = (missing: number) => `\n[… ${missing} characters left out …]\n`;
-  return bytes <= maxBytes ? text : withoutMiddle(text, chars, { mark });
+  return bytes <= maxBytes ? text : withoutMiddle(text, kept + mark(text.length).length, { mark });
 }
 
 /** A result may be megabytes long; its beginning says what it is about. */

@@ -1,5 +1,6 @@
 /** Makes the name, description, summary and tags of a session's meta: by a model, or by rule from the session's own words. */
 
+import { makeAccount } from "../account/account.ts";
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord, numberOf } from "../base/json.ts";
 import { projectName, splitWords, takeStart, truncate } from "../base/text.ts";
@@ -14,7 +15,7 @@ import { RULES, type SessionMeta } from "../sessions/meta.ts";
 import { isMessage, toRows } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import { conversationText } from "./conversation.ts";
-import { nameByRule, requestsIn } from "./naming.ts";
+import { nameByRule } from "./naming.ts";
 
 /** The most of a conversation that a model reads: about 12,000 tokens. */
 const INPUT_MAX_BYTES = 48_000;
@@ -194,11 +195,11 @@ export function summarizeByRule(
   entries: readonly Entry[],
   { project, date }: { project: string; date: string },
 ): Summary {
-  const requests = requestsIn(entries).flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
+  const account = makeAccount(toRows(entries));
+  const requests = account.asked.flatMap(({ text }) => gist(spokenText(text), CHARS.request) || []);
   const [first] = requests;
   const last = requests.at(-1);
-  const answered = entries.findLast(({ kind, text }) => kind === "assistant" && text.trim() !== "");
-  const answer = gist(answered?.text ?? "", CHARS.answer);
+  const answer = gist(account.answer?.text ?? "", CHARS.answer);
   const lines = [
     ...(first ? [`Asked: ${first}`] : []),
     ...(last && last !== first ? [`Then: ${last}`] : []),

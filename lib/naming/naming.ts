@@ -3,10 +3,11 @@
  * request, a plan's heading, a linked title, a commit).
  */
 
+import { isAsked } from "../account/decided.ts";
 import { handedName } from "../hosts/handed.ts";
 import type { Entry } from "../hosts/session.ts";
 import { commitMessage } from "../hosts/tool-call.ts";
-import { readReply, sentences, spokenText } from "../language/speech.ts";
+import { sentences, spokenText } from "../language/speech.ts";
 import { contentWords, hasUnspaced, isFunctionWord, withoutLeadIn } from "../language/words.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
@@ -19,11 +20,8 @@ const WORDS = { max: 10, min: 4 };
 const READ = { requests: 10, sentences: 6, clauses: 8, messageChars: 20_000 };
 
 /** Returns what was asked: no assent, no command and no choice of what an agent offered. */
-export function requestsIn(entries: readonly Entry[]): Entry[] {
-  const other = /^\s*\/|^Approved the plan\b|\(asked: /;
-  return entries.filter(
-    ({ kind, text }) => kind === "user" && readReply(text) === undefined && !other.test(text),
-  );
+function requestsIn(entries: readonly Entry[]): Entry[] {
+  return entries.filter(({ kind, text }) => kind === "user" && isAsked(text) && !/^\s*\//.test(text));
 }
 
 /** The weight of a statement by its place; a later request weighs 1. */
