@@ -15,7 +15,6 @@ import {
   sentences,
   spokenText,
 } from "../language/speech.ts";
-import { standingSentences } from "../language/standing.ts";
 
 /** Words of a session, with their line. */
 export interface Words extends Pick<Said, "line" | "text"> {
@@ -56,8 +55,7 @@ function acceptedOffer(message: string, answer: string): string | undefined {
 
 /** Returns the sentences of a message that forbid, or lay down what shall hold. */
 export function rulesIn({ text, line }: Said): Words[] {
-  const standing = standingSentences(text);
   return sentences(spokenText(text))
-    .filter((sentence) => isRule(sentence) || standing.includes(sentence))
+    .filter(isRule)
     .map((sentence) => ({ text: sentence, line }));
 }

@@ -111,7 +111,7 @@ const REFUSES_IT = pattern("refusesIt", { isFirst: true });
 const FORBIDS = pattern("forbids");
 /** An order is a rule only where a clause begins with it: "it never works" forbids nothing. */
 const ORDERS =
-  /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
+  /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|next time(?:,| (?:you|we|let)\b)|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
 const CHOOSES = pattern("chooses");
 /** Tells to take one of two. */
 const TAKES_ONE =
