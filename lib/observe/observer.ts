@@ -5,7 +5,7 @@
  */
 
 import { z } from "zod";
-import { describeError, SessionMemoryError } from "../base/errors.ts";
+import { describeError } from "../base/errors.ts";
 import { truncate } from "../base/text.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import { contentWords } from "../language/words.ts";
@@ -39,30 +39,27 @@ export interface Asking {
 }
 
 /** The use of a model's answer, and its price; null if that is unknown. */
-type Answered<T> = ({ taken: T; by: string } | { refused: string }) & { tokens: number; usd: number | null };
+type Answered<T> = ({ taken: T; by: string } | { refused: string; isFailure: boolean }) & {
+  tokens: number;
+  usd: number | null;
+};
 
 /** Tokens of answers: of a step some thirty observations, as more would be an account of it; of a reflection what models write. */
 const ANSWER_TOKENS = { observer: 3000, reflector: 16_000 };
 
 /** Asks for a step's observations. */
 export async function askObserver(step: ObservationStep, asking: Asking): Promise<Answered<StepNotes>> {
-  const { memory } = asking;
   const request = {
     feature: "observe",
     system: OBSERVER_SYSTEM,
-    prompt: observerPrompt(memory, step, asking.standing),
+    prompt: observerPrompt(asking.memory, step, asking.standing),
     schema: observerAnswer,
     maxTokens: ANSWER_TOKENS.observer,
   };
-  try {
-    const { value, model: by, tokens, usd } = await ask(request, asking);
-    const accepted = acceptObservations(value.observations, { ...asking, step });
-    if ("refused" in accepted) return { refused: accepted.refused, tokens, usd };
-    const drafts = withPrompts(accepted.drafts, step);
-    return { taken: { ...accepted, drafts }, by, tokens, usd };
-  } catch (error) {
-    return { refused: asking.redact(describeError(error)), tokens: 0, usd: 0 };
-  }
+  return await ask(request, asking, ({ observations }) => {
+    const accepted = acceptObservations(observations, { ...asking, step });
+    return "refused" in accepted ? accepted : { ...accepted, drafts: withPrompts(accepted.drafts, step) };
+  });
 }
 
 /** Asks to condense the observations: returns which are dropped, and what they are merged into. */
@@ -71,29 +68,31 @@ export async function askReflector(
 ): Promise<Answered<Merged>> {
   const { memory, focus } = asking;
   const open = memory.observations.filter((item) => isOpen(item, memory)).map(({ id }) => id);
+  const tokens = Math.max(ANSWER_TOKENS.observer, observationTokens(memory.observations));
   const request = {
     feature: "reflect",
     system: REFLECTOR_SYSTEM,
     prompt: reflectorPrompt(memory, open, focus),
     schema: reflectorAnswer,
-    maxTokens: Math.min(
-      ANSWER_TOKENS.reflector,
-      Math.max(ANSWER_TOKENS.observer, observationTokens(memory.observations)),
-    ),
+    maxTokens: Math.min(ANSWER_TOKENS.reflector, tokens),
   };
-  try {
-    const { value, model: by, tokens, usd } = await ask(request, asking);
-    const accepted = acceptReflection(value.observations, asking);
-    if ("drafts" in accepted) return { taken: accepted, by, tokens, usd };
-    return { refused: `was not taken: ${accepted.refused}`, tokens, usd };
-  } catch (error) {
-    if (!(error instanceof SessionMemoryError)) throw error;
-    return { refused: `failed: ${describeError(error)}`, tokens: 0, usd: 0 };
-  }
+  return await ask(request, asking, ({ observations }) => acceptReflection(observations, asking));
 }
 
-async function ask<T>({ prompt, ...request }: JsonRequest<T>, { complete, redact, signal }: Asking) {
-  return await complete({ ...request, prompt: redact(prompt), signal });
+/** Asks, and judges the answer. */
+async function ask<T, R extends object>(
+  { prompt, ...request }: JsonRequest<T>,
+  { complete, redact, signal }: Asking,
+  accept: (value: T) => R | { refused: string },
+): Promise<Answered<R>> {
+  try {
+    const { value, model: by, tokens, usd } = await complete({ ...request, prompt: redact(prompt), signal });
+    const judged = accept(value);
+    if ("refused" in judged) return { refused: judged.refused, isFailure: false, tokens, usd };
+    return { taken: judged, by, tokens, usd };
+  } catch (error) {
+    return { refused: redact(describeError(error)), isFailure: true, tokens: 0, usd: 0 };
+  }
 }
 
 /** Adds the user's messages that the model left out. */

@@ -86,7 +86,10 @@ async function reflectByModel(
   const { askReflector } = await import("./observer.ts");
   const answer = await askReflector({ memory, complete, redact, signal, focus });
   const { usd } = answer;
-  if ("refused" in answer) return { usd, note: `the model's reflection ${answer.refused}` };
+  if ("refused" in answer) {
+    const what = answer.isFailure ? "failed" : "was not taken";
+    return { usd, note: `the model's reflection ${what}: ${answer.refused}` };
+  }
   const { drafts, dropped } = answer.taken;
   const observations = nameDrafts(drafts, { taken: memory.history, timezone });
   const record = { ...reflectedRecord(memory, dropped, focus), observations, by: answer.by };
