@@ -15,7 +15,6 @@ import { counted, shortId, unbroken } from "../lib/base/text.ts";
 import { formatLocal, formatMinute } from "../lib/base/time.ts";
 import { integerFlag, type Run, runScript, switches, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
-import { findMovedHosts } from "../lib/health/moved-hosts.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 
@@ -62,8 +61,7 @@ async function main({ values, config, configError, cwd, show }: Run<typeof SCRIP
   // what cannot be carried over is a finding
   const sessions = listSessions(paths, { subagents: true, cwd });
   const now = new Date();
-  const movedHosts = await findMovedHosts(paths, now.getTime());
-  const checked = checkHealth({ config, configError, sessions, movedHosts, cwd, now });
+  const checked = checkHealth({ config, configError, sessions, cwd, now });
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));
   const health = { ...checked, findings };
   show(health, healthLines(health, config.settings.timezone));

@@ -18,7 +18,7 @@ import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import { isHostModel, readStatusLine, setHostAsModel, setStatusLine } from "../lib/config/config-file.ts";
-import { describeReceivers } from "../lib/health/health.ts";
+import { describeReceivers } from "../lib/health/receivers.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost, HOSTS } from "../lib/hosts/hosts.ts";
 import type { Agent, Session } from "../lib/hosts/session.ts";

@@ -34,7 +34,6 @@ function check(
     config: { paths: home.paths, settings, env: home.env },
     configError: undefined,
     sessions: listSessions(home.paths, { subagents: true }),
-    movedHosts: [],
     cwd: home.project,
     now: NOW,
     ...options,
