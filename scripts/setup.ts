@@ -13,11 +13,10 @@ import { join } from "node:path";
 import { asCalled } from "../lib/base/command.ts";
 import { readJson } from "../lib/base/files.ts";
 import { recordOf } from "../lib/base/json.ts";
-import { findProgram, ROOT, trustedPath } from "../lib/base/runtime.ts";
+import { findProgram, trustedPath } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
 import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
-import { isHostModel, readStatusLine, setHostAsModel, setStatusLine } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/receivers.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost, HOSTS } from "../lib/hosts/hosts.ts";
@@ -25,6 +24,8 @@ import type { Agent, Session } from "../lib/hosts/session.ts";
 import { observeSettings } from "../lib/observe/ledger.ts";
 import { isCompactionDue } from "../lib/observe/render-observations.ts";
 import { listByLastRow } from "../lib/sessions/listing.ts";
+import { isHostModel, readStatusLine, setHostAsModel, setStatusLine } from "../lib/setup/claude-settings.ts";
+import { starterCommand } from "../lib/setup/host-hooks.ts";
 import { install } from "../lib/setup/installing.ts";
 import { uninstall } from "../lib/setup/removing.ts";
 import type { HostStep, Particulars, Report, Start, Step, Work } from "../lib/setup/step.ts";
@@ -160,10 +161,9 @@ function statusLineStep(file: string, command: string): HostStep {
 
 /** Returns the command for Claude Code's status line; undefined if there is one, or none is wanted. */
 function statusLineToWrite({ settings }: Config, file: string): string | undefined {
-  const starter = join(ROOT, "bin", "session-memory");
-  const isPlain = !/["$`\\\n]/.test(starter); // what means something between the quotes of a shell
+  const starter = starterCommand();
   const isWanted = settings.activity.statusLine && readStatusLine(file)?.isNone;
-  return isPlain && isWanted ? `/bin/sh "${starter}" status-line` : undefined;
+  return starter && isWanted ? `${starter} status-line` : undefined;
 }
 
 /** Says who receives a session in pi, whose own model observes it, and at what length it is compacted, which its user would take for a fault. */

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { loadConfig } from "../lib/config/config.ts";
-import { setHostAsModel } from "../lib/config/config-file.ts";
 import { describeReceivers } from "../lib/health/receivers.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
+import { setHostAsModel } from "../lib/setup/claude-settings.ts";
 import { claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 

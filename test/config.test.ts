@@ -8,7 +8,7 @@ import {
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
-import { addExclusions } from "../lib/config/config-file.ts";
+import { addExclusions } from "../lib/forget/exclude-block.ts";
 import { TABLE } from "../lib/hosts/table.ts";
 import { temporaryHome } from "./support/home.ts";
 

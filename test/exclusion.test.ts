@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { lstatSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { addExclusions } from "../lib/config/config-file.ts";
+import { addExclusions } from "../lib/forget/exclude-block.ts";
 import { exclusionBy } from "../lib/sessions/gate.ts";
 import { homePerTest, write } from "./support/home.ts";
 import { uuidFrom } from "./support/rows.ts";

@@ -38,7 +38,7 @@ export function parseJson(text: string): unknown {
 /** Parses a line as a JSON object; undefined for anything else, such as a line torn by a full disk. */
 export function parseRecord(line: string): JsonRecord | undefined {
   try {
-    const value: unknown = JSON.parse(line);
+    const value = parseJson(line);
     return isRecord(value) ? value : undefined;
   } catch {
     return undefined;

@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText } from "../base/files.ts";
-import { isRecord, parseJson } from "../base/json.ts";
+import { isRecord, parseRecord } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
 import { MACHINE_NAME, shortHash } from "../base/text.ts";
 import type { ExcludeSettings, Settings, SyncedFolder } from "./schema.ts";
@@ -143,50 +143,45 @@ export function repositoriesFile(home: string): string {
   return join(home, "projects.json");
 }
 
-/** Returns the files beside config.json that say more of what is excluded. */
-function excludeFiles(config: string): { forgotten: string; repositories: string } {
-  return { forgotten: forgottenFile(config), repositories: repositoriesFile(dirname(config)) };
-}
-
 /** Returns the file with the keys of forgotten rows. */
 export function forgottenFile(config: string): string {
   return join(dirname(config), "forgotten");
 }
 
-/** Returns the file that notes which rows of sessions announce secrets. */
-function secretRowsFile(config: string): string {
-  return join(dirname(config), "secret-rows.ndjson");
+/** Returns settings with the files beside config.json that say more of what is redacted and excluded. */
+function withFiles<T extends Pick<Settings, "redact" | "exclude">>(
+  settings: T,
+  { config, expand }: Pick<Paths, "config" | "expand">,
+): T {
+  const { redact, exclude } = settings;
+  const repositories = repositoriesFile(dirname(config));
+  return {
+    ...settings,
+    redact: { ...redact, noted: join(dirname(config), "secret-rows.ndjson") },
+    exclude: { ...exclude, forgotten: forgottenFile(config), repositories, home: expand("~") },
+  };
 }
 
 /** The lists of config.json's `exclude`. */
 export const EXCLUDE_KEYS = ["sessions", "projects", "patterns"] as const;
 export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
 
-type HookPaths = Pick<Paths, "config" | "expand">;
-
 /**
  * Reads the settings that the prompt hook needs by plain checks: the schema costs four empty starts. Undefined when
  * config.json exists and is invalid.
  */
-export function readHookSettings({ config, expand }: HookPaths): Settings | undefined {
+export function readHookSettings(paths: Pick<Paths, "config" | "expand">): Settings | undefined {
   const settings = defaultSettings();
-  Object.assign(settings.redact, { noted: secretRowsFile(config) });
-  const text = readIfExists(config);
-  if (text === undefined) return settings;
-  let file: unknown;
-  try {
-    file = parseJson(text);
-  } catch {
-    return undefined;
-  }
-  if (!isRecord(file)) return undefined;
+  const text = readIfExists(paths.config);
+  if (text === undefined) return withFiles(settings, paths);
+  const file = parseRecord(text);
+  if (!file) return undefined;
   const { activity, exclude, redact, volute } = settings;
   const read = fillInAlike(file, { activity, exclude, redact, volute });
   const { transcripts = [] } = file;
   if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
   if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 0) return undefined;
-  Object.assign(read.exclude, excludeFiles(config), { home: expand("~") });
-  return Object.assign(settings, read, { transcripts });
+  return withFiles({ ...settings, ...read, transcripts }, paths);
 }
 
 /** Returns the defaults with the given values in their place, key by key; undefined if one is of another type. */
@@ -209,10 +204,13 @@ function isSyncedFolder(value: unknown): value is SyncedFolder {
 export function resolvePaths(env: Environment): PathsWithRules {
   const user = userHome(env);
   const home = resolve(env.SESSION_MEMORY_HOME || join(user, ".session-memory"));
-  const transcripts = (env.SESSION_MEMORY_SESSIONS ?? "")
-    .split(delimiter)
-    .filter(Boolean)
-    .map((path) => resolve(path));
+  const given = (env.SESSION_MEMORY_SESSIONS ?? "").split(delimiter).filter(Boolean);
+  const transcripts = given.map((path) => resolve(path));
+  const config = join(home, "config.json");
+  const expand: Paths["expand"] = (place) => {
+    const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
+    return path && resolve(path.replace(/^~/, user));
+  };
   return {
     home,
     database: indexPath(home, transcripts),
@@ -225,19 +223,16 @@ export function resolvePaths(env: Environment): PathsWithRules {
     copies: join(home, "copies"),
     archive: join(home, "archive"),
     reports: join(home, "reports"),
-    config: join(home, "config.json"),
+    config,
     cursors: join(home, "cursors"),
     observations: join(home, "observations"),
     meta: join(home, "sessions-meta"),
     log: join(home, "log.ndjson"),
-    expand(place) {
-      const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
-      return path && resolve(path.replace(/^~/, user));
-    },
+    expand,
     transcripts,
     volute: [],
     synced: [],
-    rules: { ...NO_RULES, redact: { extra: [], noted: secretRowsFile(join(home, "config.json")) } },
+    rules: withFiles(NO_RULES, { config, expand }),
   };
 }
 
@@ -272,17 +267,18 @@ export function withFolders(
     transcript?: string | undefined;
   },
 ): PathsWithRules {
-  const listed = settings.volute.map((path) => {
+  const { redact, exclude, transcripts } = settings;
+  const volute = settings.volute.map((path) => {
     const folder = expandPath(path, env, paths.home);
     return basename(folder) === VOLUTE ? folder : join(folder, VOLUTE);
   });
   const own = transcript?.lastIndexOf(`${sep}${VOLUTE}${sep}`) ?? -1;
-  const volute = own === -1 ? listed : [...listed, transcript?.slice(0, own + VOLUTE.length + 1) ?? ""];
-  const synced = settings.transcripts.map(({ path, machine }) => ({
+  if (transcript !== undefined && own !== -1) volute.push(transcript.slice(0, own + VOLUTE.length + 1));
+  const synced = transcripts.map(({ path, machine }) => ({
     path: expandPath(path, env, userHome(env)),
     machine,
   }));
-  return { ...paths, volute, synced, rules: { redact: settings.redact, exclude: settings.exclude } };
+  return { ...paths, volute, synced, rules: { redact, exclude } };
 }
 
 function userHome(env: Environment): string {
@@ -301,24 +297,17 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   const text = readIfExists(paths.config);
   if (text === undefined) return config;
   // The schema costs four empty starts, so it is loaded only for a file that is there.
-  const settings = (await import("./schema.ts")).parseSettings(text, paths.config, defaultSettings());
-  Object.assign(settings.exclude, excludeFiles(paths.config), { home: paths.expand("~") });
-  Object.assign(settings.redact, { noted: secretRowsFile(paths.config) });
+  const { parseSettings } = await import("./schema.ts");
+  const settings = withFiles(parseSettings(text, paths.config, defaultSettings()), paths);
   return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
 }
 
 /** Returns the configuration for a missing or unusable config.json. */
 export function defaultConfig(env: Environment, cwd: string): Config {
   const trusted = ignoresEnvFiles() ? { env, ignored: [] } : trustedEnvironment(env, cwd);
-  const [paths, settings] = [resolvePaths(trusted.env), defaultSettings()];
-  Object.assign(settings.redact, { noted: secretRowsFile(paths.config) });
-  return {
-    paths,
-    settings,
-    env: { ...trusted.env },
-    ignored: trusted.ignored,
-    cwd,
-  };
+  const paths = resolvePaths(trusted.env);
+  const settings = withFiles(defaultSettings(), paths);
+  return { paths, settings, env: { ...trusted.env }, ignored: trusted.ignored, cwd };
 }
 
 /** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
@@ -327,7 +316,10 @@ export function seeingExcluded(paths: PathsWithRules): PathsWithRules {
 }
 
 /** Returns what a process excluded at its start together with what config.json excludes now. */
-export function currentExclude(paths: HookPaths, known: ExcludeSettings): ExcludeSettings {
+export function currentExclude(
+  paths: Pick<Paths, "config" | "expand">,
+  known: ExcludeSettings,
+): ExcludeSettings {
   const now = readHookSettings(paths)?.exclude;
   if (!now) return known;
   const both = (key: ExcludeKey) => [...new Set([...known[key], ...now[key]])];
@@ -340,22 +332,19 @@ export function currentExclude(paths: HookPaths, known: ExcludeSettings): Exclud
  * @throws {SessionMemoryError} when that, or what `SESSION_MEMORY_SESSIONS` names, is not there.
  */
 export function pathsReading(
-  config: Config,
-  sessions: readonly string[] | undefined,
+  { paths, env }: Config,
+  sessions: readonly string[] = [],
   cwd: string,
 ): PathsWithRules {
-  const isNamed = sessions !== undefined && sessions.length > 0;
-  if (sessions?.includes("")) {
+  if (sessions.includes("")) {
     throw new SessionMemoryError("USAGE", 'Cannot use --sessions "": expected a file or folder', {
       hint: "try --sessions .",
     });
   }
-  const { paths, env } = config;
+  const isNamed = sessions.length > 0;
   const transcripts = isNamed ? sessions.map((path) => expandPath(path, env, cwd)) : paths.transcripts;
   const missing = transcripts.find((path) => !existsSync(path));
-  if (missing === undefined) {
-    return { ...paths, transcripts, database: indexPath(paths.home, transcripts) };
-  }
+  if (missing === undefined) return { ...paths, transcripts, database: indexPath(paths.home, transcripts) };
   const reason = "there is no such file or folder";
   throw new SessionMemoryError("NOT_FOUND", `Cannot read sessions from "${missing}": ${reason}`, {
     hint: `correct ${isNamed ? "--sessions" : "SESSION_MEMORY_SESSIONS"}`,

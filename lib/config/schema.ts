@@ -10,6 +10,7 @@ import { editDistance, MACHINE_NAME, truncate } from "../base/text.ts";
 const FOUND_MAX_CHARS = 200;
 
 const flag = z.boolean();
+const texts = z.array(z.string());
 const word = z.string().min(1);
 const count = z.number().int().nonnegative();
 const positive = z.number().int().positive();
@@ -17,7 +18,7 @@ const usd = z.number().nonnegative().max(SUM_MAX);
 const machine = z.string().regex(MACHINE_NAME, {
   error: "expected 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit",
 });
-const pattern = z.string().refine(isPattern, { error: "expected a regular expression" });
+const patterns = z.array(z.string().refine(isPattern, { error: "expected a regular expression" }));
 const timezone = z.string().refine(isTimezone, { error: "expected an IANA time zone" });
 const commandName = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, {
   error: "expected lower-case letters, digits and hyphens",
@@ -41,9 +42,6 @@ const LLM = z.strictObject({
   /** USD per million tokens. */
   prices: z.record(z.string(), z.strictObject({ input: usd, output: usd })),
 });
-/** Promised in docs/settings.md. */
-const LLM_DEFAULTS = { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} };
-
 /** A program that answers in place of a server. */
 const PROGRAM = z.strictObject({
   /** Its command line; `["claude"]` stands for a complete one. */
@@ -54,9 +52,6 @@ const PROGRAM = z.strictObject({
   /** The most calls of it a day. */
   dailyCalls: positive,
 });
-/** A subscription has limits, too. Thirty calls name about thirty sessions. */
-const PROGRAM_DEFAULTS = { timeoutMs: 60_000, dailyCalls: 30 };
-
 const EMBEDDING = z.strictObject({
   baseUrl: z.url().optional(),
   apiKeyEnv: word,
@@ -64,13 +59,6 @@ const EMBEDDING = z.strictObject({
   // sqlite-vec's bit vectors are whole bytes
   dimensions: positive.max(8192).multipleOf(8),
 });
-/** Promised in docs/settings.md; the dimensions are the model's default. */
-const EMBEDDING_DEFAULTS = {
-  apiKeyEnv: "OPENAI_API_KEY",
-  model: "text-embedding-3-small",
-  dimensions: 1536,
-};
-
 /** Shared memory: which projects go to which hub, and who may read them. */
 const SHARE = z.strictObject({
   /** The variable that holds the hub's URL. */
@@ -86,8 +74,16 @@ const SHARE = z.strictObject({
   /** Chunks that the replica holds at most, the newest. */
   maxChunks: positive,
 });
-/** Promised in docs/settings.md; chunks of 4 KiB at most make a replica of 0.8 GB. */
-const SHARE_DEFAULTS = { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 };
+/** The defaults inside blocks, promised in docs/settings.md. */
+const BLOCK_DEFAULTS = {
+  llm: { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} },
+  // the dimensions are the model's default
+  embedding: { apiKeyEnv: "OPENAI_API_KEY", model: "text-embedding-3-small", dimensions: 1536 },
+  // chunks of 4 KiB at most make a replica of 0.8 GB
+  share: { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 },
+};
+/** A subscription has limits, too. Thirty calls name about thirty sessions. */
+const PROGRAM_DEFAULTS = { timeoutMs: 60_000, dailyCalls: 30 };
 
 /** A folder of transcripts from another machine. */
 const SYNCED = z.strictObject({ path: word, machine });
@@ -145,12 +141,8 @@ const SETTINGS = z.strictObject({
     /** The hosts whose sessions are kept; none: all. */
     agents: z.array(word),
   }),
-  redact: z.strictObject({ extra: z.array(pattern) }),
-  exclude: z.strictObject({
-    sessions: z.array(z.string()),
-    projects: z.array(z.string()),
-    patterns: z.array(pattern),
-  }),
+  redact: z.strictObject({ extra: patterns }),
+  exclude: z.strictObject({ sessions: texts, projects: texts, patterns }),
   /** Folders whose own `.volute` transcripts hooks and the index may read. */
   volute: z.array(word),
 });
@@ -165,7 +157,7 @@ export interface Settings extends Omit<Read, "llm" | "exclude" | "redact"> {
   llm?: LlmConfig | undefined;
   /** With the file that notes which rows announce secrets, beside config.json. */
   redact: Read["redact"] & { noted?: string | undefined };
-  /** With what `excludeFiles` names, and the user's home, for which `~` stands. */
+  /** With the files that say more of it, and the user's home, for which `~` stands. */
   exclude: Read["exclude"] & {
     forgotten?: string | undefined;
     repositories?: string | undefined;
@@ -191,12 +183,9 @@ export function parseSettings(text: string, file: string, defaults: Settings): S
   const given = recordOf(value);
   const isProgram = recordOf(given.llm).command !== undefined;
   const expected = isProgram ? SETTINGS.extend({ llm: PROGRAM }) : SETTINGS;
-  const blocks = {
-    ...(given.llm !== undefined && { llm: isProgram ? PROGRAM_DEFAULTS : LLM_DEFAULTS }),
-    ...(given.embedding !== undefined && { embedding: EMBEDDING_DEFAULTS }),
-    ...(given.share !== undefined && { share: SHARE_DEFAULTS }),
-  };
-  const whole = fillIn(value, { ...defaults, ...blocks });
+  const usual = isProgram ? { ...BLOCK_DEFAULTS, llm: PROGRAM_DEFAULTS } : BLOCK_DEFAULTS;
+  const named = Object.entries(usual).filter(([block]) => given[block] !== undefined);
+  const whole = fillIn(value, { ...defaults, ...Object.fromEntries(named) });
   const parsed = expected.safeParse(whole);
   if (parsed.success) return withCommand(parsed.data as Settings);
   const { issues } = parsed.error;
@@ -234,13 +223,14 @@ function withCommand(settings: Settings): Settings {
   const prices = { [model]: { input: 0, output: 0 } };
   return {
     ...settings,
-    llm: { ...llm, model, apiKeyEnv: "", dailyBudgetUsd: LLM_DEFAULTS.dailyBudgetUsd, prices },
+    llm: { ...llm, model, apiKeyEnv: "", dailyBudgetUsd: BLOCK_DEFAULTS.llm.dailyBudgetUsd, prices },
   };
 }
 
 function unknownKey(file: string, path: string[], unknown: string, expected: z.ZodType): SessionMemoryError {
-  const known = settingKeys(path, expected);
-  const nearest = known.toSorted((a, b) => editDistance(a, unknown) - editDistance(b, unknown))[0];
+  const [nearest] = settingKeys(path, expected).sort(
+    (a, b) => editDistance(a, unknown) - editDistance(b, unknown),
+  );
   const key = truncate([...path, unknown].join("."), FOUND_MAX_CHARS);
   const hint = nearest ? `did you mean "${[...path, nearest].join(".")}"?` : "remove that key";
   return invalid(file, `unknown key "${key}"`, hint);

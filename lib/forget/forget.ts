@@ -15,7 +15,6 @@ import {
   readHookSettings,
   type Settings,
 } from "../config/config.ts";
-import { addExclusions, removeExclusions } from "../config/config-file.ts";
 import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { takeFormerIndex } from "../index/former-index.ts";
 import { ensureIndex, withIndex } from "../index/freshness.ts";
@@ -30,6 +29,7 @@ import type { Forgetting, Found } from "../store/state.ts";
 import { allIndexes } from "../store/store.ts";
 import { keepForgotten } from "../transcripts/forgotten.ts";
 import { readRules } from "../transcripts/rules.ts";
+import { addExclusions, removeExclusions } from "./exclude-block.ts";
 import { findForks, keysFor } from "./forks.ts";
 import { type ForgetEverywhere, forgetEverywhere, inIndexes } from "./stores.ts";
 import type { Target } from "./targets.ts";

@@ -1,11 +1,11 @@
 /** Hooks of ours in the settings of hosts that have no command to install us. */
 
-import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { readIfExists, remove, replaceFile } from "../base/files.ts";
 import { arrayOf, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
+import { formatSettings, linkedFile } from "../config/config-file.ts";
 import type { Host, WrittenHooks } from "../hosts/host.ts";
 
 /** The most seconds that a host waits for us. A prompt's may ask a model, which is abandoned after 20. */
@@ -44,32 +44,37 @@ export function ownHookFile({ home, agent, hooks }: Host, { expand }: Pick<Paths
   const written = hooks?.written;
   const command = ownCommand(agent);
   if (!written?.ownFile || command === undefined) return undefined;
-  const text = shown(withHooks(written.ownFile, written, command));
+  const text = formatSettings(withHooks(written.ownFile, written, command));
   return { file: join(expand(home), hooks?.installedIn ?? ""), text };
 }
 
 /** Writes a file as it is to be: whatever a link leads to, and nothing where nothing is left. */
 export function writeHooks({ path, next }: Pick<HookFile, "path" | "next">): void {
-  const target = existsSync(path) ? realpathSync(path) : path;
   if (next === undefined) return;
-  if (next === shown({})) remove(target);
+  const target = linkedFile(path);
+  if (next === formatSettings({})) remove(target);
   else replaceFile(target, next);
 }
 
 /** Returns a command for a shell that cannot fail: some hosts take a program that is missing for a refusal of the prompt. */
 function ownCommand(agent: string): string | undefined {
-  const starter = join(ROOT, "bin", "session-memory");
-  const isPlain = !/["$`\\\n]/.test(starter); // what means something between the quotes of a shell
+  const starter = starterCommand();
   // a host that waits no longer ends the shell, which ends ours: else its prompt would wait on
   const waits = 'trap "kill $!" TERM; wait $! || :';
-  return isPlain ? `exec 3<&0; /bin/sh "${starter}" event ${agent} <&3 & ${waits}` : undefined;
+  return starter && `exec 3<&0; ${starter} event ${agent} <&3 & ${waits}`;
+}
+
+/** Returns how a shell calls our starter; undefined where its path means something between the quotes of a shell. */
+export function starterCommand(): string | undefined {
+  const starter = join(ROOT, "bin", "session-memory");
+  return /["$\x60\\\n]/.test(starter) ? undefined : `/bin/sh "${starter}"`;
 }
 
 function change(path: string, make: (settings: JsonRecord) => JsonRecord): HookFile {
   const settings = parseRecord(readIfExists(path) ?? "{}");
   if (!settings) return { path, next: undefined, isUnreadable: true };
-  const next = shown(make(settings));
-  return { path, next: next === shown(settings) ? undefined : next, isUnreadable: false };
+  const next = formatSettings(make(settings));
+  return { path, next: next === formatSettings(settings) ? undefined : next, isUnreadable: false };
 }
 
 function withHooks(
@@ -114,8 +119,4 @@ function withoutOurs(group: unknown): unknown[] {
   const kept = arrayOf(hooks).filter((hook) => !OWN_COMMAND.test(stringOf(recordOf(hook).command) ?? ""));
   if (kept.length === arrayOf(hooks).length) return [group];
   return kept.length > 0 ? [{ ...recordOf(group), hooks: kept }] : [];
-}
-
-function shown(settings: JsonRecord): string {
-  return `${JSON.stringify(settings, null, 2)}\n`;
 }
