@@ -34,19 +34,13 @@ await runMain(listScripts(), async ([name]) => {
 
 /** Returns what is known here, what agents were told last, and what to ask next. */
 async function overview(): Promise<string[]> {
-  const [
-    { readTold, toldOn },
-    { countKnown },
-    { readRules },
-    { currentDirectory, hookEnvironment, readHookSettings, resolvePaths, withFolders },
-    { questionByName },
-  ] = await Promise.all([
-    import("../lib/activity/told.ts"),
-    import("../lib/index/known-sessions.ts"),
-    import("../lib/transcripts/rules.ts"),
-    import("../lib/config/config.ts"),
-    import("../lib/naming/own-questions.ts"),
-  ]);
+  const { currentDirectory, hookEnvironment, readHookSettings, resolvePaths, withFolders } = await import(
+    "../lib/config/config.ts"
+  );
+  const { readTold, toldOn } = await import("../lib/activity/told.ts");
+  const { countKnown } = await import("../lib/index/known-sessions.ts");
+  const { readRules } = await import("../lib/transcripts/rules.ts");
+  const { questionByName } = await import("../lib/naming/own-questions.ts");
   const { env } = hookEnvironment();
   const places = resolvePaths(env);
   const settings = readHookSettings(places);
@@ -57,19 +51,16 @@ async function overview(): Promise<string[]> {
   const paths = withFolders(places, { settings, env });
   const question = questionByName(paths, currentDirectory());
   const told = readTold(paths.log);
-  const today = toldOn(told, new Date(), settings.timezone);
-  const news =
-    today.length > 0
-      ? `${counted(today.length, "text")} told to agents today`
-      : "No text told to agents today";
-  const shown = told.slice(-TOLD_SHOWN);
+  const today = toldOn(told, new Date(), settings.timezone).length;
+  const news = today > 0 ? `${counted(today, "text")} told to agents today` : "No text told to agents today";
+  const shown = told.slice(-TOLD_SHOWN).map(({ at, session, text }) => {
+    const time = formatMinute(at, settings.timezone);
+    return `${time} · session ${shortId(clean(session))}\n${clean(text).replace(/^/gm, "  ")}`;
+  });
+  if (shown.length > 0) shown.unshift("", `${news}. The last (session-memory health --told shows more):`);
   return [
     `${counted(count, "session")} known here.`,
-    ...(shown.length > 0 ? ["", `${news}. The last (session-memory health --told shows more):`] : []),
-    ...shown.map(({ at, session, text }) => {
-      const time = formatMinute(at, settings.timezone);
-      return `${time} · session ${shortId(clean(session))}\n${clean(text).replace(/^/gm, "  ")}`;
-    }),
+    ...shown,
     "",
     "Next: session-memory session-reader last --outline",
     `      session-memory search ${question === undefined ? '"what did we decide about …"' : quoted(clean(question))}`,

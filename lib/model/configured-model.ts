@@ -6,7 +6,7 @@
  * files, saved session and settings, in an empty folder.
  */
 
-import { spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { basename, isAbsolute, join } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
@@ -171,21 +171,19 @@ function programLine(command: readonly string[], path: string): [program: string
 /** The most that is waited for output which the program wrote before it ended, and which is here already. */
 const DRAIN_MS = 250;
 
-/**
- * Runs the program to its end and returns its output; its process group ends with the time limit. A grandchild may have left
- * the group and keep the output open: neither the end nor the limit waits for that.
- */
+interface Running {
+  env: Environment;
+  folder: string;
+  prompt: string;
+  timeoutMs: number;
+  signal: AbortSignal | undefined;
+}
+
+/** Runs the program to its end and returns its output; its process group ends with the time limit. */
 async function run(
   [program, ...args]: [string, ...string[]],
-  options: {
-    env: Environment;
-    folder: string;
-    prompt: string;
-    timeoutMs: number;
-    signal: AbortSignal | undefined;
-  },
+  { env, folder, prompt, signal, timeoutMs }: Running,
 ): Promise<string> {
-  const { env, folder, prompt, signal, timeoutMs } = options;
   const kept = Object.entries(env).filter(
     ([key, value]) => value !== undefined && !SESSION_VARIABLE.test(key),
   );
@@ -195,49 +193,66 @@ async function run(
     detached: true,
     stdio: ["pipe", "pipe", "pipe"],
   });
-  const end = () => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    } catch {
-      // it has ended
-    }
-  };
-  const { promise: ended, resolve, reject } = Promise.withResolvers<number | null>();
-  const stop = (why: string) => reject(failed(why, signal?.aborted ? "aborted" : "timeout"));
-  const timer = setTimeout(() => stop(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
-  const abort = () => stop("the call was cancelled");
-  if (signal?.aborted) abort();
-  signal?.addEventListener("abort", abort, { once: true });
+  const end = () => endGroup(child);
   process.once("exit", end);
-  let draining: NodeJS.Timeout | undefined;
+  const limit = AbortSignal.timeout(timeoutMs);
+  try {
+    const { code, stdout, stderr } = await readToEnd(
+      child,
+      signal ? AbortSignal.any([limit, signal]) : limit,
+      prompt,
+    );
+    if (code === 0) return stdout;
+    const said = stringOf(parseRecord(stdout)?.result) ?? stderr;
+    throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
+  } catch (error) {
+    if (signal?.aborted) throw failed("the call was cancelled", "aborted");
+    if (limit.aborted) throw failed(`no answer within ${timeoutMs / 1000} s`, "timeout");
+    throw error;
+  } finally {
+    process.removeListener("exit", end);
+    end();
+    for (const stream of child.stdio) stream?.destroy();
+    child.unref();
+  }
+}
+
+/**
+ * Gives a program its input and reads what it writes until it ends. A grandchild may have left its group and keep the output
+ * open: neither the end nor a signal waits for that.
+ */
+async function readToEnd(child: ChildProcessWithoutNullStreams, signal: AbortSignal, input: string) {
+  const { promise: ended, resolve, reject } = Promise.withResolvers<number | null>();
+  signal.throwIfAborted();
+  signal.addEventListener("abort", reject, { once: true });
   const streams = { stdout: "", stderr: "" };
+  let draining: NodeJS.Timeout | undefined;
   for (const stream of ["stdout", "stderr"] as const) {
     child[stream].setEncoding("utf8").on("data", (text: string) => {
       streams[stream] += text;
       draining?.refresh();
-      if (streams[stream].length > ANSWER_MAX_BYTES) stop("the answer is too large");
+      if (streams[stream].length > ANSWER_MAX_BYTES) reject(failed("the answer is too large", "timeout"));
     });
   }
   child.stdin.on("error", () => {}); // a program need not read its prompt
-  child.stdin.end(prompt);
+  child.stdin.end(input);
   child.once("error", (error) => reject(failed(describeError(error), "missing")));
   child.once("close", resolve);
   child.once("exit", (code) => {
     draining = setTimeout(() => setImmediate(resolve, code), DRAIN_MS);
   });
   try {
-    const code = await ended;
-    if (code === 0) return streams.stdout;
-    const said = stringOf(parseRecord(streams.stdout)?.result) ?? streams.stderr;
-    throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
+    return { code: await ended, ...streams };
   } finally {
-    clearTimeout(timer);
     clearTimeout(draining);
-    signal?.removeEventListener("abort", abort);
-    process.removeListener("exit", end);
-    end();
-    for (const stream of child.stdio) stream?.destroy();
-    child.unref();
+  }
+}
+
+function endGroup({ pid }: { pid?: number | undefined }): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // it has ended
   }
 }
 

@@ -75,8 +75,7 @@ export function openSpendLedger(
   return {
     async reserve(call) {
       const { feature, model, tokens } = call;
-      const id = crypto.randomUUID();
-      const at = now().toISOString();
+      const [id, at] = [crypto.randomUUID(), now().toISOString()];
       const day = dayAt(at);
       const calls = call.kind === "chat" && purse === undefined ? llm?.dailyCalls : undefined;
       const counted = calls === undefined ? (purse ?? "") : PROGRAM;
@@ -91,26 +90,35 @@ export function openSpendLedger(
           store.db.prepare("INSERT INTO spend VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").run(...row);
         }),
       );
-      const record = ({ input, output }: Tokens, usd: number) => {
-        try {
-          const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
-          withSpend(home, ({ db }) => db.prepare(update).run(input, output, usd, id));
-        } catch {
-          // a full disk must not lose an answer that is paid: the call stays counted at its estimate
-        }
-      };
-      return {
-        settle(used) {
-          const input = toCount(used.input) || tokens.input;
-          const output = toCount(used.output) ?? tokens.output;
-          const { usd: priced, isKnown } = findPrice(call, { input, output }, llm?.prices);
-          const usd = toCount(used.usd) ?? priced;
-          record({ input, output }, usd);
-          return { tokens: { input, output }, usd: isKnown ? usd : null };
-        },
-        release: () => record({ input: 0, output: 0 }, 0),
-      };
+      return reserved(call, id, { home, prices: llm?.prices });
     },
+  };
+}
+
+/** Returns the reservation of a recorded call. */
+function reserved(
+  call: PlannedCall,
+  id: string,
+  { home, prices }: { home: string; prices: Prices | undefined },
+): Reservation {
+  const record = ({ input, output }: Tokens, usd: number) => {
+    try {
+      const update = "UPDATE spend SET input_tokens = ?, output_tokens = ?, usd = ? WHERE id = ?";
+      withSpend(home, ({ db }) => db.prepare(update).run(input, output, usd, id));
+    } catch {
+      // a full disk must not lose an answer that is paid: the call stays counted at its estimate
+    }
+  };
+  return {
+    settle(used) {
+      const input = toCount(used.input) || call.tokens.input;
+      const output = toCount(used.output) ?? call.tokens.output;
+      const { usd: priced, isKnown } = findPrice(call, { input, output }, prices);
+      const usd = toCount(used.usd) ?? priced;
+      record({ input, output }, usd);
+      return { tokens: { input, output }, usd: isKnown ? usd : null };
+    },
+    release: () => record({ input: 0, output: 0 }, 0),
   };
 }
 
@@ -204,31 +212,31 @@ function dayAt(iso: string): string {
  * `-pro` answer another API than ours; they are listed as the dearest that a proxy may offer. `llm.prices` in
  * config.json corrects what has changed since.
  */
-const LIST_PRICES: Record<ModelKind, Prices> = {
+const LIST_PRICES: Record<ModelKind, Record<string, readonly [input: number, output: number]>> = {
   embedding: {
-    "text-embedding-3-small": { input: 0.02, output: 0 },
-    "text-embedding-3-large": { input: 0.13, output: 0 },
-    "text-embedding-ada-002": { input: 0.1, output: 0 },
+    "text-embedding-3-small": [0.02, 0],
+    "text-embedding-3-large": [0.13, 0],
+    "text-embedding-ada-002": [0.1, 0],
   },
   chat: {
-    "gpt-4o": { input: 2.5, output: 10 },
-    "gpt-4o-mini": { input: 0.15, output: 0.6 },
-    "gpt-4.1": { input: 2, output: 8 },
-    "gpt-4.1-mini": { input: 0.4, output: 1.6 },
-    "gpt-4.1-nano": { input: 0.1, output: 0.4 },
-    "o4-mini": { input: 1.1, output: 4.4 },
-    o3: { input: 2, output: 8 },
-    "o3-pro": { input: 20, output: 80 },
-    "gpt-5": { input: 1.25, output: 10 },
-    "gpt-5-mini": { input: 0.25, output: 2 },
-    "gpt-5-nano": { input: 0.05, output: 0.4 },
-    "gpt-5-pro": { input: 15, output: 120 },
-    "gpt-5.1": { input: 1.25, output: 10 },
-    "gpt-5.2": { input: 1.75, output: 14 },
-    "gpt-5.4": { input: 2.5, output: 15 },
-    "gpt-5.4-mini": { input: 0.75, output: 4.5 },
-    "gpt-5.4-nano": { input: 0.2, output: 1.25 },
-    "gpt-5.5": { input: 5, output: 30 },
+    "gpt-4o": [2.5, 10],
+    "gpt-4o-mini": [0.15, 0.6],
+    "gpt-4.1": [2, 8],
+    "gpt-4.1-mini": [0.4, 1.6],
+    "gpt-4.1-nano": [0.1, 0.4],
+    "o4-mini": [1.1, 4.4],
+    o3: [2, 8],
+    "o3-pro": [20, 80],
+    "gpt-5": [1.25, 10],
+    "gpt-5-mini": [0.25, 2],
+    "gpt-5-nano": [0.05, 0.4],
+    "gpt-5-pro": [15, 120],
+    "gpt-5.1": [1.25, 10],
+    "gpt-5.2": [1.75, 14],
+    "gpt-5.4": [2.5, 15],
+    "gpt-5.4-mini": [0.75, 4.5],
+    "gpt-5.4-nano": [0.2, 1.25],
+    "gpt-5.5": [5, 30],
   },
 };
 
@@ -254,22 +262,20 @@ export function tokenUpperBound(text: string): number {
 /** Finds a model's price; a dated or prefixed name (`openai/gpt-4o-mini-2024-07-18`) has the price of its model. */
 function knownRate({ kind, model, baseUrl }: PricedModel, configured: Prices): Tokens | undefined {
   const bare = model.replace(/^.*\//, "");
-  const own = rateIn(configured, model) ?? rateIn(configured, bare);
-  if (own) return own;
+  const own = [model, bare].find((name) => Object.hasOwn(configured, name));
+  if (own !== undefined) return configured[own];
   if (baseUrl !== undefined && isLoopback(baseUrl)) return { input: 0, output: 0 };
-  const undated = bare.replace(/-\d{4}-\d{2}-\d{2}$/, "");
-  return rateIn(LIST_PRICES[kind], bare) ?? rateIn(LIST_PRICES[kind], undated);
-}
-
-function rateIn(prices: Prices, model: string): Tokens | undefined {
-  return Object.hasOwn(prices, model) ? prices[model] : undefined;
+  const names = [bare, bare.replace(/-\d{4}-\d{2}-\d{2}$/, "")];
+  const listed = names.find((name) => Object.hasOwn(LIST_PRICES[kind], name));
+  const [input = 0, output = 0] = LIST_PRICES[kind][listed ?? ""] ?? [];
+  return listed === undefined ? undefined : { input, output };
 }
 
 function dearest(kind: ModelKind): Tokens {
   const rates = Object.values(LIST_PRICES[kind]);
   return {
-    input: Math.max(...rates.map(({ input }) => input)),
-    output: Math.max(...rates.map(({ output }) => output)),
+    input: Math.max(...rates.map(([input]) => input)),
+    output: Math.max(...rates.map(([, output]) => output)),
   };
 }
 
