@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { z } from "zod";
 import { loadConfig } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/receivers.ts";
+import { setHostAsModel } from "../lib/hosts/claude-settings.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
-import { setHostAsModel } from "../lib/setup/claude-settings.ts";
 import { claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
 

@@ -17,7 +17,7 @@ import {
 } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { tryLock } from "../base/locks.ts";
-import { counted, sha256 } from "../base/text.ts";
+import { counted, shortDigest } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { copyBlocks, readNote } from "../hosts/blocks.ts";
@@ -285,7 +285,7 @@ export function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exc
     [...new Set(exclude.patterns)].sort(),
     forgotten ? [forgotten.size, forgotten.mtimeMs] : [],
   ];
-  return sha256().update(JSON.stringify(rules)).digest("hex").slice(0, 16);
+  return shortDigest(JSON.stringify(rules));
 }
 
 /** Copies a session by the rules of this moment; a session forgotten meanwhile leaves no copy. */

@@ -26,7 +26,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
-import { sha256 } from "./text.ts";
+import { shortDigest } from "./text.ts";
 
 const DIRECTORY_MODE = 0o700; // promised: the user alone
 export const FILE_MODE = 0o600; // promised: the user alone
@@ -92,7 +92,7 @@ export function fileStem(id: string): string {
 /** Returns a file's stem that no file system refuses: of a longer one the start and a hash, so that two stay two. */
 export function cutStem(stem: string): string {
   if (stem.length <= FILE_STEM_MAX) return stem;
-  const hash = sha256().update(stem).digest("hex").slice(0, 16);
+  const hash = shortDigest(stem);
   return `${stem.slice(0, FILE_STEM_MAX - hash.length - 1)}-${hash}`;
 }
 
@@ -293,11 +293,16 @@ export function removeLeftovers(folder: string): void {
   }
 }
 
-function isRunning(pid: number): boolean {
+export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
-  } catch {
-    return false; // another user's process could not have written here
+  } catch (error) {
+    return hasCode(error, "EPERM"); // another user's
   }
+}
+
+/** Blocks the thread for a while. */
+export function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -59,13 +59,12 @@ function withGaps<T>(
   const lines: T[] = [];
   let hidden = 0;
   for (const form of [...chosen, []]) {
-    if (form === undefined) {
-      hidden++;
-      continue;
+    if (form === undefined) hidden++;
+    else {
+      if (hidden > 0) lines.push(...gap(hidden));
+      hidden = 0;
+      lines.push(...form);
     }
-    if (hidden > 0) lines.push(...gap(hidden));
-    hidden = 0;
-    lines.push(...form);
   }
   return lines;
 }

@@ -8,8 +8,8 @@
 
 import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { hasCode, SessionMemoryError } from "./errors.ts";
-import { createFile, ensureDirectory, readIfExists, remove } from "./files.ts";
+import { SessionMemoryError } from "./errors.ts";
+import { createFile, ensureDirectory, isRunning, pause, readIfExists, remove } from "./files.ts";
 import { recordOf, stringOf } from "./json.ts";
 
 /** A lock without a readable owner is the remains of a power failure; a writer on a slow network drive gets this long. */
@@ -63,11 +63,10 @@ const RETRY_MS = 10;
 /** Takes a lock, blocking the thread for a while where it is held; returns how to release it, or undefined when it stays held. */
 export function waitForLock(path: string, waitMs: number): (() => void) | undefined {
   const deadline = Date.now() + waitMs;
-  const cell = new Int32Array(new SharedArrayBuffer(4));
   for (;;) {
     const release = tryLock(path);
     if (release || Date.now() >= deadline) return release;
-    Atomics.wait(cell, 0, 0, RETRY_MS);
+    pause(RETRY_MS);
   }
 }
 
@@ -117,7 +116,7 @@ function isGone(owner: Owner): boolean {
   const isRestarted = owner.host === host && owner.boot !== undefined && owner.boot !== boot;
   if (isRestarted && boot !== undefined) return true;
   if (!isOnThisMachine(owner)) return false;
-  if (!isAlive(owner.pid)) return true;
+  if (!isRunning(owner.pid)) return true;
   if (owner.started === undefined) return false;
   const started = readStart(owner.pid);
   return started !== undefined && started !== owner.started;
@@ -189,14 +188,5 @@ function breakLock(path: string, holder: string): void {
     if (readIfExists(path) === holder) remove(path);
   } finally {
     release();
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return hasCode(error, "EPERM");
   }
 }

@@ -6,7 +6,7 @@
 import { appendFileSync, fstatSync, renameSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { hasCode } from "./errors.ts";
-import { ensureDirectory } from "./files.ts";
+import { ensureDirectory, pause } from "./files.ts";
 
 const STDOUT = 1; // POSIX
 const RETRY_MS = 2; // a pipe is emptied within milliseconds
@@ -18,14 +18,13 @@ const RETRY_MS = 2; // a pipe is emptied within milliseconds
  */
 export function writeFully(text: string, descriptor = STDOUT): boolean {
   const bytes = Buffer.from(text);
-  const cell = new Int32Array(new SharedArrayBuffer(4));
   for (let written = 0; written < bytes.length; ) {
     try {
       written += writeSync(descriptor, bytes, written, bytes.length - written);
     } catch (error) {
       if (hasCode(error, "EPIPE", "EBADF", "ECONNRESET")) return false;
       if (!hasCode(error, "EAGAIN")) throw error;
-      Atomics.wait(cell, 0, 0, RETRY_MS); // the pipe is full: its reader is slow
+      pause(RETRY_MS); // the pipe is full: its reader is slow
     }
   }
   return true;

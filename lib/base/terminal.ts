@@ -55,10 +55,9 @@ export function countColumns(text: string): number {
   return columns;
 }
 
-/** Fills or cuts a text to a number of columns; a cut text ends in `…`. */
-export function fitColumns(text: string, columns: number): string {
-  const width = countColumns(text);
-  if (width <= columns) return text + " ".repeat(columns - width);
+/** Cuts a text to a number of columns; a cut text ends in `…`. */
+export function cutColumns(text: string, columns: number): string {
+  if (countColumns(text) <= columns) return text;
   let [fitted, used] = ["", 0];
   for (const character of text) {
     const next = columnsOfOne(character);

@@ -218,6 +218,11 @@ export function sha256(): Hash {
   return process.getBuiltinModule("node:crypto").createHash("sha256");
 }
 
+/** Returns 64 bits of a text's sha256 hash, in hexadecimal digits. */
+export function shortDigest(text: string): string {
+  return sha256().update(text).digest("hex").slice(0, 16);
+}
+
 /** Returns 53 bits of a text: an integer that SQLite and JavaScript both hold exactly. */
 export function shortHash(text: string): number {
   let a = 0xdeadbeef;

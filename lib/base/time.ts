@@ -142,10 +142,12 @@ function latestDate(
   return [[year, month, day], to];
 }
 
-/** `2026-02-12 10:30:05` in the time zone. */
-export function formatLocal(iso: string, timezone?: string): string {
-  const { year, month, day, hour, minute, second } = localTime(new Date(iso), timezone);
-  return `${pad(year, 4)}-${pad(month)}-${pad(day)} ${pad(hour)}:${pad(minute)}:${pad(second)}`;
+/** `2026-02-12 10:30:05` in the time zone; of the system's own, without the milliseconds that loading zones takes. */
+export function formatLocal(iso: string | Date, timezone?: string): string {
+  const date = new Date(iso);
+  if (timezone !== undefined && timezone !== "UTC") return formatter(timezone).format(date);
+  const offset = timezone === undefined ? date.getTimezoneOffset() * 60_000 : 0;
+  return `${new Date(date.getTime() - offset).toJSON()}`.slice(0, 19).replace("T", " ");
 }
 
 /** `2026-02-12 10:30` in the time zone. */
@@ -167,22 +169,10 @@ export function formatAge(seconds: number): string {
   return `${Math.floor(age / 86_400)}d`;
 }
 
-/** Returns the wall clock of an instant in a time zone; for the system's own, without the milliseconds that loading zones takes. */
+/** Returns the wall clock of an instant in a time zone. */
 export function localTime(date: Date, timezone?: string): LocalTime {
-  if (timezone === undefined || timezone === "UTC") {
-    const offset = timezone === undefined ? date.getTimezoneOffset() * 60_000 : 0;
-    const shown = new Date(date.getTime() - offset);
-    return {
-      year: shown.getUTCFullYear(),
-      month: shown.getUTCMonth() + 1,
-      day: shown.getUTCDate(),
-      hour: shown.getUTCHours(),
-      minute: shown.getUTCMinutes(),
-      second: shown.getUTCSeconds(),
-    };
-  }
-  const numbers = formatter(timezone).format(date).match(/\d+/g) ?? [];
-  const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = numbers.map(Number);
+  const numbers = formatLocal(date, timezone).match(/\d+/g) ?? [];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = numbers.map(Number);
   return { year, month, day, hour, minute, second };
 }
 
@@ -206,22 +196,8 @@ export function systemTimezone(): string {
 
 function formatter(timezone: string): Intl.DateTimeFormat {
   let known = formatters.get(timezone);
-  if (!known) {
-    known = new Intl.DateTimeFormat("en-US", {
-      timeZone: timezone,
-      hourCycle: "h23",
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-      second: "numeric",
-    });
-    formatters.set(timezone, known);
-  }
+  // Swedish writes times as ISO does
+  known ??= new Intl.DateTimeFormat("sv", { timeZone: timezone, dateStyle: "short", timeStyle: "medium" });
+  formatters.set(timezone, known);
   return known;
-}
-
-function pad(value: number, length = 2): string {
-  return String(value).padStart(length, "0");
 }

@@ -1,8 +1,8 @@
-/** Changes config.json without its schema. */
+/** Changes config.json, without its schema, and settings of hosts. */
 
 import { existsSync, realpathSync } from "node:fs";
 import { SessionMemoryError } from "../base/errors.ts";
-import { readIfExists, replaceFile } from "../base/files.ts";
+import { readIfExists, remove, replaceFile } from "../base/files.ts";
 import { type JsonRecord, parseRecord } from "../base/json.ts";
 
 /** Whoever changes config.json holds it for milliseconds. */
@@ -33,10 +33,35 @@ export async function changeConfig(
 }
 
 /** Returns what a link leads to, such as a file among somebody's dotfiles: that is replaced, not the link. */
-export function linkedFile(path: string): string {
+function linkedFile(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
 export function formatSettings(settings: JsonRecord): string {
   return `${JSON.stringify(settings, null, 2)}\n`;
+}
+
+/** A file of a host's settings, and its text as it is to be. */
+interface ChangedFile {
+  path: string;
+  /** Undefined where it cannot be read, or needs no change. */
+  next: string | undefined;
+  /** True if it is not plain JSON, which is left alone. */
+  isUnreadable: boolean;
+}
+
+/** Returns the settings of a host as they are to be. */
+export function changedSettings(path: string, make: (settings: JsonRecord) => JsonRecord): ChangedFile {
+  const settings = parseRecord(readIfExists(path) ?? "{}");
+  if (!settings) return { path, next: undefined, isUnreadable: true };
+  const next = formatSettings(make(settings));
+  return { path, next: next === formatSettings(settings) ? undefined : next, isUnreadable: false };
+}
+
+/** Writes a file as it is to be: whatever a link leads to, and nothing where nothing is left. */
+export function writeSettings({ path, next }: Pick<ChangedFile, "path" | "next">): void {
+  if (next === undefined) return;
+  const target = linkedFile(path);
+  if (next === formatSettings({})) remove(target);
+  else replaceFile(target, next);
 }

@@ -19,18 +19,11 @@ const machine = z.string().regex(MACHINE_NAME, {
   error: "expected 1 to 64 letters, digits, dots, hyphens or underscores, beginning with a letter or digit",
 });
 const patterns = z.array(z.string().refine(isPattern, { error: "expected a regular expression" }));
-const timezone = z.string().refine(isTimezone, { error: "expected an IANA time zone" });
-const commandName = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, {
-  error: "expected lower-case letters, digits and hyphens",
-});
 const modelKey = z
   .string()
   .regex(/^(?:active|[^/\s]+\/\S+)$/, { error: 'expected "provider/model" or "active"' });
 const observer = z.string().regex(/^(?:active|none|[^/\s]+\/\S+)$/, {
   error: 'expected "active", "provider/model" or "none"',
-});
-const ownVariable = z.string().regex(/^SESSION_MEMORY_\w+$/, {
-  error: "expected a variable named SESSION_MEMORY_…",
 });
 
 const LLM = z.strictObject({
@@ -62,7 +55,7 @@ const EMBEDDING = z.strictObject({
 /** Shared memory: which projects go to which hub, and who may read them. */
 const SHARE = z.strictObject({
   /** The variable that holds the hub's URL. */
-  urlEnv: ownVariable,
+  urlEnv: z.string().regex(/^SESSION_MEMORY_\w+$/, { error: "expected a variable named SESSION_MEMORY_…" }),
   /** The certificate authority of the hub's certificate. */
   caFile: word.optional(),
   /** The name of this machine. @default its host name */
@@ -96,8 +89,10 @@ const SETTINGS = z.strictObject({
   transcripts: z.array(SYNCED),
   participants: z.strictObject({ user: word, assistant: word }),
   /** Without it the system's, whose name costs three empty starts to ask. */
-  timezone: timezone.optional(),
-  commandName,
+  timezone: z.string().refine(isTimezone, { error: "expected an IANA time zone" }).optional(),
+  commandName: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, {
+    error: "expected lower-case letters, digits and hyphens",
+  }),
   statusKey: word,
   minNewUserMessages: positive,
   notificationAutoClearMs: count,

@@ -7,7 +7,7 @@
 import { rulesVersion } from "../archive/archive.ts";
 import { writeRowCopy } from "../archive/row-copy.ts";
 import { changedAt, hasContent, statPath, whyUnwritable } from "../base/files.ts";
-import { sha256 } from "../base/text.ts";
+import { shortDigest } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Row } from "../hosts/session.ts";
@@ -80,7 +80,7 @@ export function removeOtherIndexes(store: Store, taking: Taking): void {
 
 function describeRules({ redact, exclude: { sessions, projects, patterns } }: Taking["settings"]): string {
   const rules = [redact.extra, sessions, projects, patterns].map((list) => [...list].sort());
-  return sha256().update(JSON.stringify(rules)).digest("hex").slice(0, 16);
+  return shortDigest(JSON.stringify(rules));
 }
 
 function describe(file: string): string {

@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { changedAt } from "../base/files.ts";
-import { sha256 } from "../base/text.ts";
+import { shortDigest } from "../base/text.ts";
 import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
@@ -101,10 +101,7 @@ export function applyExclude(store: Store, { exclude, ...rules }: Exclusion): vo
 /** Returns a hash of patterns. A pattern may name what is to be forgotten, so only this is stored. */
 function digestPatterns(patterns: readonly string[]): string | undefined {
   if (patterns.length === 0) return undefined;
-  return sha256()
-    .update(JSON.stringify([...new Set(patterns)].sort()))
-    .digest("hex")
-    .slice(0, 16);
+  return shortDigest(JSON.stringify([...new Set(patterns)].sort()));
 }
 
 /** The sessions and bytes that are not in the index yet. */
@@ -161,7 +158,7 @@ export function readStored(store: Store, session: Session): { id: string; known:
   const known = readProgress(store, session.id);
   const isSame = known?.file === session.file || (known?.agent === session.agent && known.agent !== "plain");
   if (!known || isSame || !statUnpacked(known.file)) return { id: session.id, known };
-  const mark = sha256().update(session.file).digest("hex").slice(0, 6);
+  const mark = shortDigest(session.file).slice(0, 6);
   const id = `${session.id}~${mark}`;
   return { id, known: readProgress(store, id) };
 }

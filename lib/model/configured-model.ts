@@ -24,7 +24,7 @@ import {
   type SendChat,
 } from "./answers.ts";
 import type { Embedded } from "./llm.ts";
-import { openSpendLedger, type SpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
+import { openSpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
 
 /** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel(config: Config): Promise<CompleteJson | undefined> {
@@ -37,11 +37,7 @@ export async function configuredSender(config: Config, temperature?: number): Pr
   const { llm } = config.settings;
   if (!llm) return undefined;
   const { command } = llm;
-  if (command !== undefined)
-    return commandSender({
-      ...{ config: { ...llm, command }, cwd: config.cwd, home: config.paths.home },
-      ...readConnection(config),
-    });
+  if (command !== undefined) return commandSender({ ...llm, command }, config);
   const { chatSender } = await import("./llm.ts");
   return chatSender({ config: llm, ...readConnection(config) }, temperature);
 }
@@ -121,22 +117,14 @@ const SESSION_VARIABLE =
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
 const ERROR_MAX_CHARS = 200;
 
-interface CommandConnection {
-  config: LlmConfig & { command: readonly string[] };
-  env: Environment;
-  /** The folder one works in. */
-  cwd: string;
-  /** Our state folder, which holds the empty folder and the lock. */
-  home: string;
-  spend: SpendLedger;
-  /** Redacts what is sent. */
-  redact: (text: string) => string;
-}
-
 /** Wraps a program as a `SendChat`; one call at a time on a machine. */
-function commandSender({ config, cwd, home, spend, redact: clean, ...given }: CommandConnection): SendChat {
-  const { command, model, timeoutMs } = config;
-  const env = { ...given.env, PATH: trustedPath({ env: given.env, cwd }) };
+function commandSender(
+  { command, model, timeoutMs }: LlmConfig & { command: readonly string[] },
+  config: Config,
+): SendChat {
+  const { spend, redact: clean } = readConnection(config);
+  const { home } = config.paths;
+  const env = { ...config.env, PATH: trustedPath(config) };
   return async (messages, { feature, signal }) => {
     const prompt = clean(toPrompt(messages)).toWellFormed();
     const tokens = { input: tokenUpperBound(prompt), output: 0 };

@@ -4,7 +4,7 @@
  */
 
 import { SessionMemoryError } from "../base/errors.ts";
-import { folded, HEADINGS, sha256, truncate } from "../base/text.ts";
+import { folded, HEADINGS, shortDigest, truncate } from "../base/text.ts";
 import { replaceSecrets } from "./secrets.ts";
 
 /** Raised with every change of the rules that redacts more; texts stored before are redacted again. */
@@ -13,7 +13,7 @@ export const REDACTION_VERSION = 9;
 /** Returns the version of our rules and, by its hash, that of the user's own; texts stored under another version are redacted again. */
 export function redactionVersion(extra: readonly string[]): string {
   if (extra.length === 0) return String(REDACTION_VERSION);
-  return `${REDACTION_VERSION} ${sha256().update(JSON.stringify(extra)).digest("hex").slice(0, 16)}`;
+  return `${REDACTION_VERSION} ${shortDigest(JSON.stringify(extra))}`;
 }
 
 const MARKER = /\[redacted:[a-z0-9-]+\]/g;

@@ -7,7 +7,7 @@ import { basename, isAbsolute, join } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { isDirectory, listEntries } from "../base/files.ts";
 import type { Line } from "../base/output.ts";
-import { alignColumns, countColumns, fitColumns, sayTime } from "../base/terminal.ts";
+import { alignColumns, countColumns, cutColumns, sayTime } from "../base/terminal.ts";
 import { onMachine, projectName, quoted, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
@@ -163,10 +163,6 @@ function shortenId(id: string, ids: readonly string[]): string {
     if (ids.every((other) => other === id || !other.startsWith(beginning))) return beginning;
   }
   return id;
-}
-
-function cutColumns(text: string, columns: number): string {
-  return fitColumns(text, Math.min(columns, countColumns(text)));
 }
 
 /**

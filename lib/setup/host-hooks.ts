@@ -1,11 +1,10 @@
 /** Hooks of ours in the settings of hosts that have no command to install us. */
 
 import { join } from "node:path";
-import { readIfExists, remove, replaceFile } from "../base/files.ts";
-import { arrayOf, type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { arrayOf, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { ROOT } from "../base/runtime.ts";
 import type { Paths } from "../config/config.ts";
-import { formatSettings, linkedFile } from "../config/config-file.ts";
+import { changedSettings, formatSettings } from "../config/config-file.ts";
 import type { Host, WrittenHooks } from "../hosts/host.ts";
 
 /** The most seconds that a host waits for us. A prompt's may ask a model, which is abandoned after 20. */
@@ -16,27 +15,20 @@ const NAME = "session-memory";
 const OWN_COMMAND =
   /^exec 3<&0; \/bin\/sh "[^"]*\/bin\/session-memory" event [a-z]+ <&3 & trap "kill \$!" TERM; wait \$! \|\| :$/;
 
-/** A file with hooks of ours, or one to write them into. */
-interface HookFile {
-  path: string;
-  /** With our hooks as they are to be; undefined where it cannot be read, or needs no change. */
-  next: string | undefined;
-  /** True if it is not plain JSON, which is left alone. */
-  isUnreadable: boolean;
-}
-
 /** Returns the settings of a host with our hooks in them; undefined for a host that is told by other means. */
 export function hooksToWrite({ home, agent, hooks }: Host, { expand }: Pick<Paths, "expand">) {
   const written = hooks?.written;
   const command = ownCommand(agent);
   if (!written || written.ownFile || command === undefined) return undefined;
-  return change(join(expand(home), hooks.installedIn), (settings) => withHooks(settings, written, command));
+  return changedSettings(join(expand(home), hooks.installedIn), (settings) =>
+    withHooks(settings, written, command),
+  );
 }
 
 /** Returns the settings of a host without our hooks. */
 export function hooksToRemove({ home, hooks }: Host, { expand }: Pick<Paths, "expand">) {
   if (!hooks?.written || hooks.written.ownFile) return undefined;
-  return change(join(expand(home), hooks.installedIn), withoutHooks);
+  return changedSettings(join(expand(home), hooks.installedIn), withoutHooks);
 }
 
 /** Returns the text of the file of our own that a host reads its hooks from; undefined for one that has none. */
@@ -46,14 +38,6 @@ export function ownHookFile({ home, agent, hooks }: Host, { expand }: Pick<Paths
   if (!written?.ownFile || command === undefined) return undefined;
   const text = formatSettings(withHooks(written.ownFile, written, command));
   return { file: join(expand(home), hooks?.installedIn ?? ""), text };
-}
-
-/** Writes a file as it is to be: whatever a link leads to, and nothing where nothing is left. */
-export function writeHooks({ path, next }: Pick<HookFile, "path" | "next">): void {
-  if (next === undefined) return;
-  const target = linkedFile(path);
-  if (next === formatSettings({})) remove(target);
-  else replaceFile(target, next);
 }
 
 /** Returns a command for a shell that cannot fail: some hosts take a program that is missing for a refusal of the prompt. */
@@ -68,13 +52,6 @@ function ownCommand(agent: string): string | undefined {
 export function starterCommand(): string | undefined {
   const starter = join(ROOT, "bin", "session-memory");
   return /["$\x60\\\n]/.test(starter) ? undefined : `/bin/sh "${starter}"`;
-}
-
-function change(path: string, make: (settings: JsonRecord) => JsonRecord): HookFile {
-  const settings = parseRecord(readIfExists(path) ?? "{}");
-  if (!settings) return { path, next: undefined, isUnreadable: true };
-  const next = formatSettings(make(settings));
-  return { path, next: next === formatSettings(settings) ? undefined : next, isUnreadable: false };
 }
 
 function withHooks(

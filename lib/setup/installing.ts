@@ -6,10 +6,11 @@ import { replaceFile } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
 import { counted, quoted } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { writeSettings } from "../config/config-file.ts";
 import { recordWritten } from "../store/state.ts";
 import { answerOwnQuestion, indexAndName } from "./answers.ts";
 import { filesToWrite, type HostFile, outdatedPages } from "./host-files.ts";
-import { hooksToWrite, writeHooks } from "./host-hooks.ts";
+import { hooksToWrite } from "./host-hooks.ts";
 import { installedProgram } from "./removing.ts";
 import {
   commandSteps,
@@ -71,7 +72,7 @@ function stepsToInstall(work: Work, pages: readonly HostFile[]): HostStep[] {
   const hooks = work.found.flatMap((host) => {
     const file = hooksToWrite(host, paths);
     if (file?.next === undefined) return [];
-    return step(host.name, `add hooks to ${quoted(file.path)}`, () => writeHooks(file));
+    return step(host.name, `add hooks to ${quoted(file.path)}`, () => writeSettings(file));
   });
   const outdated = work.found.flatMap(({ name, ...host }) => {
     const own = outdatedPages({ name, ...host }, paths);

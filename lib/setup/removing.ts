@@ -5,12 +5,13 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 import { resolveRealPath } from "../base/files.ts";
 import { counted } from "../base/text.ts";
 import type { Config, PathsWithRules } from "../config/config.ts";
+import { writeSettings } from "../config/config-file.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { publishedAt } from "../share/share-state.ts";
 import { isAsWritten, isInState, writtenFiles } from "../store/state.ts";
 import { hostFiles, realPlace } from "./host-files.ts";
-import { hooksToRemove, writeHooks } from "./host-hooks.ts";
+import { hooksToRemove } from "./host-hooks.ts";
 import { commandSteps, formatList, isSkillPage, placeOf, removeFiles, type Step, type Work } from "./step.ts";
 
 /** Shows what is to be removed and what stays, and removes it where that is allowed. */
@@ -46,7 +47,7 @@ function stepsToRemove(
     ...(removed.length > 0 ? [{ lines: byFolder(removed), run: removeAll }] : []),
     ...particulars.removals,
     ...hooks.flatMap((file) =>
-      file.next === undefined ? [] : { lines: [`hooks in ${file.path}`], run: () => writeHooks(file) },
+      file.next === undefined ? [] : { lines: [`hooks in ${file.path}`], run: () => writeSettings(file) },
     ),
   ];
 }

@@ -7,7 +7,7 @@ import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { describeError, SessionMemoryError } from "../base/errors.ts";
-import { ensureDirectory, refuseDevice } from "../base/files.ts";
+import { ensureDirectory, pause, refuseDevice } from "../base/files.ts";
 import { isRecord } from "../base/json.ts";
 import { damaged, isBusy, isDamage, isDiskError, isSqliteError, storageError } from "./storage-errors.ts";
 
@@ -293,7 +293,7 @@ function switchToWal(driver: Driver): void {
       return;
     } catch (error) {
       if (attempt >= WAL_ATTEMPTS || !isBusy(error)) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAL_PAUSE_MS);
+      pause(WAL_PAUSE_MS);
     }
   }
 }

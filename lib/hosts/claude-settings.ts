@@ -1,9 +1,8 @@
-/** What set-up changes for Claude Code beside its plugin: whether it is the model, and its status line. */
+/** Changes what Claude Code has of us beside the plugin: whether it is the model, and its status line. */
 
 import { readIfExists } from "../base/files.ts";
-import { parseRecord, recordOf, stringOf } from "../base/json.ts";
-import { changeConfig, formatSettings } from "../config/config-file.ts";
-import { writeHooks } from "./host-hooks.ts";
+import { type JsonRecord, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { changeConfig, changedSettings, writeSettings } from "../config/config-file.ts";
 
 /** The `llm` block that `setup` writes for Claude Code as the model. */
 const ASKED_HOST = { command: "claude" };
@@ -27,19 +26,21 @@ const OWN_STATUS_LINE = /^\/bin\/sh "[^"]*\/bin\/session-memory" status-line$/;
 /** Reads whether Claude Code's settings have a status line, and whether it is ours; undefined where they cannot be read. */
 export function readStatusLine(file: string): { isNone: boolean; isOurs: boolean } | undefined {
   const settings = parseRecord(readIfExists(file) ?? "{}");
-  if (!settings) return undefined;
-  const { statusLine } = settings;
+  return settings && { isNone: settings.statusLine === undefined, isOurs: isOwnLine(settings.statusLine) };
+}
+
+function isOwnLine(statusLine: unknown): boolean {
   const { type, command, ...others } = recordOf(statusLine);
   const isAsWritten = type === "command" && Object.keys(others).length === 0;
-  const isOurs = isAsWritten && OWN_STATUS_LINE.test(stringOf(command) ?? "");
-  return { isNone: statusLine === undefined, isOurs };
+  return isAsWritten && OWN_STATUS_LINE.test(stringOf(command) ?? "");
 }
 
 /** Sets the status line unless one is set, or takes ours out. */
 export function setStatusLine(file: string, command: string | undefined): void {
-  const found = readStatusLine(file);
-  if (!found || !(command === undefined ? found.isOurs : found.isNone)) return;
-  const { statusLine: _, ...others } = parseRecord(readIfExists(file) ?? "{}") ?? {};
-  const next = command === undefined ? others : { ...others, statusLine: { type: "command", command } };
-  writeHooks({ path: file, next: formatSettings(next) });
+  const change = (settings: JsonRecord) => {
+    const { statusLine, ...others } = settings;
+    if (command === undefined) return isOwnLine(statusLine) ? others : settings;
+    return statusLine === undefined ? { ...others, statusLine: { type: "command", command } } : settings;
+  };
+  writeSettings(changedSettings(file, change));
 }
