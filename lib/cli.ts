@@ -17,7 +17,6 @@ import {
   type Config,
   defaultConfig,
   loadConfig,
-  type Participants,
   type PathsWithRules,
   pathsReading,
 } from "./config/config.ts";
@@ -30,43 +29,52 @@ const STDERR = 2; // POSIX
 
 export { usageError };
 
+type FlagSettings = Pick<Config["settings"], "timezone" | "participants">;
+
+/**
+ * Reads the value of a flag.
+ *
+ * @throws {SessionMemoryError} `USAGE` for one that it cannot use.
+ */
+type Read = (value: string, flag: string, settings: FlagSettings) => unknown;
+
+/** The flags of a script by their names in camel case, each with what reads it. */
+type Flags = Readonly<Record<string, Read>>;
+
+type Values<F extends Flags> = {
+  [N in keyof F]: F[N] extends typeof toggle ? boolean : ReturnType<F[N]> | undefined;
+};
+
+export const toggle = () => true;
+export const text = (value: string) => value;
+/** Reads a repeatable flag. */
+export const texts = (value: string) => [value];
+
 /** The flags of every script that reads sessions, besides `--quiet` and `--help`. */
-const SHARED_FLAGS = {
-  sessions: { type: "string", multiple: true },
-  json: { type: "boolean", default: false },
-} as const;
+const SHARED_FLAGS = { sessions: texts, json: toggle };
 
-export function switches<N extends string>(...names: N[]): Record<N, { type: "boolean"; default: false }> {
-  return makeFlags(names, { type: "boolean", default: false });
+/** Returns flags of one kind. */
+export function each<R extends Read, N extends string>(read: R, ...names: N[]): Record<N, R> {
+  return Object.fromEntries(names.map((name) => [name, read])) as Record<N, R>;
 }
 
-export function texts<N extends string>(...names: N[]): Record<N, { type: "string" }> {
-  return makeFlags(names, { type: "string" });
-}
+export const ANY_WORDS = [0, Number.POSITIVE_INFINITY] as const;
 
-function makeFlags<N extends string, T>(names: readonly N[], option: T): Record<N, T> {
-  return Object.fromEntries(names.map((name) => [name, option])) as Record<N, T>;
-}
-
-interface Script<T extends Options> {
+interface Script<F extends Flags> {
   usage: string;
-  flags: T;
-  words?: WordCount;
+  flags: F;
+  /** The least and the most words. @default none */
+  words?: readonly [min: number, max: number];
   /** True if it reads the transcripts of a `.volute` at or above the current directory: nothing of them is kept. @default {false} */
   readsAnyVolute?: boolean;
   /** True if it runs with the defaults when config.json cannot be used. @default {false} */
   needsNoConfig?: boolean;
 }
 
-interface WordCount {
-  min?: number;
-  max?: number;
-}
-
 /** The argument of a script's `main`. */
-export interface Run<T extends Options> {
+export interface Run<F extends Flags> extends Pick<Config, "paths" | "settings"> {
   args: string[];
-  values: ReturnType<typeof parseFlags<T & typeof SHARED_FLAGS>>["values"];
+  values: Values<F & typeof SHARED_FLAGS>;
   words: string[];
   /** Its paths include what `--sessions` names. */
   config: Config;
@@ -80,29 +88,32 @@ export interface Run<T extends Options> {
 }
 
 /** Parses the command line, loads the configuration and runs a script, as `runMain` does. */
-export function runScript<T extends Options>(
-  { usage, flags, words, readsAnyVolute = false, needsNoConfig = false }: Script<T>,
-  main: (run: Run<T>) => void | Promise<void>,
+export function runScript<F extends Flags>(
+  { usage, flags, words: count, readsAnyVolute = false, needsNoConfig = false }: Script<F>,
+  main: (run: Run<F>) => void | Promise<void>,
 ): Promise<void> {
   return runMain(usage, async (args) => {
-    const parsed = parseFlags(args, { ...flags, ...SHARED_FLAGS }, words);
-    const { sessions, json } = parsed.values as { sessions?: string[]; json?: boolean };
+    const known = { ...flags, ...SHARED_FLAGS };
+    const { given, words } = parseFlags(args, known, count);
     const cwd = process.cwd();
     const { config: loaded, configError } = await readConfig(cwd, needsNoConfig);
+    const { settings } = loaded;
     useConfig(loaded);
-    const reading = pathsReading(loaded, sessions, cwd);
+    const reading = pathsReading(loaded, given.sessions, cwd);
     if (!needsNoConfig) {
       warnOfState(reading.home);
       await warnOfExclusions(loaded, cwd);
     }
     const paths = readsAnyVolute ? await readingVolute(reading, cwd) : reading;
-    const config = { ...loaded, currentSession: callingSession(loaded.env), paths };
-    await updateCopies(config.paths).catch((error) => warn(describeError(error)));
-    if (!json) await useTerminal(args, loaded.settings);
+    const current = callingSession(loaded.env);
+    const config = { ...loaded, currentSession: current, paths };
+    await updateCopies(paths).catch((error) => warn(describeError(error)));
+    const values = readFlags(known, given, settings);
+    if (!values.json) await useTerminal(args, settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
-      json ? printJson(data) : [...lines].every((line) => print(line));
-    const asking = { paths: config.paths, cwd, current: config.currentSession, remark: note };
-    await main({ args, ...parsed, config, configError, cwd, asking, show });
+      values.json ? printJson(data) : [...lines].every((line) => print(line));
+    const asking = { paths, cwd, current, remark: note };
+    await main({ args, values, words, config, configError, paths, settings, cwd, asking, show });
   });
 }
 
@@ -124,7 +135,7 @@ function warnOfState(home: string): void {
 async function readConfig(
   cwd: string,
   needsNone: boolean,
-): Promise<Pick<Run<Options>, "config" | "configError">> {
+): Promise<Pick<Run<Flags>, "config" | "configError">> {
   try {
     return { config: await loadConfig(process.env, cwd), configError: undefined };
   } catch (error) {
@@ -161,11 +172,13 @@ export async function runMain(usage: string, main: (args: string[]) => void | Pr
  *
  * @throws {SessionMemoryError} `USAGE` for an unknown flag, a missing value or too many words.
  */
-function parseFlags<T extends Options>(args: string[], options: T, words: WordCount = {}) {
-  const known = { ...options, quiet: { type: "boolean" }, help: { type: "boolean", short: "h" } } as T &
-    Options;
+function parseFlags(args: string[], flags: Flags, [min, max]: readonly [number, number] = [0, 0]) {
+  const known: Options = { quiet: { type: "boolean" }, help: { type: "boolean", short: "h" } };
+  for (const [name, read] of Object.entries(flags)) {
+    const type = read === toggle ? "boolean" : "string";
+    known[asTyped(name)] = { type, multiple: true, ...(name.length === 1 && { short: name }) };
+  }
   const { values, positionals } = parseStrictly(args, known);
-  const { min = 0, max = Number.POSITIVE_INFINITY } = words;
   if (positionals.length < min) throw usageError("Expected more arguments", "see --help");
   if (positionals.length > max) {
     throw usageError(
@@ -173,67 +186,78 @@ function parseFlags<T extends Options>(args: string[], options: T, words: WordCo
       "quote words that belong together",
     );
   }
-  return { values, words: positionals };
+  return { given: values as Record<string, string[] | undefined>, words: positionals };
+}
+
+function readFlags<F extends Flags>(
+  flags: F,
+  given: Record<string, string[] | undefined>,
+  settings: FlagSettings,
+): Values<F> {
+  const zone = given.utc ? { ...settings, timezone: "UTC" } : settings;
+  const values = Object.entries(flags).map(([name, read]) => {
+    const typed = asTyped(name);
+    const flag = name.length === 1 ? `-${name}` : `--${typed}`;
+    const all = given[typed]?.map((value) => read(value, flag, zone));
+    return [name, read === toggle ? all !== undefined : read === texts ? all?.flat() : all?.at(-1)];
+  });
+  return Object.fromEntries(values);
+}
+
+/** Returns a flag's name as one types it. */
+function asTyped(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** Refuses flags that exclude each other. */
 export function refuseTogether(values: Readonly<Record<string, unknown>>, ...flags: string[]): void {
   const given = flags.filter((flag) => values[flag] !== undefined && values[flag] !== false);
   if (given.length > 1)
-    throw usageError(`Cannot use --${given.join(" together with --")}`, "give one of them");
+    throw usageError(`Cannot use --${given.map(asTyped).join(" together with --")}`, "give one of them");
 }
 
-export function integerFlag<T extends number | undefined>(
-  flag: string,
-  value: string | undefined,
-  otherwise: T,
-  { min = 0, max = Number.MAX_SAFE_INTEGER } = {},
-): number | T {
-  if (value === undefined) return otherwise;
-  const number = Number(value);
-  if (!/^[+-]?\d+$/.test(value) || number < min || number > max) {
+export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER } = {}) {
+  return (value: string, flag: string) => {
+    const number = Number(value);
+    if (/^[+-]?\d+$/.test(value) && number >= min && number <= max) return number;
     const wanted = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
     throw usageError(
       `Cannot use ${flag} "${value}": expected a whole number ${wanted}`,
       `try ${flag} ${Math.max(min, 1)}`,
     );
-  }
-  return number;
+  };
 }
 
-export function choiceFlag<T extends string>(
-  flag: string,
-  value: string | undefined,
-  choices: readonly T[],
-): T | undefined {
-  if (value === undefined) return undefined;
-  const found = choices.find((choice) => choice === value);
-  const nearest = nearestTo(value, choices);
-  if (!found)
+export function choice<T extends string>(choices: readonly T[]) {
+  return (value: string, flag: string): T => {
+    const found = choices.find((choice) => choice === value);
+    if (found) return found;
+    const nearest = nearestTo(value, choices);
     throw usageError(
       `Cannot use ${flag} "${value}": not one of its values`,
       nearest ? `did you mean ${flag} ${nearest}?` : `try ${flag} ${choices[0]}`,
     );
-  return found;
+  };
 }
 
-/** Returns the role that `--speaker` names; a participant's name does too, or a word of it that the other does not have. */
-export function speakerFlag(value: string | undefined, { user, assistant }: Participants) {
-  const given = value?.toLowerCase() ?? "";
+const role = choice(["user", "assistant"]);
+
+/** Reads the role that `--speaker` names; a participant's name does too, or a word of it that the other does not have. */
+export function speaker(value: string, flag: string, { participants }: Pick<FlagSettings, "participants">) {
+  const given = value.toLowerCase();
+  const { user, assistant } = participants;
   const isOf = (name: string) => [name, ...name.split(/\s+/)].some((word) => word.toLowerCase() === given);
-  const role = isOf(user) === isOf(assistant) ? value : isOf(user) ? "user" : "assistant";
-  const isRole = given === "user" || given === "assistant";
-  return choiceFlag("--speaker", isRole ? given : role, ["user", "assistant"] as const);
+  if (given === "user" || given === "assistant") return given;
+  return isOf(user) === isOf(assistant) ? role(value, flag) : isOf(user) ? "user" : "assistant";
 }
 
-export function timeFlag(
+export function time(
+  value: string,
   flag: string,
-  value: string | undefined,
-  settings: Pick<Config["settings"], "timezone">,
+  { timezone }: Pick<FlagSettings, "timezone">,
   edge: "start" | "end" = "start",
-): Date | undefined {
-  if (value === undefined) return undefined;
-  const time = parseTime(value, { now: new Date(), edge, timezone: settings.timezone });
+): Date {
+  const time = parseTime(value, { now: new Date(), edge, timezone });
   if (time) return time;
   throw usageError(
     `Cannot use ${flag} "${value}": not a time`,

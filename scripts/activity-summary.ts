@@ -12,17 +12,7 @@ import { readUpdates, renderUpdates } from "../lib/activity/updates.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statPath } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
-import {
-  choiceFlag,
-  integerFlag,
-  note,
-  type Run,
-  runScript,
-  switches,
-  texts,
-  timeFlag,
-  warn,
-} from "../lib/cli.ts";
+import { choice, integer, note, type Run, runScript, text, time, toggle, warn } from "../lib/cli.ts";
 import { type Config, defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import type { Agent, Session, Viewer } from "../lib/hosts/session.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
@@ -126,16 +116,18 @@ function currentSession(flag: string | undefined, config: Config, cwd: string): 
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...texts("current", "scope", "max-chars", "since"), ...switches("peek") },
-  words: { max: 0 },
+  flags: {
+    current: text,
+    scope: choice(["project", "all"]),
+    maxChars: integer({ min: 1 }),
+    since: time,
+    peek: toggle,
+  },
   readsAnyVolute: true,
 } as const;
 
-function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
-  const { settings, env } = config;
-  const scope = choiceFlag("--scope", values.scope, ["project", "all"] as const);
-  const maxChars = integerFlag("--max-chars", values["max-chars"], undefined, { min: 1 });
-  const since = timeFlag("--since", values.since, settings);
+function main({ values, config, settings, cwd, show }: Run<typeof SCRIPT.flags>): void {
+  const { scope, maxChars, since } = values;
   const current = currentSession(values.current, config, cwd);
   if (!current) {
     warn(
@@ -144,7 +136,10 @@ function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>): void {
     show({ sessions: [], overlaps: [] }, []);
     return;
   }
-  const paths = withVoluteAt(withFolders(config.paths, { settings, env, transcript: current.file }), cwd);
+  const paths = withVoluteAt(
+    withFolders(config.paths, { settings, env: config.env, transcript: current.file }),
+    cwd,
+  );
   const updates = readUpdates({ paths, settings, current, scope, maxChars, since });
   for (const problem of updates.problems) warn(problem);
   if (updates.skipped > 0) note(`${updates.skipped} damaged lines skipped`);

@@ -14,15 +14,16 @@ import { describeError } from "../lib/base/errors.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
+  each,
   note,
   type Run,
   refuseTogether,
   runScript,
   startProgress,
   stopSignal,
-  switches,
   texts,
-  timeFlag,
+  time,
+  toggle,
   warn,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
@@ -73,11 +74,10 @@ export { embedSessions };
 const SCRIPT = {
   usage: USAGE,
   flags: {
-    ...switches("new", "all", "no-vectors", "topics", "prune", "status", "validate-only", "dry-run"),
-    ...texts("since"),
-    session: { type: "string", multiple: true },
+    ...each(toggle, "new", "all", "noVectors", "topics", "prune", "status", "validateOnly", "dryRun"),
+    since: time,
+    session: texts,
   },
-  words: { max: 0 },
 } as const;
 
 type Flags = Run<typeof SCRIPT.flags>["values"];
@@ -85,19 +85,19 @@ type Flags = Run<typeof SCRIPT.flags>["values"];
 async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
   const { values, config } = asked;
   refuseTogether(values, "new", "all");
-  refuseTogether(values, "status", "validate-only", "dry-run");
+  refuseTogether(values, "status", "validateOnly", "dryRun");
   if (values.status) return await showStatus(asked);
   const { sessions, listed } = chooseSessions(asked);
-  if (values["validate-only"]) return validate(sessions, asked);
+  if (values.validateOnly) return validate(sessions, asked);
   const options = {
     ...{ config, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
     isComplete: !values.session && values.since === undefined,
     all: values.all,
-    vectors: !values["no-vectors"],
+    vectors: !values.noVectors,
     topics: values.topics,
     prune: values.prune,
   };
-  if (values["dry-run"]) await showPlan(options, asked);
+  if (values.dryRun) await showPlan(options, asked);
   else await run(options, { ...asked, listed });
 }
 
@@ -107,15 +107,14 @@ interface Chosen {
   listed: Session[];
 }
 
-function chooseSessions({ values, config, cwd, asking }: Run<typeof SCRIPT.flags>): Chosen {
-  const { paths, settings } = config;
+function chooseSessions({ values, paths, cwd, asking }: Run<typeof SCRIPT.flags>): Chosen {
+  const { since } = values;
   if (values.session) {
     const sessions = values.session.map((reference) =>
       resolveSession(reference, { ...asking, subagents: true }),
     );
     return { sessions, listed: sessions };
   }
-  const since = timeFlag("--since", values.since, settings);
   const listed = listSessions(paths, { subagents: true, excluded: true, cwd }).filter(
     ({ modifiedAt }) => since === undefined || Date.parse(modifiedAt) > since.getTime(),
   );

@@ -12,14 +12,17 @@ import { describeArchive, removeArchive } from "../lib/archive/archive.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
+  ANY_WORDS,
   confirm,
+  each,
   note,
   print,
   type Run,
   runScript,
-  switches,
+  text,
   texts,
-  timeFlag,
+  time,
+  toggle,
   usageError,
   warn,
 } from "../lib/cli.ts";
@@ -76,10 +79,11 @@ Examples:
 `;
 
 const FLAGS = {
-  ...texts("project", "before", "undo"),
-  ...switches("archive", "dry-run", "yes"),
-  pattern: { type: "string", multiple: true },
-} as const;
+  ...each(text, "project", "undo"),
+  ...each(toggle, "archive", "dryRun", "yes"),
+  before: time,
+  pattern: texts,
+};
 
 type ForgetRun = Run<typeof FLAGS>;
 
@@ -90,7 +94,7 @@ async function main({ config: given, ...rest }: ForgetRun): Promise<void> {
   refuseContradictions(values, words);
   if (values.undo !== undefined) return await undo(values.undo, asked);
   if (values.archive) return await forgetArchive(asked);
-  await prepareIndexes(config.paths, { settings: config.settings, dryRun: values["dry-run"] });
+  await prepareIndexes(config.paths, { settings: config.settings, dryRun: values.dryRun });
   if (values.pattern) await forgetPatterns(values.pattern, asked);
   else await forgetSessions(asked);
 }
@@ -125,10 +129,10 @@ function assertUsefulPattern(pattern: string): void {
 async function forgetSessions(asked: ForgetRun): Promise<void> {
   const { words, values, config, asking } = asked;
   const { paths } = config;
+  const { before } = values;
   const shared = values.before === undefined ? heldShared(paths) : [];
   const options = { ...asking, held: [...readHeld(paths), ...shared] };
   const project = values.project && projectEntry(projectPath(values.project, asked), asked.cwd);
-  const before = timeFlag("--before", values.before, config.settings);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
   if (targets.length === 0 && before === undefined) {
@@ -200,12 +204,9 @@ async function confirmed(
   { values, show }: ForgetRun,
 ): Promise<void> {
   const isNothingIdle = values.before !== undefined && targets.length === 0;
-  const dryRun = values["dry-run"] || isNothingIdle;
-  if (!dryRun && !values.yes) {
-    const lines = forgottenLines(await forget(true), targets, { ...values, "dry-run": true });
-    for (const line of lines) (values.json ? note : print)(line);
-    if (!(await confirm("Forget this?"))) throw notConfirmed();
-  }
+  const dryRun = values.dryRun || isNothingIdle;
+  const lines = async () => forgottenLines(await forget(true), targets, { ...values, dryRun: true });
+  if (!dryRun) await ask(values, lines);
   const forgotten = await forget(dryRun);
   if (values.pattern ? !isAnything(forgotten) : targets.length === 0) note("no stored data matches");
   const { erased, ...found } = forgotten;
@@ -214,7 +215,7 @@ async function confirmed(
     return { id, agent, name, transcript: hostTranscript(target) };
   });
   show(
-    { dryRun: values["dry-run"], sessions, ...found, transcripts: listTranscripts(targets), erased },
+    { dryRun: values.dryRun, sessions, ...found, transcripts: listTranscripts(targets), erased },
     forgottenLines(forgotten, targets, values),
   );
   if (erased) return;
@@ -230,28 +231,35 @@ async function forgetArchive({ config: { paths }, values, show }: ForgetRun): Pr
   const { copies, alone, bytes } = describeArchive(paths);
   const size = `${(bytes / BYTES_PER_MB).toFixed(1)} MB`;
   const what = `the archive: ${counted(copies, "copy", "copies")}, ${size}, ${alone} of a session that lives only there`;
-  const result = { dryRun: values["dry-run"], copies, bytes, alone };
-  if (!values["dry-run"] && !values.yes) {
-    (values.json ? note : print)(`would forget ${what}`);
-    if (!(await confirm("Forget this?"))) throw notConfirmed();
-  }
-  if (!values["dry-run"]) removeArchive(paths);
-  show(result, [`${values["dry-run"] ? "would forget" : "forgot"} ${what}`]);
+  const result = { dryRun: values.dryRun, copies, bytes, alone };
+  if (!values.dryRun) await ask(values, () => [`would forget ${what}`]);
+  if (!values.dryRun) removeArchive(paths);
+  show(result, [`${values.dryRun ? "would forget" : "forgot"} ${what}`]);
 }
 
 const BYTES_PER_MB = 1024 * 1024;
 
-function notConfirmed(): SessionMemoryError {
-  return new SessionMemoryError("NOT_CONFIRMED", "Cannot forget without a yes: nothing was changed", {
-    hint: "add --yes",
-  });
+/**
+ * Shows what would go, and asks, unless the answer was given.
+ *
+ * @throws {SessionMemoryError} `NOT_CONFIRMED` without a yes.
+ */
+async function ask(
+  { yes, json }: ForgetRun["values"],
+  lines: () => string[] | Promise<string[]>,
+): Promise<void> {
+  if (yes) return;
+  for (const line of await lines()) (json ? note : print)(line);
+  if (await confirm("Forget this?")) return;
+  const message = "Cannot forget without a yes: nothing was changed";
+  throw new SessionMemoryError("NOT_CONFIRMED", message, { hint: "add --yes" });
 }
 
 /** Removes entries from `exclude`. */
 async function undo(what: string, asked: ForgetRun): Promise<void> {
   const { config, cwd, values, show } = asked;
   const project = projectEntry(projectPath(what, asked), cwd);
-  const dryRun = values["dry-run"];
+  const dryRun = values.dryRun;
   const undone = await undoExclusion(what, { paths: config.paths, project, dryRun });
   const parts = excludedParts(undone).join(", ");
   show({ dryRun, undone }, [
@@ -267,22 +275,33 @@ const NAME_MAX = 60;
 
 /** Returns what was or would be removed, what remains, and what the user can do about it. */
 function forgottenLines(
-  { removed, excluded, forks, keptFiles, setAside }: Forgotten,
+  forgotten: Forgotten,
   targets: readonly Target[],
-  { "dry-run": dryRun, pattern }: ForgetRun["values"],
+  values: ForgetRun["values"],
 ): string[] {
   const called = targets.map(({ id, agent, name }) => {
     const title = name === undefined ? "" : ` "${oneLine(redact(name), NAME_MAX)}"`;
     return `${oneLine(redact(id), 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
   });
-  const transcripts = listTranscripts(targets);
-  const stores = storingHosts(targets);
-  const what = pattern ? "what matches" : counted(targets.length, "session");
-  const from = excludedParts(excluded);
-  const when = (holds: boolean, line: string) => (holds ? [line] : []);
+  const what = values.pattern ? "what matches" : counted(targets.length, "session");
   return [
-    `${dryRun ? "would forget" : "forgot"} ${what}`,
+    `${values.dryRun ? "would forget" : "forgot"} ${what}`,
     ...dashed(called, SHOWN_MAX),
+    ...removedLines(forgotten, values),
+    ...leftLines(targets, values),
+  ];
+}
+
+function when(holds: boolean, line: string): string[] {
+  return holds ? [line] : [];
+}
+
+function removedLines(
+  { removed, excluded, forks, keptFiles, setAside }: Forgotten,
+  { dryRun }: Pick<ForgetRun["values"], "dryRun">,
+): string[] {
+  const from = excludedParts(excluded);
+  return [
     `index: ${counted(removed.chunks, "chunk")}, ${counted(removed.vectors, "vector")}`,
     `observations: ${removed.observations} in ${counted(removed.ledgers, "ledger")}`,
     ...when(removed.rules > 0, `standing rules: ${removed.rules}`),
@@ -296,20 +315,21 @@ function forgottenLines(
     ...when(forks.length > 0, `forks, of which their own rows are left: ${forks.join(", ")}`),
     ...titledList("not removed because they are not as we wrote them; delete them with rm:", keptFiles),
     ...titledList(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
-    ...titledList(
-      `still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`,
-      transcripts,
-      SHOWN_MAX,
-    ),
-    ...when(
-      stores.length > 0,
-      `still there, to be deleted with the host: what ${stores.join(", ")} keeps of them`,
-    ),
+  ];
+}
+
+/** Returns what the hosts still have of it. */
+function leftLines(targets: readonly Target[], { pattern }: Pick<ForgetRun["values"], "pattern">): string[] {
+  const transcripts = listTranscripts(targets);
+  const stores = storingHosts(targets);
+  const left = `still there: ${counted(transcripts.length, "transcript")} of the hosts; delete with rm:`;
+  const stored = `still there, to be deleted with the host: what ${stores.join(", ")} keeps of them`;
+  const isPrompts = targets.some(({ file }) => file !== undefined && hasPromptsAlone(file));
+  return [
+    ...titledList(left, transcripts, SHOWN_MAX),
+    ...when(stores.length > 0, stored),
     ...when(pattern !== undefined, "the hosts' transcripts still contain it"),
-    ...when(
-      targets.some(({ file }) => file !== undefined && hasPromptsAlone(file)),
-      "the host's file of all prompts still contains theirs",
-    ),
+    ...when(isPrompts, "the host's file of all prompts still contains theirs"),
   ];
 }
 
@@ -348,4 +368,5 @@ function dashed(items: readonly string[], max = Number.POSITIVE_INFINITY): strin
   return [...items.slice(0, max).map((item) => `- ${unbroken(item)}`), ...more];
 }
 
-if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, readsAnyVolute: true }, main);
+if (import.meta.main)
+  await runScript({ usage: USAGE, flags: FLAGS, words: ANY_WORDS, readsAnyVolute: true }, main);

@@ -8,7 +8,7 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { onMachine, quoted, shortId } from "../lib/base/text.ts";
-import { integerFlag, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
+import { integer, note, type Run, runScript, toggle } from "../lib/cli.ts";
 import { REQUEST } from "../lib/hosts/handed.ts";
 import { handoffPage } from "../lib/naming/handoff.ts";
 import { storedLedger } from "../lib/observe/handed-ledger.ts";
@@ -42,14 +42,14 @@ const [MAX_CHARS, LEAST_CHARS] = [6000, 1000]; // promised; less holds no exchan
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...texts("max-chars"), ...switches("prompt", "subagents") },
-  words: { min: 1, max: 1 },
+  flags: { maxChars: integer({ min: LEAST_CHARS }), prompt: toggle, subagents: toggle },
+  words: [1, 1],
   readsAnyVolute: true,
 } as const;
 
 async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
-  const maxChars = integerFlag("--max-chars", values["max-chars"], MAX_CHARS, { min: LEAST_CHARS });
   const { settings, paths } = config;
+  const { maxChars = MAX_CHARS } = values;
   const rules = readRules(settings);
   const [reference = ""] = words;
   const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });

@@ -13,7 +13,7 @@ import { asCalled } from "../lib/base/command.ts";
 import type { Line } from "../lib/base/output.ts";
 import { counted, shortId, unbroken } from "../lib/base/text.ts";
 import { formatLocal, formatMinute } from "../lib/base/time.ts";
-import { integerFlag, type Run, runScript, switches, usageError } from "../lib/cli.ts";
+import { integer, type Run, runScript, toggle, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
@@ -39,8 +39,7 @@ export { checkHealth };
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...switches("told"), n: { type: "string", short: "n" } },
-  words: { max: 0 },
+  flags: { told: toggle, n: integer({ min: 1 }) },
   needsNoConfig: true,
 } as const;
 
@@ -48,12 +47,11 @@ const TOLD_SHOWN = 10; // a screen or two
 
 async function main({ values, config, configError, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { paths } = config;
-  const count = integerFlag("-n", values.n, TOLD_SHOWN, { min: 1 });
   if (values.n !== undefined && !values.told)
     throw usageError("Cannot use -n without --told", "try --told -n 3");
   if (values.told) {
     const { clean } = readRules(config.settings); // rules made since it was told
-    const told = readTold(paths.log).slice(-count);
+    const told = readTold(paths.log).slice(-(values.n ?? TOLD_SHOWN));
     const shown = told.map(({ at, session, text }) => ({ at, session: clean(session), text: clean(text) }));
     show({ told: shown }, describeTold(shown, config.settings.timezone));
     return;

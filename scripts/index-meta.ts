@@ -11,12 +11,14 @@
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
+  ANY_WORDS,
+  each,
   note,
   type Run,
   refuseTogether,
   runScript,
   startProgress,
-  switches,
+  toggle,
   usageError,
   warn,
 } from "../lib/cli.ts";
@@ -82,7 +84,7 @@ async function makeMetas(sessions: readonly Session[], options: IndexAllOptions)
   return outcomes;
 }
 
-const FLAGS = switches("new", "all", "force", "dry-run");
+const FLAGS = each(toggle, "new", "all", "force", "dryRun");
 
 async function main({ values, words, config, cwd, asking, show }: Run<typeof FLAGS>): Promise<void> {
   refuseTogether(values, "all", "new");
@@ -100,7 +102,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
   const thorough = values.all || words.length > 0;
   const progress = startProgress("sessions");
   const options = { paths, settings, force: values.force, thorough, progress: progress.update };
-  if (values["dry-run"]) {
+  if (values.dryRun) {
     const { plan, lines } = await makePlan(config, sessions, options);
     progress.end();
     show(plan, lines);
@@ -189,4 +191,4 @@ function refuseFailures(outcomes: readonly MetaOutcome[]): void {
   );
 }
 
-if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS }, main);
+if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, words: ANY_WORDS }, main);

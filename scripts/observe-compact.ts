@@ -12,14 +12,17 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { fit } from "../lib/base/fit.ts";
 import { counted } from "../lib/base/text.ts";
 import {
-  choiceFlag,
-  integerFlag,
+  ANY_WORDS,
+  choice,
+  each,
+  integer,
   note,
   type Run,
   runScript,
   startProgress,
-  switches,
+  text,
   texts,
+  toggle,
   usageError,
   warn,
 } from "../lib/cli.ts";
@@ -83,18 +86,19 @@ Examples:
 const WAIT_MS = 30_000;
 
 const FLAGS = {
-  ...switches("observe", "reflect", "render", "status", "dump", "rebuild", "dry-run"),
-  ...texts("max-chars", "view", "lines", "mode", "recall"),
-  set: { type: "string", multiple: true },
-} as const;
+  ...each(toggle, "observe", "reflect", "render", "status", "dump", "rebuild", "dryRun"),
+  maxChars: integer({ min: 200 }),
+  view: choice(["obs", "raw"]),
+  lines: integer({ min: 1 }),
+  mode: choice(["buffered", "blocking"]),
+  recall: text,
+  set: texts,
+};
 
 /** The results, one property per action, in the order they ran. */
 interface Output {
-  session: {
-    id: string;
+  session: Pick<Session, "id" | "agent" | "file"> & {
     name: string | null;
-    agent: string;
-    file: string;
     from?: Pick<Shared, "owner" | "machine">;
   };
   settings?: ObservationStatus["settings"];
@@ -110,36 +114,25 @@ interface Output {
 type Input = ReturnType<typeof parseInput>;
 
 function parseInput({ args, values, words }: Run<typeof FLAGS>) {
-  const mode = choiceFlag("--mode", values.mode, ["buffered", "blocking"] as const);
-  const changes = { ...Object.fromEntries((values.set ?? []).map(parsePair)), ...(mode ? { mode } : {}) };
-  const view = choiceFlag("--view", values.view, ["obs", "raw"] as const);
-  const { reflect, render, dump, rebuild, recall, json, "dry-run": dryRun, "max-chars": maxChars } = values;
+  const { mode, set = [], lines = 160, ...asked } = values;
+  const { reflect, render, dump, rebuild, recall, view, dryRun } = values;
+  const changes = { ...Object.fromEntries(set.map(parsePair)), ...(mode && { mode }) };
   const observe = values.observe || (dryRun && !reflect && !rebuild);
-  const actions = [observe, reflect, render, dump, rebuild, view !== undefined, recall !== undefined];
-  return {
-    ...splitFocus(args, words, reflect),
-    ...{ observe, reflect, render, dump, rebuild, view, recall, dryRun, json, changes },
-    status: values.status || (!actions.includes(true) && Object.keys(changes).length === 0),
-    maxChars: integerFlag("--max-chars", maxChars, undefined, { min: 200 }),
-    lines: integerFlag("--lines", values.lines, 160, { min: 1 }),
-  };
+  const isAsked = observe || reflect || render || dump || rebuild || (view ?? recall) !== undefined;
+  const status = values.status || (!isAsked && Object.keys(changes).length === 0);
+  return { ...asked, ...splitFocus(args, words, reflect), observe, changes, lines, status };
 }
 
 /** Splits off the word after `--reflect` as its focus, unless it is the only word and so the session. */
-function splitFocus(
-  args: readonly string[],
-  words: readonly string[],
-  isReflecting: boolean,
-): { reference: string; focus: string | undefined } {
-  const after = args[args.indexOf("--reflect") + 1];
-  const focus =
-    isReflecting && words.length === 2 && after !== undefined && words.includes(after) ? after : undefined;
-  const left = focus === undefined ? [...words] : words.toSpliced(words.lastIndexOf(focus), 1);
-  if (left.length === 0) throw usageError("Expected a session", 'name one; "last" is the most recent');
-  if (left.length > 1) {
-    throw usageError(`Cannot use argument "${left[1]}": one too many`, "quote words that belong together");
-  }
-  return { reference: left[0] ?? "", focus };
+function splitFocus(args: readonly string[], words: readonly string[], isReflecting: boolean) {
+  const after = args[args.indexOf("--reflect") + 1] ?? "";
+  const focus = isReflecting && words.length === 2 && words.includes(after) ? after : undefined;
+  const left = focus === undefined ? words : words.toSpliced(words.lastIndexOf(focus), 1);
+  const [reference, other] = left;
+  if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
+  if (other !== undefined)
+    throw usageError(`Cannot use argument "${other}": one too many`, "quote words that belong together");
+  return { reference, focus };
 }
 
 function parsePair(pair: string): [string, string] {
@@ -162,16 +155,15 @@ function stepsOf({ observe, rebuild, reflect, focus }: Input, { file }: Session)
 }
 
 /** Runs the actions in their order. */
-async function run(input: Input, session: Session, context: SessionContext): Promise<Output> {
-  const { id, name = null, agent, file } = session;
-  const output: Output = { session: { id, name, agent, file } };
+async function run(input: Input, session: Session, context: SessionContext): Promise<Partial<Output>> {
   const steps = stepsOf(input, session);
+  const done: Partial<Output> = {};
   if (steps.when ?? steps.reflecting) {
     const { status, observed, reflected } = await observeSession(session, { ...context, ...steps });
-    if (observed) output.observed = { ...withoutLedger(observed), status };
-    if (steps.reflecting && reflected) output.reflected = withoutLedger(reflected);
+    if (observed) done.observed = { ...withoutLedger(observed), status };
+    if (steps.reflecting && reflected) done.reflected = withoutLedger(reflected);
   }
-  return { ...output, ...look(input, readSessionMemory(session, context), context) };
+  return { ...done, ...look(input, readSessionMemory(session, context), context) };
 }
 
 function withoutLedger<T extends { ledger: unknown }>({ ledger: _, ...outcome }: T): Omit<T, "ledger"> {
@@ -179,16 +171,13 @@ function withoutLedger<T extends { ledger: unknown }>({ ledger: _, ...outcome }:
 }
 
 /** Shows what the owner of a shared session observed: a text that is not ours to change. */
-function lookAtShared(input: Input, { session, shared }: { session: Session; shared: Shared }): Output {
-  const { name = null, agent } = session;
-  const { id, owner, machine, observations } = shared;
+function lookAtShared(input: Input, { owner, machine, observations }: Shared, { id }: Session) {
   const { observe, rebuild, reflect, dump, recall, view } = input;
   if (observe || rebuild || reflect || dump || (view ?? recall) !== undefined) {
-    const message = `Cannot observe "${session.id}": ${owner}@${machine} does, and shares the result`;
+    const message = `Cannot observe "${id}": ${owner}@${machine} does, and shares the result`;
     throw new SessionMemoryError("VALIDATION_ERROR", message, { hint: "see it with --render" });
   }
-  const rendered = observations ? fitLines(observations, input.maxChars) : null;
-  return { session: { id, name, agent, file: "", from: { owner, machine } }, rendered };
+  return { rendered: observations ? fitLines(observations, input.maxChars) : null };
 }
 
 /** Returns the first whole lines of a text that fit, and a last one with the number of the others. */
@@ -200,29 +189,24 @@ function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
 
 /** Performs the actions that only read. */
 function look(input: Input, state: SessionMemoryState, context: SessionContext): Partial<Output> {
-  const output: Partial<Output> = {};
-  const { timezone, participants } = context.settings;
-  const style = { timezone, participants };
-  if (state.skipped > 0) warn(`${state.skipped} damaged lines in the ledger skipped`);
-  if (input.render) output.rendered = renderObservations(state.ledger, { maxChars: input.maxChars }) ?? null;
-  if (input.status) output.status = observationStatus(state, context);
-  if (input.view === "obs") output.view = observationLines(foldLedger(state.ledger)).slice(-input.lines);
-  if (input.view === "raw") output.view = rawLines(state, style).slice(-input.lines);
-  if (input.recall !== undefined) {
-    output.recalled = recallObservation(state, { id: input.recall, ...style });
-  }
-  if (input.dump) output.records = state.ledger;
-  return output;
+  const { render, status, view, recall: id, dump, lines, maxChars } = input;
+  const { ledger, skipped } = state;
+  const style = context.settings;
+  if (skipped > 0) warn(`${skipped} damaged lines in the ledger skipped`);
+  const viewed = view === "obs" ? observationLines(foldLedger(ledger)) : view && rawLines(state, style);
+  return {
+    ...(render && { rendered: renderObservations(ledger, { maxChars }) ?? null }),
+    ...(status && { status: observationStatus(state, context) }),
+    ...(viewed && { view: viewed.slice(-lines) }),
+    ...(id !== undefined && { recalled: recallObservation(state, { ...style, id }) }),
+    ...(dump && { records: ledger }),
+  };
 }
 
-function formatOutput({ rendered, status, view, recalled, records }: Output): string[] {
-  return [
-    ...(typeof rendered === "string" ? [rendered] : []),
-    ...(status ? [statusText(status)] : []),
-    ...(view ?? []),
-    ...(recalled ? [recalled.text] : []),
-    ...(records ?? []).map((record) => JSON.stringify(record)),
-  ];
+function formatOutput({ rendered, status, view = [], recalled, records = [] }: Output): string[] {
+  const texts = [rendered, status && statusText(status), ...view, recalled?.text];
+  const lines = records.map((record) => JSON.stringify(record));
+  return [...texts.filter((text) => typeof text === "string"), ...lines];
 }
 
 function remarkOn({ observed, reflected, rendered, view }: Output, set: readonly string[]): void {
@@ -256,38 +240,36 @@ async function makePlan(
 }
 
 async function main(asked: Run<typeof FLAGS>): Promise<void> {
+  const { config, paths, settings, asking, show } = asked;
   const input = parseInput(asked);
-  const { config, asking, show } = asked;
-  const { paths, settings } = config;
-  parseChanges(input.changes);
-  const found = await findObserved(input.reference, { ...asking, subagents: true });
+  const { observe, rebuild, reflect, dryRun, changes } = input;
+  parseChanges(changes);
+  const { session, shared } = await findObserved(input.reference, { ...asking, subagents: true });
   const progress = startProgress("observed");
-  const needsModel = input.observe || input.rebuild || input.reflect;
   const context: SessionContext = {
     ...{ paths, settings, waitMs: WAIT_MS, onStep: progress.update },
-    complete: needsModel ? await configuredModel(config) : undefined,
+    complete: observe || rebuild || reflect ? await configuredModel(config) : undefined,
   };
-  if (!found.shared) {
-    if (found.session.file === "") note("the transcript is gone, its observations are left");
-    if (input.dryRun) {
-      const { plan, line } = await makePlan(input, found.session, context).finally(progress.end);
-      return void show(plan, [line]);
-    }
+  if (!shared && session.file === "") note("the transcript is gone, its observations are left");
+  if (!shared && dryRun) {
+    const { plan, line } = await makePlan(input, session, context).finally(progress.end);
+    return void show(plan, [line]);
   }
-  const set = Object.entries(input.changes).map(([key, value]) => `${key}=${value}`);
-  const changed =
-    set.length > 0
-      ? setObserveSettings(paths, { settings: settings.observe, changes: input.changes })
-      : undefined;
-  const output = found.shared
-    ? lookAtShared(input, { ...found, shared: found.shared })
-    : await run(input, found.session, context);
+  const set = Object.entries(changes).map(([key, value]) => `${key}=${value}`);
+  const changed = set.length > 0 && setObserveSettings(paths, { settings: settings.observe, changes });
+  const { id, name = null, agent, file } = session;
+  const from = shared && { owner: shared.owner, machine: shared.machine };
+  const output: Output = {
+    session: { id, name, agent, ...(from ? { file: "", from } : { file }) },
+    ...(shared ? lookAtShared(input, shared, session) : await run(input, session, context)),
+    ...(changed && { settings: changed }),
+  };
   progress.end();
-  if (changed) output.settings = changed;
   if (!input.json) remarkOn(output, set);
   show(output, formatOutput(output));
   const failure = output.observed?.failure;
   if (failure) throw new SessionMemoryError("MODEL_FAILED", failure, { hint: "run it again later" });
 }
 
-if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, readsAnyVolute: true }, main);
+if (import.meta.main)
+  await runScript({ usage: USAGE, flags: FLAGS, words: ANY_WORDS, readsAnyVolute: true }, main);

@@ -14,13 +14,14 @@ import { pathToFileURL } from "node:url";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { replaceFile } from "../lib/base/files.ts";
 import {
+  each,
   note,
   type Run,
   runScript,
   startProgress,
-  switches,
-  texts,
-  timeFlag,
+  text,
+  time,
+  toggle,
   usageError,
   warn,
 } from "../lib/cli.ts";
@@ -70,7 +71,7 @@ Examples:
   session-memory report --project . --since "last week" --out pages
 `;
 
-const FLAGS = { ...texts("project", "since", "out"), ...switches("all", "open") };
+const FLAGS = { ...each(text, "project", "out"), ...each(toggle, "all", "open"), since: time };
 
 const OVERVIEW = "index.html";
 type ReportRun = Run<typeof FLAGS>;
@@ -121,9 +122,9 @@ function choosePlace({ values, config, cwd }: ReportRun, name: string): string {
 
 async function reportMany(run: ReportRun, options: ReportOptions): Promise<void> {
   const { values, config, cwd } = run;
-  const { project, since: time, out } = values;
+  const { project, out } = values;
   const { paths, env } = config;
-  const since = timeFlag("--since", time, options)?.toISOString() ?? "";
+  const since = values.since?.toISOString() ?? "";
   const limit = Number.POSITIVE_INFINITY;
   const sessions = listByLastRow(paths, { project, cwd, since, limit });
   if (sessions.length === 0) {
@@ -228,4 +229,4 @@ function savePage(
 }
 
 if (import.meta.main)
-  await runScript({ usage: USAGE, flags: FLAGS, words: { max: 1 }, readsAnyVolute: true }, main);
+  await runScript({ usage: USAGE, flags: FLAGS, words: [0, 1], readsAnyVolute: true }, main);

@@ -10,7 +10,7 @@ import { restoreSession } from "../lib/archive/restore.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { isDirectory, resolveRealPath } from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
-import { note, type Run, runScript, switches, texts } from "../lib/cli.ts";
+import { note, type Run, runScript, text, toggle } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
 import { hasPromptsAlone } from "../lib/hosts/names.ts";
 import { placeOnDisk } from "../lib/hosts/packed.ts";
@@ -39,8 +39,8 @@ Examples:
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...texts("to"), ...switches("dry-run") },
-  words: { min: 1, max: 1 },
+  flags: { to: text, dryRun: toggle },
+  words: [1, 1],
   readsAnyVolute: true,
 } as const;
 
@@ -61,7 +61,7 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
     const hint = "--to is a folder: create it; session-memory handoff takes a session to another agent";
     throw cannot(session.id, `there is no folder "${wanted}"`, hint);
   }
-  const dryRun = values["dry-run"];
+  const dryRun = values.dryRun;
   const [before] = listByLastRow(config.paths).filter(({ file }) => originId(file) === session.id);
   const { id, file, rows } = restoreSession(session, { paths: config.paths, folder, dryRun });
   const command = `cd ${quoted(folder)} && ${resumeCommand({ id, agent: session.agent, file }) ?? ""}`;

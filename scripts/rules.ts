@@ -7,7 +7,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { quote, shortId, unbroken } from "../lib/base/text.ts";
-import { note, type Run, refuseTogether, runScript, switches, texts, usageError } from "../lib/cli.ts";
+import { each, note, type Run, refuseTogether, runScript, text, toggle, usageError } from "../lib/cli.ts";
 import type { Session } from "../lib/hosts/session.ts";
 import { findWords, keepWords, typedRows } from "../lib/observe/standing-marks.ts";
 import {
@@ -53,8 +53,7 @@ Examples:
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...texts("project", "add", "drop"), ...switches("markdown") },
-  words: { max: 0 },
+  flags: { ...each(text, "project", "add", "drop"), markdown: toggle },
 } as const;
 
 type RulesRun = Run<typeof SCRIPT.flags>;

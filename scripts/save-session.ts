@@ -12,16 +12,7 @@ import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { formatLocal, systemTimezone } from "../lib/base/time.ts";
-import {
-  integerFlag,
-  type Run,
-  refuseTogether,
-  runScript,
-  switches,
-  texts,
-  usageError,
-  warn,
-} from "../lib/cli.ts";
+import { integer, type Run, refuseTogether, runScript, text, toggle, usageError, warn } from "../lib/cli.ts";
 import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
@@ -128,54 +119,25 @@ export async function saveSession(options: SaveOptions): Promise<Saved> {
   return saved;
 }
 
-async function writeEnd({
-  directory = "memory",
-  messageCount = MESSAGES,
-  config: { paths, settings },
-  sessionFile,
-  sessionId,
-  ...options
-}: SaveOptions & { config: Pick<Config, "paths" | "settings"> }): Promise<Saved> {
-  const { timezone = systemTimezone(), participants } = settings;
-  const rules = readRules(settings);
-  const { clean, hasText } = rules;
-  const { entries, messages } = readEnd(sessionFile, { count: messageCount, rules });
+type Saving = SaveOptions & { config: Pick<Config, "paths" | "settings"> };
+
+async function writeEnd(options: Saving): Promise<Saved> {
+  const { sessionFile, sessionId, messageCount: count = MESSAGES, config } = options;
+  const { timezone = systemTimezone() } = config.settings;
+  const { entries, messages } = readEnd(sessionFile, { count, rules: readRules(config.settings) });
   const [first] = messages;
   if (!first) {
     const message = `Cannot save session "${sessionId}": nothing was said in it`;
     throw new SessionMemoryError("NOT_FOUND", message, { hint: "name another session" });
   }
-  const field = (text: string) => oneLine(clean(text), FIELD_MAX);
-  const lines = messages.map(
-    ({ kind, text }) =>
-      `${field(participants[kind === "user" ? kind : "assistant"])}: ${oneLine(text, MESSAGE_MAX)}`,
-  );
   // Transcripts without times have the file's.
   const stat = statUnpacked(sessionFile);
   const at =
     messages.findLast((message) => message.at)?.at ?? (stat ? changedAt(stat) : new Date().toISOString());
-  const text = renderNote({
-    time: `${formatLocal(at, timezone)} ${timezone}`,
-    sessionKey: field(hasText(options.sessionKey) ? sessionId : options.sessionKey),
-    sessionId: field(sessionId),
-    source: field(options.source),
-    transcript: `${field(sessionFile)}:${first.line}-${messages.at(-1)?.line}`,
-    savedOn: options.savedOn,
-    lines,
-  });
-  const folder = resolve(options.workspaceDir, directory);
-  const date = formatLocal(at, timezone).slice(0, 10);
+  const end = { entries, messages, at, timezone, place: `${first.line}-${messages.at(-1)?.line}` };
+  const folder = resolve(options.workspaceDir, options.directory ?? "memory");
   try {
-    const given =
-      options.slug === undefined ? undefined : sanitizeSlug(options.slug) || timeSlug(at, timezone);
-    const present = findNote(folder, text, { date, slug: given });
-    if (present) return { path: present, created: false, messages: messages.length };
-    const content = lines.join("\n");
-    const topic = options.topic !== undefined && hasText(options.topic) ? undefined : options.topic;
-    const slug = given ?? (await chooseSlug({ ...options, topic, entries, content, at, timezone, clean }));
-    const written = writeNote(folder, `${date}-${slug}`, text);
-    if (written.created) recordWritten(paths, { path: written.path, content: text, sessionId });
-    return { ...written, messages: messages.length };
+    return { ...(await placeNote(folder, end, options)), messages: messages.length };
   } catch (error) {
     if (!(error instanceof Error) || !("code" in error)) throw error;
     throw new SessionMemoryError("STORAGE_ERROR", `Cannot save to "${folder}": ${describeError(error)}`, {
@@ -185,21 +147,57 @@ async function writeEnd({
   }
 }
 
+/** The end of a session, with its time and its lines of the transcript. */
+type End = ReturnType<typeof readEnd> & { at: string; timezone: string; place: string };
+
+/** Writes the note of a session's end under a name of its topic, unless it is there already. */
+async function placeNote(folder: string, end: End, options: Saving): Promise<Omit<Saved, "messages">> {
+  const { at, timezone, entries } = end;
+  const { config, sessionId, slug: wanted, topic: known } = options;
+  const { clean, hasText } = readRules(config.settings);
+  const { lines, text } = noteText(end, options);
+  const date = formatLocal(at, timezone).slice(0, 10);
+  const given = wanted === undefined ? undefined : sanitizeSlug(wanted) || timeSlug(at, timezone);
+  const present = findNote(folder, text, { date, slug: given });
+  if (present) return { path: present, created: false };
+  const topic = known !== undefined && hasText(known) ? undefined : known;
+  const about = { topic, entries, content: lines.join("\n"), at, timezone, clean };
+  const slug = given ?? (await chooseSlug({ ...options, ...about }));
+  const written = writeNote(folder, `${date}-${slug}`, text);
+  if (written.created) recordWritten(config.paths, { path: written.path, content: text, sessionId });
+  return written;
+}
+
+function noteText({ messages, at, timezone, place }: End, options: Saving) {
+  const { sessionFile, sessionId, sessionKey, source, savedOn, config } = options;
+  const { clean, hasText } = readRules(config.settings);
+  const { participants } = config.settings;
+  const field = (text: string) => oneLine(clean(text), FIELD_MAX);
+  const lines = messages.map(
+    ({ kind, text }) =>
+      `${field(participants[kind === "user" ? kind : "assistant"])}: ${oneLine(text, MESSAGE_MAX)}`,
+  );
+  const text = renderNote({
+    time: `${formatLocal(at, timezone)} ${timezone}`,
+    sessionKey: field(hasText(sessionKey) ? sessionId : sessionKey),
+    sessionId: field(sessionId),
+    source: field(source),
+    transcript: `${field(sessionFile)}:${place}`,
+    ...{ savedOn, lines },
+  });
+  return { lines, text };
+}
+
 const SCRIPT = {
   usage: USAGE,
-  flags: {
-    ...texts("messages", "slug"),
-    ...switches("llm-slug"),
-    dir: { type: "string", default: "memory" },
-  },
-  words: { max: 1 },
+  flags: { messages: integer({ min: 1 }), slug: text, llmSlug: toggle, dir: text },
+  words: [0, 1],
   readsAnyVolute: true,
 } as const;
 
 async function main({ values, words, config, cwd, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
-  const messageCount = integerFlag("--messages", values.messages, MESSAGES, { min: 1 });
-  const { slug } = values;
-  refuseTogether(values, "slug", "llm-slug");
+  const { slug, dir = "memory" } = values;
+  refuseTogether(values, "slug", "llmSlug");
   if (slug !== undefined && sanitizeSlug(slug) === "")
     warn(`--slug "${slug}" has no letters or digits, so the time of day names the note`);
   const reference = words[0] ?? asking.current;
@@ -208,10 +206,10 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
   const saved = await saveSession({
     ...noteOptions(session, config),
     workspaceDir: cwd,
-    directory: expandPath(values.dir, config.env, cwd),
-    messageCount,
+    directory: expandPath(dir, config.env, cwd),
+    messageCount: values.messages,
     slug,
-    slugOptions: values["llm-slug"] ? await configuredSlug(config) : undefined,
+    slugOptions: values.llmSlug ? await configuredSlug(config) : undefined,
   });
   show({ ...saved, sessionId: session.id }, [saved.path]);
 }

@@ -11,16 +11,19 @@
 import { readFileSync } from "node:fs";
 import { counted, quoted } from "../lib/base/text.ts";
 import {
-  choiceFlag,
-  integerFlag,
+  ANY_WORDS,
+  choice,
+  each,
+  integer,
   note,
   type Run,
   refuseTogether,
   runScript,
-  speakerFlag,
-  switches,
+  speaker,
+  text,
   texts,
-  timeFlag,
+  time,
+  toggle,
   usageError,
 } from "../lib/cli.ts";
 import {
@@ -73,55 +76,42 @@ const MAX_CHARS_LEAST = 200; // one head line and a row
 const CONTEXT_MAX = 20; // more is reading: session-reader
 
 const FLAGS = {
-  ...texts("limit", "max-chars", "context", "min-score", "after", "before", "speaker"),
-  ...texts("session", "agent", "project", "file", "error", "command"),
-  ...switches("brief", "by-session", "resume", "full", "topics", "decision", "action"),
-  ...switches("no-index", "explain", "subagents", "own"),
-  topic: { type: "string", multiple: true },
-} as const;
+  limit: integer({ min: 1, max: LIMIT_MAX }),
+  maxChars: integer({ min: MAX_CHARS_LEAST }),
+  context: integer({ max: CONTEXT_MAX }),
+  minScore: readScore,
+  ...each(checkTime, "after", "before"),
+  ...each(checkWords, "file", "error", "command"),
+  ...{ speaker, session: text, agent: choice(AGENTS), project: text, topic: texts },
+  ...each(toggle, "brief", "bySession", "resume", "full", "topics", "decision", "action"),
+  ...each(toggle, "noIndex", "explain", "subagents", "own"),
+};
 
 async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise<void> {
   const mode = modeFlag(values);
   if (values.resume && mode !== "sessions") {
     throw usageError("Cannot use --resume without --by-session", "add --by-session");
   }
-  const limit = integerFlag("--limit", values.limit, undefined, { min: 1, max: LIMIT_MAX });
-  const maxChars = integerFlag("--max-chars", values["max-chars"], undefined, { min: MAX_CHARS_LEAST });
-  const options = { config, index: !values["no-index"], remark: note };
-  for (const edge of ["after", "before"] as const) timeFlag(`--${edge}`, values[edge], config.settings);
+  const { limit, maxChars, context = 0, minScore = 0, subagents, explain, resume } = values;
+  const { after, before, speaker, topic, decision, action, session, agent, project, file, error, command } =
+    values;
+  const options = { config, index: !values.noIndex, remark: note };
   const filters: SearchFilters = {
-    after: values.after,
-    before: values.before,
-    speaker: speakerFlag(values.speaker, config.settings.participants),
-    topics: values.topic,
-    has_decision: values.decision || undefined,
-    has_action: values.action || undefined,
-    session: values.session,
-    agent: choiceFlag("--agent", values.agent, AGENTS),
-    project: values.project,
-    file: wordsFlag("--file", values.file),
-    error: wordsFlag("--error", values.error === "-" ? readFileSync(0, "utf8") : values.error),
-    command: wordsFlag("--command", values.command),
+    ...{ after, before, speaker, session, agent, project, file, error, command, topics: topic },
+    has_decision: decision || undefined,
+    has_action: action || undefined,
   };
   if (values.topics) {
-    const { topics, lines } = await sessionTopics({ ...options, subagents: values.subagents });
+    const { topics, lines } = await sessionTopics({ ...options, subagents });
     show({ topics }, lines);
     return;
   }
   const { lines, results, blame, index, hasIndexed } = await searchAsText(
     {
       query: phrasings(words, filters),
-      filters,
-      mode,
-      limit,
-      maxChars,
-      context: integerFlag("--context", values.context, 0, { max: CONTEXT_MAX }),
-      minScore: scoreFlag(values["min-score"]),
-      subagents: values.subagents,
+      ...{ filters, mode, limit, maxChars, context, minScore, subagents, explain, resume },
       // given files and folders are searched alone
       own: values.own || values.sessions !== undefined,
-      explain: values.explain,
-      resume: values.resume,
     },
     options,
   );
@@ -134,10 +124,10 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   if (hasIndexed || isWrong) note(`${describeIndex(index, values.sessions)}${meaning}`);
 }
 
-function modeFlag(values: { brief: boolean; "by-session": boolean; full: boolean }): SearchMode {
-  refuseTogether(values, "brief", "by-session", "full");
-  const { brief, "by-session": sessions, full } = values;
-  return brief ? "brief" : sessions ? "sessions" : full ? "full" : "rows";
+function modeFlag(values: { brief: boolean; bySession: boolean; full: boolean }): SearchMode {
+  refuseTogether(values, "brief", "bySession", "full");
+  const { brief, bySession, full } = values;
+  return brief ? "brief" : bySession ? "sessions" : full ? "full" : "rows";
 }
 
 function phrasings(
@@ -155,14 +145,22 @@ function phrasings(
   );
 }
 
-function wordsFlag(flag: string, value: string | undefined): string | undefined {
-  if (value === undefined || /[\p{L}\p{N}]/u.test(value)) return value;
+/** Checks a time, which filters read themselves. */
+function checkTime(...given: Parameters<typeof time>): string {
+  time(...given);
+  return given[0];
+}
+
+/** Checks that a text holds words; "-" as an error is read from stdin. */
+function checkWords(value: string, flag: string): string {
+  const words = flag === "--error" && value === "-" ? readFileSync(0, "utf8") : value;
+  if (/[\p{L}\p{N}]/u.test(words)) return words;
   throw usageError(`Cannot use ${flag}: expected words`, `name what to look for after ${flag}`);
 }
 
-function scoreFlag(value: string | undefined): number {
-  const score = value === undefined ? 0 : Number(value);
-  if (value?.trim() === "" || !(score >= 0 && score <= 1)) {
+function readScore(value: string): number {
+  const score = Number(value);
+  if (value.trim() === "" || !(score >= 0 && score <= 1)) {
     throw usageError(
       `Cannot use --min-score "${value}": expected a number from 0 to 1`,
       "try --min-score 0.3",
@@ -186,4 +184,4 @@ function describeIndex(
   return `index: ${held.join(", ")}, ${state}`;
 }
 
-if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS }, main);
+if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, words: ANY_WORDS }, main);

@@ -12,16 +12,17 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
 import { onMachine, shortId, splitWords } from "../lib/base/text.ts";
 import {
-  choiceFlag,
-  integerFlag,
+  choice,
+  each,
+  integer,
   note,
   type Run,
   refuseTogether,
   runScript,
-  speakerFlag,
-  switches,
-  texts,
-  timeFlag,
+  speaker,
+  text,
+  time,
+  toggle,
   usageError,
 } from "../lib/cli.ts";
 import type { Config, Participants } from "../lib/config/config.ts";
@@ -79,10 +80,13 @@ Examples:
 `;
 
 const FLAGS = {
-  ...texts("lines", "line", "around", "speaker", "grep", "since", "until", "max-chars", "agent", "project"),
-  ...switches("outline", "tools", "no-tools", "utc", "full", "list", "resume", "subagents"),
-  n: { type: "string", short: "n" },
-} as const;
+  line: readLines,
+  around: integer(),
+  ...each(integer({ min: 1 }), "lines", "maxChars", "n"),
+  ...{ speaker, since: time, until: endTime, agent: choice(AGENTS) },
+  ...each(text, "grep", "project"),
+  ...each(toggle, "outline", "tools", "noTools", "utc", "full", "list", "resume", "subagents"),
+};
 
 const OUTLINE_CHARS = 4000; // promised
 /** Characters of all that is printed of a place. */
@@ -129,27 +133,29 @@ interface Request extends RowRequest {
 }
 
 function toRequest(values: Values, timezone: string | undefined, participants: Participants): Request {
-  const tools = values.tools || (values.full && !values["no-tools"]);
+  const { around, maxChars, since, until } = values;
+  const tools = values.tools || (values.full && !values.noTools);
   return {
-    lines: lineFlag(values.line),
-    around: integerFlag("--around", values.around, undefined),
-    count: integerFlag("--lines", values.lines, 50, { min: 1 }),
+    ...{ lines: values.line, around, count: values.lines ?? 50, maxChars },
     filter: {
-      speaker: speakerFlag(values.speaker, participants),
+      speaker: values.speaker,
       words: splitWords((values.grep ?? "").toLowerCase()),
-      tools: !values["no-tools"],
+      tools: !values.noTools,
       insideTools: tools,
-      since: timeFlag("--since", values.since, { timezone })?.toISOString(),
-      until: timeFlag("--until", values.until, { timezone }, "end")?.toISOString(),
+      since: since?.toISOString(),
+      until: until?.toISOString(),
     },
     style: { timezone, full: values.full, tools, participants },
-    maxChars: integerFlag("--max-chars", values["max-chars"], undefined, { min: 1 }),
   };
 }
 
-function lineFlag(value: string | undefined): Request["lines"] {
-  const lines = linesIn(value ?? "");
-  if (lines || value === undefined) return lines;
+function endTime(value: string, ...about: [flag: string, settings: Pick<Config["settings"], "timezone">]) {
+  return time(value, ...about, "end");
+}
+
+function readLines(value: string): Request["lines"] {
+  const lines = linesIn(value);
+  if (lines) return lines;
   throw usageError(`Cannot use --line "${value}": expected lines or ranges`, "try --line 118 or 118-140,150");
 }
 
@@ -269,11 +275,9 @@ async function printList(
 ): Promise<void> {
   const { listByLastRow, listedJson, listingLines } = await import("../lib/sessions/listing.ts");
   const { paths, settings } = config;
-  const { project, subagents } = values;
+  const { agent, project, subagents, n: limit = 20 } = values;
+  const since = values.since?.toISOString() ?? "";
   const rules = readRules(settings);
-  const limit = integerFlag("-n", values.n, 20, { min: 1 });
-  const agent = choiceFlag("--agent", values.agent, AGENTS);
-  const since = timeFlag("--since", values.since, { timezone })?.toISOString() ?? "";
   const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
   if (sessions.length === 0) note("no sessions found");
   const columns = isTerminal() ? process.stdout.columns || 80 : undefined;
@@ -286,7 +290,7 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
   const [reference] = words;
   const timezone = values.utc ? "UTC" : config.settings.timezone;
   const request = toRequest(values, timezone, config.settings.participants);
-  refuseTogether(values, "tools", "no-tools");
+  refuseTogether(values, "tools", "noTools");
   if (values.list) {
     if (reference === undefined) return await printList(run, timezone);
     throw usageError(`Cannot use argument "${reference}" with --list`, "leave out one of them");
@@ -298,4 +302,4 @@ async function main(run: Run<typeof FLAGS>): Promise<void> {
 }
 
 if (import.meta.main)
-  await runScript({ usage: USAGE, flags: FLAGS, words: { max: 1 }, readsAnyVolute: true }, main);
+  await runScript({ usage: USAGE, flags: FLAGS, words: [0, 1], readsAnyVolute: true }, main);

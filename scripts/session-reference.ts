@@ -240,7 +240,7 @@ async function answerTo(
   try {
     const complete = await model?.();
     if (!complete) return await findAnswer(question, (await asked()).session, options);
-    const { querySession } = await import("./query-session.ts");
+    const { querySession } = await import("../lib/naming/question.ts");
     const { answer, ...rest } = await querySession(await asked(), question, { complete, settings, signal });
     return { question, answer: { text: answer, ...rest } };
   } catch (error) {
@@ -313,5 +313,5 @@ async function main({ words, config, cwd, show }: Run<Record<never, never>>): Pr
 // The hook that imports this file needs no command line.
 if (import.meta.main) {
   const { runScript } = await import("../lib/cli.ts");
-  await runScript({ usage: USAGE, flags: {}, words: { max: 1 }, readsAnyVolute: true }, main);
+  await runScript({ usage: USAGE, flags: {}, words: [0, 1], readsAnyVolute: true }, main);
 }

@@ -15,7 +15,7 @@ import { readJson } from "../lib/base/files.ts";
 import { recordOf } from "../lib/base/json.ts";
 import { findProgram, trustedPath } from "../lib/base/runtime.ts";
 import { counted, quoted } from "../lib/base/text.ts";
-import { choiceFlag, confirm, note, type Run, runScript, switches, texts } from "../lib/cli.ts";
+import { choice, confirm, note, type Run, runScript, text, toggle } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/receivers.ts";
 import { isHostModel, readStatusLine, setHostAsModel, setStatusLine } from "../lib/hosts/claude-settings.ts";
@@ -52,8 +52,7 @@ Examples:
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...switches("yes", "remove"), ...texts("only") },
-  words: { max: 0 },
+  flags: { yes: toggle, remove: toggle, only: text },
 } as const;
 
 /** A host, and where its program is. */
@@ -89,7 +88,7 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>, sta
 /** Reads `--only`: names of agents with commas between them. */
 function agentsAsked(only: string | undefined): Agent[] | undefined {
   const agents = HOSTS.map(({ agent }) => agent);
-  return only?.split(",").flatMap((name) => choiceFlag("--only", name.trim().toLowerCase(), agents) ?? []);
+  return only?.split(",").flatMap((name) => choice(agents)(name.trim().toLowerCase(), "--only"));
 }
 
 function placeHosts(config: Config, only: readonly Agent[] | undefined): Placed[] {

@@ -9,14 +9,15 @@
 
 import { counted } from "../lib/base/text.ts";
 import {
+  each,
   note,
   type Run,
   refuseTogether,
   runScript,
   startProgress,
   stopSignal,
-  switches,
-  texts,
+  text,
+  toggle,
   usageError,
 } from "../lib/cli.ts";
 import type { Config } from "../lib/config/config.ts";
@@ -75,8 +76,7 @@ const INDEX_MS = 60_000;
 
 const SCRIPT = {
   usage: USAGE,
-  flags: { ...switches("publish", "pull", "status", "dry-run", "leave"), ...texts("init") },
-  words: { max: 0 },
+  flags: { ...each(toggle, "publish", "pull", "status", "dryRun", "leave"), init: text },
 } as const;
 
 type Sharing = Run<typeof SCRIPT.flags>;
@@ -86,7 +86,7 @@ async function main(run: Sharing): Promise<void> {
   refuseContradictions(values);
   if (values.init !== undefined) return await init(run, values.init);
   if (values.status) return showStatus(run);
-  if (values["dry-run"]) return await preview(run);
+  if (values.dryRun) return await preview(run);
   requireShare(run.config);
   if (values.leave) await leave(run);
   else await share(run);
@@ -94,7 +94,7 @@ async function main(run: Sharing): Promise<void> {
 
 function refuseContradictions(values: Sharing["values"]): void {
   refuseTogether(values, "publish", "pull", "status", "leave", "init");
-  for (const mode of ["pull", "status", "leave"]) refuseTogether(values, "dry-run", mode);
+  for (const mode of ["pull", "status", "leave"]) refuseTogether(values, "dryRun", mode);
   if (values.init?.trim() === "") {
     throw usageError('Cannot use --init "": expected a role', "try --init team_app");
   }
@@ -122,7 +122,7 @@ async function bringUpToDate(config: Config, signal: AbortSignal): Promise<void>
 }
 
 async function init({ config, values, show }: Sharing, role: string): Promise<void> {
-  if (values["dry-run"]) {
+  if (values.dryRun) {
     const sql = initSql(role, 0);
     show({ role, sql }, [sql]);
     return;

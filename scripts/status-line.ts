@@ -111,11 +111,14 @@ async function answer(isJson: boolean): Promise<string> {
   }
 }
 
+const SWITCH = { type: "boolean", default: false } as const;
+const FLAGS = { json: SWITCH, quiet: SWITCH };
+
 /** Flags cost twice what the line does: a host gives none. */
 async function runWithFlags(): Promise<void> {
-  const { runMain, switches } = await import("../lib/cli.ts");
+  const { runMain } = await import("../lib/cli.ts");
   await runMain(USAGE, async (args) => {
-    writeFully(await answer(parseStrictly(args, switches("json", "quiet")).values.json));
+    writeFully(await answer(parseStrictly(args, FLAGS).values.json));
   });
 }
 

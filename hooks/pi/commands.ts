@@ -230,7 +230,7 @@ async function askSession({ input, context, signal, state: { config } }: Asked):
     throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
   }
   const [{ querySession }, { findPlace }] = await Promise.all([
-    import("../../scripts/query-session.ts"),
+    import("../../lib/naming/question.ts"),
     import("../../lib/share/find-place.ts"),
   ]);
   const current = context.sessionManager.getSessionId();
