@@ -18,8 +18,8 @@ import {
   trustedEnvironment,
 } from "../lib/config/config.ts";
 import type { Viewer } from "../lib/hosts/session.ts";
-import type { Injection } from "./asked.ts";
-import { logFailure, readPrompt, readSession, requireSettings } from "./hook.ts";
+import type { Answer } from "./asked.ts";
+import { logFailure, readPrompt, readSession, requireSettings, together } from "./hook.ts";
 import { answerMoment, tellRules } from "./moments.ts";
 import { readFailure } from "./prompt-answer.ts";
 
@@ -61,28 +61,14 @@ export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOpt
     const asked = { host: ABOUT.source, session, text, env, paths, settings: { ...settings, activity } };
     const isBegun = begun.has(session.id) || !begins(session);
     const rules = isBegun ? undefined : await tellRules(asked);
-    const told = both(rules, await answerMoment("prompt", asked));
-    const delivered = () => {
-      begun.add(session.id);
-      told.delivered();
-    };
-    return { ...told, delivered };
+    const told = await answerMoment("prompt", asked);
+    return together(rules, told, { delivered: () => begun.add(session.id) });
   });
 }
 
 /** Returns whether a session begins with this prompt: callbacks hear of no start, and nothing is written before the first. */
 function begins({ file }: Viewer): boolean {
   return file === undefined || !statPath(file)?.size;
-}
-
-function both(...answers: readonly (Injection | undefined)[]): Injection {
-  const texts = answers.flatMap((answer) => answer?.text ?? []);
-  return {
-    text: texts.length > 0 ? texts.join("\n\n") : undefined,
-    delivered() {
-      for (const answer of answers) answer?.delivered();
-    },
-  };
 }
 
 /** Returns the callback for `hooks.PostToolUseFailure` in the SDK's options. It never rejects. */
@@ -99,7 +85,7 @@ export function postToolUseFailure({ env: given }: { env?: Environment } = {}): 
 function callback(
   hookEventName: Event,
   given: Environment = process.env,
-  work: (input: unknown, env: Environment, paths: PathsWithRules) => Promise<Injection | undefined>,
+  work: (input: unknown, env: Environment, paths: PathsWithRules) => Promise<Answer | undefined>,
 ): HookCallback {
   return async (input, _toolUseId, context) => {
     const { env, ignored } = trustedEnvironment(given, currentDirectory());

@@ -5,36 +5,17 @@ import type { Environment, PathsWithRules, Settings } from "../lib/config/config
 import type { Agent, Viewer } from "../lib/hosts/session.ts";
 import type { CompleteJson } from "../lib/model/answers.ts";
 
-/** Our places and settings. */
-export interface Settled {
-  paths: PathsWithRules;
-  settings: Settings;
-}
-
-/** The sources of an answer to a prompt. */
-export interface Sources extends Settled {
-  /** Provides the model for `@@name: question`; called only for a question. */
-  model: () => Promise<CompleteJson | undefined>;
-  /** True if the host has the tool `query_session`. @default {false} */
-  hasTool?: boolean;
-}
-
-/** A text for the host, with a callback for when it has been delivered. */
-export interface Injection {
-  /** Undefined when there is nothing to add. */
-  text: string | undefined;
-  delivered(): unknown;
-}
-
 /** A moment of a session, and what it is about. */
-export interface Asked extends Settled {
+export interface Asked {
   host: Agent;
   session: Viewer;
   env: Environment;
+  paths: PathsWithRules;
+  settings: Settings;
   /** The prompt. */
   text?: string;
-  /** Provides the model for `@@name: question`. @default the one that config.json names */
-  model?: Sources["model"];
+  /** Provides the model for `@@name: question`; called only for a question. @default the one that config.json names */
+  model?: () => Promise<CompleteJson | undefined>;
   /** True if the host has the tool `query_session`. @default {false} */
   hasTool?: boolean;
   /** The command that failed. */
@@ -49,7 +30,10 @@ export interface Asked extends Settled {
   isCleared?: boolean;
 }
 
-/** The words said at a moment: to the model, with a callback for when it was done, and to the person. */
-export interface MomentAnswer extends Injection {
+/** The words said at a moment, with a callback for when they have been delivered. */
+export interface Answer {
+  /** To the model; undefined when there is nothing to add. */
+  text?: string | undefined;
   toPerson?: string | undefined;
+  delivered(): unknown;
 }

@@ -5,6 +5,7 @@
  */
 
 import { basename, join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { clearDue, leaveDue, readDue } from "../lib/activity/due.ts";
 import { updateArchive } from "../lib/archive/archive.ts";
@@ -13,7 +14,7 @@ import { tryLock } from "../lib/base/locks.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
 import { type Config, expandPath, loadConfig, resolvePaths } from "../lib/config/config.ts";
-import { findHost, HOSTS } from "../lib/hosts/hosts.ts";
+import { findHost } from "../lib/hosts/hosts.ts";
 import { reads } from "../lib/hosts/lines.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
 import type { Session } from "../lib/hosts/session.ts";
@@ -50,65 +51,59 @@ const FLAGS = {
   save: TEXT,
 };
 
-type BackgroundFlags = ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>["values"];
+type Job = Config & ReturnType<typeof parseArgs<{ options: typeof FLAGS }>>["values"];
 
 async function main(): Promise<void> {
   process.chdir(ROOT); // a project's folder can be removed while this runs
-  const { values: asked } = parseArgs({ options: FLAGS });
+  const { values } = parseArgs({ options: FLAGS });
   try {
-    const config = await loadConfig(process.env, asked.cwd);
-    const perform = performer(asked, config);
-    if (!asked.begin) await followTurn(asked, config, perform);
-    if (config.settings.share) await perform("share", () => share(config));
-    if (asked.begin) await perform("last-session", () => observeLast(asked, config));
-    if (asked.begin) await perform("old-sessions", () => followOld(config, asked.source));
-    if (asked.begin) await perform("archive", () => archive(config));
+    const job = { ...(await loadConfig(process.env, values.cwd)), ...values };
+    if (!job.begin) await followTurn(job);
+    if (job.settings.share) await perform(job, "share", share);
+    if (!job.begin) return;
+    await perform(job, "last-session", observeLast);
+    await perform(job, "old-sessions", followOld);
+    await perform(job, "archive", archive);
   } catch (error) {
-    await logFailure(resolvePaths(process.env), "background", error, { source: asked.source });
+    await logFailure(resolvePaths(process.env), "background", error, { source: values.source });
   }
 }
 
-type Perform = (name: string, run: () => Promise<unknown>) => Promise<void>;
-
-/** Returns what runs a job and logs its outcome. It never throws. */
-function performer({ session, source }: BackgroundFlags, { paths }: Config): Perform {
-  return async (name, run) => {
-    const started = performance.now();
-    const readBefore = reads.bytes;
-    try {
-      await run();
-      const tookMs = Math.round(performance.now() - started);
-      const detail = { session, source, tookMs, bytesRead: reads.bytes - readBefore };
-      logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
-    } catch (error) {
-      await logFailure(paths, `background.${name}`, error, { session, source });
-    }
-  };
+/** Does a part of a job and logs its outcome. It never throws. */
+async function perform(job: Job, name: string, run: (job: Job) => Promise<unknown>): Promise<void> {
+  const { session, source, paths } = job;
+  const started = performance.now();
+  const readBefore = reads.bytes;
+  try {
+    await run(job);
+    const tookMs = Math.round(performance.now() - started);
+    const detail = { session, source, tookMs, bytesRead: reads.bytes - readBefore };
+    logEvent(paths.log, { event: `background.${name}`, ok: true, ...detail });
+  } catch (error) {
+    await logFailure(paths, `background.${name}`, error, { session, source });
+  }
 }
 
-async function followTurn(asked: BackgroundFlags, config: Config, perform: Perform): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, WRITE_DELAY_MS));
+async function followTurn(job: Job): Promise<void> {
+  const { paths, file, save } = job;
+  await setTimeout(WRITE_DELAY_MS);
   // a host that keeps its sessions in a store has written no file: the copy of the session is brought up to date first
-  if (HOSTS.some(({ agent, store }) => agent === asked.source && store !== undefined))
-    await perform("copies", () => updateCopies(config.paths));
-  if (!statUnpacked(asked.file)) return; // nothing was said
-  const { paths, settings } = config;
-  const session = visibleSessionAt(asked.file, paths);
+  if (findHost(job.source)?.store) await perform(job, "copies", () => updateCopies(paths));
+  if (!statUnpacked(file)) return; // nothing was said
+  const session = visibleSessionAt(file, paths);
   if (!session) return;
-  if (asked.save !== "" && settings.notes.onClear)
-    await perform("save", () => saveNote(asked, session, config));
-  await perform("index", () => index(session, config));
+  if (save !== "" && job.settings.notes.onClear) await perform(job, "save", () => saveNote(session, job));
+  await perform(job, "index", () => index(session, job));
+  const keeping = (name: string, work: typeof observeTurn) =>
+    perform(job, name, () => withKept(session, job, () => work(session, job)));
   // its host observes by itself, and short sessions not at all
-  if (asked["index-only"]) {
-    if (session.size <= SMALL_BYTES)
-      await perform("rules", () => withKept(session, asked, config, () => noteStanding(session, config)));
+  if (job["index-only"]) {
+    if (session.size <= SMALL_BYTES) await keeping("rules", noteStanding);
     return;
   }
-  if (asked.save === "" && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
-  await perform("observe", () =>
-    withKept(session, asked, config, () => observeTurn(session, config, asked.end)),
-  );
-  await perform("meta", () => describeSession(session, config));
+  if (save === "" && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
+  await keeping("observe", observeTurn);
+  await perform(job, "meta", () => describeSession(session, job));
 }
 
 /** A transcript up to this size is read whole in a few tenths of a second. */
@@ -122,7 +117,7 @@ function isWorthReading({ size }: Session, before = 0): boolean {
 }
 
 /** Indexes the session and its subagents, full text and vectors. */
-async function index(session: Session, config: Config): Promise<void> {
+async function index(session: Session, config: Job): Promise<void> {
   const family = listSessions(config.paths, { subagents: true, excluded: true, agent: session.agent }).filter(
     ({ id, parentId }) => id === session.id || parentId === session.id,
   );
@@ -136,27 +131,27 @@ async function index(session: Session, config: Config): Promise<void> {
  * Observes what is due. A model observes the rest of a session that has ended too, once: what its user laid down there is heard
  * by the next one.
  */
-async function observeTurn(session: Session, config: Config, hasEnded = false): Promise<void> {
-  const { paths, settings } = config;
+async function observeTurn(session: Session, job: Job): Promise<void> {
+  const { paths, settings } = job;
   const { auto, mode } = observeSettings(paths, settings.observe);
   if (!auto) return;
-  const complete = await configuredModel(config);
-  const when = hasEnded && complete && mode === "buffered" ? "all" : "due";
-  await observeSession(session, { paths, settings, complete, when, waitMs: OBSERVER_WAIT_MS });
+  const complete = await configuredModel(job);
+  const isLast = (job.end || job.begin) && complete && mode === "buffered";
+  const how = { paths, settings, complete, waitMs: OBSERVER_WAIT_MS };
+  await observeSession(session, { ...how, when: isLast ? "all" : "due" });
 }
 
 /** Idle for so long a session has ended, as far as anybody can tell: not every host says so. */
 const ENDED_MS = 10 * 60_000;
 
 /** Observes the rest of the project's last session of a host, where its own end did not. */
-async function observeLast(asked: BackgroundFlags, config: Config): Promise<void> {
-  const { source, cwd } = asked;
-  if (cwd === "" || !config.settings.llm) return;
-  const host = HOSTS.find(({ agent }) => agent === source);
-  const sessions = host ? listSessions(config.paths, { agent: host.agent, project: cwd }) : [];
-  const last = sessions.find(({ modifiedAt }) => Date.now() - Date.parse(modifiedAt) >= ENDED_MS);
-  if (last && !last.archived && isWorthReading(last))
-    await withKept(last, asked, config, () => observeTurn(last, config, true));
+async function observeLast(job: Job): Promise<void> {
+  const { source, cwd, paths, settings } = job;
+  if (cwd === "" || !settings.llm || !findHost(source)) return;
+  const last = listSessions(paths, { agent: source, project: cwd }).find(
+    ({ modifiedAt }) => Date.now() - Date.parse(modifiedAt) >= ENDED_MS,
+  );
+  if (last && !last.archived && isWorthReading(last)) await withKept(last, job, () => observeTurn(last, job));
 }
 
 /**
@@ -165,8 +160,7 @@ async function observeLast(asked: BackgroundFlags, config: Config): Promise<void
  */
 async function withKept(
   session: Session,
-  { source, cwd, end, begin }: BackgroundFlags,
-  { paths }: Config,
+  { source, cwd, end, begin, paths }: Job,
   work: () => Promise<void>,
 ): Promise<void> {
   const { id } = session;
@@ -183,28 +177,24 @@ async function withKept(
 }
 
 /** Keeps what the session's user laid down, explicit or marked by the observer. */
-async function noteStanding(session: Session, { paths, settings }: Config): Promise<void> {
+async function noteStanding(session: Session, { paths, settings }: Job): Promise<void> {
   const { entries, ledger } = readSessionMemory(session, { paths, settings });
   await keepStanding(session, { paths, entries, ledger });
 }
 
-async function describeSession(session: Session, config: Config): Promise<void> {
-  const { paths, settings } = config;
-  const complete = await configuredModel(config);
+async function describeSession(session: Session, job: Job): Promise<void> {
+  const { paths, settings } = job;
+  const complete = await configuredModel(job);
   const { error, warning } = await indexMeta(session, { paths, settings, complete, rests: true });
   if (warning !== undefined) await logFailure(paths, "background.meta", warning, { session: session.id });
   if (error !== undefined) throw new Error(error);
 }
 
-async function saveNote(
-  { cwd, save: savedOn }: BackgroundFlags,
-  session: Session,
-  config: Config,
-): Promise<void> {
+async function saveNote(session: Session, job: Job): Promise<void> {
   const { noteOptions, saveSession } = await import("../scripts/save-session.ts");
-  const place = { workspaceDir: cwd, directory: notesFolder(cwd, config) };
+  const place = { workspaceDir: job.cwd, directory: notesFolder(job) };
   try {
-    await saveSession({ ...noteOptions(session, config), ...place, savedOn });
+    await saveSession({ ...noteOptions(session, job), ...place, savedOn: job.save });
   } catch (error) {
     // Clearing an empty session is not a failure.
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
@@ -212,15 +202,15 @@ async function saveNote(
 }
 
 /** Automatic notes stay out of the project unless the user wants them there, since they would be committed. */
-function notesFolder(cwd: string, { paths, settings, env }: Config): string {
+function notesFolder({ cwd, paths, settings, env }: Job): string {
   const { dir } = settings.notes;
   if (dir !== undefined) return expandPath(dir, env, cwd);
   return join(paths.notes, basename(projectKey(cwd)) || "root");
 }
 
 /** Names and indexes sessions that no hook has followed, newest first, until all are current, unless another run does. */
-async function followOld(config: Config, source: string): Promise<void> {
-  const { paths, settings } = config;
+async function followOld(job: Job): Promise<void> {
+  const { paths, settings, source } = job;
   const release = tryLock(join(paths.home, "old-sessions.lock"));
   if (!release) return;
   try {
@@ -231,16 +221,14 @@ async function followOld(config: Config, source: string): Promise<void> {
     namedSessions(paths, findTranscripts(paths));
     const sessions = listSessions(paths);
     const known = readRecords(paths);
-    const nameless = sessions.filter(
-      (session) => !isKnownNotDue(session, known.get(recordKey(session)), config),
-    );
     const end = Date.now() + OLD.totalMs;
     // By rule: asking a model about years of sessions is left to `index-meta`.
-    for (const session of nameless) {
+    for (const session of sessions) {
+      if (isKnownNotDue(session, known.get(recordKey(session)), { paths, settings })) continue;
       if (Date.now() > end) return;
       await restAfter(() => indexMeta(session, { paths, settings, lockWaitMs: 0 }));
     }
-    await withIndex(config, async (store) => {
+    await withIndex(job, async (store) => {
       const step = { store, paths, sessions, settings, deadlineMs: OLD.sliceMs };
       for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
         const left = await restAfter(() => catchUp(step));
@@ -255,13 +243,13 @@ async function followOld(config: Config, source: string): Promise<void> {
 }
 
 /** Copies sessions that have been idle for a day, in slices; the rest waits for the next start. */
-async function archive({ paths, settings }: Config): Promise<void> {
+async function archive({ paths, settings }: Job): Promise<void> {
   const end = Date.now() + OLD.totalMs;
   let worked = Date.now();
   const rest = async () => {
     const took = Date.now() - worked;
     if (took < OLD.sliceMs) return;
-    await new Promise((resolve) => setTimeout(resolve, took / 2));
+    await setTimeout(took / 2);
     worked = Date.now();
   };
   await updateArchive({ paths, settings, rest, isOver: () => Date.now() > end });
@@ -271,13 +259,13 @@ async function archive({ paths, settings }: Config): Promise<void> {
 async function restAfter<T>(work: () => Promise<T>): Promise<T> {
   const started = Date.now();
   const result = await work();
-  await new Promise((resolve) => setTimeout(resolve, (Date.now() - started) / 2));
+  await setTimeout((Date.now() - started) / 2);
   return result;
 }
 
 /** Shares, unless another run is sharing or the last attempt has just failed. */
-async function share(config: Config): Promise<void> {
-  const { shareInBackground } = await import("../scripts/share.ts");
+async function share(config: Job): Promise<void> {
+  const { shareInBackground } = await import("../lib/share/share.ts");
   await shareInBackground({ config, publish: true, pull: true });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Runs Claude Code's hooks, reads what a host gives a hook (session, prompt, settings), and starts work in the background.
+ * Runs hooks, reads what a host gives a hook (session, prompt, settings), and starts work in the background.
  *
  * Loaded by every prompt hook, so what only a failure or a start in the background needs is imported there.
  */
@@ -19,7 +19,7 @@ import {
   withFolders,
 } from "../lib/config/config.ts";
 import type { Agent, Viewer } from "../lib/hosts/session.ts";
-import type { Asked, MomentAnswer } from "./asked.ts";
+import type { Answer, Asked } from "./asked.ts";
 
 /** The input of a hook, with our paths and the trusted environment. */
 export interface HookCall {
@@ -32,11 +32,6 @@ export interface Prompt {
   /** The session in which it was written. */
   session: Viewer;
   text: string;
-}
-
-/** A session that has a transcript. */
-export interface Recorded extends Viewer {
-  file: string;
 }
 
 const STDIN = 0; // POSIX
@@ -88,13 +83,6 @@ export function readSession(input: unknown): Viewer {
   return { id, file: stringOf(transcript_path), cwd: stringOf(cwd) ?? currentDirectory() };
 }
 
-/** Reads the session that a hook is about, and its transcript. */
-export function readRecorded(input: unknown): Recorded {
-  const { file, ...session } = readSession(input);
-  if (file === undefined) throw new Error("Cannot find the transcript: the input has no transcript_path");
-  return { ...session, file };
-}
-
 /** Reads a prompt; undefined for one of the host's own. */
 export function readPrompt(input: unknown): Prompt | undefined {
   const session = readSession(input);
@@ -126,47 +114,51 @@ export function hostByFile(file: string | undefined): "claude" | "codex" {
   return file !== undefined && /[/\\]rollout-[^/\\]+$/.test(file) ? "codex" : "claude";
 }
 
-/** Starts background.ts for a session of a host, in a process that outlives it. */
+/** Starts background.ts for a session that has a transcript, in a process that outlives its host. */
 export async function startBackground(
-  { id, file, cwd }: Recorded,
-  source: Agent,
-  { flags, env }: { flags: readonly string[]; env: Environment },
-): Promise<void> {
-  const about = ["--session", id, "--file", file, "--source", source];
-  await startDetachedIn(cwd, env, [...about, ...flags]);
+  { host, session: { id, file, cwd }, env }: Pick<Asked, "host" | "session" | "env">,
+  ...flags: string[]
+): Promise<undefined> {
+  if (file === undefined) return;
+  const { startDetached } = await import("../lib/base/runtime.ts");
+  const about = ["--session", id, "--file", file, "--source", host, ...flags, "--cwd", cwd];
+  startDetached("background", about, { env, cwd });
 }
 
 /** Starts the work that is due when a session begins: sharing, and catching up on older sessions. */
-export function startBeginning(
-  source: Agent,
-  { cwd, env }: { cwd: string; env: Environment },
-): Promise<void> {
-  return startDetachedIn(cwd, env, ["--begin", "--source", source]);
-}
-
-async function startDetachedIn(cwd: string, env: Environment, flags: readonly string[]): Promise<void> {
+export async function startBeginning({ host, session: { cwd }, env }: Asked): Promise<void> {
   const { startDetached } = await import("../lib/base/runtime.ts");
-  startDetached("background", [...flags, "--cwd", cwd], { env, cwd });
+  startDetached("background", ["--begin", "--source", host, "--cwd", cwd], { env, cwd });
 }
 
-/** Reads what a hook of Claude Code or Codex is about. */
-export function readAsked({ env, input, paths }: HookCall): Asked {
+/** Reads the session that an event is about, of Claude Code or Codex where no host is named. */
+export function readAsked({ env, input, paths }: HookCall, host?: Agent): Asked {
   const session = readSession(input);
-  const host = hostByFile(session.file);
-  return { host, session, env, ...requireSettings(paths, { env, transcript: session.file }) };
+  const settled = requireSettings(paths, { env, transcript: session.file });
+  return { host: host ?? hostByFile(session.file), session, env, ...settled };
 }
 
-/** Prints what is to be said in the form of Claude Code, with `atTop` in the answer itself too; nothing where nothing is. */
+/** Joins what is said at a moment. */
+export function together(...answers: (Answer | undefined)[]): Answer {
+  const join = (to: "text" | "toPerson", by: string) =>
+    answers.flatMap((answer) => answer?.[to] ?? []).join(by) || undefined;
+  return {
+    text: join("text", "\n\n"),
+    toPerson: join("toPerson", "\n"),
+    delivered() {
+      for (const answer of answers) answer?.delivered();
+    },
+  };
+}
+
+/** Prints what is to be said, as a line or as JSON; nothing where nothing is. */
 export async function printAnswer(
-  answer: MomentAnswer | undefined,
-  hookEventName: string,
-  { atTop = false } = {},
+  answer: Answer | undefined,
+  form: (said: Answer) => unknown,
 ): Promise<void> {
   if (!answer) return;
-  const { text, toPerson: systemMessage } = answer;
-  if (text === undefined && systemMessage === undefined) return void answer.delivered();
+  if (answer.text === undefined && answer.toPerson === undefined) return void answer.delivered();
   const { writeFully } = await import("../lib/base/output.ts");
-  const hookSpecificOutput = text && { hookEventName, additionalContext: text };
-  const said = { systemMessage, additionalContext: atTop ? text : undefined, hookSpecificOutput };
-  if (writeFully(`${JSON.stringify(said)}\n`)) answer.delivered();
+  const said = form(answer);
+  if (writeFully(`${typeof said === "string" ? said : JSON.stringify(said)}\n`)) answer.delivered();
 }

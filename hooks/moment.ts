@@ -7,7 +7,7 @@ import { isFile } from "../lib/base/files.ts";
 import { stringOf } from "../lib/base/json.ts";
 import { currentDirectory } from "../lib/config/config.ts";
 import { copiesFolder, findLine } from "../lib/hosts/table.ts";
-import { logFailure, requireSettings, runHook } from "./hook.ts";
+import { logFailure, printAnswer, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";
 
 await runHook("moment", async ({ env, input, paths }) => {
@@ -29,7 +29,5 @@ await runHook("moment", async ({ env, input, paths }) => {
     failure: { sessionId: id, viewer: id, cwd, ...called },
     ...requireSettings(paths, { env, transcript: undefined }),
   });
-  if (answer?.text === undefined) return void answer?.delivered();
-  const { writeFully } = await import("../lib/base/output.ts");
-  if (writeFully(`${JSON.stringify({ context: answer.text })}\n`)) answer.delivered();
+  await printAnswer(answer && { ...answer, toPerson: undefined }, ({ text }) => ({ context: text }));
 });

@@ -9,30 +9,29 @@ import { dueFile, hasViewerMoved, type Look, lookForDigest } from "../lib/activi
 import { statPath } from "../lib/base/files.ts";
 import type { Moment } from "../lib/hosts/host.ts";
 import { findLine } from "../lib/hosts/table.ts";
-import type { Asked, Injection, MomentAnswer, Sources } from "./asked.ts";
-import { startBackground, startBeginning } from "./hook.ts";
+import type { Answer, Asked } from "./asked.ts";
+import { startBackground, startBeginning, together } from "./hook.ts";
 
-const ANSWERS: Record<Moment, (asked: Asked) => Promise<MomentAnswer | undefined>> = {
+const ANSWERS: Record<Moment, (asked: Asked) => Promise<Answer | undefined>> = {
   start: atStart,
   resume: atResume,
   prompt: atPrompt,
   failure: atFailure,
   summary: atSummary,
   compaction: atCompaction,
-  turn: (asked) => atEnd(asked, []),
-  end: (asked) => atEnd(asked, ["--end", ...(asked.isCleared ? ["--save", "/clear"] : [])]),
+  turn: (asked) => startBackground(asked),
+  end: (asked) => startBackground(asked, "--end", ...(asked.isCleared ? ["--save", "/clear"] : [])),
 };
 
 /** Does what is due at a moment, and returns what is to be said. */
-export function answerMoment(moment: Moment, asked: Asked): Promise<MomentAnswer | undefined> {
+export function answerMoment(moment: Moment, asked: Asked): Promise<Answer | undefined> {
   return ANSWERS[moment](asked);
 }
 
 /** Returns the line on the project's last session and the standing rules; what older sessions need is done in the background. */
-async function atStart(asked: Asked): Promise<MomentAnswer> {
-  const { host, session, env, isTold } = asked;
-  await startBeginning(host, { cwd: session.cwd, env });
-  const isLeft = isTold === undefined && (await leavesForPrompt(asked));
+async function atStart(asked: Asked): Promise<Answer> {
+  await startBeginning(asked);
+  const isLeft = asked.isTold === undefined && (await leavesForPrompt(asked));
   return withPerson(asked, isLeft ? undefined : await tellBeginning(asked));
 }
 
@@ -45,20 +44,18 @@ async function leavesForPrompt({ session, paths }: Asked): Promise<boolean> {
   return true;
 }
 
-async function tellBeginning(asked: Asked): Promise<Injection> {
-  const { makeBeginning } = await import("./beginning.ts");
-  const { session, paths, settings, isTold } = asked;
-  return toModel(asked, await makeBeginning(session, paths, settings, isTold));
+async function tellBeginning(asked: Asked): Promise<Answer> {
+  const { welcomeFor, rulesFor } = await import("./beginning.ts");
+  return toModel(asked, await welcomeFor(asked), await rulesFor(asked));
 }
 
 /**
  * Returns the standing rules to a session that goes on: those laid down since its last row; all in a host that dropped what it
  * was told at its start.
  */
-async function atResume(asked: Asked): Promise<MomentAnswer> {
-  const { host, session, env } = asked;
-  await startBeginning(host, { cwd: session.cwd, env });
-  if (await leavesForPrompt(asked)) return withPerson(asked, undefined);
+async function atResume(asked: Asked): Promise<Answer> {
+  await startBeginning(asked);
+  if (await leavesForPrompt(asked)) return withPerson(asked);
   if (await hears(asked, "resume")) return withPerson(asked, await tellRules(asked));
   const since = await lastRowTime(asked);
   return withPerson(asked, since ? await tellRules(asked, since) : undefined);
@@ -79,29 +76,25 @@ async function lastRowTime({ session: { file }, paths }: Asked): Promise<string 
 }
 
 /** Returns the standing rules alone, since a time if one is named. */
-export async function tellRules(
-  asked: Pick<Asked, "session" | "paths" | "settings">,
-  since?: string,
-): Promise<Injection> {
+export async function tellRules(asked: Asked, since?: string): Promise<Answer> {
   const { rulesFor } = await import("./beginning.ts");
-  return toModel(asked, await rulesFor({ ...asked.session, since }, asked.paths, asked.settings));
+  return toModel(asked, await rulesFor(asked, since));
 }
 
 /** Returns what is due, what other sessions did, and what the prompt's references mean. With nothing to say it loads little more than the look. */
-async function atPrompt(asked: Asked): Promise<MomentAnswer | undefined> {
+async function atPrompt(asked: Asked): Promise<Answer | undefined> {
   const look = lookAround(asked);
   const due = await answerDue(asked, look);
-  const { text = "" } = asked;
-  if (!due && !look?.mayHaveShared && !look?.changed.length && !text.includes("@@")) {
+  if (!due && !look?.mayHaveShared && !look?.changed.length && !asked.text?.includes("@@")) {
     if (look && hasViewerMoved(look)) (await import("../lib/activity/marks.ts")).saveMarks(look);
     return undefined;
   }
   const { answerPrompt } = await import("./prompt-answer.ts");
-  return answerPrompt({ session: asked.session, text }, look, await sources(asked), due);
+  return answerPrompt(asked, look, due);
 }
 
 /** Returns what was left for this prompt: by the start, where a program may have started it, and by a compaction that was not told. */
-async function answerDue(asked: Asked, look: Look | undefined): Promise<MomentAnswer | undefined> {
+async function answerDue(asked: Asked, look: Look | undefined): Promise<Answer | undefined> {
   const { paths, session, isTyped } = asked;
   const hasForgotten = await wasCompacted(asked, look);
   if (!hasForgotten && !statPath(dueFile(paths, session.id))) return undefined;
@@ -110,13 +103,7 @@ async function answerDue(asked: Asked, look: Look | undefined): Promise<MomentAn
   const isStart = readDue(paths, session.id).includes(START);
   const tell = isStart ? tellBeginning : hasForgotten ? tellRules : undefined;
   const answer = await withPerson(asked, await tell?.(asked));
-  return {
-    ...answer,
-    delivered() {
-      answer.delivered();
-      clearDue(paths, session.id);
-    },
-  };
+  return together(answer, { delivered: () => clearDue(paths, session.id) });
 }
 
 async function wasCompacted({ host }: Asked, look: Look | undefined): Promise<boolean> {
@@ -127,54 +114,44 @@ async function wasCompacted({ host }: Asked, look: Look | undefined): Promise<bo
 }
 
 /** Returns what other sessions did, for a host that stores it as a message of its own. */
-export async function tellActivity(asked: Asked): Promise<Injection> {
+export async function tellActivity(asked: Asked): Promise<Answer> {
   const answers = await import("./prompt-answer.ts");
-  return answers.tellActivity(lookAround(asked), asked);
+  return answers.tellActivity(asked, lookAround(asked));
 }
 
 /** Returns what is known of the sessions that the prompt mentions, for a host that stores it as a message of its own. */
-export async function tellReferences(asked: Asked): Promise<Injection> {
-  const { referencesIn } = await import("./prompt-answer.ts");
-  return referencesIn({ session: asked.session, text: asked.text ?? "" }, await sources(asked));
+export async function tellReferences(asked: Asked): Promise<Answer> {
+  const answers = await import("./prompt-answer.ts");
+  return answers.tellReferences(asked);
 }
 
 function lookAround({ paths, session, settings }: Asked) {
   return lookForDigest({ paths, viewer: session, activity: settings.activity });
 }
 
-async function sources({ paths, settings, env, session, model, hasTool = false }: Asked): Promise<Sources> {
-  const { findModel } = await import("./prompt-answer.ts");
-  return { paths, settings, model: model ?? findModel(env, session), hasTool };
-}
-
 /** Returns how earlier sessions ended the error of a command that failed. */
-async function atFailure({ failure, paths, settings }: Asked): Promise<Injection | undefined> {
+async function atFailure(asked: Asked): Promise<Answer | undefined> {
+  const { failure } = asked;
   if (!failure) return undefined;
-  const { answerFailure } = await import("./prompt-answer.ts");
-  return answerFailure(failure, { paths, settings });
+  const { seenText } = await import("../lib/activity/seen.ts");
+  return toModel(asked, await seenText(failure, asked));
 }
 
 /** Observes what was said last, and returns the line that announces them, in hosts that show it to the model that writes the summary. */
-async function atSummary(asked: Asked): Promise<Injection | undefined> {
-  const { host, session, env, paths } = asked;
+async function atSummary(asked: Asked): Promise<Answer | undefined> {
   const { observeRest, announceObserved } = await import("./observed.ts");
-  const settings = await observeRest({ ...session, agent: host }, { paths, env });
-  return settings && (await hears(asked, "summary"))
-    ? toModel(asked, announceObserved(session, paths, settings))
-    : undefined;
+  const settings = await observeRest(asked);
+  if (!settings || !(await hears(asked, "summary"))) return undefined;
+  return toModel(asked, announceObserved({ ...asked, settings }));
 }
 
 /** Returns what was observed of the session that was compacted, and the standing rules again. */
-async function atCompaction(asked: Asked): Promise<MomentAnswer> {
-  const { makeCompacted } = await import("./beginning.ts");
+async function atCompaction(asked: Asked): Promise<Answer> {
+  const { describeObserved } = await import("./observed.ts");
+  const { rulesFor } = await import("./beginning.ts");
   const isLeft = await leavesForPrompt(asked);
-  return withPerson(asked, await toModel(asked, await makeCompacted(asked, isLeft)));
-}
-
-/** Starts the work that is due after a turn or a session, where the session has a transcript. */
-async function atEnd({ host, session, env }: Asked, flags: readonly string[]): Promise<undefined> {
-  const { file } = session;
-  if (file !== undefined) await startBackground({ ...session, file }, host, { flags, env });
+  const rules = isLeft ? undefined : await rulesFor(asked);
+  return withPerson(asked, await toModel(asked, describeObserved(asked), rules));
 }
 
 async function hears({ host }: Asked, moment: Moment): Promise<boolean> {
@@ -183,24 +160,13 @@ async function hears({ host }: Asked, moment: Moment): Promise<boolean> {
   return known !== undefined && listMoments(known).includes(moment);
 }
 
-async function toModel(
-  { session, paths }: Pick<Asked, "session" | "paths">,
-  text: string | undefined,
-): Promise<Injection> {
+async function toModel(asked: Asked, ...texts: (string | undefined)[]): Promise<Answer> {
   const { injection } = await import("./prompt-answer.ts");
-  return injection(text, session.id, paths);
+  return injection(asked, texts.filter(Boolean).join("\n\n") || undefined);
 }
 
 /** Adds what a person is to know. */
-async function withPerson(asked: Asked, answer: Injection | undefined): Promise<MomentAnswer> {
+async function withPerson(asked: Asked, answer?: Answer): Promise<Answer> {
   const { tellPerson } = await import("./person.ts");
-  const word = await tellPerson(asked);
-  return {
-    text: answer?.text,
-    toPerson: word?.text,
-    delivered() {
-      answer?.delivered();
-      word?.shown();
-    },
-  };
+  return together(answer, ...(await tellPerson(asked)));
 }

@@ -4,19 +4,13 @@ import { statSync } from "node:fs";
 import { changedAt } from "../lib/base/files.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { quoted } from "../lib/base/text.ts";
-import {
-  type Environment,
-  loadConfig,
-  type Paths,
-  type PathsWithRules,
-  type Settings,
-} from "../lib/config/config.ts";
+import { loadConfig, type Settings } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
-import type { Agent, Viewer } from "../lib/hosts/session.ts";
 import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
 import { sessionCleaner } from "../lib/transcripts/transcript.ts";
+import type { Asked } from "./asked.ts";
 
 /** Claude Code takes 10,000 and shows the model a file's name in place of more; a host's own summary comes with it. */
 const CONTEXT_MAX_CHARS = 8000;
@@ -26,26 +20,23 @@ const OBSERVER_WAIT_MS = 600;
 const READ_MAX_BYTES = 64 * 1024 * 1024;
 
 /** Returns what was observed before the compaction, with the commands to look up more; undefined without observations. */
-export function describeObserved(session: Viewer, paths: Paths, settings: Settings): string | undefined {
-  const run = (name: string) => [...ownCommand(name), session.id].map(quoted).join(" ");
+export function describeObserved(asked: Asked): string | undefined {
+  const run = (name: string) => [...ownCommand(name), asked.session.id].map(quoted).join(" ");
   const lookUp = [
     "The rows before the compaction are still in the transcript. To see the source of an observation:",
     `${run("observe-compact")} --recall <id in brackets>`,
     "To read on around a line of it:",
     `${run("session-reader")} --line <line> --around 10`,
   ].join("\n");
-  return observationsAfterCompaction(readHookLedger(session, paths, settings), {
-    maxChars: CONTEXT_MAX_CHARS,
-    lookUp,
-  });
+  return observationsAfterCompaction(readHookLedger(asked), { maxChars: CONTEXT_MAX_CHARS, lookUp });
 }
 
 /** Returns the line that observations follow a summary; undefined if there are none. */
-export function announceObserved(session: Viewer, paths: Paths, settings: Settings): string | undefined {
-  return observationsToCome(readHookLedger(session, paths, settings));
+export function announceObserved(asked: Asked): string | undefined {
+  return observationsToCome(readHookLedger(asked));
 }
 
-function readHookLedger({ id, file }: Viewer, paths: Paths, settings: Settings) {
+function readHookLedger({ session: { id, file }, paths, settings }: Asked) {
   const { records } = readLedgerFile(ledgerFile(paths, id));
   return redactLedger(records, sessionCleaner(file, readRules(settings)));
 }
@@ -54,19 +45,18 @@ function readHookLedger({ id, file }: Viewer, paths: Paths, settings: Settings) 
  * Observes by rule what was said since the last step, since the retained tail is about to be summarised too. Returns the
  * settings; undefined where nothing is to be observed by itself.
  */
-export async function observeRest(
-  { id, file, cwd, agent }: Viewer & { agent: Agent },
-  { paths, env }: { paths: PathsWithRules; env: Environment },
-): Promise<Settings | undefined> {
-  const { settings } = await loadConfig(env, cwd);
+export async function observeRest(asked: Asked): Promise<Settings | undefined> {
+  const { host: agent, session, paths, env } = asked;
+  const { file } = session;
+  const { settings } = await loadConfig(env, session.cwd);
   if (!observeSettings(paths, settings.observe).auto) return undefined;
   // what its host keeps in a store is read from the copy
   if (findHost(agent)?.store) await (await import("../lib/sessions/copies.ts")).updateCopies(paths);
   const stat = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
   if (file === undefined || !stat || stat.size > READ_MAX_BYTES) return settings;
   const at = changedAt(stat);
-  const session = { id, file, agent, cwd, size: stat.size, updatedAt: at, modifiedAt: at };
   const { observeSession } = await import("../lib/observe/observe-session.ts");
-  await observeSession(session, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
+  const known = { ...session, file, agent, size: stat.size, updatedAt: at, modifiedAt: at };
+  await observeSession(known, { paths, settings, when: "all", waitMs: OBSERVER_WAIT_MS });
   return settings;
 }

@@ -1,6 +1,6 @@
 /**
- * Builds what every host adds to a conversation. To a prompt: what other sessions did, and what its `@@` references mean;
- * loaded only when there may be something to add. To a command that failed: what ended its error in earlier sessions.
+ * Builds what every host adds to a prompt: what other sessions did, and what its `@@` references mean; loaded only when there
+ * may be something to add. Reads which command failed.
  */
 
 import type { Look } from "../lib/activity/look.ts";
@@ -8,9 +8,10 @@ import type { ReportedFailure } from "../lib/activity/seen.ts";
 import type { Updates } from "../lib/activity/updates.ts";
 import { type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
-import { type Environment, loadConfig, type PathsWithRules } from "../lib/config/config.ts";
-import type { Injection, MomentAnswer, Settled, Sources } from "./asked.ts";
-import { logFailure, type Prompt, readCommand, readSession } from "./hook.ts";
+import { loadConfig } from "../lib/config/config.ts";
+import type { CompleteJson } from "../lib/model/answers.ts";
+import type { Answer, Asked } from "./asked.ts";
+import { logFailure, readCommand, readSession, together } from "./hook.ts";
 
 /** Claude Code puts anything longer than 10,000 characters into a file. */
 const OUTPUT_MAX_CHARS = 9990;
@@ -22,42 +23,26 @@ const READING_MS = 400;
 const READING_MIN_MS = 150;
 
 /** Builds everything that is added to a prompt, below what was due before it. */
-export async function answerPrompt(
-  prompt: Prompt,
-  look: Look | undefined,
-  sources: Sources,
-  due?: MomentAnswer,
-): Promise<MomentAnswer> {
-  const activity = await tellActivity(look, sources);
-  const room = OUTPUT_MAX_CHARS - (activity.text?.length ?? 0) - (due?.text?.length ?? 0);
-  const references = await referencesIn(prompt, sources, room);
-  const texts = [due?.text, activity.text, references.text].filter((text) => text !== undefined);
-  return {
-    text: texts.length > 0 ? texts.join("\n\n") : undefined,
-    toPerson: due?.toPerson,
-    delivered() {
-      due?.delivered();
-      activity.delivered();
-      references.delivered();
-    },
-  };
+export async function answerPrompt(asked: Asked, look: Look | undefined, due?: Answer): Promise<Answer> {
+  const told = together(due, await tellActivity(asked, look));
+  const room = OUTPUT_MAX_CHARS - (told.text?.length ?? 0);
+  return together(told, await tellReferences(asked, room));
 }
 
 /** Returns the news of other sessions, none without a look. Once delivered, it is marked as seen. */
-export async function tellActivity(look: Look | undefined, { paths, settings }: Settled): Promise<Injection> {
-  if (!look) return { text: undefined, delivered() {} };
-  const updates = await readNews(look, { paths, settings });
+export async function tellActivity(asked: Asked, look: Look | undefined): Promise<Answer> {
+  if (!look) return together();
+  const { paths } = asked;
   const session = look.viewer.id;
-  for (const problem of updates.problems)
-    logEvent(paths.log, { event: "activity", ok: false, session, problem });
-  const text = updates.text ?? undefined;
+  const { text: news, problems, commit } = await readNews(asked, look);
+  for (const problem of problems) logEvent(paths.log, { event: "activity", ok: false, session, problem });
+  const text = news ?? undefined;
   return {
     text,
     delivered() {
       try {
-        const ok = updates.commit();
-        if (text === undefined && ok) return;
-        logEvent(paths.log, { event: "injected", ok, session, text });
+        const ok = commit();
+        if (text !== undefined || !ok) logEvent(paths.log, { event: "injected", ok, session, text });
       } catch (error) {
         void logFailure(paths, "activity", error, { session }); // the host has its answer already
       }
@@ -67,8 +52,8 @@ export async function tellActivity(look: Look | undefined, { paths, settings }: 
 
 /** Reads the sessions that the look found. Loads nothing that reads transcripts when none has changed. */
 async function readNews(
+  { paths, settings }: Asked,
   look: Look,
-  { paths, settings }: Settled,
 ): Promise<Pick<Updates, "text" | "problems" | "commit">> {
   if (look.changed.length === 0 && !look.mayHaveShared) {
     const { saveMarks } = await import("../lib/activity/marks.ts");
@@ -80,23 +65,19 @@ async function readNews(
 }
 
 /** Returns what is known of the sessions that a prompt mentions. A failure is logged. */
-export async function referencesIn(prompt: Prompt, sources: Sources, maxChars?: number): Promise<Injection> {
-  const { paths } = sources;
-  const text = prompt.text.includes("@@") ? await describeReferences(prompt, sources, maxChars) : undefined;
-  return injection(text, prompt.session.id, paths);
+export async function tellReferences(asked: Asked, maxChars?: number): Promise<Answer> {
+  const isPossible = asked.text?.includes("@@");
+  return injection(asked, isPossible ? await describeReferences(asked, maxChars) : undefined);
 }
 
 /** Returns a text to inject, which is logged once delivered. */
-export function injection(text: string | undefined, session: string, { log }: PathsWithRules): Injection {
-  const delivered = () => text !== undefined && logEvent(log, { event: "injected", ok: true, session, text });
-  return { text, delivered };
+export function injection({ session, paths }: Asked, text: string | undefined): Answer {
+  const about = { event: "injected", ok: true, session: session.id, text };
+  return { text, delivered: () => text !== undefined && logEvent(paths.log, about) };
 }
 
-async function describeReferences(
-  { text, session }: Prompt,
-  { paths, settings, model, hasTool }: Sources,
-  maxChars: number | undefined,
-): Promise<string | undefined> {
+async function describeReferences(asked: Asked, maxChars: number | undefined): Promise<string | undefined> {
+  const { text = "", session, paths, settings, hasTool, model = () => configured(asked) } = asked;
   try {
     const { hasReference } = await import("../lib/sessions/references.ts");
     const { withoutPage } = await import("../lib/hosts/handed.ts");
@@ -114,13 +95,11 @@ async function describeReferences(
 }
 
 /** Returns the model that config.json names, for hosts without one of their own. */
-export function findModel(env: Environment, { cwd }: Prompt["session"]): Sources["model"] {
-  return async () => {
-    const { configuredModel } = await import("../lib/model/configured-model.ts");
-    const config = await loadConfig(env, cwd);
-    // a program takes seconds to start: never while a prompt waits
-    return config.settings.llm?.command ? undefined : configuredModel(config);
-  };
+async function configured({ env, session }: Asked): Promise<CompleteJson | undefined> {
+  const { configuredModel } = await import("../lib/model/configured-model.ts");
+  const config = await loadConfig(env, session.cwd);
+  // a program takes seconds to start: never while a prompt waits
+  return config.settings.llm?.command ? undefined : configuredModel(config);
 }
 
 /** Reads the failure that Claude Code, the Agent SDK or Codex reports; undefined for anything but a command that ran. */
@@ -141,13 +120,4 @@ export function readFailure(input: JsonRecord): ReportedFailure | undefined {
       return hasFailedInCodex(file, callId);
     },
   };
-}
-
-/** Returns what to add to a command that failed. Logged once delivered. */
-export async function answerFailure(
-  failed: ReportedFailure,
-  { paths, settings }: Settled,
-): Promise<Injection> {
-  const { seenText } = await import("../lib/activity/seen.ts");
-  return injection(await seenText(failed, { paths, settings }), failed.sessionId, paths);
 }

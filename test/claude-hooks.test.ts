@@ -1,20 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { defaultSettings } from "../lib/config/config.ts";
 import { ledgerFile, setObserveSettings } from "../lib/observe/ledger.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { eventually } from "./support/eventually.ts";
 import { homePerTest, type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { secondsAgo } from "./support/rows.ts";
-import { ROOT, startScript } from "./support/run.ts";
+import { HOOKS, ROOT, startScript } from "./support/run.ts";
 
 const home = homePerTest();
 
 /** The same as `home.hook`, in a process as the host starts it. */
 function started(home: TemporaryHome, name: string, input: object) {
   const options = { env: home.env, cwd: home.project, stdin: JSON.stringify(input) };
-  return startScript(`hooks/claude/${name}.ts`, [], options);
+  return startScript(name, [], options);
 }
 
 const ID = "5d1f0c52-7a84-4e7b-9a51-0a6de7f3c101";
@@ -171,7 +171,7 @@ describe("Stop and SessionEnd", () => {
 });
 
 describe("every hook", () => {
-  for (const name of readdirSync(join(ROOT, "hooks", "claude")).map((file) => basename(file, ".ts"))) {
+  for (const name of HOOKS) {
     test(`${name} exits 0 and prints nothing on broken input, and logs one line`, async () => {
       for (const broken of ["", "{", "[]", '{"session_id": 5}']) {
         expect(await home.hook(name, broken)).toEqual({ stdout: "", stderr: "", exitCode: 0 });

@@ -117,10 +117,12 @@ describe("what the file system refuses", () => {
       stderr: `error: NOT_FOUND: Cannot load "zod": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
       exitCode: 1,
     });
-    const hook = join(own.root, "clone", "hooks", "claude", "session-start.ts");
+    const hook = join(own.root, "clone", "hooks", "event.ts");
     const input = { session_id: "x", transcript_path: "x.jsonl", cwd: own.project, source: "resume" };
     const stdin = JSON.stringify(input);
-    expect(await runCommand([process.execPath, "--no-install", hook], { ...options, stdin })).toEqual({
+    expect(
+      await runCommand([process.execPath, "--no-install", hook, "session-start"], { ...options, stdin }),
+    ).toEqual({
       stdout: `{"systemMessage":"session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${join(own.root, "clone")})"}\n`,
       stderr: "",
       exitCode: 0,

@@ -56,7 +56,7 @@ test.each(kinds)("%s as a hook's transcript is not read, and the hook does its w
   const transcript_path = join(home.root, `${ME}.jsonl`);
   plant(transcript_path);
   const input = { session_id: ME, transcript_path, cwd: home.project, prompt: "hello", source: "startup" };
-  const hook = (name: string) => run(`hooks/claude/${name}.ts`, [], JSON.stringify(input));
+  const hook = (name: string) => run(name, [], JSON.stringify(input));
   expect(await hook("user-prompt-submit")).toContain("hoist the sextant");
   expect(await hook("user-prompt-submit")).toBe("");
   for (const name of ["session-start", "pre-compact", "stop", "session-end", "post-tool-use-failure"])

@@ -35,17 +35,16 @@ async function follow({ session_id, transcript_path, cwd }: Talk, ...flags: stri
 }
 
 /** What a hook says to the person and to the model. */
-async function said(name: string, input: object, args: string[] = [], env = {}) {
+async function said(called: string, input: object, env = {}) {
   const options = { env: { ...home.env, ...env }, cwd: home.root, stdin: JSON.stringify(input) };
-  const { stdout, stderr, exitCode } = await runScript(`hooks/${name}.ts`, args, options);
+  const { stdout, stderr, exitCode } = await runScript("hooks/event.ts", [called], options);
   expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
   const { systemMessage, hookSpecificOutput } = JSON.parse(stdout || "{}");
   return [systemMessage, hookSpecificOutput?.additionalContext];
 }
 
-const asks = (input: object, env = {}) =>
-  said("claude/user-prompt-submit", { ...input, prompt: "and now?" }, [], env);
-const starts = (input: object) => said("claude/session-start", { ...input, source: "startup" });
+const asks = (input: object, env = {}) => said("user-prompt-submit", { ...input, prompt: "and now?" }, env);
+const starts = (input: object) => said("session-start", { ...input, source: "startup" });
 
 test("a person is told of a rule that was kept: at the next prompt, once", async () => {
   home.configure({ activity: { daily: false } });
@@ -96,7 +95,7 @@ for (const [agent, [none, compaction]] of Object.entries(COMPACTIONS))
     write(file, jsonl([{ type: "begin" }]));
     const hook_event_name = agent === "copilot" ? "UserPromptSubmit" : "BeforeAgent";
     const input = { hook_event_name, session_id: "present", transcript_path: file, cwd: home.project };
-    const ask = async () => (await said("event", { ...input, prompt: "and now?" }, [agent]))[1];
+    const ask = async () => (await said(agent, { ...input, prompt: "and now?" }))[1];
     await ask();
     for (const quiet of [none, { type: "tool", text: JSON.stringify(compaction) }]) {
       appendFileSync(file, jsonl([Object(quiet)]));
@@ -128,7 +127,7 @@ test("a new folder that names a project's origin hears nothing at its start or a
   expect(known).toContain(RULE);
   const clone = at(repository(join(home.root, "clone")));
   for (const source of ["startup", "compact"])
-    expect(await said("claude/session-start", { ...clone, source })).toEqual([undefined, undefined]);
+    expect(await said("session-start", { ...clone, source })).toEqual([undefined, undefined]);
   expect(await asks(clone, { CLAUDE_CODE_ENTRYPOINT: "sdk-cli" })).toEqual([undefined, undefined]);
   expect(await asks(clone, { CLAUDE_CODE_ENTRYPOINT: "cli" })).toEqual([undefined, known]);
   expect(await asks(clone)).toEqual([undefined, undefined]);
@@ -139,7 +138,7 @@ test("a new folder that names a project's origin hears nothing at its start or a
   const row = claudeUser({ sessionId: resumed.session_id, cwd: other, text: "hi", at: secondsAgo(99_999) });
   resumed.transcript_path = writeClaude(home, { id: resumed.session_id, cwd: other, rows: [row] });
   const goesOn = { ...resumed, source: "resume" };
-  expect(await said("claude/session-start", goesOn)).toEqual([undefined, undefined]);
+  expect(await said("session-start", goesOn)).toEqual([undefined, undefined]);
   // a folder that was moved is the one in which sessions ran
   const moved = join(home.root, "moved");
   renameSync(home.project, moved);

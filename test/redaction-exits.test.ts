@@ -252,7 +252,7 @@ async function runHooks(): Promise<void> {
   const hook = async (name: string, more: object) => {
     const stdin = JSON.stringify({ ...input, ...more });
     const options = { env: home.env, cwd: folder, stdin };
-    const { stdout, stderr } = await runScript(`hooks/claude/${name}.ts`, [], options);
+    const { stdout, stderr } = await runScript("hooks/event.ts", [name], options);
     add(`hook ${name}`, stdout + stderr);
   };
   await hook("user-prompt-submit", { prompt: `look at @@${TOLD} and @@"${OWN}: what is ${planted}?"` });

@@ -273,7 +273,7 @@ describe("where no hook of Claude Code runs", () => {
       { role: "user", content: "hello", timestamp: "2026-03-05T09:00:00.000Z" },
     ]);
     const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
-    expect(JSON.parse((await home.hook("../moment", start)).stdout)).toEqual({ context: line });
+    expect(JSON.parse((await home.hook("moment", start)).stdout)).toEqual({ context: line });
     const at = "2026-03-05T09:00:00.000Z";
     const told = piEntry("custom_message", { customType: "standing-rules", content: COMMIT }, { at });
     const rows = piLinked([piHeader({ cwd: home.project, at }), piUser({ text: "hello", at }), told]);
@@ -287,9 +287,9 @@ describe("where no hook of Claude Code runs", () => {
     home.configure({ activity: { welcome: false } });
     const id = await session(4, [COMMIT]);
     const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
-    expect(JSON.parse((await home.hook("../moment", start)).stdout)).toEqual({ context: ruled(id) });
+    expect(JSON.parse((await home.hook("moment", start)).stdout)).toEqual({ context: ruled(id) });
     const compaction = { ...start, moment: "compaction" };
-    expect(JSON.parse((await home.hook("../moment", compaction)).stdout)).toEqual({ context: ruled(id) });
+    expect(JSON.parse((await home.hook("moment", compaction)).stdout)).toEqual({ context: ruled(id) });
   });
 });
 

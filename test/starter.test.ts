@@ -15,11 +15,10 @@ import { basename, dirname, join } from "node:path";
 import { truncate } from "../lib/base/text.ts";
 import { claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
-import { BUN_PATH, ROOT, runCommand, starting } from "./support/run.ts";
+import { BUN_PATH, HOOKS, ROOT, runCommand, starting } from "./support/run.ts";
 
 const STARTER = join(ROOT, "bin", "session-memory");
 const SCRIPTS = readdirSync(join(ROOT, "scripts")).map((file) => basename(file, ".ts"));
-const HOOKS = readdirSync(join(ROOT, "hooks", "claude")).map((file) => basename(file, ".ts"));
 const PACKAGE = ["bin", "scripts", "lib", "hooks", "package.json", "bunfig.toml", "tsconfig.json"];
 
 const home = temporaryHome();
@@ -66,7 +65,7 @@ describe("the runtime", () => {
     const flags = `--no-env-file --no-install --config=${ROOT}/bunfig.toml --tsconfig-override=${ROOT}/tsconfig.json`;
     const folders = [join(place.root, "bin")];
     const found = async (options: Start) => (await start(place, "stop", options)).stdout;
-    const line = (bun: string) => `${bun} ${flags} ${ROOT}/hooks/claude/stop.ts\n`;
+    const line = (bun: string) => `${bun} ${flags} ${ROOT}/hooks/event.ts stop\n`;
     expect(await found({ folders })).toBe(line(own));
     expect(await found({ folders, env: { XDG_DATA_HOME: join(place.root, "data") } })).toBe(line(moved));
     rmSync(own);
@@ -75,11 +74,12 @@ describe("the runtime", () => {
     // every command gets the flags that keep the current directory out
     for (const [folder, names] of [
       ["scripts", SCRIPTS],
-      ["hooks/claude", HOOKS],
       ["hooks", ["background"]],
     ] as const)
       for (const name of names)
         expect((await start(place, name)).stdout).toBe(`${ofUser} ${flags} ${ROOT}/${folder}/${name}.ts\n`);
+    for (const name of HOOKS)
+      expect((await start(place, name)).stdout).toBe(`${ofUser} ${flags} ${ROOT}/hooks/event.ts ${name}\n`);
   });
 
   test("is never one of the project's, however its folder is written", async () => {
@@ -153,11 +153,11 @@ describe("the runtime", () => {
     const root = join(place.root, "node_modules", "session-memory");
     const starter = join(root, "bin", "session-memory");
     write(starter, readFileSync(STARTER, "utf8"));
-    write(join(root, "hooks", "claude", "stop.ts"), "");
+    write(join(root, "hooks", "event.ts"), "");
     expect((await start(place, "stop", { folders, starter })).stdout).toBe("");
-    write(join(root, "dist", "hooks", "claude", "stop.js"), "");
+    write(join(root, "dist", "hooks", "event.js"), "");
     expect((await start(place, "stop", { folders, starter })).stdout).toBe(
-      `${node} ${root}/dist/hooks/claude/stop.js\n`,
+      `${node} ${root}/dist/hooks/event.js stop\n`,
     );
     for (const [version, isTaken] of Object.entries({
       "v22.17.1": false,

@@ -12,7 +12,8 @@ const home = homePerTest();
 const ME = uuidFrom("me");
 const OTHER = uuidFrom("other");
 const NAME = OTHER.slice(0, 8);
-const HOOK = "hooks/claude/user-prompt-submit.ts";
+const HOOK = "hooks/event.ts";
+const EVENT = "user-prompt-submit";
 const SILENCE = { stdout: "", stderr: "", exitCode: 0 };
 
 function input(home: TemporaryHome, fields: Record<string, unknown> = {}): string {
@@ -27,7 +28,7 @@ function input(home: TemporaryHome, fields: Record<string, unknown> = {}): strin
 }
 
 function prompt(home: TemporaryHome, { stdin = input(home), env = {} as Record<string, string> } = {}) {
-  return runScript(HOOK, [], { cwd: home.project, env: { ...home.env, ...env }, stdin });
+  return runScript(HOOK, [EVENT], { cwd: home.project, env: { ...home.env, ...env }, stdin });
 }
 
 function other(home: TemporaryHome, words = "how do I deploy this?"): string {
@@ -48,7 +49,7 @@ test("UserPromptSubmit killed between output and cursor tells it again, and lose
   other(home);
   // A live process holds the lock, so the hook stands between its output and its cursor.
   write(join(home.paths.cursors, `${ME}.json.lock`), `${process.pid} held`);
-  const child = Bun.spawn([process.execPath, join(ROOT, HOOK)], {
+  const child = Bun.spawn([process.execPath, join(ROOT, HOOK), EVENT], {
     cwd: home.project,
     env: home.env,
     stdin: new Blob([input(home)]),
@@ -99,7 +100,7 @@ test.each([
   plant(join(cwd, ".volute", "sessions", "discord.json"));
   const env = { ...home.env, CLAUDE_CODE_SESSION_ID: ME };
   const options = { cwd, env, stdin: input(home, { cwd }) };
-  expect(await runScript(HOOK, [], options)).toEqual(SILENCE);
+  expect(await runScript(HOOK, [EVENT], options)).toEqual(SILENCE);
   // Bun reads another file in place of `.env`; we look at those of the folder.
   const flags = [`--env-file=${write(join(home.root, "none"), "")}`, "--no-install"];
   for (const script of ["activity-summary", "health"]) {
@@ -152,7 +153,7 @@ test.each([
   const env = { ...home.env, LOADED: join(home.root, "loaded") };
   const loaded: number[] = [];
   for (const __ of [1, 2, 3]) {
-    const command = [process.execPath, "--preload", preload, join(ROOT, HOOK)];
+    const command = [process.execPath, "--preload", preload, join(ROOT, HOOK), EVENT];
     expect(await runCommand(command, { env, cwd: home.project, stdin: input(home) })).toEqual(SILENCE);
     loaded.push(readFileSync(env.LOADED, "utf8").split("\n").length);
   }

@@ -64,76 +64,76 @@ function contextIn(output) {
   }
 }
 
-/** Returns the hook with every failure caught. */
-function safe(hook) {
-  return async (...args) => {
-    try {
-      await hook(...args);
-    } catch {
-      // opencode goes on without us
-    }
-  };
-}
+/**
+ * What opencode calls, each with what is known of our sessions: those that began here, that had a prompt, those of subagents and
+ * those that are being compacted; and with `ask`, which asks at a moment of a session.
+ */
+const HOOKS = {
+  async event({ created, begun, subagents, compacting, ask }, { event: { type, properties } }) {
+    const { info = {}, sessionID: id } = properties;
+    if (type === "session.created") (info.parentID ? subagents : created).add(info.id);
+    if (type === "session.compacted") compacting.delete(id);
+    if (type !== "session.idle" || subagents.has(id)) return;
+    // a session that was begun here has had a prompt: where we heard of none, this version has no such hook
+    const gone = created.has(id) && !begun.has(id) ? "chat.message" : undefined;
+    void ask("turn", id, { gone });
+  },
 
-export const SessionMemory = async ({ directory }) => {
+  async "chat.message"({ begun, subagents, ask }, { sessionID }, { message, parts: written }) {
+    if (subagents.has(sessionID)) return;
+    const text = written.map((part) => (part.type === "text" && !part.synthetic ? part.text : "")).join("\n");
+    const isFirst = !begun.has(sessionID);
+    begun.add(sessionID);
+    const news = await ask("prompt", sessionID, { text });
+    // a session that is named already is told of no more
+    const start = isFirst ? await ask("start", sessionID, { isTold: news !== "" }) : "";
+    const context = [news, start].filter(Boolean).join("\n\n");
+    if (context === "") return;
+    const part = { type: "text", text: context, synthetic: true };
+    written.push({ id: partId(), sessionID, messageID: message.id, ...part });
+  },
+
+  // by this a command of ours knows whose session it is called in
+  async "shell.env"(_, { sessionID }, { env }) {
+    if (sessionID) env.SESSION_MEMORY_SESSION_ID = sessionID;
+  },
+
+  async "tool.execute.after"({ subagents, ask }, { tool, sessionID, args }, result) {
+    if (tool !== "bash" || !result.metadata?.exit || subagents.has(sessionID)) return;
+    const output = result.metadata.output ?? result.output;
+    const context = await ask("failure", sessionID, { command: args?.command, output });
+    if (context !== "") result.output = `${result.output}\n\n${context}`;
+  },
+
+  async "experimental.session.compacting"({ compacting, ask }, { sessionID }, { context }) {
+    compacting.add(sessionID);
+    const word = await ask("summary", sessionID);
+    if (word !== "") context?.push(word);
+  },
+
+  // The summary is the next text that is completed: what is added to it is stored with it.
+  async "experimental.text.complete"({ compacting, ask }, { sessionID }, result) {
+    if (!compacting.delete(sessionID)) return;
+    const context = await ask("compaction", sessionID);
+    if (context !== "") result.text = `${result.text}\n\n${context}`;
+  },
+};
+
+export const SessionMemory = async ({ directory: cwd }) => {
   if (process.env.SESSION_MEMORY_DISABLE === "1") return {};
-  const cwd = directory;
-  /** Sessions that began here, that had a prompt, those of subagents, and those that are being compacted. */
-  const [created, begun, subagents, compacting] = [new Set(), new Set(), new Set(), new Set()];
-  const at = (moment, session, about = {}) => ask({ moment, session, cwd, ...about });
-  return {
-    event: safe(async ({ event: { type, properties } }) => {
-      if (type === "session.created" && properties.info?.parentID) subagents.add(properties.info.id);
-      if (type === "session.created" && !properties.info?.parentID) created.add(properties.info?.id);
-      if (type === "session.compacted") compacting.delete(properties.sessionID);
-      if (type !== "session.idle" || subagents.has(properties.sessionID)) return;
-      const id = properties.sessionID;
-      // a session that was begun here has had a prompt: where we heard of none, this version has no such hook
-      const gone = created.has(id) && !begun.has(id) ? "chat.message" : undefined;
-      void at("turn", id, { gone });
-    }),
-    "chat.message": safe(async ({ sessionID }, { message, parts: written }) => {
-      if (subagents.has(sessionID)) return;
-      const text = written
-        .map((part) => (part.type === "text" && !part.synthetic ? part.text : ""))
-        .join("\n");
-      const isFirst = !begun.has(sessionID);
-      begun.add(sessionID);
-      const news = await at("prompt", sessionID, { text });
-      // a session that is named already is told of no more
-      const start = isFirst ? await at("start", sessionID, { isTold: news !== "" }) : "";
-      const context = [news, start].filter(Boolean).join("\n\n");
-      if (context === "") return;
-      written.push({
-        id: partId(),
-        sessionID,
-        messageID: message.id,
-        type: "text",
-        text: context,
-        synthetic: true,
-      });
-    }),
-    // by this a command of ours knows whose session it is called in
-    "shell.env": safe(async ({ sessionID }, { env }) => {
-      if (sessionID) env.SESSION_MEMORY_SESSION_ID = sessionID;
-    }),
-    "tool.execute.after": safe(async ({ tool, sessionID, args }, result) => {
-      const exit = result.metadata?.exit;
-      if (tool !== "bash" || !exit || subagents.has(sessionID)) return;
-      const output = result.metadata.output ?? result.output;
-      const context = await at("failure", sessionID, { command: args?.command, output });
-      if (context !== "") result.output = `${result.output}\n\n${context}`;
-    }),
-    "experimental.session.compacting": safe(async ({ sessionID }, { context }) => {
-      compacting.add(sessionID);
-      const word = await at("summary", sessionID);
-      if (word !== "") context?.push(word);
-    }),
-    // The summary is the next text that is completed: what is added to it is stored with it.
-    "experimental.text.complete": safe(async ({ sessionID }, result) => {
-      if (!compacting.delete(sessionID)) return;
-      const context = await at("compaction", sessionID);
-      if (context !== "") result.text = `${result.text}\n\n${context}`;
-    }),
+  const [created, begun, subagents, compacting] = Array.from({ length: 4 }, () => new Set());
+  const own = {
+    ...{ created, begun, subagents, compacting },
+    ask: (moment, session, about) => ask({ moment, session, cwd, ...about }),
   };
+  const safe =
+    (hook) =>
+    async (...args) => {
+      try {
+        await hook(own, ...args);
+      } catch {
+        // opencode goes on without us
+      }
+    };
+  return Object.fromEntries(Object.entries(HOOKS).map(([name, hook]) => [name, safe(hook)]));
 };

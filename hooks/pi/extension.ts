@@ -123,23 +123,18 @@ function message(customType: string, content: string | undefined) {
 /** Registers the indexing after a turn, and the note that `/new` leaves behind. */
 function registerIndexing(state: PiState): void {
   const { config } = state;
+  const startWork = (context: PiContext, ...flags: string[]) =>
+    startBackground(askedIn(config, context), "--index-only", ...flags);
   let canStart: boolean | undefined;
   afterTurn(state, "indexing", async (context) => {
     canStart ??= findRuntime({ env: withOwnRuntime(config.env), cwd: context.cwd }) !== undefined;
-    if (canStart) await startWork(config, context, []);
+    if (canStart) await startWork(context);
     else await indexInSlices(state, context);
   });
-  on(state, "session_start", (_, { cwd }) => startBeginning("pi", { cwd, env: config.env }));
+  on(state, "session_start", (_, context) => startBeginning(askedIn(config, context)));
   on(state, "session_shutdown", async ({ reason }, context) => {
-    if (reason === "new") await startWork(config, context, ["--save", "/new"]);
+    if (reason === "new") await startWork(context, "--save", "/new");
   });
-}
-
-/** Starts hooks/background.ts for the present session, if it has a file. */
-async function startWork({ env }: Config, context: PiContext, flags: string[]): Promise<void> {
-  const { file, ...session } = sessionIn(context);
-  if (file === undefined) return;
-  await startBackground({ ...session, file }, "pi", { flags: ["--index-only", ...flags], env });
 }
 
 /** Indexes the present session in pi's own process, a little at a time. */

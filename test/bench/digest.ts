@@ -11,7 +11,7 @@ import { scriptPath, starting } from "../support/run.ts";
 import { sentence } from "./corpus.ts";
 import { atMost, type BenchRow, bun, emptyScript, interleaved, timeProcess, times } from "./measure.ts";
 
-const HOOK = "hooks/claude/user-prompt-submit.ts";
+const HOOK = "user-prompt-submit";
 const SESSIONS = 3000;
 const IN_PROJECT = 300;
 
@@ -51,7 +51,7 @@ export async function rows(): Promise<BenchRow[]> {
   const { starter, direct } = await interleaved(
     {
       starter: () => hook(false),
-      direct: async () => (await timeProcess(bun(scriptPath(HOOK)), options)).ms,
+      direct: async () => (await timeProcess(bun(scriptPath("hooks/event.ts"), HOOK), options)).ms,
     },
     21,
   );

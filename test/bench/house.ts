@@ -92,15 +92,15 @@ async function loadedModules(): Promise<Figures> {
     return Number(stdout.trimEnd().split("\n").at(-1));
   };
   await loadedBy(scriptPath("embed"), ["--quiet"]);
-  const hook = scriptPath("hooks/claude/user-prompt-submit.ts");
+  const hook = scriptPath("hooks/event.ts");
   const event = { session_id: "none", prompt: "hello", hook_event_name: "UserPromptSubmit" };
   const prompt = JSON.stringify({ ...event, cwd: home.project });
   // the first look of a session writes its marks
-  await loadedBy(hook, [], prompt);
+  await loadedBy(hook, ["user-prompt-submit"], prompt);
   return {
     "modules a search loads": await loadedBy(scriptPath("search"), ["--quiet", "how often do we post"]),
     "modules a reader loads": await loadedBy(scriptPath("session-reader"), ["last", "--lines", "5"]),
-    "modules a silent prompt loads": await loadedBy(hook, [], prompt),
+    "modules a silent prompt loads": await loadedBy(hook, ["user-prompt-submit"], prompt),
   };
 }
 

@@ -27,7 +27,7 @@ import {
   times,
 } from "./measure.ts";
 
-const HOOK = scriptPath("hooks/claude/post-tool-use-failure.ts");
+const HOOK = scriptPath("hooks/event.ts");
 const SHARED = resolve(import.meta.dir, "../../../shared");
 export const TRANSCRIPTS = ["transcripts", "bench/real2/claude"].map((folder) => join(SHARED, folder));
 
@@ -121,7 +121,11 @@ async function costs(home: TemporaryHome): Promise<BenchRow[]> {
       tool_input: { command: "rtk bun run test" },
       error: `Exit code 2\n${error}`,
     });
-    const { ms, stdout } = await timeProcess(bun(HOOK), { env: home.env, cwd: home.project, stdin });
+    const { ms, stdout } = await timeProcess(bun(HOOK, "post-tool-use-failure"), {
+      env: home.env,
+      cwd: home.project,
+      stdin,
+    });
     if (stdout.includes("[Seen Before]") !== isKnown) throw new Error(`Expected otherwise of "${error}"`);
     return ms;
   };

@@ -1,18 +1,16 @@
 /** Lines that users type, run in a world, and what is printed then, as golden transcripts hold it. */
 
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { recordOf } from "../../lib/base/json.ts";
 import { answerAsModel, type Reply } from "./fake-openai.ts";
 import { run as runOnDatabase } from "./hosts.ts";
 import { uuidFrom } from "./rows.ts";
-import { type Finished, ROOT, type RunOptions, runCommand, runScript, shellWords } from "./run.ts";
+import { type Finished, HOOKS, ROOT, type RunOptions, runCommand, runScript, shellWords } from "./run.ts";
 import { lay, repeated, splitElements, type World } from "./world.ts";
 
 export type Start = typeof runScript;
 
 const BIN = join(ROOT, "bin");
-const HOOKS = readdirSync(join(ROOT, "hooks", "claude")).map((file) => file.replace(".ts", ""));
 
 /** Lays what a text describes, and runs its lines after `$ `; returns it with what they print by now. */
 export async function replay(world: World, text: string, start: Start = runScript): Promise<string> {
@@ -115,7 +113,7 @@ async function runHook(
   const env = { ...options.env, PATH: BIN };
   const { execPath } = process;
   process.execPath = "/nowhere/bun";
-  const finished = await start(`hooks/claude/${name}.ts`, [], {
+  const finished = await start("hooks/event.ts", [name], {
     ...options,
     env,
     stdin: JSON.stringify(input),

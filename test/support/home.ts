@@ -94,14 +94,18 @@ export function temporaryHome(variables: Environment = {}): TemporaryHome {
     },
     hook(name, input) {
       const stdin = typeof input === "string" ? input : JSON.stringify(input);
-      return runScript(`hooks/claude/${name}.ts`, [], { env: this.env, cwd: this.project, stdin });
+      return runScript(`hooks/${name === "moment" ? name : "event"}.ts`, [name], {
+        env: this.env,
+        cwd: this.project,
+        stdin,
+      });
     },
     async prompt(text, fields) {
       const { root, project, env } = this;
       const session = { session_id: uuidFrom("me"), transcript_path: join(root, "me.jsonl"), cwd: project };
       const input = { hook_event_name: "UserPromptSubmit", prompt: text, ...session, ...fields };
       const options = { env, cwd: input.cwd, stdin: JSON.stringify(input) };
-      const { stdout, ...ended } = await runScript("hooks/claude/user-prompt-submit.ts", [], options);
+      const { stdout, ...ended } = await runScript("hooks/event.ts", ["user-prompt-submit"], options);
       expect(ended).toEqual({ stderr: "", exitCode: 0 });
       return stdout === "" ? "" : JSON.parse(stdout).hookSpecificOutput.additionalContext;
     },

@@ -70,7 +70,7 @@ async function tell(world: World, text: string, role: string): Promise<void> {
   };
   write(
     join(bin, "session-memory"),
-    `#!/bin/sh\nfor file in scripts hooks/claude hooks; do file="${checkout}/$file/$1.ts"; [ -f "$file" ] && break; done\nshift\nexec ${command(checkout).join(" ")} "$file" "$@"\n`,
+    `#!/bin/sh\nfor file in scripts hooks/claude hooks; do file="${checkout}/$file/$1.ts"; [ -f "$file" ] && break; done\nif [ -f "$file" ]; then shift; else file="${checkout}/hooks/event.ts"; fi\nexec ${command(checkout).join(" ")} "$file" "$@"\n`,
   );
   spawnSync("chmod", ["+x", join(bin, "session-memory")]);
   for (const part of splitElements(text).flatMap((each) => each.split(/^(?=\$ )/m))) {

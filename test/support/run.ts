@@ -9,6 +9,12 @@ export const ROOT = join(import.meta.dir, "..", "..");
 /** A PATH with Bun, the few programs of the system that tests use, and nothing else. */
 export const BUN_PATH = process.env.PATH ?? "";
 
+/** The events of Claude Code and Codex, as the starter calls them. */
+export const HOOKS = [
+  ...["session-start", "user-prompt-submit", "post-tool-use-failure"],
+  ...["pre-compact", "stop", "session-end"],
+];
+
 export interface Finished {
   stdout: string;
   stderr: string;
@@ -22,7 +28,7 @@ export interface RunOptions {
   stdin?: string;
 }
 
-/** Runs `scripts/<name>.ts`, or a file given with its folder (`hooks/claude/stop.ts`), in this process. */
+/** Runs `scripts/<name>.ts`, or a file given with its folder (`hooks/event.ts`), in this process. */
 export async function runScript(
   name: string,
   args: string[] = [],
@@ -37,7 +43,7 @@ export function startScript(name: string, args: string[] = [], options: RunOptio
   return runCommand([...starting(name), ...args], options);
 }
 
-/** The command line that starts a script or hook (`embed`, `hooks/claude/stop.ts`). */
+/** The command line that starts a script or hook (`embed`, `stop`). */
 export function starting(name: string): string[] {
   return ["/bin/sh", join(ROOT, "bin", "session-memory"), basename(name, ".ts")];
 }
