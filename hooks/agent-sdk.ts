@@ -13,13 +13,12 @@ import { recordOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
   type Environment,
-  type PathsWithRules,
   resolvePaths,
   trustedEnvironment,
 } from "../lib/config/config.ts";
 import type { Viewer } from "../lib/hosts/session.ts";
 import type { Answer } from "./asked.ts";
-import { logFailure, readPrompt, readSession, requireSettings, together } from "./hook.ts";
+import { type HookCall, logFailure, readAsked, readPrompt, together } from "./hook.ts";
 import { answerMoment, tellRules } from "./moments.ts";
 import { readFailure } from "./prompt-answer.ts";
 
@@ -52,13 +51,12 @@ const ABOUT = { source: "claude" };
 /** Returns the callback for `hooks.UserPromptSubmit` in the SDK's options. It never rejects. */
 export function userPromptSubmit({ env: given, ...options }: UserPromptSubmitOptions = {}): HookCallback {
   const begun = new Set<string>();
-  return callback("UserPromptSubmit", given, async (input, env, places) => {
-    const prompt = readPrompt(input);
-    if (!prompt) return undefined;
-    const { session, text } = prompt;
-    const { paths, settings } = requireSettings(places, { env, transcript: session.file });
-    const activity = { ...settings.activity, ...options };
-    const asked = { host: ABOUT.source, session, text, env, paths, settings: { ...settings, activity } };
+  return callback("UserPromptSubmit", given, async (call) => {
+    const text = readPrompt(call.input);
+    if (text === undefined) return undefined;
+    const asked = { ...readAsked(call, ABOUT.source), text };
+    asked.settings = { ...asked.settings, activity: { ...asked.settings.activity, ...options } };
+    const { session } = asked;
     const isBegun = begun.has(session.id) || !begins(session);
     const rules = isBegun ? undefined : await tellRules(asked);
     const told = await answerMoment("prompt", asked);
@@ -73,19 +71,16 @@ function begins({ file }: Viewer): boolean {
 
 /** Returns the callback for `hooks.PostToolUseFailure` in the SDK's options. It never rejects. */
 export function postToolUseFailure({ env: given }: { env?: Environment } = {}): HookCallback {
-  return callback("PostToolUseFailure", given, async (input, env, places) => {
-    const failure = readFailure(recordOf(input));
-    if (!failure) return undefined;
-    const session = readSession(input);
-    const settled = requireSettings(places, { env, transcript: session.file });
-    return await answerMoment("failure", { host: ABOUT.source, session, env, failure, ...settled });
+  return callback("PostToolUseFailure", given, async (call) => {
+    const failure = readFailure(call.input);
+    return failure && answerMoment("failure", { ...readAsked(call, ABOUT.source), failure });
   });
 }
 
 function callback(
   hookEventName: Event,
   given: Environment = process.env,
-  work: (input: unknown, env: Environment, paths: PathsWithRules) => Promise<Answer | undefined>,
+  work: (call: HookCall) => Promise<Answer | undefined>,
 ): HookCallback {
   return async (input, _toolUseId, context) => {
     const { env, ignored } = trustedEnvironment(given, currentDirectory());
@@ -94,7 +89,7 @@ function callback(
     try {
       if (ignored.length > 0)
         await logFailure(paths, HOOK, `ignored from this folder's .env: ${ignored.join(", ")}`, ABOUT);
-      const answer = await work(input, env, paths);
+      const answer = await work({ input: recordOf(input), env, paths });
       if (!answer) return {};
       // The SDK takes the text within this turn of the event loop, unless the call was aborted.
       setImmediate(() => {

@@ -51,8 +51,8 @@ const READ_OWN: Partial<Record<Moment, (input: JsonRecord, asked: Asked) => Retu
       const { STARTED_BY_PROGRAM } = await import("../lib/hosts/claude.ts");
       return !STARTED_BY_PROGRAM.test(env.CLAUDE_CODE_ENTRYPOINT ?? "");
     };
-    const prompt = readPrompt(input);
-    return prompt && { text: prompt.text, isTyped };
+    const text = readPrompt(input);
+    return text === undefined ? undefined : { text, isTyped };
   },
 
   async failure(input) {

@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import type { ReportedFailure } from "../lib/activity/seen.ts";
 import { describeError } from "../lib/base/errors.ts";
-import { isRecord, type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
+import { type JsonRecord, recordOf, stringOf } from "../lib/base/json.ts";
 import {
   currentDirectory,
   type Environment,
@@ -26,12 +26,6 @@ export interface HookCall {
   paths: PathsWithRules;
   env: Environment;
   input: JsonRecord;
-}
-
-export interface Prompt {
-  /** The session in which it was written. */
-  session: Viewer;
-  text: string;
 }
 
 const STDIN = 0; // POSIX
@@ -76,18 +70,16 @@ export async function logFailure(
 }
 
 /** Reads the session that a hook is about. */
-export function readSession(input: unknown): Viewer {
-  const { session_id, transcript_path, cwd } = recordOf(input);
+export function readSession({ session_id, transcript_path, cwd }: JsonRecord): Viewer {
   const id = stringOf(session_id);
   if (id === undefined) throw new Error("Cannot identify the session: the input has no session_id");
   return { id, file: stringOf(transcript_path), cwd: stringOf(cwd) ?? currentDirectory() };
 }
 
 /** Reads a prompt; undefined for one of the host's own. */
-export function readPrompt(input: unknown): Prompt | undefined {
-  const session = readSession(input);
-  const text = (isRecord(input) && stringOf(input.prompt)) || "";
-  return text.trimStart().startsWith(NOT_TYPED) ? undefined : { session, text };
+export function readPrompt(input: JsonRecord): string | undefined {
+  const text = stringOf(input.prompt) ?? "";
+  return text.trimStart().startsWith(NOT_TYPED) ? undefined : text;
 }
 
 /** Reads which command a hook is about; undefined for anything but a command that ran. */
