@@ -23,6 +23,7 @@ import {
 import { callingSession } from "./hosts/table.ts";
 import { redactor } from "./redact/redact.ts";
 import { updateCopies } from "./sessions/copies.ts";
+import { type Rules, readRules } from "./transcripts/rules.ts";
 
 const STDOUT = 1; // POSIX
 const STDERR = 2; // POSIX
@@ -71,16 +72,14 @@ interface Script<F extends Flags> {
   needsNoConfig?: boolean;
 }
 
-/** The argument of a script's `main`. */
-export interface Run<F extends Flags> extends Pick<Config, "paths" | "settings"> {
+/** The argument of a script's `main`: the configuration, whose paths include what `--sessions` names, and the command line. */
+export interface Run<F extends Flags> extends Config {
   args: string[];
   values: Values<F & typeof SHARED_FLAGS>;
   words: string[];
-  /** Its paths include what `--sessions` names. */
-  config: Config;
+  rules: Rules;
   /** The reason that config.json cannot be used, for a script with `needsNoConfig`. */
   configError: SessionMemoryError | undefined;
-  cwd: string;
   /** The context in which a reference to a session is resolved. */
   asking: { paths: PathsWithRules; cwd: string; current: string | undefined; remark: typeof note };
   /** Prints a result: the data with `--json`, else the lines. Returns false when its reader closed the pipe. */
@@ -106,14 +105,14 @@ export function runScript<F extends Flags>(
     }
     const paths = readsAnyVolute ? await readingVolute(reading, cwd) : reading;
     const current = callingSession(loaded.env);
-    const config = { ...loaded, currentSession: current, paths };
     await updateCopies(paths).catch((error) => warn(describeError(error)));
     const values = readFlags(known, given, settings);
     if (!values.json) await useTerminal(args, settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>
       values.json ? printJson(data) : [...lines].every((line) => print(line));
     const asking = { paths, cwd, current, remark: note };
-    await main({ args, values, words, config, configError, paths, settings, cwd, asking, show });
+    const config = { ...loaded, currentSession: current, paths, cwd, rules: readRules(settings) };
+    await main({ ...config, args, values, words, configError, asking, show });
   });
 }
 
@@ -135,7 +134,7 @@ function warnOfState(home: string): void {
 async function readConfig(
   cwd: string,
   needsNone: boolean,
-): Promise<Pick<Run<Flags>, "config" | "configError">> {
+): Promise<{ config: Config } & Pick<Run<Flags>, "configError">> {
   try {
     return { config: await loadConfig(process.env, cwd), configError: undefined };
   } catch (error) {

@@ -13,7 +13,7 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt, isFile, namesIn, statPath } from "../lib/base/files.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { choice, integer, note, type Run, runScript, text, time, toggle, warn } from "../lib/cli.ts";
-import { type Config, defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
+import { defaultSettings, seeingExcluded, withFolders } from "../lib/config/config.ts";
 import type { Agent, Session, Viewer } from "../lib/hosts/session.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { withVoluteAt } from "../lib/sessions/volute.ts";
@@ -99,13 +99,16 @@ function namedSession(name: string, agent: Agent, file: string | null): Session[
 }
 
 /** Returns the session that `--current` or the host names; undefined when neither does, or no session has that name. */
-function currentSession(flag: string | undefined, config: Config, cwd: string): Viewer | undefined {
-  const reference = flag ?? config.currentSession;
+function currentSession(
+  flag: string | undefined,
+  { asking, cwd }: Pick<Run<typeof SCRIPT.flags>, "asking" | "cwd">,
+): Viewer | undefined {
+  const reference = flag ?? asking.current;
   if (reference === undefined) return undefined;
   try {
     // An excluded session may still look at the others.
-    const paths = seeingExcluded(config.paths);
-    const session = resolveSession(reference, { paths, cwd, current: config.currentSession, remark: note });
+    const paths = seeingExcluded(asking.paths);
+    const session = resolveSession(reference, { ...asking, paths });
     return { id: session.id, file: session.file, cwd: session.cwd ?? cwd };
   } catch (error) {
     if (!(error instanceof SessionMemoryError) || error.type !== "NOT_FOUND") throw error;
@@ -126,9 +129,10 @@ const SCRIPT = {
   readsAnyVolute: true,
 } as const;
 
-function main({ values, config, settings, cwd, show }: Run<typeof SCRIPT.flags>): void {
+function main(run: Run<typeof SCRIPT.flags>): void {
+  const { values, settings, env, cwd, show } = run;
   const { scope, maxChars, since } = values;
-  const current = currentSession(values.current, config, cwd);
+  const current = currentSession(values.current, run);
   if (!current) {
     warn(
       "Cannot identify the current session, so nothing is shown: name it, as in --current last --since 7d",
@@ -136,10 +140,7 @@ function main({ values, config, settings, cwd, show }: Run<typeof SCRIPT.flags>)
     show({ sessions: [], overlaps: [] }, []);
     return;
   }
-  const paths = withVoluteAt(
-    withFolders(config.paths, { settings, env: config.env, transcript: current.file }),
-    cwd,
-  );
+  const paths = withVoluteAt(withFolders(run.paths, { settings, env, transcript: current.file }), cwd);
   const updates = readUpdates({ paths, settings, current, scope, maxChars, since });
   for (const problem of updates.problems) warn(problem);
   if (updates.skipped > 0) note(`${updates.skipped} damaged lines skipped`);

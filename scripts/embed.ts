@@ -83,14 +83,14 @@ const SCRIPT = {
 type Flags = Run<typeof SCRIPT.flags>["values"];
 
 async function main(asked: Run<typeof SCRIPT.flags>): Promise<void> {
-  const { values, config } = asked;
+  const { values } = asked;
   refuseTogether(values, "new", "all");
   refuseTogether(values, "status", "validateOnly", "dryRun");
   if (values.status) return await showStatus(asked);
   const { sessions, listed } = chooseSessions(asked);
   if (values.validateOnly) return validate(sessions, asked);
   const options = {
-    ...{ config, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
+    ...{ config: asked, sessions, signal: stopSignal(), progress: startProgress, onWarning: warn },
     isComplete: !values.session && values.since === undefined,
     all: values.all,
     vectors: !values.noVectors,
@@ -124,8 +124,8 @@ function chooseSessions({ values, paths, cwd, asking }: Run<typeof SCRIPT.flags>
 
 /** Copies what has been idle for a day; a late copy is not a failure of indexing. */
 async function archive(
-  { paths, settings }: Config,
-  { listed, signal }: { listed: readonly Session[]; signal: AbortSignal | undefined },
+  { paths, settings, listed }: Config & Pick<Chosen, "listed">,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   const rest = async () => {
     await setImmediate(); // a signal gets its turn
@@ -140,28 +140,31 @@ async function archive(
 
 async function run(
   options: Omit<RunOptions, "store">,
-  { config, values, show, listed }: Run<typeof SCRIPT.flags> & Pick<Chosen, "listed">,
+  asked: Run<typeof SCRIPT.flags> & Pick<Chosen, "listed">,
 ): Promise<void> {
-  const { log } = config.paths;
+  const { log } = asked.paths;
   try {
     const started = new Date().toISOString();
-    const report = await withIndex(config, async (store) => {
+    const report = await withIndex(asked, async (store) => {
       const report = await embedSessions({ ...options, store });
       // most runs find nothing new, and what reads rules is half of the program
       if (report.newChunks > 0)
-        await (await import("../lib/observe/found-rules.ts")).keepFound(store, { ...config, since: started });
+        await (await import("../lib/observe/found-rules.ts")).keepFound(store, { ...asked, since: started });
       return report;
     });
-    remarkOn(report, values);
+    remarkOn(report, asked.values);
     const { sessions, chunks, newChunks, tookMs, vectors, topics } = report;
-    show({ ...report, vectors: toJson(vectors), topics: topics && toJson(topics) }, reportLines(report));
+    asked.show(
+      { ...report, vectors: toJson(vectors), topics: topics && toJson(topics) },
+      reportLines(report),
+    );
     const failure = findFailure(report);
     if (failure) throw failure;
     if (typeof vectors === "object" && vectors.stopped)
       warn(`${counted(vectors.left, "chunk")} left for later: ${vectors.stopped.message}`);
     const counts = { sessions, chunks, newChunks, tookMs: Math.round(tookMs) };
     if (sessions > 0) logEvent(log, { event: "embed", ok: true, ...counts });
-    if (options.isComplete) await archive(config, { listed, signal: options.signal });
+    if (options.isComplete) await archive(asked, options.signal);
   } catch (error) {
     logEvent(log, { event: "embed", ok: false, error: redact(describeError(error)) });
     throw error;
@@ -206,11 +209,7 @@ function toJson(part: RunReport["vectors"] | NonNullable<RunReport["topics"]>): 
   return { state: "on", ...rest, ...(stopped ? { error: `${stopped.type}: ${stopped.message}` } : {}) };
 }
 
-async function showStatus({
-  config: { paths, settings },
-  values,
-  show,
-}: Run<typeof SCRIPT.flags>): Promise<void> {
+async function showStatus({ paths, settings, values, show }: Run<typeof SCRIPT.flags>): Promise<void> {
   ensureIndex(paths.database, settings);
   const sessions = withExistingStore(paths.database, readStatuses) ?? [];
   show({ sessions }, sessions.map(statusLine));
@@ -236,9 +235,9 @@ function validate(sessions: readonly Session[], { values, show }: Run<typeof SCR
 
 async function showPlan(
   options: Omit<RunOptions, "store">,
-  { config, show }: Run<typeof SCRIPT.flags>,
+  { paths, settings, show }: Run<typeof SCRIPT.flags>,
 ): Promise<void> {
-  ensureIndex(config.paths.database, config.settings);
+  ensureIndex(paths.database, settings);
   const planned = await planRun(options);
   const [first = NOTHING, topics] = planned.map(({ what: _, text: __, ...rest }) => rest);
   const lines = planned.map(

@@ -87,14 +87,14 @@ const FLAGS = {
 
 type ForgetRun = Run<typeof FLAGS>;
 
-async function main({ config: given, ...rest }: ForgetRun): Promise<void> {
-  const config = { ...given, paths: seeingExcluded(given.paths) };
-  const asked = { ...rest, config, asking: { ...rest.asking, paths: config.paths } };
-  const { values, words } = asked;
+async function main(run: ForgetRun): Promise<void> {
+  const paths = seeingExcluded(run.paths);
+  const asked = { ...run, paths, asking: { ...run.asking, paths } };
+  const { values, words, settings } = asked;
   refuseContradictions(values, words);
   if (values.undo !== undefined) return await undo(values.undo, asked);
   if (values.archive) return await forgetArchive(asked);
-  await prepareIndexes(config.paths, { settings: config.settings, dryRun: values.dryRun });
+  await prepareIndexes(paths, { settings, dryRun: values.dryRun });
   if (values.pattern) await forgetPatterns(values.pattern, asked);
   else await forgetSessions(asked);
 }
@@ -127,11 +127,10 @@ function assertUsefulPattern(pattern: string): void {
 }
 
 async function forgetSessions(asked: ForgetRun): Promise<void> {
-  const { words, values, config, asking } = asked;
-  const { paths } = config;
+  const { words, values, paths } = asked;
   const { before } = values;
   const shared = values.before === undefined ? heldShared(paths) : [];
-  const options = { ...asking, held: [...readHeld(paths), ...shared] };
+  const options = { ...asked.asking, held: [...readHeld(paths), ...shared] };
   const project = values.project && projectEntry(projectPath(values.project, asked), asked.cwd);
   const targets =
     words.length > 0 ? namedTargets(words, options) : targetsWhere({ project, before }, options);
@@ -148,7 +147,7 @@ async function forgetSessions(asked: ForgetRun): Promise<void> {
 }
 
 /** Expands `~`; a plain name stays a name. */
-function projectPath(project: string, { config: { env }, cwd }: ForgetRun): string {
+function projectPath(project: string, { env, cwd }: ForgetRun): string {
   return project.startsWith("~") ? expandPath(project, env, cwd) : project;
 }
 
@@ -159,7 +158,7 @@ function projectPath(project: string, { config: { env }, cwd }: ForgetRun): stri
 function excludedByName(
   targets: readonly Target[],
   project: string | undefined,
-  { values: { before }, config: { paths } }: ForgetRun,
+  { values: { before }, paths }: ForgetRun,
 ): string[] {
   if (project !== undefined && before === undefined) {
     const fits = fitting(project, paths.rules);
@@ -185,14 +184,14 @@ async function forgetPatterns(patterns: readonly string[], asked: ForgetRun): Pr
 }
 
 function forgetOptions(
-  { config: { paths, ...config }, cwd }: ForgetRun,
+  { paths, cwd, ...config }: ForgetRun,
   exclude: ExcludeSettings,
 ): Omit<ForgetOptions, "dryRun"> {
   const refresh = async () => {
     const settings = { ...config.settings, exclude: currentExclude(paths, config.settings.exclude) };
     const reading = { ...paths, rules: settings };
     await updateCopies(reading);
-    await refreshIndex({ ...config, settings, paths: reading });
+    await refreshIndex({ ...config, cwd, settings, paths: reading });
   };
   return { paths, cwd, refresh, exclude };
 }
@@ -227,7 +226,7 @@ async function confirmed(
 }
 
 /** Removes the whole archive. */
-async function forgetArchive({ config: { paths }, values, show }: ForgetRun): Promise<void> {
+async function forgetArchive({ paths, values, show }: ForgetRun): Promise<void> {
   const { copies, alone, bytes } = describeArchive(paths);
   const size = `${(bytes / BYTES_PER_MB).toFixed(1)} MB`;
   const what = `the archive: ${counted(copies, "copy", "copies")}, ${size}, ${alone} of a session that lives only there`;
@@ -240,7 +239,7 @@ async function forgetArchive({ config: { paths }, values, show }: ForgetRun): Pr
 const BYTES_PER_MB = 1024 * 1024;
 
 /**
- * Shows what would go, and asks, unless the answer was given.
+ * Shows what would go, and asks, unless --yes says so already.
  *
  * @throws {SessionMemoryError} `NOT_CONFIRMED` without a yes.
  */
@@ -257,10 +256,10 @@ async function ask(
 
 /** Removes entries from `exclude`. */
 async function undo(what: string, asked: ForgetRun): Promise<void> {
-  const { config, cwd, values, show } = asked;
+  const { paths, cwd, values, show } = asked;
   const project = projectEntry(projectPath(what, asked), cwd);
   const dryRun = values.dryRun;
-  const undone = await undoExclusion(what, { paths: config.paths, project, dryRun });
+  const undone = await undoExclusion(what, { paths, project, dryRun });
   const parts = excludedParts(undone).join(", ");
   show({ dryRun, undone }, [
     `${dryRun ? "would no longer exclude" : "no longer excluded"}: ${parts}`,

@@ -14,7 +14,6 @@ import { handoffPage } from "../lib/naming/handoff.ts";
 import { storedLedger } from "../lib/observe/handed-ledger.ts";
 import { findPlace } from "../lib/share/find-place.ts";
 import { toRows } from "../lib/transcripts/calls.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -47,10 +46,16 @@ const SCRIPT = {
   readsAnyVolute: true,
 } as const;
 
-async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
-  const { settings, paths } = config;
+async function main({
+  values,
+  words,
+  paths,
+  settings,
+  rules,
+  asking,
+  show,
+}: Run<typeof SCRIPT.flags>): Promise<void> {
   const { maxChars = MAX_CHARS } = values;
-  const rules = readRules(settings);
   const [reference = ""] = words;
   const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });
   const said =

@@ -16,7 +16,6 @@ import { formatLocal, formatMinute } from "../lib/base/time.ts";
 import { integer, type Run, runScript, toggle, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory health [options]
@@ -45,24 +44,24 @@ const SCRIPT = {
 
 const TOLD_SHOWN = 10; // a screen or two
 
-async function main({ values, config, configError, cwd, show }: Run<typeof SCRIPT.flags>): Promise<void> {
-  const { paths } = config;
+async function main(run: Run<typeof SCRIPT.flags>): Promise<void> {
+  const { values, paths, settings, rules, cwd, show } = run;
   if (values.n !== undefined && !values.told)
     throw usageError("Cannot use -n without --told", "try --told -n 3");
   if (values.told) {
-    const { clean } = readRules(config.settings); // rules made since it was told
+    const { clean } = rules; // rules made since it was told
     const told = readTold(paths.log).slice(-(values.n ?? TOLD_SHOWN));
     const shown = told.map(({ at, session, text }) => ({ at, session: clean(session), text: clean(text) }));
-    show({ told: shown }, describeTold(shown, config.settings.timezone));
+    show({ told: shown }, describeTold(shown, settings.timezone));
     return;
   }
   // what cannot be carried over is a finding
   const sessions = listSessions(paths, { subagents: true, cwd });
   const now = new Date();
-  const checked = checkHealth({ config, configError, sessions, cwd, now });
+  const checked = checkHealth({ config: run, configError: run.configError, sessions, cwd, now });
   const findings = checked.findings.map((found) => ({ ...found, remedy: asCalled(found.remedy) }));
   const health = { ...checked, findings };
-  show(health, healthLines(health, config.settings.timezone));
+  show(health, healthLines(health, settings.timezone));
   if (health.status === "ERROR") process.exitCode = 1;
 }
 

@@ -86,7 +86,8 @@ async function makeMetas(sessions: readonly Session[], options: IndexAllOptions)
 
 const FLAGS = each(toggle, "new", "all", "force", "dryRun");
 
-async function main({ values, words, config, cwd, asking, show }: Run<typeof FLAGS>): Promise<void> {
+async function main(run: Run<typeof FLAGS>): Promise<void> {
+  const { values, words, paths, settings, cwd, asking, show } = run;
   refuseTogether(values, "all", "new");
   if (words.length > 0 && (values.all || values.new)) {
     throw usageError(
@@ -94,7 +95,6 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
       "name sessions, or give one of the flags",
     );
   }
-  const { paths, settings } = config;
   const sessions =
     words.length > 0
       ? words.map((reference) => resolveSession(reference, asking))
@@ -103,12 +103,12 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof FLA
   const progress = startProgress("sessions");
   const options = { paths, settings, force: values.force, thorough, progress: progress.update };
   if (values.dryRun) {
-    const { plan, lines } = await makePlan(config, sessions, options);
+    const { plan, lines } = await makePlan(run, sessions, options);
     progress.end();
     show(plan, lines);
     return;
   }
-  const complete = await configuredModel(config);
+  const complete = await configuredModel(run);
   const outcomes = await makeMetas(sessions, { ...options, complete });
   progress.end();
   for (const { warning } of outcomes) if (warning) warn(warning);

@@ -240,7 +240,7 @@ async function makePlan(
 }
 
 async function main(asked: Run<typeof FLAGS>): Promise<void> {
-  const { config, paths, settings, asking, show } = asked;
+  const { paths, settings, asking, show } = asked;
   const input = parseInput(asked);
   const { observe, rebuild, reflect, dryRun, changes } = input;
   parseChanges(changes);
@@ -248,7 +248,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const progress = startProgress("observed");
   const context: SessionContext = {
     ...{ paths, settings, waitMs: WAIT_MS, onStep: progress.update },
-    complete: observe || rebuild || reflect ? await configuredModel(config) : undefined,
+    complete: observe || rebuild || reflect ? await configuredModel(asked) : undefined,
   };
   if (!shared && session.file === "") note("the transcript is gone, its observations are left");
   if (!shared && dryRun) {

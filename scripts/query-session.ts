@@ -45,18 +45,19 @@ const SCRIPT = {
   readsAnyVolute: true,
 } as const;
 
-async function main({ values, words, config, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+async function main(run: Run<typeof SCRIPT.flags>): Promise<void> {
+  const { values, words, asking, show } = run;
   const [reference = "", question = ""] = words;
   if (question.trim() === "") throw usageError("Expected a question", 'try "what did we decide?"');
   const asked = await findPlace(reference, { ...asking, ...values });
-  const complete = await configuredModel(config);
+  const complete = await configuredModel(run);
   if (!complete) {
     const { id } = asked.session;
     const message = `Cannot ask session "${id}": config.json names no model`;
     const hint = `run session-memory search --session ${id} ${JSON.stringify(question)}`;
     throw new SessionMemoryError("NO_MODEL", message, { hint });
   }
-  const answered = await querySession(asked, question, { ...config, complete });
+  const answered = await querySession(asked, question, { ...run, complete });
   const { answer, confidence, notes, usd, tokens } = answered;
   const citations = answered.citations.map(({ file, line, excerpt }) => ({ file, line, excerpt }));
   show({ answer, confidence, citations, notes }, [

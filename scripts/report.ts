@@ -45,7 +45,6 @@ import { findPlace } from "../lib/share/find-place.ts";
 import type { Place } from "../lib/share/shared-sessions.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { EVERY_ROW } from "../lib/transcripts/log.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
 import { readLastRows } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 
@@ -77,7 +76,7 @@ const OVERVIEW = "index.html";
 type ReportRun = Run<typeof FLAGS>;
 
 async function main(run: ReportRun): Promise<void> {
-  const { values, words, config } = run;
+  const { values, words, paths, settings, rules } = run;
   const [reference] = words;
   const isMany = values.all || values.project !== undefined;
   if (isMany === (reference !== undefined) || (values.all && values.project !== undefined)) {
@@ -86,9 +85,7 @@ async function main(run: ReportRun): Promise<void> {
   if (!isMany && values.since !== undefined) {
     throw usageError("Cannot use --since with one session", "leave it out, or use --project or --all");
   }
-  const { settings, paths } = config;
   const { timezone, participants } = settings;
-  const rules = readRules(settings);
   const standing = await rulesOfAll(readStanding(paths), paths);
   const options = { paths, settings, timezone, participants, rules, standing };
   if (reference === undefined) await reportMany(run, options);
@@ -113,17 +110,16 @@ function findOverview(folder: string, paths: PathsWithRules): string | undefined
 }
 
 /** Returns the file that --out names, or one of this name in the folder that it names. */
-function choosePlace({ values, config, cwd }: ReportRun, name: string): string {
-  if (values.out === undefined) return join(config.paths.reports, name);
-  const out = expandPath(values.out, config.env, cwd);
+function choosePlace({ values, paths, env, cwd }: ReportRun, name: string): string {
+  if (values.out === undefined) return join(paths.reports, name);
+  const out = expandPath(values.out, env, cwd);
   const isFolder = /[/\\]$/.test(values.out) || statSync(out, { throwIfNoEntry: false })?.isDirectory();
   return isFolder ? join(out, name) : out;
 }
 
 async function reportMany(run: ReportRun, options: ReportOptions): Promise<void> {
-  const { values, config, cwd } = run;
+  const { values, paths, env, cwd } = run;
   const { project, out } = values;
-  const { paths, env } = config;
   const since = values.since?.toISOString() ?? "";
   const limit = Number.POSITIVE_INFINITY;
   const sessions = listByLastRow(paths, { project, cwd, since, limit });

@@ -44,7 +44,15 @@ const SCRIPT = {
   readsAnyVolute: true,
 } as const;
 
-async function main({ values, words, config, cwd, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+async function main({
+  values,
+  words,
+  paths,
+  env,
+  cwd,
+  asking,
+  show,
+}: Run<typeof SCRIPT.flags>): Promise<void> {
   const [reference = ""] = words;
   const { session, shared } = await findPlace(reference, asking);
   if (shared)
@@ -55,15 +63,15 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
       "its transcript is gone, and only its prompts are left",
       "read it with session-memory session-reader",
     );
-  const wanted = expandPath(values.to ?? ".", config.env, cwd);
+  const wanted = expandPath(values.to ?? ".", env, cwd);
   const folder = resolveRealPath(wanted);
   if (folder === undefined || !isDirectory(folder)) {
     const hint = "--to is a folder: create it; session-memory handoff takes a session to another agent";
     throw cannot(session.id, `there is no folder "${wanted}"`, hint);
   }
   const dryRun = values.dryRun;
-  const [before] = listByLastRow(config.paths).filter(({ file }) => originId(file) === session.id);
-  const { id, file, rows } = restoreSession(session, { paths: config.paths, folder, dryRun });
+  const [before] = listByLastRow(paths).filter(({ file }) => originId(file) === session.id);
+  const { id, file, rows } = restoreSession(session, { paths, folder, dryRun });
   const command = `cd ${quoted(folder)} && ${resumeCommand({ id, agent: session.agent, file }) ?? ""}`;
   const from = { id: session.id, file: placeOnDisk(session.file), archived: session.archived === true };
   show({ dryRun, session: { id, agent: session.agent, file, cwd: folder, rows }, from, command }, [command]);

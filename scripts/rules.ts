@@ -28,7 +28,7 @@ import {
 import { projectCalled } from "../lib/search/own-project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions, projectDirectory } from "../lib/sessions/sessions.ts";
-import { type Rules, readRules } from "../lib/transcripts/rules.ts";
+import type { Rules } from "../lib/transcripts/rules.ts";
 import { readActiveBranch } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -59,14 +59,13 @@ const SCRIPT = {
 type RulesRun = Run<typeof SCRIPT.flags>;
 
 async function main(run: RulesRun): Promise<void> {
-  const { values, config, show } = run;
+  const { values, paths, settings, rules, show } = run;
   refuseTogether(values, "add", "drop", "markdown");
   if (values.add !== undefined) return await add(run, values.add);
-  const rules = readRules(config.settings);
-  const found = await rulesOfAll(await storedFor(run), config.paths);
+  const found = await rulesOfAll(await storedFor(run), paths);
   if (values.drop !== undefined) return drop(run, found, values.drop);
   if (found.length === 0) note("no standing rules yet");
-  const style = { timezone: config.settings.timezone, rules };
+  const style = { timezone: settings.timezone, rules };
   const lines = values.markdown ? markdown(found, rules) : listing(found, style);
   show({ rules: found.map((rule) => ruleJson(rule, rules)) }, lines);
 }
@@ -75,11 +74,9 @@ async function main(run: RulesRun): Promise<void> {
 const CALLERS_MAX = 10;
 
 /** Keeps words that the user of the calling session typed. */
-async function add({ config, cwd, show }: RulesRun, given: string): Promise<void> {
+async function add({ paths, currentSession, rules, cwd, show }: RulesRun, given: string): Promise<void> {
   const words = given.trim().replace(/^["“'](.+)["”']$/s, "$1");
   if (words === "") throw usageError("Expected words", 'try --add "never push without asking me"');
-  const { paths, settings, currentSession } = config;
-  const rules = readRules(settings);
   const read = (session: Session, newest?: number) => {
     const entries = typedRows(readActiveBranch(session.file, { rules }));
     return { session, entries: newest === undefined ? entries : entries.slice(-newest) };
@@ -121,25 +118,24 @@ function notKept(words: string, callers: readonly { session: Session }[]): Sessi
 }
 
 /** Reads the marks of the project that is asked for, else all. */
-async function storedFor({ values, config, cwd }: RulesRun): Promise<StoredStanding> {
+async function storedFor({ values, paths, cwd }: RulesRun): Promise<StoredStanding> {
   const { project } = values;
   const directory = projectDirectory({ project, cwd });
-  if (directory !== undefined) return await readStandingFor(directory, config.paths);
-  const { marks, ends } = readStanding(config.paths);
+  if (directory !== undefined) return await readStandingFor(directory, paths);
+  const { marks, ends } = readStanding(paths);
   if (project === undefined) return { marks, ends };
-  const isCalled = projectCalled(project, config.paths);
+  const isCalled = projectCalled(project, paths);
   return { marks: marks.filter((mark) => isCalled(toSession(mark))), ends };
 }
 
-function drop({ config, show }: RulesRun, found: readonly StandingRule[], id: string): void {
+function drop({ paths, rules, show }: RulesRun, found: readonly StandingRule[], id: string): void {
   const rule = found.find(({ ids }) => ids.includes(id));
   if (!rule) {
     throw new SessionMemoryError("NOT_FOUND", `Cannot end "${id.slice(0, 100)}": no rule has this id`, {
       hint: "session-memory rules lists them with their ids",
     });
   }
-  if (!rule.isDropped) endRule(config.paths, { mark: rule.mark, at: new Date().toISOString() });
-  const rules = readRules(config.settings);
+  if (!rule.isDropped) endRule(paths, { mark: rule.mark, at: new Date().toISOString() });
   show({ rules: [ruleJson({ ...rule, isDropped: true }, rules)] }, [`ended: ${wordsIn(rule, rules)}`]);
 }
 

@@ -195,7 +195,8 @@ const SCRIPT = {
   readsAnyVolute: true,
 } as const;
 
-async function main({ values, words, config, cwd, asking, show }: Run<typeof SCRIPT.flags>): Promise<void> {
+async function main(run: Run<typeof SCRIPT.flags>): Promise<void> {
+  const { values, words, env, cwd, asking, show } = run;
   const { slug, dir = "memory" } = values;
   refuseTogether(values, "slug", "llmSlug");
   if (slug !== undefined && sanitizeSlug(slug) === "")
@@ -204,12 +205,12 @@ async function main({ values, words, config, cwd, asking, show }: Run<typeof SCR
   if (reference === undefined) throw usageError("Expected a session", 'name one; "last" is the most recent');
   const session = resolveSession(reference, asking);
   const saved = await saveSession({
-    ...noteOptions(session, config),
+    ...noteOptions(session, run),
     workspaceDir: cwd,
-    directory: expandPath(dir, config.env, cwd),
+    directory: expandPath(dir, env, cwd),
     messageCount: values.messages,
     slug,
-    slugOptions: values.llmSlug ? await configuredSlug(config) : undefined,
+    slugOptions: values.llmSlug ? await configuredSlug(run) : undefined,
   });
   show({ ...saved, sessionId: session.id }, [saved.path]);
 }

@@ -87,7 +87,8 @@ const FLAGS = {
   ...each(toggle, "noIndex", "explain", "subagents", "own"),
 };
 
-async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise<void> {
+async function main(run: Run<typeof FLAGS>): Promise<void> {
+  const { values, words, settings, show } = run;
   const mode = modeFlag(values);
   if (values.resume && mode !== "sessions") {
     throw usageError("Cannot use --resume without --by-session", "add --by-session");
@@ -95,7 +96,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   const { limit, maxChars, context = 0, minScore = 0, subagents, explain, resume } = values;
   const { after, before, speaker, topic, decision, action, session, agent, project, file, error, command } =
     values;
-  const options = { config, index: !values.noIndex, remark: note };
+  const options = { config: run, index: !values.noIndex, remark: note };
   const filters: SearchFilters = {
     ...{ after, before, speaker, session, agent, project, file, error, command, topics: topic },
     has_decision: decision || undefined,
@@ -118,7 +119,7 @@ async function main({ values, words, config, show }: Run<typeof FLAGS>): Promise
   show({ results, ...(blame && { blame }), index }, lines);
   const place = index.behind.sessions > 0 ? " in what is indexed so far" : "";
   if (results.length === 0 && !blame) note(`nothing relevant found${place}`);
-  const semantic = config.settings.embedding && index.semantic;
+  const semantic = settings.embedding && index.semantic;
   const isWrong = index.behind.sessions > 0 || (semantic && semantic !== "on");
   const meaning = semantic ? `; semantic ${semantic}` : "";
   if (hasIndexed || isWrong) note(`${describeIndex(index, values.sessions)}${meaning}`);

@@ -47,7 +47,7 @@ import {
   type RowRequest,
   rowJson,
 } from "../lib/transcripts/log.ts";
-import { ownRules, readRules } from "../lib/transcripts/rules.ts";
+import { ownRules } from "../lib/transcripts/rules.ts";
 import { readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 
@@ -169,12 +169,11 @@ interface Log {
 async function readLog(
   { session, rows: held }: Place,
   request: Request,
-  { paths, settings }: Config,
+  { paths, rules }: Pick<Run<typeof FLAGS>, "paths" | "rules">,
 ): Promise<Log> {
   const { lines, around, count, filter } = request;
   if (held) return { rows: pickRows(held, request), isRewound: () => false, skipped: 0 };
   const { file, size } = session;
-  const rules = readRules(settings);
   // Opening SQLite costs as much as reading a small file whole.
   const known =
     size > SMALL_BYTES
@@ -200,8 +199,7 @@ function rewoundIn(file: string, size: number, known?: KnownLines): LogStyle["is
 }
 
 async function printSession(run: Run<typeof FLAGS>, reference: string, request: Request): Promise<void> {
-  const { values, config, asking, show } = run;
-  const rules = readRules(config.settings);
+  const { values, rules, asking, show } = run;
   const found = await findPlace(reference, { ...asking, subagents: values.subagents });
   const { session, shared } = found;
   if (!shared && values.resume) {
@@ -215,7 +213,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   if (request.around !== undefined && !request.lines)
     throw usageError("Cannot use --around without a line", "add --line 118");
   if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
-  const { rows, isRewound, skipped } = await readLog(found, request, config);
+  const { rows, isRewound, skipped } = await readLog(found, request, run);
   if (found.rows && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   if (rows.length === 0) note("no entry to show");
@@ -270,14 +268,12 @@ function fitPage(rows: readonly Row[], { request, style, found, headChars }: Pag
 
 /** Prints the sessions by their last row. */
 async function printList(
-  { values, config, cwd, show }: Run<typeof FLAGS>,
+  { values, paths, rules, cwd, show }: Run<typeof FLAGS>,
   timezone: string | undefined,
 ): Promise<void> {
   const { listByLastRow, listedJson, listingLines } = await import("../lib/sessions/listing.ts");
-  const { paths, settings } = config;
   const { agent, project, subagents, n: limit = 20 } = values;
   const since = values.since?.toISOString() ?? "";
-  const rules = readRules(settings);
   const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
   if (sessions.length === 0) note("no sessions found");
   const columns = isTerminal() ? process.stdout.columns || 80 : undefined;
@@ -286,10 +282,10 @@ async function printList(
 }
 
 async function main(run: Run<typeof FLAGS>): Promise<void> {
-  const { values, words, config } = run;
+  const { values, words, settings } = run;
   const [reference] = words;
-  const timezone = values.utc ? "UTC" : config.settings.timezone;
-  const request = toRequest(values, timezone, config.settings.participants);
+  const timezone = values.utc ? "UTC" : settings.timezone;
+  const request = toRequest(values, timezone, settings.participants);
   refuseTogether(values, "tools", "noTools");
   if (values.list) {
     if (reference === undefined) return await printList(run, timezone);

@@ -297,15 +297,13 @@ async function findAncestors(
   return line.slice(1);
 }
 
-async function main({ words, config, cwd, show }: Run<Record<never, never>>): Promise<void> {
+async function main(run: Run<Record<never, never>>): Promise<void> {
+  const { words, paths, settings, cwd, show } = run;
   const given = words[0] ?? "-";
   const { references, text } = await referenceContext(given === "-" ? readFileSync(STDIN, "utf8") : given, {
-    paths: config.paths,
-    settings: config.settings,
-    timezone: config.settings.timezone ?? systemTimezone(),
-    cwd,
-    current: config.currentSession,
-    model: async () => (await import("../lib/model/configured-model.ts")).configuredModel(config),
+    ...{ paths, settings, cwd, current: run.currentSession },
+    timezone: settings.timezone ?? systemTimezone(),
+    model: async () => (await import("../lib/model/configured-model.ts")).configuredModel(run),
   });
   show({ references, text }, text === "" ? [] : [text]);
 }

@@ -58,14 +58,15 @@ const SCRIPT = {
 /** A host, and where its program is. */
 type Placed = Host & { file: string | undefined };
 
-async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>, start: Start): Promise<void> {
+async function main(run: Run<typeof SCRIPT.flags>, start: Start): Promise<void> {
+  const { values, paths, cwd, show } = run;
   const { json = false, remove } = values;
   const only = agentsAsked(values.only);
   const say = (...lines: string[]) => {
     if (!json) for (const line of lines) show(undefined, [asCalled(line)]);
   };
-  const hosts = placeHosts(config, only);
-  const sessions = remove ? [] : listByLastRow(config.paths);
+  const hosts = placeHosts(run, only);
+  const sessions = remove ? [] : listByLastRow(paths);
   // agents without such a command are named only where something of theirs is there
   const known = hosts.filter(
     ({ agent, file, wired }) =>
@@ -73,12 +74,12 @@ async function main({ values, config, cwd, show }: Run<typeof SCRIPT.flags>, sta
   );
   const report: Report = {
     hosts: known.map(({ name, file }) => ({ name, program: file ?? null })),
-    commands: hosts.flatMap((host) => commandsOf(host, config, remove ? "remove" : "install")),
+    commands: hosts.flatMap((host) => commandsOf(host, run, remove ? "remove" : "install")),
     ...{ pages: [], statusLine: null, sessions: null, questions: [], removed: [], keptFiles: [] },
   };
   const found = hosts.filter(({ file }) => file !== undefined);
-  const particulars = particularsOf(config, { found, report, say, values });
-  const work = { start, config, values, cwd, say, note, confirm, report, found, particulars };
+  const particulars = particularsOf(run, { found, report, say, values });
+  const work = { start, config: run, values, cwd, say, note, confirm, report, found, particulars };
   const describe = () => say(...known.map((host) => describeHost(host, sessions)));
   if (remove) describe();
   await (remove ? uninstall(work) : install(work, describe));

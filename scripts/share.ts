@@ -87,7 +87,7 @@ async function main(run: Sharing): Promise<void> {
   if (values.init !== undefined) return await init(run, values.init);
   if (values.status) return showStatus(run);
   if (values.dryRun) return await preview(run);
-  requireShare(run.config);
+  requireShare(run);
   if (values.leave) await leave(run);
   else await share(run);
 }
@@ -100,7 +100,8 @@ function refuseContradictions(values: Sharing["values"]): void {
   }
 }
 
-async function share({ config, values: { publish, pull }, show }: Sharing): Promise<void> {
+async function share(config: Sharing): Promise<void> {
+  const { publish, pull } = config.values;
   const signal = stopSignal();
   if (!pull) await bringUpToDate(config, signal);
   const report = await shareOnce({
@@ -110,7 +111,7 @@ async function share({ config, values: { publish, pull }, show }: Sharing): Prom
     signal,
     progress: startProgress,
   });
-  show(report, [describeRun(report)]);
+  config.show(report, [describeRun(report)]);
 }
 
 /** Indexes what was said since the last turn first, so that it is sent too. */
@@ -121,32 +122,34 @@ async function bringUpToDate(config: Config, signal: AbortSignal): Promise<void>
   await withIndex(config, (store) => catchUp({ store, paths, sessions, settings, ...limits }));
 }
 
-async function init({ config, values, show }: Sharing, role: string): Promise<void> {
+async function init(run: Sharing, role: string): Promise<void> {
+  const { values, show } = run;
   if (values.dryRun) {
     const sql = initSql(role, 0);
     show({ role, sql }, [sql]);
     return;
   }
-  const report = await initHub(config, role);
+  const report = await initHub(run, role);
   const done = report.from === report.to ? "are current" : `went from version ${report.from} to ${report.to}`;
   show(report, [`the tables at ${report.hub} ${done}; ${report.role} and its members may use them`]);
 }
 
-async function leave({ config, show }: Sharing): Promise<void> {
-  const left = await leaveHub(config);
+async function leave(run: Sharing): Promise<void> {
+  const left = await leaveHub(run);
   const sessions = counted(left.sessions, "session");
-  show(left, [`took ${sessions} from ${left.hub} and deleted what was read from it`]);
+  run.show(left, [`took ${sessions} from ${left.hub} and deleted what was read from it`]);
   note("session-memory share without --leave joins again; without a share block in config.json nothing does");
 }
 
-async function preview({ config, show }: Sharing): Promise<void> {
-  if (!shareConfig(config)) {
+async function preview(run: Sharing): Promise<void> {
+  const { show } = run;
+  if (!shareConfig(run)) {
     const nothing: PublishPreview = { sessions: 0, chunks: 0, bytes: 0, projects: [], samples: [] };
     show(nothing, [`nothing would be sent: ${NO_PROJECT}`]);
     return;
   }
-  await bringUpToDate(config, stopSignal());
-  const plan = previewPublish(config);
+  await bringUpToDate(run, stopSignal());
+  const plan = previewPublish(run);
   show(plan, describePlan(plan));
 }
 
@@ -167,10 +170,10 @@ function formatSize({
   return `${counted(sessions, "session")}, ${counted(chunks, "chunk")}, ${size}`;
 }
 
-function showStatus({ config, show }: Sharing): void {
-  const status = shareStatus(config);
-  if (status) show(status, describeStatus(status));
-  else show(NOTHING_SHARED, [`nothing is shared: ${NO_PROJECT}`]);
+function showStatus(run: Sharing): void {
+  const status = shareStatus(run);
+  if (status) run.show(status, describeStatus(status));
+  else run.show(NOTHING_SHARED, [`nothing is shared: ${NO_PROJECT}`]);
 }
 
 function* describeStatus({ hub, machine, projects, ...times }: ShareStatus): Generator<string> {

@@ -39,7 +39,7 @@ interface SessionAnswer {
   tokens: number;
 }
 
-/** Asks the model a question about one session, whose rows are read where none are given. */
+/** Asks the model a question about one session, and reads its rows unless the caller has them. */
 export async function querySession(
   { session, rows }: { session: Session; rows?: readonly Row[] | undefined },
   question: string,
