@@ -6,7 +6,9 @@
 import { isFile } from "../lib/base/files.ts";
 import { stringOf } from "../lib/base/json.ts";
 import { currentDirectory } from "../lib/config/config.ts";
-import { copiesFolder, findLine } from "../lib/hosts/table.ts";
+import { BLOCKED } from "../lib/hosts/names.ts";
+import { findLine } from "../lib/hosts/table.ts";
+import { archivePlace } from "../lib/sessions/places.ts";
 import { logFailure, printAnswer, requireSettings, runHook } from "./hook.ts";
 import { answerMoment } from "./moments.ts";
 
@@ -20,9 +22,9 @@ await runHook("moment", async ({ env, input, paths }) => {
   if (gone !== undefined)
     await logFailure(paths, "moment", `${host} no longer calls ${gone}`, { source: host });
   const cwd = stringOf(input.cwd) ?? currentDirectory();
-  const session = { id, cwd, file: `${copiesFolder(paths, host)}/${id}.jsonl` };
+  const session = { id, cwd, file: archivePlace(paths, { agent: host, id }) };
   // one that has a copy had a turn, and was told at its start
-  const known = asked === "start" && isFile(session.file) ? "resume" : asked;
+  const known = asked === "start" && isFile(session.file + BLOCKED) ? "resume" : asked;
   const called = { command: stringOf(command) ?? "", output: stringOf(output) ?? "" };
   const answer = await answerMoment(known, {
     ...{ host, session, env, isTold: isTold === true, text: text ?? "" },

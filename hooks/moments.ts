@@ -85,7 +85,7 @@ export async function tellRules(asked: Asked, since?: string): Promise<Answer> {
 async function atPrompt(asked: Asked): Promise<Answer | undefined> {
   const look = lookAround(asked);
   const due = await answerDue(asked, look);
-  if (!due && !look?.mayHaveShared && !look?.changed.length && !asked.text?.includes("@@")) {
+  if (!due && !look?.mayHaveNews && !look?.changed.length && !asked.text?.includes("@@")) {
     if (look && hasViewerMoved(look)) (await import("../lib/activity/marks.ts")).saveMarks(look);
     return undefined;
   }

@@ -1,11 +1,11 @@
 /** Observes a session before its compaction, and gives back what was observed after it, with how to look up more. */
 
-import { statSync } from "node:fs";
 import { changedAt } from "../lib/base/files.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { quoted } from "../lib/base/text.ts";
 import { loadConfig, type Settings } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
+import { statUnpacked } from "../lib/hosts/packed.ts";
 import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
 import { readRules } from "../lib/transcripts/rules.ts";
@@ -51,8 +51,8 @@ export async function observeRest(asked: Asked): Promise<Settings | undefined> {
   const { settings } = await loadConfig(env, session.cwd);
   if (!observeSettings(paths, settings.observe).auto) return undefined;
   // what its host keeps in a store is read from the copy
-  if (findHost(agent)?.store) await (await import("../lib/sessions/copies.ts")).updateCopies(paths);
-  const stat = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false });
+  if (findHost(agent)?.store) await (await import("../lib/archive/copies.ts")).updateCopies(paths);
+  const stat = file === undefined ? undefined : statUnpacked(file);
   if (file === undefined || !stat || stat.size > READ_MAX_BYTES) return settings;
   const at = changedAt(stat);
   const { observeSession } = await import("../lib/observe/observe-session.ts");

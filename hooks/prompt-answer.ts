@@ -55,7 +55,7 @@ async function readNews(
   { paths, settings }: Asked,
   look: Look,
 ): Promise<Pick<Updates, "text" | "problems" | "commit">> {
-  if (look.changed.length === 0 && !look.mayHaveShared) {
+  if (look.changed.length === 0 && !look.mayHaveNews) {
     const { saveMarks } = await import("../lib/activity/marks.ts");
     return { text: null, problems: [], commit: () => saveMarks(look) };
   }

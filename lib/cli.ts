@@ -1,5 +1,6 @@
 /** Runs scripts: help, flags, configuration, streams, progress, exit codes. For scripts only. */
 
+import { updateCopies } from "./archive/copies.ts";
 import {
   asCalled,
   commandLine,
@@ -22,7 +23,6 @@ import {
 } from "./config/config.ts";
 import { callingSession } from "./hosts/table.ts";
 import { redactor } from "./redact/redact.ts";
-import { updateCopies } from "./sessions/copies.ts";
 import { type Rules, readRules } from "./transcripts/rules.ts";
 
 const STDOUT = 1; // POSIX
@@ -70,6 +70,8 @@ interface Script<F extends Flags> {
   readsAnyVolute?: boolean;
   /** True if it runs with the defaults when config.json cannot be used. @default {false} */
   needsNoConfig?: boolean;
+  /** The longest that it waits for copies of hosts' databases to be made, in milliseconds. */
+  copiesMs?: number;
 }
 
 /** The argument of a script's `main`: the configuration, whose paths include what `--sessions` names, and the command line. */
@@ -88,7 +90,7 @@ export interface Run<F extends Flags> extends Config {
 
 /** Parses the command line, loads the configuration and runs a script, as `runMain` does. */
 export function runScript<F extends Flags>(
-  { usage, flags, words: count, readsAnyVolute = false, needsNoConfig = false }: Script<F>,
+  { usage, flags, words: count, readsAnyVolute = false, needsNoConfig = false, copiesMs }: Script<F>,
   main: (run: Run<F>) => void | Promise<void>,
 ): Promise<void> {
   return runMain(usage, async (args) => {
@@ -105,7 +107,7 @@ export function runScript<F extends Flags>(
     }
     const paths = readsAnyVolute ? await readingVolute(reading, cwd) : reading;
     const current = callingSession(loaded.env);
-    await updateCopies(paths).catch((error) => warn(describeError(error)));
+    await updateCopies(paths, { ms: copiesMs }).catch((error) => warn(describeError(error)));
     const values = readFlags(known, given, settings);
     if (!values.json) await useTerminal(args, settings);
     const show = (data: unknown, lines: Iterable<Line | string>) =>

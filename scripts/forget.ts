@@ -9,6 +9,7 @@
  */
 
 import { describeArchive, removeArchive } from "../lib/archive/archive.ts";
+import { updateCopies } from "../lib/archive/copies.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { counted, unbroken } from "../lib/base/text.ts";
 import {
@@ -45,11 +46,10 @@ import {
   targetsWhere,
 } from "../lib/forget/targets.ts";
 import { refreshIndex } from "../lib/history/session-search.ts";
+import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
-import { hasPromptsAlone } from "../lib/hosts/names.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
-import { updateCopies } from "../lib/sessions/copies.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
 import { heldShared } from "../lib/share/replica.ts";
@@ -202,9 +202,13 @@ async function confirmed(
   targets: readonly Target[],
   { values, show }: ForgetRun,
 ): Promise<void> {
+  const left = leftLines(targets, values); // their copies say whose they are
   const isNothingIdle = values.before !== undefined && targets.length === 0;
   const dryRun = values.dryRun || isNothingIdle;
-  const lines = async () => forgottenLines(await forget(true), targets, { ...values, dryRun: true });
+  const lines = async () => [
+    ...forgottenLines(await forget(true), targets, { ...values, dryRun: true }),
+    ...left,
+  ];
   if (!dryRun) await ask(values, lines);
   const forgotten = await forget(dryRun);
   if (values.pattern ? !isAnything(forgotten) : targets.length === 0) note("no stored data matches");
@@ -213,10 +217,10 @@ async function confirmed(
     const { id, agent, name } = target;
     return { id, agent, name, transcript: hostTranscript(target) };
   });
-  show(
-    { dryRun: values.dryRun, sessions, ...found, transcripts: listTranscripts(targets), erased },
-    forgottenLines(forgotten, targets, values),
-  );
+  show({ dryRun: values.dryRun, sessions, ...found, transcripts: listTranscripts(targets), erased }, [
+    ...forgottenLines(forgotten, targets, values),
+    ...left,
+  ]);
   if (erased) return;
   warn("removed, but the database's WAL still contains bytes of it");
   throw new SessionMemoryError("BUSY", "Cannot compact the index: another process is reading it", {
@@ -287,7 +291,6 @@ function forgottenLines(
     `${values.dryRun ? "would forget" : "forgot"} ${what}`,
     ...dashed(called, SHOWN_MAX),
     ...removedLines(forgotten, values),
-    ...leftLines(targets, values),
   ];
 }
 

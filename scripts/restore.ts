@@ -12,7 +12,7 @@ import { isDirectory, resolveRealPath } from "../lib/base/files.ts";
 import { quoted } from "../lib/base/text.ts";
 import { note, type Run, runScript, text, toggle } from "../lib/cli.ts";
 import { expandPath } from "../lib/config/config.ts";
-import { hasPromptsAlone } from "../lib/hosts/names.ts";
+import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import { placeOnDisk } from "../lib/hosts/packed.ts";
 import { listByLastRow, originId, resumeCommand } from "../lib/sessions/listing.ts";
 import { findPlace } from "../lib/share/find-place.ts";

@@ -185,4 +185,5 @@ function describeIndex(
   return `index: ${held.join(", ")}, ${state}`;
 }
 
-if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, words: ANY_WORDS }, main);
+// its second is promised
+if (import.meta.main) await runScript({ usage: USAGE, flags: FLAGS, words: ANY_WORDS, copiesMs: 1000 }, main);

@@ -2,7 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { describe, expect, setSystemTime, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { appendBlocks, copyBlocks, readNote, writeBlocks } from "../lib/hosts/blocks.ts";
@@ -10,8 +10,10 @@ import { withFile } from "../lib/hosts/lines.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
 import { archivePlace } from "../lib/sessions/places.ts";
 import { chain, claudeAssistant, claudeUser } from "./support/claude.ts";
-import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
+import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support/home.ts";
+import { hostId, layHost, run, sayInOpencode } from "./support/hosts.ts";
 import { uuidFrom } from "./support/rows.ts";
+import { runCommand, starting } from "./support/run.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -183,5 +185,176 @@ describe("copies", () => {
     expect(holding("egrets")).toEqual([]);
     const table = readFileSync(join(home.paths.copies, "list.db"), "latin1");
     expect([uuidFrom("herons"), uuidFrom("egrets")].filter((id) => table.includes(id))).toEqual([]);
+  });
+});
+
+describe("copies of a host's database", () => {
+  const ID = hostId("opencode");
+  const copyIn = (home: TemporaryHome) => archivePlace(home.paths, { agent: "opencode", id: ID });
+  const linesIn = (home: TemporaryHome) =>
+    gunzipSync(readFileSync(`${copyIn(home)}.gz`))
+      .toString()
+      .split("\n")
+      .slice(0, -1);
+  const databaseOf = (home: TemporaryHome) => join(home.home, ".local/share/opencode/opencode.db");
+
+  /** Puts the copy where the version before had it, with its note. */
+  function makeUnpacked(home: TemporaryHome): string {
+    const { changed, title, last } = readNote(copyIn(home)) ?? {};
+    const former = join(home.paths.home, "opencode", `${ID}.jsonl`);
+    write(
+      former,
+      linesIn(home)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+    const sessions = { [ID]: [changed, title, last] };
+    write(join(dirname(former), "copied.json"), JSON.stringify({ format: 5, states: {}, sessions }));
+    rmSync(home.paths.copies, { recursive: true });
+    return former;
+  }
+
+  test("lie among all others, say what they are of, and are appended to", async () => {
+    using home = temporaryHome();
+    layHost(home, "opencode");
+    await home.ok("session-reader", "--list");
+    const [before, bytes] = [linesIn(home), readFileSync(`${copyIn(home)}.gz`)];
+    expect(readNote(copyIn(home))).toMatchObject({
+      agent: "opencode",
+      id: ID,
+      from: "store",
+      place: databaseOf(home),
+    });
+    sayInOpencode(home, ID, 20, "and the heron limit?");
+    await home.ok("session-reader", "--list");
+    expect(linesIn(home)).toEqual([...before, expect.stringContaining("heron limit")]);
+    // what was there stays byte for byte: the new block comes behind it
+    const after = readFileSync(`${copyIn(home)}.gz`);
+    expect(after.subarray(512, bytes.length).equals(bytes.subarray(512))).toBe(true);
+    expect(existsSync(join(home.paths.home, "opencode"))).toBe(false);
+    // killed between the block and the header: the next command adds it again, once
+    writeFileSync(`${copyIn(home)}.gz`, Buffer.concat([bytes.subarray(0, 512), after.subarray(512)]));
+    rmSync(join(home.paths.copies, "list.db"));
+    expect(linesIn(home)).toHaveLength(before.length + 1);
+    expect(await home.ok("session-reader", ID, "--lines", "1")).toContain("heron limit");
+    expect(linesIn(home).filter((line) => line.includes("heron limit"))).toHaveLength(1);
+  });
+
+  test("of the version before are gone on with, line by line, by whatever reads the session", async () => {
+    using home = temporaryHome();
+    layHost(home, "opencode");
+    await home.ok("session-reader", "--list");
+    const former = makeUnpacked(home);
+    const kept = readFileSync(former, "utf8").replace("Let me look where", "LET ME LOOK where");
+    writeFileSync(former, kept);
+    sayInOpencode(home, ID, 20, "and the heron limit?");
+    expect(await home.ok("session-reader", ID, "--lines", "1")).toContain("L8 ");
+    // the lines that it had, though the database has others by now
+    expect(
+      linesIn(home)
+        .slice(0, -1)
+        .map((line) => `${line}\n`)
+        .join(""),
+    ).toBe(kept);
+    expect([existsSync(former), await listed(home)]).toEqual([true, [ID]]);
+  });
+
+  test("of the version before are taken over in the background where the database has the session no more, with what it adds later", async () => {
+    using home = temporaryHome();
+    layHost(home, "opencode");
+    await home.ok("session-reader", "--list");
+    const former = makeUnpacked(home);
+    run(databaseOf(home), "DELETE FROM session");
+    const shown = await home.ok("session-reader", ID, "--tools");
+    expect(existsSync(`${copyIn(home)}.gz`)).toBe(false);
+    await begin(home);
+    expect([await home.ok("session-reader", ID, "--tools"), await listed(home)]).toEqual([shown, [ID]]);
+    expect(readNote(copyIn(home))).toMatchObject({ from: "store", id: ID });
+    const note = JSON.parse(readFileSync(join(dirname(former), "copied.json"), "utf8"));
+    note.sessions[ID][0] += 1000;
+    write(join(dirname(former), "copied.json"), JSON.stringify(note));
+    const more = {
+      id: "msg_later",
+      role: "user",
+      timestamp: "2026-02-03T15:00:00Z",
+      content: [{ type: "text", text: "and the heron limit?" }],
+    };
+    writeFileSync(former, `${readFileSync(former, "utf8")}${JSON.stringify(more)}\n`);
+    await begin(home);
+    expect(await home.ok("session-reader", ID, "--lines", "1")).toContain("User: and the heron limit?");
+    for (const days of [29, 31]) {
+      setSystemTime(new Date(Date.now() + days * DAY_MS));
+      try {
+        await begin(home);
+      } finally {
+        setSystemTime();
+      }
+      expect([days, existsSync(former), existsSync(`${copyIn(home)}.gz`)]).toEqual([days, days < 30, true]);
+    }
+  });
+
+  test("are forgotten and redacted in both places, and a session that is kept out has none", async () => {
+    using home = temporaryHome();
+    layHost(home, "opencode");
+    await home.ok("session-reader", "--list");
+    const holding = (word: string) =>
+      readdirSync(home.paths.home, { recursive: true, encoding: "utf8" }).filter((name) => {
+        const file = join(home.paths.home, name);
+        if (!/\.jsonl(\.gz)?$|news$|list\.db/.test(name)) return false;
+        const bytes = readFileSync(file);
+        return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).includes(word);
+      });
+    const former = makeUnpacked(home);
+    await begin(home);
+    expect(holding("limits.conf")).toHaveLength(2);
+    home.configure({ redact: { extra: ["limits\\.conf"] } });
+    await begin(home);
+    expect([holding("limits.conf"), existsSync(former)]).toEqual([[], false]);
+    await home.ok("forget", "--pattern", "zebra limit is 20 now", "--yes");
+    expect([holding("is 20 now"), (await listed(home)).length]).toEqual([[], 1]);
+    home.configure({ exclude: { sessions: [ID] } });
+    expect([await listed(home), existsSync(`${copyIn(home)}.gz`)]).toEqual([[], false]);
+    home.configure({});
+    expect([await listed(home), existsSync(`${copyIn(home)}.gz`)]).toEqual([[ID], true]);
+    await home.ok("forget", ID, "--yes");
+    expect([await listed(home), holding(ID)]).toEqual([[], []]);
+  });
+
+  test("are told of by the news of their last hour, without a copy or the table", async () => {
+    using home = temporaryHome();
+    layHost(home, "opencode", "zebra", {
+      cwd: home.project,
+      at: new Date(Date.now() - 60_000).toISOString(),
+    });
+    await home.ok("session-reader", "--list");
+    rmSync(home.paths.copies, { recursive: true });
+    const prompt = () => home.prompt("hello");
+    expect(await prompt()).toContain('"Raise the zebra limit to 20, please" -> updated limits.conf');
+    expect(await prompt()).not.toContain("zebra");
+    // what config.json excludes since may stand there
+    home.configure({ exclude: { patterns: ["zebra"] } });
+    expect(await home.prompt("hello", { session_id: uuidFrom("other") })).not.toContain("zebra");
+  });
+
+  test("are not needed where none can be written", async () => {
+    using home = temporaryHome();
+    layHost(home, "opencode");
+    await home.ok("session-reader", "--list");
+    sayInOpencode(home, ID, 20, "and the heron limit?");
+    layHost(home, "kilo", "zebra", { id: "ses_kilo1" });
+    chmodSync(home.paths.home, 0o500);
+    const before = process.getuid?.() === 0 ? ["setpriv", "--bounding-set", "-dac_override"] : [];
+    const read = async (...args: string[]) => {
+      const options = { env: home.env, cwd: home.project };
+      return (await runCommand([...before, ...starting("session-reader"), ...args], options)).stdout;
+    };
+    try {
+      expect(await read(ID, "--lines", "1")).toContain("L8 [2026-02-03 14:30:20] User: and the heron limit?");
+      expect(await read("ses_kilo1")).toContain("Raise the zebra limit");
+      const { sessions } = JSON.parse(await read("--list", "--json"));
+      expect(sessions.map(({ agent }: { agent: string }) => agent).sort()).toEqual(["kilo", "opencode"]);
+    } finally {
+      chmodSync(home.paths.home, 0o700);
+    }
   });
 });

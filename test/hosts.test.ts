@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { dashedPath, FOREIGN_LABEL } from "../lib/base/text.ts";
 import { HOSTS } from "../lib/hosts/hosts.ts";
+import { archivePlace } from "../lib/sessions/places.ts";
 import { readEntries } from "./support/entries.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { AGENTS, hostId, layHost, run } from "./support/hosts.ts";
@@ -42,7 +43,7 @@ describe("opencode's database", () => {
     using home = temporaryHome();
     layHost(home, "opencode");
     await home.ok("session-reader", "--list");
-    const copy = join(home.paths.home, "opencode", `${hostId("opencode")}.jsonl`);
+    const copy = `${archivePlace(home.paths, { agent: "opencode", id: hostId("opencode") })}.gz`;
     const before = statSync(copy);
     await home.ok("session-reader", "--list");
     expect([statSync(copy).mtimeMs, before.mode & 0o777]).toEqual([before.mtimeMs, 0o600]);

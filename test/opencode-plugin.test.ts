@@ -2,6 +2,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { appendLedgerFile, ledgerFile } from "../lib/observe/ledger.ts";
+import { archivePlace } from "../lib/sessions/places.ts";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { homePerTest, write, writeClaude } from "./support/home.ts";
 import { layHost } from "./support/hosts.ts";
@@ -78,7 +79,7 @@ test("where nothing is new the first prompt brings a line on the last session, a
 test("a session that is gone on with is not welcomed again", async () => {
   const at = new Date(Date.now() - 7_200_000).toISOString();
   writeClaude(home, { id: uuidFrom("other"), rows: [claudeUser({ text: "zebra", cwd: home.project, at })] });
-  write(join(home.paths.home, "opencode", `${SESSION}.jsonl`), "{}\n");
+  write(`${archivePlace(home.paths, { agent: "opencode", id: SESSION })}.gz`, "{}\n");
   expect(await drive('return await prompt("hello");')).toEqual([]);
 });
 

@@ -4,6 +4,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { archivePlace } from "../lib/sessions/places.ts";
 import { chain, claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { hostId, layHost, sayInOpencode } from "./support/hosts.ts";
@@ -161,15 +163,16 @@ test("copies of a host's database hold no secret that another message announces"
   using home = temporaryHome();
   const id = hostId("opencode");
   layHost(home, "opencode", "zebra", { words: { "Raise the zebra limit to 20, please": BARE } });
-  const copy = join(home.paths.home, "opencode", `${id}.jsonl`);
+  const copy = () =>
+    gunzipSync(readFileSync(`${archivePlace(home.paths, { agent: "opencode", id })}.gz`)).toString();
   await home.ok("session-reader", "--list");
-  expect(readFileSync(copy, "utf8")).toContain(BARE);
+  expect(copy()).toContain(BARE);
   sayInOpencode(home, id, 10, `DB_PASSWORD=${PASSWORD}`);
   await home.ok("session-reader", "--list");
-  expect(readFileSync(copy, "utf8")).not.toContain(PASSWORD);
+  expect(copy()).not.toContain(PASSWORD);
   sayInOpencode(home, id, 11, `again: ${BARE}`);
   await home.ok("session-reader", "--list");
-  expect(readFileSync(copy, "utf8")).toContain(`again: ${HIDDEN}`);
+  expect(copy()).toContain(`again: ${HIDDEN}`);
 });
 
 test("observations made before a secret was announced are shown without it", async () => {

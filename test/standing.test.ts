@@ -5,13 +5,14 @@ import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } fr
 import { join } from "node:path";
 import { userPromptSubmit } from "../hooks/agent-sdk.ts";
 import { registerPrompt } from "../hooks/pi/extension.ts";
+import { copyWriter } from "../lib/archive/copy-writer.ts";
 import { encodeClaudeCwd } from "../lib/hosts/claude.ts";
 import { type ClaudeContext, claudeAssistant, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
-import { homePerTest, write, writeClaude } from "./support/home.ts";
+import { homePerTest, writeClaude } from "./support/home.ts";
 import { piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { piHost } from "./support/pi-host.ts";
-import { uuidFrom } from "./support/rows.ts";
+import { jsonl, uuidFrom } from "./support/rows.ts";
 
 setDefaultTimeout(30_000);
 
@@ -267,11 +268,12 @@ describe("where no hook of Claude Code runs", () => {
     // a host dates a line of its own on going on, before it calls us
     appendFileSync(file, `${JSON.stringify({ type: "system", timestamp: new Date().toISOString() })}\n`);
     expect(await heard({ source: "resume", id: own, file })).toBe(line);
-    const copy = join(home.paths.home, "opencode", "ses_1.jsonl");
-    write(copy, [
-      { host: "opencode", session: "ses_1", cwd: home.project, timestamp: "2026-03-05T09:00:00.000Z" },
-      { role: "user", content: "hello", timestamp: "2026-03-05T09:00:00.000Z" },
-    ]);
+    const writer = copyWriter(home.paths);
+    const timestamp = "2026-03-05T09:00:00.000Z";
+    const head = { host: "opencode", session: "ses_1", cwd: home.project, timestamp };
+    const lines = jsonl(head, { role: "user", content: "hello", timestamp });
+    writer.write({ agent: "opencode", id: "ses_1" }, lines, { note: { from: "store" }, durable: false });
+    writer.end();
     const start = { host: "opencode", moment: "start", session: "ses_1", cwd: home.project };
     expect(JSON.parse((await home.hook("moment", start)).stdout)).toEqual({ context: line });
     const at = "2026-03-05T09:00:00.000Z";

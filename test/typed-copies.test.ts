@@ -3,6 +3,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { claudeAssistant, claudeUser } from "./support/claude.ts";
 import { codexAnswer, codexMeta, codexPrompt } from "./support/codex.ts";
 import { eventually } from "./support/eventually.ts";
@@ -140,12 +141,10 @@ test.each([
 test("the lines that we copy of a host's database say of each prompt whether it was typed", async () => {
   for (const part of ["zebra", "ostrich"] as const) layHost(home, "opencode", part, { cwd: home.project });
   await home.ok("embed", "--quiet");
-  const copies = join(home.paths.home, "opencode");
-  const names = readdirSync(copies, { recursive: true, encoding: "utf8" }).filter((name) =>
-    name.endsWith(".jsonl"),
-  );
-  const typed = names.toSorted().map((name) =>
-    readFileSync(join(copies, name), "utf8")
+  const names = readdirSync(home.paths.copies).filter((name) => name.endsWith(".gz"));
+  const typed = names.map((name) =>
+    gunzipSync(readFileSync(join(home.paths.copies, name)))
+      .toString()
       .split("\n")
       .flatMap((line) => (line.includes('"role":"user"') ? [JSON.parse(line).typed] : [])),
   );

@@ -11,11 +11,11 @@ import { compareText } from "../base/text.ts";
 import type { Head } from "../hosts/format.ts";
 import { linesForward, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
-import { isMessage, toRow } from "../transcripts/calls.ts";
+import { isMessage, settle, toRow } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
-import { entryKey, readEntries } from "../transcripts/transcript.ts";
+import { entryKey, offsetSince, readEntries } from "../transcripts/transcript.ts";
 import type { Mark, Marks } from "./look.ts";
 import { type Advance, hasSeenRows, isMarkValid, markAt, markAtEnd } from "./marks.ts";
 
@@ -127,26 +127,6 @@ export function readOwnEdits(
   return tally(settle(entries.filter(isNew)).map((each) => toRow(...each))).edited;
 }
 
-/**
- * Yields entries, an edit when its result comes. One without a result is still running, unless no call has one: some hosts
- * write no results.
- */
-function* settle(entries: Iterable<Entry>): Generator<[entry: Entry, result?: Entry]> {
-  const open = new Map<string, Entry>();
-  let isAnswered = false;
-  for (const entry of entries) {
-    const { callId = "", kind, tool, edit } = entry;
-    if (callId && tool?.action === "edit") open.set(callId, entry);
-    else if (kind !== "result") yield [entry];
-    else {
-      isAnswered ||= callId !== "";
-      open.delete(callId);
-      if (edit) yield [{ ...entry, tool: edit }, entry];
-    }
-  }
-  for (const call of open.values()) yield isAnswered ? [call, { ...call, state: "running" }] : [call];
-}
-
 function prepare(
   session: Session,
   { marks, since, firstLookSince, lookedSince }: ActivityOptions,
@@ -211,31 +191,6 @@ function read(
 
 /** A turn or two, which take milliseconds to read. */
 const WHOLE_BYTES = 64 * 1024;
-
-/** Each probe reaches back four times as far as the one before. */
-const PROBE_BYTES = 256 * 1024;
-
-/** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
-function offsetSince(file: string, since: string | undefined, isOver?: () => boolean): number {
-  if (since === undefined) return 0;
-  const { size } = statSync(file);
-  for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
-    const offset = nextLineStart(file, size - reach);
-    const from = { offset, line: 0 };
-    for (const { at } of readEntries(file, { rules: ownRules(), from, isOver })) {
-      if (at !== undefined && at < since) return offset;
-      if (at !== undefined) break;
-    }
-  }
-  return 0;
-}
-
-function nextLineStart(file: string, position: number): number {
-  return withFile(file, (descriptor) => {
-    const [line] = linesForward(descriptor, { from: position }).take(1);
-    return line?.end ?? position;
-  });
-}
 
 /** The part of a transcript to check. */
 type Part = Pick<PendingRead, "head" | "offset" | "after"> & { file: string };

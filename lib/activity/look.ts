@@ -6,12 +6,13 @@
 
 import type { Stats } from "node:fs";
 import { join } from "node:path";
-import { changedMs, cutStem, isFile, readJson, statPath } from "../base/files.ts";
+import { changedMs, cutStem, readJson, statPath } from "../base/files.ts";
 import { isRecord, recordOf } from "../base/json.ts";
 import type { Paths, Settings } from "../config/config.ts";
+import { BLOCKED } from "../hosts/names.ts";
 import type { Viewer } from "../hosts/session.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
-import { recentTranscripts } from "../sessions/places.ts";
+import { newsFile, recentTranscripts } from "../sessions/places.ts";
 
 interface LookOptions {
   paths: Paths;
@@ -41,8 +42,8 @@ export interface Look {
   changed: Sighting[];
   /** The files of the last hour, changed or not: the newest first, and not more than may be compared. */
   recent: string[];
-  /** True if others' sessions were pulled since the viewer last looked. */
-  mayHaveShared: boolean;
+  /** True if sessions that are copies may have news: they were written since the viewer last looked. */
+  mayHaveNews: boolean;
 }
 
 /** A look before the files are listed. */
@@ -66,7 +67,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const marksFile = findMarksFile(paths.cursors, viewer.id);
   const marks = readMarks(marksFile);
   // At the first prompt the host names a file that it has yet to write.
-  const own = viewer.file !== undefined && isFile(viewer.file) ? viewer.file : undefined;
+  const own = viewer.file !== undefined && statCopied(viewer.file) ? viewer.file : undefined;
   const known = { viewer: { ...viewer, file: own }, now, marksFile, marks };
   const isChanged = changedAfter === undefined ? changeDetector(known) : newerThan(changedAfter);
   const directory = scope === "project" ? viewer.cwd : undefined;
@@ -94,7 +95,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
     ...known,
     changed: changed.filter(isNewest),
     recent: latest.filter(isNewest).map(({ found }) => found.file),
-    mayHaveShared: changedAfter === undefined && mayHaveSharedNews(paths, marksFile),
+    mayHaveNews: changedAfter !== undefined || mayHaveNews(paths, marksFile),
   };
 }
 
@@ -103,11 +104,10 @@ export function sharedNewsFile({ home }: Pick<Paths, "home">): string {
   return join(home, "shared-news.json");
 }
 
-/** Returns whether anything was pulled since the viewer last looked. */
-function mayHaveSharedNews(paths: Pick<Paths, "home">, { path }: MarksFile): boolean {
-  const pulled = statPath(sharedNewsFile(paths))?.mtimeMs;
-  if (pulled === undefined) return false;
-  return pulled > Math.max(statPath(path)?.mtimeMs ?? 0, statPath(ownMarksFile(path))?.mtimeMs ?? 0);
+/** Returns whether copies were written, or anything was pulled, since the viewer last looked. */
+function mayHaveNews(paths: Pick<Paths, "home">, { path }: MarksFile): boolean {
+  const newest = (files: string[]) => Math.max(...files.map((file) => statPath(file)?.mtimeMs ?? 0));
+  return newest([newsFile(paths), sharedNewsFile(paths)]) > newest([path, ownMarksFile(path)]);
 }
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
@@ -137,8 +137,13 @@ function newerThan(time: number): Detector {
 /** Returns whether the viewer's mark of itself is missing or outdated. */
 export function hasViewerMoved({ viewer, marks }: Pick<Look, "viewer" | "marks">): boolean {
   const own = marks?.get(viewer.id);
-  const stat = viewer.file === undefined ? undefined : statPath(viewer.file);
+  const stat = viewer.file === undefined ? undefined : statCopied(viewer.file);
   return !own || (stat !== undefined && hasMoved(own, stat));
+}
+
+/** Returns the stat of a transcript, or of our copy in its place. */
+function statCopied(file: string): Stats | undefined {
+  return statPath(file) ?? statPath(file + BLOCKED);
 }
 
 /** The place in a transcript up to which a viewer has seen it. */

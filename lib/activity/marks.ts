@@ -6,7 +6,7 @@
  * truncated, replaced or rotated from one that grew.
  */
 
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { namesIn, readIfExists, remove, replaceFile } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
@@ -14,6 +14,7 @@ import { waitForLock } from "../base/locks.ts";
 import { shortHash } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { NEWLINE, readAt, readFully, withFile } from "../hosts/lines.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
 import type { ForgetIn, Forgetting, Found } from "../store/state.ts";
 import type { Activity } from "./digest.ts";
@@ -59,7 +60,7 @@ export function isMarkValid(file: string, { offset, fingerprint }: Mark): boolea
 
 /** Returns the mark at an offset of a file as it is now. */
 export function markAt(file: string, offset: number): Mark {
-  const { mtimeMs } = statSync(file);
+  const mtimeMs = statUnpacked(file)?.mtimeMs ?? 0;
   const hash = withFile(file, (descriptor) => hashBytes(descriptor, offset));
   return { offset, fingerprint: `${hash}@${Math.trunc(mtimeMs)}` };
 }
@@ -79,6 +80,19 @@ export function passing(
     session: { id, file: found.file },
     mark: { offset, fingerprint: seen, passed: stat.size },
   };
+}
+
+/** Says that a mark counts the bytes of a copy, which is not asked for them. */
+const IN_COPY = "copy";
+
+/** Returns the mark to write of a session that is a copy, seen up to a byte of it. */
+export function markInCopy(offset: number): Mark {
+  return { offset, fingerprint: IN_COPY };
+}
+
+/** Returns the byte up to which a session that is a copy was seen; undefined where it was not looked at as one. */
+export function seenInCopy(mark: Mark | undefined): number | undefined {
+  return mark?.fingerprint === IN_COPY ? mark.offset : undefined;
 }
 
 /** Returns the mark to write of a shared session, all of whose messages were seen. */
@@ -201,7 +215,7 @@ function ownAdvance(look: Glance): Advance[] {
   const { id, file } = look.viewer;
   const since = look.marks?.get(id)?.since ?? new Date(look.now).toISOString();
   // The transcript does not exist yet at the first prompt.
-  const mark = file !== undefined && existsSync(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
+  const mark = file !== undefined && statUnpacked(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
   return [{ session: { id, file }, mark: { ...mark, since } }];
 }
 

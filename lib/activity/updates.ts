@@ -4,6 +4,7 @@
  */
 
 import { isAbsolute, relative, resolve } from "node:path";
+import { type NewsOf, newsSince, readNews } from "../archive/news.ts";
 import { readJson, statPath } from "../base/files.ts";
 import { arrayOf } from "../base/json.ts";
 import { onMachine, shortId } from "../base/text.ts";
@@ -18,18 +19,29 @@ import { identifySession, newestCopies, projectTest } from "../sessions/sessions
 import { lastTime } from "../sessions/titles.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
+import { addRow, emptyTally } from "../transcripts/tally.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook } from "./look.ts";
-import { type Advance, countUnseen, passing, passingShared, saveMarks } from "./marks.ts";
+import {
+  type Advance,
+  countUnseen,
+  markInCopy,
+  passing,
+  passingShared,
+  saveMarks,
+  seenInCopy,
+} from "./marks.ts";
 
 /** A look with the sessions of its changed files. */
-interface View extends Omit<Look, "changed" | "mayHaveShared"> {
+interface View extends Omit<Look, "changed" | "mayHaveNews"> {
   sessions: readonly Session[];
   /** Adds a session's name; called only for those with news. */
   describe: (sessions: readonly Session[]) => Session[];
   /** Marks of files that hold nothing for the viewer. @default none */
   passed?: readonly Advance[];
+  /** The latest work in sessions that are copies. @default nothing */
+  copied?: readonly SessionActivity[];
   /** The latest work of others who share the project. @default nothing */
   shared?: readonly SharedNews[];
 }
@@ -133,9 +145,17 @@ export function readUpdates(options: UpdateOptions): Updates {
   const sessions = newestCopies(wanted);
   const describe = (found: readonly Session[]) => withNames(found, paths);
   const maxChars = options.maxChars ?? settings.activity.maxChars;
-  const shared = look.mayHaveShared ? readSharedNews(paths, scope === "all" ? undefined : current.cwd) : [];
+  const isAsked = since !== undefined;
+  const shared =
+    look.mayHaveNews && !isAsked ? readSharedNews(paths, scope === "all" ? undefined : current.cwd) : [];
+  const news = isAsked ? newsSince(paths, since.getTime()) : look.mayHaveNews ? readNews(paths) : [];
+  const viewer = { ...look.viewer };
+  viewer.file ??= news.find(({ id }) => id === viewer.id)?.file;
+  const copied = news
+    .filter((each) => isWanted(sessionOf(each)))
+    .flatMap((each) => activityIn(each, look.marks, since) ?? []);
   return renderUpdates(
-    { ...look, sessions, describe, shared, passed },
+    { ...look, viewer, sessions, describe, copied, shared, passed },
     { settings, maxChars, since, deadline: options.deadline },
   );
 }
@@ -159,7 +179,7 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const rules = exclusionBy(settings);
   const show: Show = (text, max) => oneLine(rules.clean(text), max);
   const { viewer, now, marks } = view;
-  const { activities, problems } = readActivities(view.sessions, {
+  const { activities: read, problems } = readActivities(view.sessions, {
     marks,
     firstLookSince: new Date(now - FIRST_LOOK_MS).toISOString(),
     lookedSince: marks?.get(viewer.id)?.since,
@@ -168,6 +188,7 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     sources: viewer.file === undefined ? view.recent : [viewer.file, ...view.recent],
     rules,
   });
+  const activities = [...read, ...(view.copied ?? [])];
   const active = activities.filter(({ did }) => isNews(did));
   const described = view.describe(active.map(({ session }) => session));
   const own = active
@@ -260,6 +281,28 @@ function toNews(
 function saysNothing({ firstUser, lastAssistant, messages }: Activity): boolean {
   if (firstUser === null) return lastAssistant === null;
   return /^\/[\w:.-]+(?:\s|$)/.test(firstUser) && messages <= COMMAND_AND_ANSWER;
+}
+
+function sessionOf({ agent, id, parentId, file, cwd, startedAt, updatedAt, machine }: NewsOf): Session {
+  const facts = { agent, id, parentId, file, cwd, startedAt, machine };
+  return { ...facts, updatedAt, modifiedAt: updatedAt, size: 0 };
+}
+
+/** Returns what was done in a session that is a copy since it was last seen, or since a time; undefined if nothing was. */
+function activityIn(
+  news: NewsOf,
+  marks: Look["marks"],
+  since: Date | undefined,
+): SessionActivity | undefined {
+  const seen = since ? 0 : (seenInCopy(marks?.get(news.id)) ?? 0);
+  const rows = news.rows.filter(({ end }) => end > seen);
+  if (rows.length === 0) return undefined;
+  const did = emptyTally();
+  for (const { row, goesOn } of rows) addRow(did, row, { goesOn });
+  const session = sessionOf(news);
+  const mark = markInCopy(Math.max(...rows.map(({ end }) => end)));
+  const advance = { session: { id: news.id }, mark };
+  return { session, did, advance, skipped: 0, isHeadless: news.isHeadless };
 }
 
 /** Reads the news of other members, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */

@@ -3,7 +3,7 @@
  * is excluded or over the limit is removed.
  */
 
-import { readdirSync, rmdirSync, utimesSync } from "node:fs";
+import { readdirSync, rmdirSync, rmSync, utimesSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   changedAt,
@@ -16,8 +16,8 @@ import {
   statPath,
 } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { tryLock } from "../base/locks.ts";
-import { counted, shortDigest } from "../base/text.ts";
+import { tryLock, withLock } from "../base/locks.ts";
+import { counted } from "../base/text.ts";
 import { DAY_MS } from "../base/time.ts";
 import { currentExclude, type Paths, type PathsWithRules, type Settings } from "../config/config.ts";
 import { copyBlocks, readNote } from "../hosts/blocks.ts";
@@ -26,10 +26,17 @@ import { findHost, HOSTS } from "../hosts/hosts.ts";
 import { BLOCKED } from "../hosts/names.ts";
 import { COPIED_OUTPUTS, ownFolder } from "../hosts/outputs.ts";
 import type { Session } from "../hosts/session.ts";
-import { redact, redactionVersion } from "../redact/redact.ts";
-import { keepCopyList } from "../sessions/copy-list.ts";
+import { copiesFolder } from "../hosts/table.ts";
+import { redact } from "../redact/redact.ts";
+import { keepCopyList, toldCopies } from "../sessions/copy-list.ts";
 import { archivedTranscripts, firstOfEach } from "../sessions/found.ts";
-import { archivePlace, formerCopies, hostedTranscripts, type TranscriptFile } from "../sessions/places.ts";
+import {
+  archivePlace,
+  formerCopies,
+  hostedTranscripts,
+  newsFile,
+  type TranscriptFile,
+} from "../sessions/places.ts";
 import {
   identifySession,
   isStillVisible,
@@ -39,7 +46,10 @@ import {
 } from "../sessions/sessions.ts";
 import { type ForgetIn, type Forgetting, type Found, isForgotten } from "../store/state.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
+import { copiesLock } from "./copies.ts";
 import { type CopyOptions, writeCopy, writeOutput } from "./copy.ts";
+import { type CopyWriter, copyWriter, rulesVersion } from "./copy-writer.ts";
+import { takeUnpacked } from "./stored.ts";
 
 /** A session that does nothing for so long is taken for finished; one that goes on gets a new copy. */
 const IDLE_MS = DAY_MS;
@@ -92,6 +102,8 @@ export function whyStopped(paths: PathsWithRules, { archive }: Pick<Settings, "a
 interface Copy extends Pick<TranscriptFile, "agent" | "id"> {
   /** Its path, without the suffix. */
   file: string;
+  /** True if it is of a transcript that was idle: `archive` of config.json is about these. */
+  isIdle: boolean;
   /** Its bytes on disk, with those of its outputs. */
   bytes: number;
   /** True if its host still has the transcript. */
@@ -113,7 +125,7 @@ interface ArchiveOptions {
 export async function updateArchive(options: ArchiveOptions): Promise<void> {
   const { paths } = options;
   const isOn = whyStopped(paths, options.settings) === undefined;
-  const isEmpty = [paths.copies, paths.archive].every((folder) => !statPath(folder));
+  const isEmpty = !statPath(paths.copies) && formerCopies(paths).length === 0;
   if (paths.transcripts.length > 0 || (!isOn && isEmpty)) return;
   const release = tryLock(join(paths.home, "archive.lock"));
   if (!release) return;
@@ -129,37 +141,78 @@ export async function updateArchive(options: ArchiveOptions): Promise<void> {
   }
 }
 
-/** Removes the copies of sessions that are kept out by now. */
+/** Removes the copies of sessions that are kept out by now; of those in hosts' databases whoever reads these does so. */
 function removeExcluded(paths: PathsWithRules): void {
-  const copies = archivedTranscripts(paths).filter(
-    (found) => identifySession(found) !== undefined && !visibleSession(found, paths),
-  );
-  for (const { file } of copies) removeCopy(file);
+  const isOut = (found: TranscriptFile) =>
+    identifySession(found) !== undefined && !visibleSession(found, paths);
+  const copies = listCopies(paths).filter(({ isIdle }) => isIdle);
+  const wanted = new Set(filesOf(copies, paths));
+  for (const copy of archivedTranscripts(paths))
+    if (wanted.has(copy.file) && isOut(copy)) removeCopy(copy.file);
 }
+
+/** A command that reads a host's database holds its lock no longer. */
+const LOCK_WAIT_MS = 10_000;
 
 /**
  * Writes the copies of an earlier version anew in the one place, and what it adds or changes later. The old file stays until
  * nothing has used it for thirty days, for whoever goes back to that version.
  */
-async function takeFormer({ paths, isOver, rest }: ArchiveOptions): Promise<void> {
-  for (const { file, agent = "plain", id = "", parentId } of formerCopies(paths)) {
-    if (isOver?.()) return;
-    const target = archivePlace(paths, { agent, id });
-    const [old, taken] = [readNote(file), readNote(target)];
-    const at = (note: typeof old) => String(note?.modified ?? "");
-    if (taken !== undefined && at(taken) >= at(old)) {
-      if (isUnused(file) && isUnused(target)) removeCopy(file);
-      continue;
-    }
-    if (old === undefined) continue; // damaged: reading it says so
+async function takeFormer({ paths, settings, isOver, rest }: ArchiveOptions): Promise<void> {
+  const former = formerCopies(paths);
+  if (former.length === 0) return;
+  const [version, writer] = [rulesVersion(settings), copyWriter(paths)];
+  const isWanted = unpackedTest(paths);
+  for (const copy of former) {
+    if (isOver?.()) break;
+    const { agent = "plain", id = "" } = copy;
     try {
-      for (const output of listOutputs(file)) copyBlocks(output, outputPlace(target, output), {});
-      copyFormer(file, target, { agent, id, parent: parentId });
+      if (copy.file.startsWith(paths.archive)) takePacked(copy, { paths, writer });
+      else if (isWanted(copy))
+        await withLock(copiesLock(paths), LOCK_WAIT_MS, () => takeUnpacked(copy, { paths, writer }));
+      const note = readNote(archivePlace(paths, { agent, id }));
+      // one that was written under other rules may hold what these take out
+      const isOutdated = note?.former !== undefined && note.rules !== undefined && note.rules !== version;
+      if (isOutdated || isLeft(copy, paths)) removeCopy(copy.file);
     } catch {
       // removed, or written anew, by that version meanwhile
     }
     await rest?.();
   }
+  writer.end();
+  for (const { agent } of HOSTS) removeUnlessUsed(copiesFolder(paths, agent));
+}
+
+/** Returns a test for copies of an earlier version in which something is that is nowhere else. */
+function unpackedTest(paths: PathsWithRules): (copy: TranscriptFile) => boolean {
+  const there = new Set(hostedTranscripts(paths).map(sessionKey));
+  return (copy) => !there.has(sessionKey(copy)) && visibleSession(copy, paths) !== undefined;
+}
+
+/** Returns whether nothing has used a copy of an earlier version since it was taken over. */
+function isLeft({ file, agent = "plain", id = "" }: TranscriptFile, paths: PathsWithRules): boolean {
+  return isUnused(file) && isUnused(archivePlace(paths, { agent, id }));
+}
+
+/** Removes the folder that an earlier version had for copies, where it holds no more than its note. */
+function removeUnlessUsed(folder: string): void {
+  const names = namesIn(folder);
+  if (names.length > 0 && names.every((name) => name.endsWith(".json")))
+    rmSync(folder, { recursive: true, force: true });
+}
+
+/** Takes over a copy that was packed where the version before had it, with its outputs. */
+function takePacked(
+  { file, agent = "plain", id = "", parentId }: TranscriptFile,
+  { paths, writer }: { paths: PathsWithRules; writer: CopyWriter },
+): void {
+  const target = archivePlace(paths, { agent, id });
+  const [old, taken] = [readNote(file), readNote(target)];
+  const at = (note: typeof old) => String(note?.modified ?? "");
+  if (old === undefined || taken?.from === "store" || (taken && at(taken) >= at(old))) return;
+  for (const output of listOutputs(file)) copyBlocks(output, outputPlace(target, output), {});
+  copyFormer(file, target, { agent, id, parent: parentId });
+  writer.list(target);
 }
 
 /** Copies a copy as it is, with the time that it has. */
@@ -171,7 +224,7 @@ function copyFormer(file: string, target: string, whose: JsonRecord): void {
 
 /** Returns whether a copy was written, or taken over, more than thirty days ago. */
 function isUnused(file: string): boolean {
-  const stat = statPath(file + BLOCKED);
+  const stat = statPath(file + BLOCKED) ?? statPath(file);
   return stat !== undefined && Date.now() - stat.ctimeMs > FORMER_MS;
 }
 
@@ -182,8 +235,8 @@ async function rewriteAlone({ paths, settings, isOver, rest }: ArchiveOptions): 
   const alone = findCopies(paths).filter(({ isThere }) => !isThere);
   for (const file of filesOf(alone, paths)) {
     if (isOver?.()) return;
-    const note = readNote(file);
-    if (note && note.rules !== version) await rewrite(file, { rules, version, rest });
+    if ((readNote(file) ?? { rules: version }).rules === version) continue;
+    await withLock(copiesLock(paths), LOCK_WAIT_MS, () => rewrite(file, { rules, version, rest }));
   }
 }
 
@@ -226,13 +279,14 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
   const isWanted = ({ id, agent, modifiedAt, archived, machine }: Session) =>
     !archived &&
     machine === undefined &&
+    !findHost(agent)?.store && // it has a copy already
     redact(id) === id && // a copy is named by it
     (agents.length === 0 || agents.includes(agent)) &&
     Date.parse(modifiedAt) < idle;
   const keptUntil = deletionTime(paths);
   const all = listed ? visibleAmong(listed, paths) : listSessions(paths, { subagents: true });
   const sessions = all.filter(isWanted).sort((a, b) => keptUntil(a) - keptUntil(b));
-  const copies = listCopies(paths);
+  const copies = listCopies(paths).filter(({ isIdle }) => isIdle);
   const byFile = new Map(copies.map((copy) => [copy.file, copy]));
   const wanted = new Set(sessions.map((session) => archivePlace(paths, session)));
   // What is due no longer is kept: a session that goes on has its copy of before.
@@ -250,10 +304,13 @@ async function copyIdle(options: ArchiveOptions): Promise<void> {
     used += bytes;
     if (!isCurrent) due.push({ session, file });
   }
+  const writer = copyWriter(paths);
   for (const { session, file } of due) {
     if (isOver?.()) break;
     await copySession(session, file, options);
+    writer.list(file);
   }
+  writer.end();
 }
 
 /** Returns when hosts delete transcripts: of the ones that stay, the last deeds are wanted most. */
@@ -275,17 +332,6 @@ function isCopied(session: Session, copy: string, settings: Settings): boolean {
     isSame &&
     hostOutputs(session).every((output) => statPath(outputPlace(copy, fileStem(basename(output))) + BLOCKED))
   );
-}
-
-/** Returns a text that changes with the rules by which texts are stored. */
-export function rulesVersion({ redact, exclude }: Pick<Settings, "redact" | "exclude">): string {
-  const forgotten = exclude.forgotten === undefined ? undefined : statPath(exclude.forgotten);
-  const rules = [
-    redactionVersion(redact.extra),
-    [...new Set(exclude.patterns)].sort(),
-    forgotten ? [forgotten.size, forgotten.mtimeMs] : [],
-  ];
-  return shortDigest(JSON.stringify(rules));
 }
 
 /** Copies a session by the rules of this moment; a session forgotten meanwhile leaves no copy. */
@@ -353,12 +399,17 @@ function findCopies(paths: PathsWithRules): Copy[] {
 
 /** Returns every copy; which transcripts are there is not asked. */
 function listCopies(paths: PathsWithRules): Omit<Copy, "isThere">[] {
+  const told = toldCopies(paths);
+  const isIdle = (file: string) =>
+    told.has(file) ? told.get(file)?.from === undefined : file.startsWith(paths.archive);
   return firstOfEach(archivedTranscripts(paths)).map(({ file, agent, id }) => ({
-    file,
-    agent,
-    id,
-    bytes: [file, ...listOutputs(file)].reduce((sum, each) => sum + (statPath(each + BLOCKED)?.size ?? 0), 0),
+    ...{ file, agent, id, isIdle: isIdle(file) },
+    bytes: [file, ...listOutputs(file)].reduce((sum, each) => sum + bytesOf(each), 0),
   }));
+}
+
+function bytesOf(copy: string): number {
+  return (statPath(copy + BLOCKED) ?? statPath(copy))?.size ?? 0;
 }
 
 /** Returns the copies of sessions, with those of an earlier version. */
@@ -372,7 +423,7 @@ const sessionKey = ({ agent, id }: Pick<TranscriptFile, "agent" | "id">) => `${a
 /** Removes a copy with its outputs, and its folders where they are empty then. */
 function removeCopy(file: string): void {
   for (const output of listOutputs(file)) remove(output + BLOCKED);
-  remove(file + BLOCKED);
+  for (const each of [file, file + BLOCKED]) remove(each);
   const outputs = ownFolder(file, COPIED_OUTPUTS);
   for (const folder of [outputs, dirname(outputs), dirname(file)]) {
     try {
@@ -390,13 +441,20 @@ interface ArchiveState {
   /** Copies whose transcript is gone, and their bytes. */
   alone: number;
   aloneBytes: number;
+  /** The copies of sessions that have no transcript: in hosts' databases, in files of prompts, of other people. */
+  others: number;
+  otherBytes: number;
 }
 
 export function describeArchive(paths: PathsWithRules): ArchiveState {
-  const copies = findCopies(paths);
+  const all = findCopies(paths);
+  const copies = all.filter(({ isIdle }) => isIdle);
   const alone = copies.filter(({ isThere }) => !isThere);
   const sum = (some: readonly Copy[]) => some.reduce((total, { bytes }) => total + bytes, 0);
-  return { copies: copies.length, bytes: sum(copies), alone: alone.length, aloneBytes: sum(alone) };
+  return {
+    ...{ copies: copies.length, bytes: sum(copies), alone: alone.length, aloneBytes: sum(alone) },
+    ...{ others: all.length - copies.length, otherBytes: sum(all) - sum(copies) },
+  };
 }
 
 /** The reason that nothing new is archived, and the remedy. */
@@ -442,15 +500,36 @@ export function archiveLine(paths: PathsWithRules, settings: Pick<Settings, "arc
   return `Idle sessions are kept as redacted copies, in case their host deletes them${when}: at most ${settings.archive.maxMb} MB`;
 }
 
-/** Removes the copies of sessions, or the rows of all copies that hold a text; counts the copies that are concerned. */
-export async function forgetCopies(
-  forgetting: Forgetting,
-  { paths, dryRun }: ForgetIn,
-): Promise<Pick<Found, "copies">> {
+/** Removes the copies of sessions, or the rows of all copies that hold a text; counts the archived ones that are concerned. */
+export function forgetCopies(forgetting: Forgetting, scope: ForgetIn): Promise<Pick<Found, "copies">> {
+  const { paths, dryRun } = scope;
+  if (dryRun) return forgetIn(forgetting, scope);
+  return withLock(copiesLock(paths), LOCK_WAIT_MS, () => {
+    removeUnpacked(paths);
+    return forgetIn(forgetting, scope);
+  });
+}
+
+/** Removes the copies that an earlier version made of hosts' databases and prompts, which do not say who they are, once they are taken over. */
+function removeUnpacked(paths: PathsWithRules): void {
+  const writer = copyWriter(paths);
+  const there = new Set(hostedTranscripts(paths).map(sessionKey));
+  for (const copy of formerCopies(paths))
+    if (!copy.file.startsWith(paths.archive) && !there.has(sessionKey(copy)))
+      takeUnpacked(copy, { paths, writer });
+  writer.end();
+  for (const { agent } of HOSTS) rmSync(copiesFolder(paths, agent), { recursive: true, force: true });
+}
+
+async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<Pick<Found, "copies">> {
   const copies = archivedTranscripts(paths);
-  const done = (count: number) => {
-    if (!dryRun) keepCopyList(paths);
-    return { copies: count };
+  const idle = new Set(listCopies(paths).flatMap((copy) => (copy.isIdle ? sessionKey(copy) : [])));
+  const done = (found: ReadonlySet<string>) => {
+    if (!dryRun) {
+      keepCopyList(paths);
+      remove(newsFile(paths));
+    }
+    return { copies: found.intersection(idle).size };
   };
   if ("ids" in forgetting) {
     const named = copies.filter(({ id = "", parentId = id }) =>
@@ -461,7 +540,7 @@ export async function forgetCopies(
       if (!forgetting.lines?.has(id)) removeCopy(file);
       else await rewrite(file, { rules: readRules({ ...paths.rules, exclude }) });
     }
-    return done(new Set(named.map(sessionKey)).size);
+    return done(new Set(named.map(sessionKey)));
   }
   const rules = withText(readRules(paths.rules), forgetting.hasText);
   const holding = new Set<string>();
@@ -470,7 +549,7 @@ export async function forgetCopies(
     holding.add(sessionKey(copy));
     if (!dryRun) await rewrite(copy.file, { rules });
   }
-  return done(holding.size);
+  return done(holding);
 }
 
 /** Returns rules that exclude what holds a text, too. */
@@ -487,8 +566,9 @@ function withText(rules: Rules, hasText: (text: string) => boolean): Rules {
   };
 }
 
-/** Removes every copy. */
-export function removeArchive(paths: Pick<Paths, "copies" | "archive">): void {
-  for (const { file } of archivedTranscripts(paths)) removeCopy(file);
+/** Removes every copy of a transcript that was idle. */
+export function removeArchive(paths: PathsWithRules): void {
+  const copies = listCopies(paths).filter(({ isIdle }) => isIdle);
+  for (const file of filesOf(copies, paths)) removeCopy(file);
   keepCopyList(paths);
 }

@@ -9,7 +9,7 @@ import { describeArchive, nothingNew, whyStopped } from "./archive.ts";
 export function* checkArchive(paths: PathsWithRules, settings: Settings): Generator<Finding> {
   if (paths.transcripts.length > 0) return;
   keepCopyList(paths);
-  const { copies, bytes, alone, aloneBytes } = describeArchive(paths);
+  const { copies, bytes, alone, aloneBytes, others, otherBytes } = describeArchive(paths);
   if (copies > 0) {
     const only =
       alone === 0 ? "" : `; ${counted(alone, "session")} ${alone === 1 ? "lives" : "live"} only there`;
@@ -21,6 +21,11 @@ export function* checkArchive(paths: PathsWithRules, settings: Settings): Genera
         ? `archive.enabled is false: ${removing}`
         : `${removing}; archive.enabled: false makes no more`,
     );
+  }
+  if (others > 0) {
+    const what = `${counted(others, "session")} of hosts' databases, of prompts alone or of others take`;
+    const remedy = "archive.maxMb does not count them; session-memory forget removes them";
+    yield info(`${what} ${(otherBytes / 2 ** 20).toFixed(1)} MB`, remedy);
   }
   const nothing = nothingNew(paths, settings, { aloneBytes });
   if (nothing) yield (nothing.isWarning ? warning : info)(nothing.what, nothing.remedy);

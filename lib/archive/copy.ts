@@ -32,6 +32,7 @@ const REPEATING = new Set([
 const PLACE_KEYS = new Set([
   ...["type", "uuid", "parentUuid", "logicalParentUuid", "id", "parentId", "timestamp", "sessionId"],
   ...["isSidechain", "agentId", "targetId", "leafUuid"],
+  ...["host", "session", "parent"], // of our plain form
 ]);
 /** A model's thoughts: their signature is the host's, and no redacted text would fit it. */
 const THOUGHTS = new Set(["thinking", "redacted_thinking", "reasoning"]);
@@ -175,7 +176,9 @@ export function rowCopier(head: Head, { rules, later, memory, onExcluded }: Copi
 
 /** Returns a row with nothing but its place in the conversation. */
 function keepPlace(record: JsonRecord): JsonRecord {
-  const place = Object.fromEntries(Object.entries(record).filter(([key]) => PLACE_KEYS.has(key)));
+  const isOfPlace = ([key, value]: [string, unknown]) =>
+    PLACE_KEYS.has(key) && (value === null || typeof value !== "object");
+  const place = Object.fromEntries(Object.entries(record).filter(isOfPlace));
   if (isRecord(record.payload)) place.payload = { type: record.payload.type };
   if (isRecord(record.snapshot)) place.snapshot = {};
   return place;

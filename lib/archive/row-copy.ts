@@ -1,5 +1,5 @@
 /**
- * Writes the copy of a session of which no transcript is left but its rows: in our plain form, each row at its line, so that places
+ * Writes the copy of a session whose rows outlived its transcript: in our plain form, each row at its line, so that places
  * that were named before still lead there.
  */
 

@@ -3,6 +3,7 @@
  * the freed bytes. The next run completes one that was interrupted.
  */
 
+import { updateCopies } from "../archive/copies.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { hasContent } from "../base/files.ts";
 import {
@@ -21,7 +22,6 @@ import { ensureIndex, withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { forgetProgress, readAllProgress } from "../index/index-state.ts";
 import { oneLine, redact } from "../redact/redact.ts";
-import { removeCopies } from "../sessions/copies.ts";
 import { isBeginning } from "../sessions/references.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { readmitForgotten, withdrawForgotten } from "../share/share-state.ts";
@@ -174,7 +174,7 @@ export async function undoExclusion(
   if (entries.length === 0) return removed;
   await keepForgotten(forgottenFile(paths.config), [], () => undefined);
   // All is read again: any session may hold what comes back.
-  removeCopies(paths);
+  await updateCopies(paths, { ms: Number.POSITIVE_INFINITY, isAnew: true });
   inIndexes(paths, (store) => forgetProgress(store, [...readAllProgress(store).keys()]));
   return removed;
 }

@@ -16,7 +16,6 @@ import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/ledger.ts";
 import { forgetStanding } from "../observe/standing-rules.ts";
 import { forgetReports } from "../report/html.ts";
-import { removeCopies } from "../sessions/copies.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/record.ts";
@@ -78,7 +77,6 @@ function added(found: Found, more: Partial<Found>): Found {
 function forgetUnnamed(_: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
   const setAside = setAsideIn(paths);
   if (dryRun) return { setAside };
-  removeCopies(paths);
   for (const folder of [paths.home, ...metaFolders(paths)]) removeLeftovers(folder);
   for (const file of setAside) for (const part of PARTS) remove(file + part);
   eraseFreedState(paths);

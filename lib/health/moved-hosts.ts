@@ -5,14 +5,14 @@ import { changedMs, isFile, listEntries } from "../base/files.ts";
 import { type Finding, warning } from "../base/findings.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { isoTime } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
-import { hasPromptsAlone, unpackedName } from "../hosts/names.ts";
+import { unpackedName } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { redact } from "../redact/redact.ts";
-import { listStores } from "../sessions/copies.ts";
-import { findTranscripts } from "../sessions/found.ts";
+import { findTranscripts, listStores } from "../sessions/found.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { readTailBytes } from "../sessions/titles.ts";
 import { openForeign } from "../store/sqlite.ts";
@@ -29,7 +29,7 @@ export function* findMovedHosts(paths: PathsWithRules, now: number): Generator<F
   if (paths.transcripts.length > 0) return;
   // prompts are kept wherever the sessions are
   const transcripts = findTranscripts(paths, { subagents: true }).filter(
-    ({ machine, file }) => machine === undefined && !hasPromptsAlone(file),
+    ({ machine, archived, file }) => machine === undefined && !(archived && hasPromptsAlone(file)),
   );
   for (const host of HOSTS) {
     const own = transcripts.filter(({ agent }) => agent === host.agent);

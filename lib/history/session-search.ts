@@ -4,6 +4,7 @@ import { hasContent, whyUnwritable } from "../base/files.ts";
 import { countPoints, type Line, linesWithin, plainText } from "../base/output.ts";
 import { projectName } from "../base/text.ts";
 import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
+import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { callingSession } from "../hosts/table.ts";
 import { type Behind, findChanged, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
@@ -31,8 +32,9 @@ import {
   shortIdIn,
   toFilter,
 } from "../search/search-filters.ts";
+import { findCopy } from "../sessions/found.ts";
 import { readName } from "../sessions/meta.ts";
-import { archivePlace, findMachine } from "../sessions/places.ts";
+import { findMachine } from "../sessions/places.ts";
 import { readRepositories } from "../store/repositories.ts";
 import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
@@ -417,8 +419,10 @@ async function answerQuestion(
 function located(hit: Hit, paths: Config["paths"]): Hit {
   const { session } = hit;
   if (paths.transcripts.length > 0 || sharedBy(session) || statUnpacked(session.file)) return hit;
-  const file = archivePlace(paths, { ...session, id: hostId(session.id) });
-  return statUnpacked(file) ? { ...hit, session: { ...session, file, sourceGone: false } } : hit;
+  const file = findCopy(paths, { agent: session.agent, id: hostId(session.id) });
+  // what the index holds of a session is more than its prompts
+  const isMore = file !== undefined && !hasPromptsAlone(file);
+  return isMore ? { ...hit, session: { ...session, file, sourceGone: false } } : hit;
 }
 
 /** Returns how the sessions of some stores are shown. */

@@ -19,9 +19,9 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { ensureDirectory, FILE_MODE, openToRead, remove, temporaryPath } from "../base/files.ts";
+import { ensureDirectory, FILE_MODE, openToRead, remove, statPath, temporaryPath } from "../base/files.ts";
 import { type JsonRecord, parseRecord } from "../base/json.ts";
-import { BLOCKED } from "./names.ts";
+import { BLOCKED, PROMPTS_ALONE } from "./names.ts";
 
 const BLOCK_BYTES = 256 * 1024; // larger ones pack no better and take more memory
 const NOTE_BYTES = 480; // with the header less than a sector, which no crash tears
@@ -242,6 +242,19 @@ export function readNote(file: string): JsonRecord | undefined {
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Returns what is left of a session, by the file that it is read from: our copy, or its prompts alone; undefined where its host has it. */
+export function leftOf(file: string): "copy" | "prompts" | undefined {
+  if (file.endsWith(PROMPTS_ALONE)) return "prompts";
+  const { from, place } = readNote(file) ?? { from: "store" };
+  if (from === "prompts") return "prompts";
+  return from === "store" && (typeof place !== "string" || statPath(place)) ? undefined : "copy";
+}
+
+/** Returns whether a file is a copy of a session's prompts, and nothing else is left of it. */
+export function hasPromptsAlone(file: string): boolean {
+  return leftOf(file) === "prompts";
 }
 
 /** Returns the note in the header of the first block. */

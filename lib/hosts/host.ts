@@ -25,7 +25,7 @@ export interface HostLine {
   agent: string;
   /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
   home: string;
-  /** Its transcripts, and those of subagents. @default the copies that are made of its stores */
+  /** Its transcripts, and those of subagents. @default none: its sessions are in a store */
   transcripts?: readonly (TranscriptPattern | string)[];
   /** File names that no other host gives, the session's id in the first group. */
   names?: RegExp;

@@ -11,13 +11,8 @@ export function unpackedName(place: string): string {
   return place.slice(0, place.length - end.length);
 }
 
-/** Ends the name of a copy that has no more of a session than its prompts. */
+/** Ended the name of a copy of prompts in the place that an earlier version had for them. */
 export const PROMPTS_ALONE = ".prompts-alone.jsonl";
-
-/** Returns whether a file is a copy of a session's prompts, of which nothing else is left. */
-export function hasPromptsAlone(file: string): boolean {
-  return file.endsWith(PROMPTS_ALONE);
-}
 
 /**
  * The name of a copy that a sync tool left where two machines changed one file, or of an old version that it keeps: behind an

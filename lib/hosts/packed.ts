@@ -21,10 +21,39 @@ const PACKINGS: readonly Packing[] = [
   { end: BLOCKED, open: readBlocks, size: sizeInBlocks },
 ];
 
+/** A transcript whose lines are read from elsewhere, since no copy of it can be written. */
+interface Unwritten {
+  /** The file in which its host keeps it. */
+  place: string;
+  /** Milliseconds. */
+  changed: number;
+  read(): Buffer;
+}
+
+const unwritten = new Map<string, Unwritten>();
+
+/** Lets a transcript be read under a path at which no file can be written; `read` is called once. */
+export function readInstead(file: string, { read, ...source }: Unwritten): void {
+  let lines: Buffer | undefined;
+  unwritten.set(file, { ...source, read: () => (lines ??= read()) });
+}
+
 /** Returns how a file is packed that is not at its own path, and where it is. */
-export function findPacked(file: string): (Packing & { place: string }) | undefined {
+export function findPacked(file: string): (Packing & { place: string; changed?: number }) | undefined {
+  const instead = unwritten.get(file);
+  if (instead) {
+    const open = () => readFrom(instead.read());
+    return { end: "", open, size: () => open().size, place: instead.place, changed: instead.changed };
+  }
   const packing = PACKINGS.find(({ end }) => isFile(file + end));
   return packing && { ...packing, place: file + packing.end };
+}
+
+function readFrom(lines: Buffer): Blocks {
+  return {
+    size: lines.length,
+    read: (buffer, { at, length, position }) => lines.copy(buffer, at, position, position + length),
+  };
 }
 
 /** Returns where a file is: at its own path, or at that of a packed one in its place. */
@@ -43,6 +72,7 @@ export function statUnpacked(file: string): Stats | undefined {
   const found = stat ? undefined : findPacked(file);
   const packed = found && statPath(found.place);
   if (!packed) return stat;
+  packed.mtimeMs = found.changed ?? packed.mtimeMs;
   try {
     const descriptor = openToRead(found.place);
     try {

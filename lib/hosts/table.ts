@@ -158,7 +158,7 @@ export function callingSession(env: Environment): string | undefined {
   return TABLE.map(({ idVariable = "" }) => env[idVariable]).find(Boolean);
 }
 
-/** Returns the folder of the copies of a host's sessions. */
+/** Returns the folder in which an earlier version had the copies of a host's sessions. */
 export function copiesFolder({ home }: Pick<Paths, "home">, agent: string): string {
   return join(home, agent);
 }

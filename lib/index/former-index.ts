@@ -4,7 +4,7 @@
  * thirty days or something is forgotten.
  */
 
-import { rulesVersion } from "../archive/archive.ts";
+import { rulesVersion } from "../archive/copy-writer.ts";
 import { writeRowCopy } from "../archive/row-copy.ts";
 import { changedAt, hasContent, statPath, whyUnwritable } from "../base/files.ts";
 import { shortDigest } from "../base/text.ts";

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { changedAt } from "../base/files.ts";
 import { shortDigest } from "../base/text.ts";
 import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
-import { hasPromptsAlone } from "../hosts/names.ts";
+import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
@@ -112,14 +112,13 @@ export interface Behind {
 
 /** Returns whether a session's file is as it was when it was read to its end. */
 export function isReadToEnd(known: IndexProgress, session: Session): boolean {
-  // What the index holds of a session is more than its prompts.
-  if (hasPromptsAlone(session.file) && known.file !== session.file) return true;
-  return (
+  const isAsRead =
     known.size === session.size &&
     known.modified === session.modifiedAt &&
     known.file === session.file &&
-    !known.sourceGone
-  );
+    !known.sourceGone;
+  // What the index holds of a session is more than its prompts.
+  return isAsRead || (known.file !== session.file && hasPromptsAlone(session.file));
 }
 
 /** Returns whether all of a session is indexed as far as its file's length tells: one that was restored has another time. */

@@ -3,8 +3,8 @@
 import { plainText } from "../base/output.ts";
 import { counted } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
+import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { hostName } from "../hosts/hosts.ts";
-import { hasPromptsAlone } from "../hosts/names.ts";
 import type { Done, Row, Said, Session } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import { outline } from "../naming/outline.ts";

@@ -3,8 +3,8 @@
 import { plainText } from "../base/output.ts";
 import { projectName, truncate } from "../base/text.ts";
 import { PARTICIPANTS, type Participants } from "../config/config.ts";
-import { hasPromptsAlone } from "../hosts/names.ts";
-import { isCopyOnDisk, placeOnDisk } from "../hosts/packed.ts";
+import { leftOf } from "../hosts/blocks.ts";
+import { placeOnDisk } from "../hosts/packed.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { sharedBy } from "../store/store.ts";
@@ -147,11 +147,12 @@ interface Loss {
 
 /** Returns whether a hit's transcript is gone, and whether only the archive holds its session, or only its prompts are left. */
 export function readLoss({ session }: Pick<Hit, "session">): Loss {
-  const isShared = sharedBy(session) !== undefined;
+  if (sharedBy(session)) return { isGone: session.sourceGone, isArchived: false, isPromptsAlone: false };
+  const left = leftOf(session.file);
   return {
-    isGone: isShared ? session.sourceGone : isSourceGone(session),
-    isArchived: !isShared && isCopyOnDisk(session.file),
-    isPromptsAlone: !isShared && hasPromptsAlone(session.file),
+    isGone: isSourceGone(session),
+    isArchived: left === "copy",
+    isPromptsAlone: left === "prompts",
   };
 }
 

@@ -1,14 +1,20 @@
-/** Finds every transcript: in the places of hosts, and our copies of what is there no more. */
+/** Finds every transcript: in the places of hosts, and our copies of what is there no more, or in no file of lines. */
 
-import { basename } from "node:path";
+import { existsSync } from "node:fs";
+import { basename, join } from "node:path";
+import { namesIn } from "../base/files.ts";
 import type { Paths } from "../config/config.ts";
-import { listedCopies } from "./copy-list.ts";
+import type { Host } from "../hosts/host.ts";
+import { HOSTS } from "../hosts/hosts.ts";
+import { statUnpacked } from "../hosts/packed.ts";
+import type { SessionKey } from "../hosts/session.ts";
+import { toldCopies } from "./copy-list.ts";
 import {
+  archivePlace,
   type FindOptions,
   formerCopies,
   givenTranscripts,
   hostedTranscripts,
-  promptTranscripts,
   type TranscriptFile,
 } from "./places.ts";
 
@@ -16,12 +22,49 @@ import {
 export function findTranscripts(paths: Paths, options: Omit<FindOptions, "recent"> = {}): TranscriptFile[] {
   if (paths.transcripts.length > 0) return givenTranscripts(paths.transcripts);
   const found = hostedTranscripts(paths, options);
-  return [...found, ...archivedAlone(paths, { found, options })];
+  return [...found, ...copiesAlone(paths, { found, options })];
 }
 
-/** Returns every copy of ours of a transcript, those of an earlier version last. */
-export function archivedTranscripts(paths: Pick<Paths, "copies" | "archive">): TranscriptFile[] {
-  return [...listedCopies(paths), ...formerCopies(paths)];
+/** Returns every copy of ours of a session, those of an earlier version last. */
+export function archivedTranscripts(paths: Paths): TranscriptFile[] {
+  // what a host still keeps in a store is not archived: it goes on with it
+  const kept = new Set(HOSTS.filter((host) => listStores(host, paths).length > 0).map(({ agent }) => agent));
+  const isArchived = (agent = "", isOfStore = false) => !(isOfStore && kept.has(agent)) || undefined;
+  const listed = [...toldCopies(paths)].map(([file, { agent, id, parentId, from }]) => ({
+    ...{ file, agent, id, parentId, subagent: parentId !== undefined },
+    archived: isArchived(agent, from === "store"),
+  }));
+  const former = formerCopies(paths).map((copy) => ({
+    ...copy,
+    archived: isArchived(copy.agent, !copy.file.startsWith(paths.archive)),
+  }));
+  return [...listed, ...former];
+}
+
+/** Returns our copy of a session, by its path without the suffix; undefined without one. */
+export function findCopy(paths: Paths, { agent, id }: SessionKey): string | undefined {
+  const place = archivePlace(paths, { agent, id });
+  if (statUnpacked(place)) return place;
+  return formerCopies(paths).find((copy) => copy.agent === agent && copy.id === id)?.file;
+}
+
+/** Returns the databases and documents that a host keeps sessions in. */
+export function listStores(
+  { home, store }: Pick<Host, "home" | "store">,
+  { expand }: Pick<Paths, "expand">,
+): string[] {
+  return store ? filesLike(expand(home), store.files.split("/")) : [];
+}
+
+/** Returns the files of a path in which `*` stands for any name, or the beginning of one. */
+function filesLike(folder: string, [name = "", ...rest]: readonly string[]): string[] {
+  const names = name.startsWith("*")
+    ? namesIn(folder).filter((each) => each.endsWith(name.slice(1)))
+    : [name];
+  const places = names.map((each) => join(folder, each));
+  return rest.length > 0
+    ? places.flatMap((place) => filesLike(place, rest))
+    : places.filter((place) => existsSync(place));
 }
 
 /** Returns the first transcript of each session. */
@@ -37,16 +80,15 @@ export function firstOfEach(
   });
 }
 
-/** Returns our copies of transcripts that are in no place of their hosts any more, or the prompts that are left of one. */
-function archivedAlone(
+/** Returns our copies of sessions whose hosts have no transcript of them. */
+function copiesAlone(
   paths: Paths,
   { found, options }: { found: readonly TranscriptFile[]; options: FindOptions },
 ): TranscriptFile[] {
   const { agent, directory, subagents } = options;
   const isWanted = (copy: TranscriptFile) =>
     (agent === undefined || copy.agent === agent) && (subagents || !copy.subagent);
-  // the first of two copies of a session has more
-  const copies = [...archivedTranscripts(paths), ...promptTranscripts(paths)].filter(isWanted);
+  const copies = archivedTranscripts(paths).filter(isWanted);
   if (copies.length === 0) return [];
   // A session of another folder belongs to another project, yet its transcript is there.
   const all = directory === undefined ? found : hostedTranscripts(paths, { agent, subagents });

@@ -11,9 +11,9 @@ import { alignColumns, countColumns, cutColumns, sayTime } from "../base/termina
 import { onMachine, projectName, quoted, shortId } from "../base/text.ts";
 import { formatMinute } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { textOf } from "../hosts/format.ts";
 import { findFormat, findHost, resumeNote } from "../hosts/hosts.ts";
-import { hasPromptsAlone } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";

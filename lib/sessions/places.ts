@@ -11,7 +11,7 @@ import { hasContent, isFile, listEntries, statPath } from "../base/files.ts";
 import { idWithin, sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
-import { BLOCKED, hasPromptsAlone, isConflictCopy, PACKED, PROMPTS_ALONE } from "../hosts/names.ts";
+import { BLOCKED, isConflictCopy, PACKED, PROMPTS_ALONE } from "../hosts/names.ts";
 import type { Agent, PartlyKnown, Session } from "../hosts/session.ts";
 import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";
@@ -76,44 +76,51 @@ export function hostedTranscripts(paths: Paths, options: FindOptions = {}): Tran
   ];
 }
 
-/** Returns our copies of what hosts keep of sessions in files of all prompts. */
-export function promptTranscripts(paths: Pick<Paths, "home">): TranscriptFile[] {
-  return TABLE.flatMap(({ agent }) => {
-    const folder = copiesFolder(paths, agent);
-    const copies = listEntries(folder).filter((entry) => entry.isFile() && hasPromptsAlone(entry.name));
-    return copies.map(({ name }) => {
-      const id = idInStem(name.slice(0, -PROMPTS_ALONE.length));
-      return { file: join(folder, name), agent, id, archived: true };
-    });
-  });
+/** Returns the copies of an earlier version, by the names that they have without their suffix: those it wrote last come first. */
+export function formerCopies(paths: Pick<Paths, "home" | "archive">): TranscriptFile[] {
+  const unpacked = TABLE.flatMap(({ agent }) => formerIn(copiesFolder(paths, agent), { agent }, ""));
+  const folders = listEntries(paths.archive).filter((entry) => entry.isDirectory());
+  return [
+    ...unpacked,
+    ...folders.flatMap(({ name }) => formerIn(join(paths.archive, name), { agent: name }, BLOCKED)),
+  ];
 }
 
-/** Returns the copies of an earlier version, by the names that they have without their suffix. */
-export function formerCopies({ archive }: Pick<Paths, "archive">): TranscriptFile[] {
-  const folders = listEntries(archive).filter((entry) => entry.isDirectory());
-  return folders.flatMap(({ name }) => archivedIn(join(archive, name), { agent: name }));
-}
-
-function archivedIn(folder: string, known: { agent: Agent; parentId?: string }): TranscriptFile[] {
+function formerIn(
+  folder: string,
+  known: { agent: Agent; parentId?: string },
+  packing: string,
+): TranscriptFile[] {
   return listEntries(folder).flatMap((entry) => {
     const { name } = entry;
     if (entry.isDirectory() && known.parentId === undefined)
-      return archivedIn(join(folder, name), { ...known, parentId: idInStem(name) });
-    if (!entry.isFile() || !name.endsWith(SUFFIX + BLOCKED)) return [];
-    const file = join(folder, name.slice(0, -BLOCKED.length));
-    const id = idInStem(basename(file, SUFFIX));
+      return formerIn(join(folder, name), { ...known, parentId: idInStem(name) }, packing);
+    if (!entry.isFile() || !name.endsWith(SUFFIX + packing)) return [];
+    const file = join(folder, name.slice(0, name.length - packing.length));
+    const id = idInStem(basename(basename(file, PROMPTS_ALONE), SUFFIX));
     const isSubagent = known.parentId !== undefined;
     return [{ file, id, ...known, subagent: isSubagent, archived: true }];
   });
 }
 
-/** Returns where the copy of a session of this machine is, without its suffix. */
+/** The session of a copy: another person's has an owner. */
+export interface CopyOf extends Pick<Session, "agent" | "id"> {
+  owner?: string | undefined;
+  machine?: string | undefined;
+}
+
+/** Returns where the copy of a session is, without its suffix. */
 export function archivePlace(
   { copies }: Pick<Paths, "copies">,
-  { agent, id }: { agent: Agent; id: string },
+  { agent, id, owner, machine = "" }: CopyOf,
 ): string {
-  const whose = JSON.stringify(["", "", agent, id]); // owner and machine: ours
+  const whose = JSON.stringify(owner === undefined ? ["", "", agent, id] : [owner, machine, agent, id]);
   return join(copies, `${sha256().update(whose).digest("hex").slice(0, 32)}${SUFFIX}`);
+}
+
+/** Returns the file with the last hour's rows of sessions that are copies: a prompt hook reads it in place of these. */
+export function newsFile({ home }: Pick<Paths, "home">): string {
+  return join(home, "news");
 }
 
 /** Returns the id that a file is named by. */
@@ -149,17 +156,16 @@ export function listDirectories(directory: string, paths: Pick<Paths, "home">): 
   return [...new Set([directory, ...projectDirectories(directory), ...formerTops(directory, paths)])];
 }
 
-const COPIES = ["<id>.jsonl", "<parent>/<id>.jsonl"];
-
 /** Lists the transcripts of a host by the places in its line of the table. */
 function hostTranscripts(host: HostLine, paths: Paths, options: PlaceOptions): TranscriptFile[] {
-  const { agent, home, transcripts } = host;
-  const given = transcripts?.map((place) => (typeof place === "string" ? { path: place } : place));
-  const copies = COPIES.map((path) => ({ path, under: () => copiesFolder(paths, agent) }));
+  const { home, transcripts = [] } = host;
+  const given = transcripts.map(
+    (place): TranscriptPattern => (typeof place === "string" ? { path: place } : place),
+  );
   const beginnings = options.directories?.map((directory) => beginFolder(host, directory));
   const found: TranscriptFile[] = [];
   const list = listOnce();
-  for (const place of (given ?? copies) as readonly TranscriptPattern[]) {
+  for (const place of given) {
     if (!options.subagents && /<(?:parent|subagent)>/.test(place.path)) continue;
     if (options.recent && place.isOver) continue;
     const root = place.under ? place.under(paths) : paths.expand(home);

@@ -2,7 +2,7 @@
 
 import type { Line } from "../base/output.ts";
 import { onMachine } from "../base/text.ts";
-import { hasPromptsAlone } from "../hosts/names.ts";
+import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { placeOnDisk } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";

@@ -7,20 +7,14 @@ import { compareText, folderName, projectName } from "../base/text.ts";
 import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import { findFormat, findHost } from "../hosts/hosts.ts";
-import { hasPromptsAlone, unpackedName } from "../hosts/names.ts";
-import { statUnpacked } from "../hosts/packed.ts";
+import { unpackedName } from "../hosts/names.ts";
+import { isCopyOnDisk, statUnpacked } from "../hosts/packed.ts";
 import type { Agent, Session, SessionIdentity } from "../hosts/session.ts";
 import { outermostEntries } from "../transcripts/cursor.ts";
 import { tryHead } from "../transcripts/head.ts";
 import { archivedTranscripts, findTranscripts } from "./found.ts";
 import { openGate } from "./gate.ts";
-import {
-  hasSubagentId,
-  idInName,
-  listDirectories,
-  promptTranscripts,
-  type TranscriptFile,
-} from "./places.ts";
+import { hasSubagentId, idInName, listDirectories, type TranscriptFile } from "./places.ts";
 import {
   namesOfDirectory,
   type ProjectPlace,
@@ -72,8 +66,8 @@ export function listSessions(paths: PathsWithRules, options: ListOptions = {}): 
 }
 
 function dated(session: Session): Session {
-  // A compressed file has the time of the rows, and its end is not reached without all of it.
-  if (!session.archived && !existsSync(session.file)) return session;
+  // A file that its host compressed has the time of the rows, and its end is not reached without all of it.
+  if (!existsSync(session.file) && !isCopyOnDisk(session.file)) return session;
   return { ...session, updatedAt: lastTime(session) ?? session.modifiedAt };
 }
 
@@ -100,8 +94,7 @@ export function describeSession(session: Session, paths: PathsWithRules): Sessio
 /** Returns the session of a transcript's path, described if `paths` is set; undefined when it is not a transcript. */
 export function sessionAt(file: string, paths?: PathsWithRules): Session | undefined {
   const rows = unpackedName(resolve(file));
-  const copies = paths && (hasPromptsAlone(rows) ? promptTranscripts(paths) : archivedTranscripts(paths));
-  const copy = copies?.find(({ file }) => file === rows);
+  const copy = paths && archivedTranscripts(paths).find(({ file }) => file === rows);
   const session = identifySession(copy ?? { file: rows });
   return session && paths ? describeSession(session, paths) : session;
 }

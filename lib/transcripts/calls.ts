@@ -198,6 +198,26 @@ export function toRows(entries: readonly Entry[]): Row[] {
   });
 }
 
+/**
+ * Yields entries, an edit when its result comes. One without a result is still running, unless no call has one: some hosts
+ * write no results.
+ */
+export function* settle(entries: Iterable<Entry>): Generator<[entry: Entry, result?: Entry]> {
+  const open = new Map<string, Entry>();
+  let isAnswered = false;
+  for (const entry of entries) {
+    const { callId = "", kind, tool, edit } = entry;
+    if (callId && tool?.action === "edit") open.set(callId, entry);
+    else if (kind !== "result") yield [entry];
+    else {
+      isAnswered ||= callId !== "";
+      open.delete(callId);
+      if (edit) yield [{ ...entry, tool: edit }, entry];
+    }
+  }
+  for (const call of open.values()) yield isAnswered ? [call, { ...call, state: "running" }] : [call];
+}
+
 /** Returns whether an entry is something that the user or the assistant said. */
 export function isMessage({ kind }: Pick<Entry, "kind">): boolean {
   return kind === "user" || kind === "assistant";

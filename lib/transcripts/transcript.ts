@@ -9,7 +9,7 @@ import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { formatOf } from "../hosts/hosts.ts";
-import { closeTranscript, openTranscript, STATES_WITHIN, withFile } from "../hosts/lines.ts";
+import { closeTranscript, linesForward, openTranscript, STATES_WITHIN, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
@@ -17,7 +17,7 @@ import { countLines, cursorOn, offsetOfLine } from "./cursor.ts";
 import { forgottenRows, rowKey } from "./forgotten.ts";
 import { headIn, readHead } from "./head.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
-import type { Rules } from "./rules.ts";
+import { ownRules, type Rules } from "./rules.ts";
 import { cleanEntries, type SecretMemory, secretMemory } from "./secret-rows.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
@@ -339,4 +339,29 @@ function findEnd(
     }
   }
   return Number.MAX_SAFE_INTEGER;
+}
+
+/** Each probe reaches back four times as far as the one before. */
+const PROBE_BYTES = 256 * 1024;
+
+/** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
+export function offsetSince(file: string, since: string | undefined, isOver?: () => boolean): number {
+  if (since === undefined) return 0;
+  const size = statUnpacked(file)?.size ?? 0;
+  for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
+    const offset = nextLineStart(file, size - reach);
+    const from = { offset, line: 0 };
+    for (const { at } of readEntries(file, { rules: ownRules(), from, isOver })) {
+      if (at !== undefined && at < since) return offset;
+      if (at !== undefined) break;
+    }
+  }
+  return 0;
+}
+
+function nextLineStart(file: string, position: number): number {
+  return withFile(file, (descriptor) => {
+    const [line] = linesForward(descriptor, { from: position }).take(1);
+    return line?.end ?? position;
+  });
 }
