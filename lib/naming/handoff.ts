@@ -116,20 +116,17 @@ function makeSections(
   { account, rows, ledger }: Omit<HandedOver, "session"> & { account: Account },
   { line, firstChars }: { line: QuoteLine; firstChars: number },
 ): Section[] {
-  const memory = foldLedger(ledger);
+  // What rules observed, the account has read from the same rows.
+  const memory = foldLedger(
+    ledger.map((record) =>
+      record.kind === "observed" && record.by === "rules" ? { ...record, observations: [] } : record,
+    ),
+  );
+  const noted = memory.observations;
   const lines = new Set(rows.flatMap((row) => (row.who === "user" ? row.line : [])));
   const said = rows.filter((row): row is Said => row.who === "user" || row.who === "assistant");
   const last = new Set(lastSaid(said).map(({ line }) => line));
-  // What rules observed, the account has read from the same rows.
-  const byRule = new Set(
-    ledger.flatMap((record) =>
-      record.kind === "observed" && record.by === "rules" ? record.observations.map(({ id }) => id) : [],
-    ),
-  );
-  const noted = memory.observations.filter(({ id }) => !byRule.has(id));
-  const threads = openThreads(memory).filter(
-    ({ id, sources }) => !byRule.has(id) && !sources.some((each) => last.has(each)),
-  );
+  const threads = openThreads(memory).filter(({ sources }) => !sources.some((each) => last.has(each)));
   const holds = noted.filter((item) => isOpen(item, memory) && (item.rule === true || item.thread !== true));
   // What the user said and what was done stand in sections of their own.
   const isNoted = ({ text, priority, sources }: Observation) =>
