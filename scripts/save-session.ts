@@ -11,7 +11,7 @@ import { resolve } from "node:path";
 import { describeError, SessionMemoryError } from "../lib/base/errors.ts";
 import { changedAt } from "../lib/base/files.ts";
 import { logEvent } from "../lib/base/output.ts";
-import { formatLocal, systemTimezone } from "../lib/base/time.ts";
+import { formatDate, formatLocal, systemTimezone } from "../lib/base/time.ts";
 import { integer, type Run, refuseTogether, runScript, text, toggle, usageError, warn } from "../lib/cli.ts";
 import { type Config, defaultConfig, expandPath, type Paths } from "../lib/config/config.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
@@ -156,7 +156,7 @@ async function placeNote(folder: string, end: End, options: Saving): Promise<Omi
   const { config, sessionId, slug: wanted, topic: known } = options;
   const { clean, hasText } = readRules(config.settings);
   const { lines, text } = noteText(end, options);
-  const date = formatLocal(at, timezone).slice(0, 10);
+  const date = formatDate(at, timezone);
   const given = wanted === undefined ? undefined : sanitizeSlug(wanted) || timeSlug(at, timezone);
   const present = findNote(folder, text, { date, slug: given });
   if (present) return { path: present, created: false };

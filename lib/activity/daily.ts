@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { readIfExists, replaceFile } from "../base/files.ts";
 import { findProgram, ownCommand } from "../base/runtime.ts";
 import { counted } from "../base/text.ts";
-import { DAY_MS, formatLocal } from "../base/time.ts";
+import { DAY_MS, formatDate } from "../base/time.ts";
 import type { Paths } from "../config/config.ts";
 
 interface DailyOptions {
@@ -25,7 +25,7 @@ export async function dailyWord(
 ): Promise<{ text: string; shown(): void } | undefined> {
   const file = join(paths.home, FILE);
   const last = readIfExists(file)?.trim() ?? "";
-  const day = (iso: string) => formatLocal(iso, timezone).slice(0, 10);
+  const day = (iso: string) => formatDate(iso, timezone);
   const at = now.toISOString();
   const isKnown = !Number.isNaN(Date.parse(last));
   // a clock that was set back says nothing either

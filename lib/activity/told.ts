@@ -2,7 +2,7 @@
 
 import { readIfExists } from "../base/files.ts";
 import { parseRecord, stringOf } from "../base/json.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatDate } from "../base/time.ts";
 
 /** One text that was injected. */
 export interface Told {
@@ -28,7 +28,7 @@ export function readTold(log: string): Told[] {
 
 /** Returns what was told on a local day. */
 export function toldOn(told: readonly Told[], now: Date, timezone: string | undefined): Told[] {
-  const day = (iso: string) => formatLocal(iso, timezone).slice(0, 10);
+  const day = (iso: string) => formatDate(iso, timezone);
   const today = day(now.toISOString());
   return told.filter(({ at }) => day(at) === today);
 }

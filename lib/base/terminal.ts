@@ -5,7 +5,7 @@
 
 import type { Line, Part, PartKind } from "./output.ts";
 import { escapePattern } from "./text.ts";
-import { DAY_MS, formatLocal, formatMinute, MONTHS } from "./time.ts";
+import { DAY_MS, formatDate, formatMinute, MONTHS } from "./time.ts";
 
 /** The kinds of parts that can be painted: of a `said` part only the words that were asked for, as `match`. */
 type Painted = Exclude<PartKind, "said"> | "match";
@@ -97,7 +97,7 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
 /** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
 export function sayTime(iso: string, timezone: string | undefined, now = Date.now()): string {
   const [day = "", clock = ""] = formatMinute(iso, timezone).split(" ");
-  const dayAgo = (ms: number) => formatLocal(new Date(now - ms).toISOString(), timezone).slice(0, 10);
+  const dayAgo = (ms: number) => formatDate(new Date(now - ms).toISOString(), timezone);
   if (day === dayAgo(0)) return `today ${clock}`;
   if (day === dayAgo(DAY_MS)) return `yesterday ${clock}`;
   const said = `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]?.slice(0, 3)}`;

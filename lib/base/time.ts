@@ -155,6 +155,11 @@ export function formatMinute(iso: string, timezone?: string): string {
   return formatLocal(iso, timezone).slice(0, 16);
 }
 
+/** Returns the local date, `2026-02-12`. */
+export function formatDate(iso: string, timezone?: string): string {
+  return formatLocal(iso, timezone).slice(0, 10);
+}
+
 /** Returns an ISO time of UTC; undefined for one later than now: nothing that was read is newer than that. */
 export function pastTime(iso: string | undefined, now: Date = new Date()): string | undefined {
   return iso !== undefined && iso <= now.toISOString() ? iso : undefined;

@@ -4,7 +4,7 @@ import { makeAccount } from "../account/account.ts";
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
 import { isRecord, numberOf } from "../base/json.ts";
 import { projectName, splitWords, takeStart, truncate } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatDate } from "../base/time.ts";
 import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { readMeaning } from "../language/meaning.ts";
@@ -142,7 +142,7 @@ function byRule(material: Material): Summary {
   const cwd = readHead(session.file)?.cwd ?? session.cwd;
   const where = {
     project: (cwd && projectName(cwd)) || session.agent,
-    date: formatLocal(at, options.settings.timezone).slice(0, 10),
+    date: formatDate(at, options.settings.timezone),
   };
   const made = summarizeByRule(entries, where);
   if (origin) {

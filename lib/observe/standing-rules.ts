@@ -6,7 +6,7 @@
  */
 
 import { headed, quote, shortId } from "../base/text.ts";
-import { formatLocal } from "../base/time.ts";
+import { formatDate } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { folderInProject, realDirectory } from "../sessions/project.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
@@ -230,7 +230,7 @@ export function keptLine(words: string, isNew = true): string {
 
 /** Returns the day on which it was said, with a comma; "" where that is unknown. */
 export function formatDay({ at }: StandingMark, timezone: string | undefined): string {
-  return at === "" ? "" : `${formatLocal(at, timezone).slice(0, 10)}, `;
+  return at === "" ? "" : `${formatDate(at, timezone)}, `;
 }
 
 /** Returns the session and the line of what was said. */
