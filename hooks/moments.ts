@@ -8,6 +8,7 @@
 import { dueFile, hasViewerMoved, type Look, lookForDigest } from "../lib/activity/look.ts";
 import { statPath } from "../lib/base/files.ts";
 import type { Moment } from "../lib/hosts/host.ts";
+import type { Row } from "../lib/hosts/session.ts";
 import { findLine } from "../lib/hosts/table.ts";
 import type { Answer, Asked } from "./asked.ts";
 import { startBackground, startBeginning, together } from "./hook.ts";
@@ -64,15 +65,14 @@ async function atResume(asked: Asked): Promise<Answer> {
 /** Returns the time of a session's last row. Lines that its host writes on going on are dated later. */
 async function lastRowTime({ session: { file }, paths }: Asked): Promise<string | undefined> {
   if (file === undefined) return undefined;
-  const [{ readBackward }, { readRules }] = await Promise.all([
+  const [{ readLast }, { readRules }] = await Promise.all([
     import("../lib/transcripts/transcript.ts"),
     import("../lib/transcripts/rules.ts"),
   ]);
-  for (const { entries } of readBackward(file, { rules: readRules(paths.rules) })) {
-    const last = entries.findLast(({ at }) => at !== undefined);
-    if (last) return last.at;
-  }
-  return undefined;
+  const isDated = ({ at }: Pick<Row, "at">) => at !== undefined;
+  const countIn = (found: readonly Pick<Row, "at">[]) => found.filter(isDated).length;
+  const { entries } = readLast(file, { rules: readRules(paths.rules), countIn, count: 1 });
+  return entries.findLast(isDated)?.at;
 }
 
 /** Returns the standing rules alone, since a time if one is named. */

@@ -5,6 +5,7 @@
  * @module
  */
 
+import { isJudged } from "../lib/account/account.ts";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { ownCommand } from "../lib/base/runtime.ts";
 import { onMachine, quoted, shortId } from "../lib/base/text.ts";
@@ -59,7 +60,7 @@ async function main({
   const [reference = ""] = words;
   const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });
   const said =
-    rows ?? toRows(readActiveBranch(session.file, { rules, results: true, parentId: session.parentId }));
+    rows ?? toRows(readActiveBranch(session.file, { rules, results: isJudged, parentId: session.parentId }));
   const ledger = storedLedger(session, { paths, settings });
   const page = handoffPage(
     { session, rows: said, ledger },

@@ -174,7 +174,8 @@ function readReported(
   const meta = shared ? shared.meta : readMeta(metaFile(paths, session)).meta;
   const file = held ? "" : session.file;
   const { ledger } = shared ? { ledger: [] } : readSessionMemory({ ...session, file }, { paths, settings });
-  const rows = held ?? readLastRows(file, { rules, filter: EVERY_ROW, count: ROWS_MAX + 1 }).rows;
+  const rows =
+    held ?? readLastRows(file, { rules, filter: EVERY_ROW, results: true, count: ROWS_MAX + 1 }).rows;
   const spans = held ? [] : readRewound(file);
   return {
     ...{ session, meta },

@@ -48,7 +48,7 @@ import {
   rowJson,
 } from "../lib/transcripts/log.ts";
 import { ownRules } from "../lib/transcripts/rules.ts";
-import { readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
+import { type ReadOptions, readLastRows, readRowsAt } from "../lib/transcripts/transcript.ts";
 import { readRewound } from "../lib/transcripts/tree.ts";
 
 const USAGE = `\
@@ -126,7 +126,7 @@ export function readSessionLog(options: {
 }
 
 /** A request. */
-interface Request extends RowRequest {
+interface Request extends RowRequest, Pick<ReadOptions, "results"> {
   style: Pick<LogStyle, "timezone" | "full" | "tools" | "participants">;
   /** @default all, of a place as many as promised */
   maxChars: number | undefined;
@@ -171,7 +171,7 @@ async function readLog(
   request: Request,
   { paths, rules }: Pick<Run<typeof FLAGS>, "paths" | "rules">,
 ): Promise<Log> {
-  const { lines, around, count, filter } = request;
+  const { lines, around, count, filter, results } = request;
   if (held) return { rows: pickRows(held, request), isRewound: () => false, skipped: 0 };
   const { file, size } = session;
   // Opening SQLite costs as much as reading a small file whole.
@@ -180,9 +180,9 @@ async function readLog(
       ? (await import("../lib/index/held-sessions.ts")).knownLines(paths.database, session)
       : undefined;
   const isRewound = rewoundIn(file, size, known);
-  if (!lines) return { ...readLastRows(file, { rules, filter, count, known }), isRewound };
+  if (!lines) return { ...readLastRows(file, { rules, filter, results, count, known }), isRewound };
   const places = lines.flatMap((span) => {
-    const rows = readRowsAt(file, { rules, filter, ...span, around: around ?? span.around });
+    const rows = readRowsAt(file, { rules, filter, results, ...span, around: around ?? span.around });
     if (rows) return rows;
     throw new SessionMemoryError("NOT_FOUND", `Cannot show line ${span.from}: "${file}" has fewer lines`, {
       hint: "leave out the line to see its end",
@@ -212,7 +212,7 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
   request.lines ??= found.lines;
   if (request.around !== undefined && !request.lines)
     throw usageError("Cannot use --around without a line", "add --line 118");
-  if (values.outline) request.count = Number.MAX_SAFE_INTEGER;
+  if (values.outline) Object.assign(request, { count: Number.MAX_SAFE_INTEGER, results: true });
   const { rows, isRewound, skipped } = await readLog(found, request, run);
   if (found.rows && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);

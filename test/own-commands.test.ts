@@ -78,7 +78,7 @@ describe("the reader", () => {
       "assistant At least one post a day.",
     ]);
     for (const results of [true, false]) {
-      const forward = [...readEntries(file, { results })].map((entry) => ({ ...entry, line: 0 }));
+      const forward = [...readEntries(file, { results })];
       for (const count of [1, 2, 3, 9]) {
         const { entries } = readLastEntries(file, { count, results });
         expect(entries.map((entry) => ({ ...entry }))).toEqual(forward.slice(-count));

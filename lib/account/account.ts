@@ -1,7 +1,7 @@
 /** Makes the account of a session from its rows, in one pass: requests, decisions, prohibitions and work. */
 
 import { folderName, unbroken } from "../base/text.ts";
-import type { Row, Said } from "../hosts/session.ts";
+import type { Row, Said, ToolCall } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { findCommits, judgeCommand } from "../transcripts/outcome.ts";
@@ -48,6 +48,11 @@ interface AccountOptions {
 
 /** Characters of a command and of a commit's subject. */
 const DEED_CHARS = 80;
+
+/** Returns whether an account asks what a call gave back: it judges commands by that. */
+export function isJudged({ action }: ToolCall): boolean {
+  return action === "run";
+}
 
 /** Makes the account of a session from its rows, oldest first. */
 export function makeAccount(

@@ -63,6 +63,9 @@ interface PendingRead {
   stat: Stats;
 }
 
+/** Which calls came to what, without a text of theirs. */
+const OUTCOMES = () => false;
+
 /** The newest sessions that are read before any older one: a fork and its original are both in use. */
 const TOGETHER = 10;
 
@@ -122,7 +125,7 @@ export function readOwnEdits(
   if (!head) return new Map();
   const isSeen = mark !== undefined && isMarkValid(file, mark);
   const from = isSeen ? mark.offset : offsetSince(file, since);
-  const entries = readEntries(file, { rules, head, from: { offset: from, line: 0 }, results: "ends" });
+  const entries = readEntries(file, { rules, head, from: { offset: from, line: 0 }, results: OUTCOMES });
   const isNew = ({ at }: Entry) => isSeen || at === undefined || at >= since;
   return tally(settle(entries.filter(isNew)).map((each) => toRow(...each))).edited;
 }
@@ -171,7 +174,7 @@ function read(
     at = entry.at ?? at;
     return (after === undefined || at >= after) && !isCopy(entry);
   };
-  const options = { rules, head, from, progress, isOver: isCut, results: "ends" } as const;
+  const options = { rules, head, from, progress, isOver: isCut, results: OUTCOMES };
   const entries = readEntries(session.file, options).filter(isWanted);
   for (const [entry, result] of settle(entries)) {
     const isSaid = isMessage(entry);

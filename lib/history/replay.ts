@@ -6,7 +6,7 @@
 import { isAbsolute } from "node:path";
 import { baseName } from "../base/text.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Done, Entry, ToolAction } from "../hosts/session.ts";
+import type { Done, Entry, ToolAction, ToolCall } from "../hosts/session.ts";
 import type { Store } from "../store/store.ts";
 import { toRows } from "../transcripts/calls.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -254,11 +254,13 @@ function readRows(
   const kept: Entry[] = [];
   const [wantedCalls, looks] = [new Set<string>(), new Set<string>()];
   const progress = { offset: 0, line: 0, skipped: 0 };
-  const options = { rules, results: true, unterminated: "accept", progress } as const;
+  const isLook = ({ action, target }: ToolCall) =>
+    LOOKS.has(action) && baseNames.some((name) => target.includes(name));
+  const results = (call: ToolCall, line: number) => wanted.has(line) || isLook(call);
+  const options = { rules, results, unterminated: "accept", progress } as const;
   for (const entry of readEntries(file, { ...options, isOver: () => progress.line >= last })) {
     const { kind, callId = "", tool } = entry;
-    if (tool && LOOKS.has(tool.action) && baseNames.some((name) => tool.target.includes(name)))
-      looks.add(callId);
+    if (tool && isLook(tool)) looks.add(callId);
     if (kind === "result" && looks.has(callId))
       for (const key of keysIn(entry.text, keys)) if (!seen.has(key)) seen.set(key, entry.line);
     if (tool && wanted.has(entry.line)) wantedCalls.add(callId);

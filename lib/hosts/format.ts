@@ -27,8 +27,11 @@ export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "par
 /** The key under which the first row of our copy keeps what is beside the transcript. */
 export const TOLD = "session-memory";
 
-/** Whether tool results and whole inputs are wanted too, and of long ones all or no more than the ends. */
-export type Results = boolean | "ends";
+/**
+ * Whether tool results and whole inputs are wanted too: of long ones all or no more than the ends, or only those of some calls,
+ * where others come without a text but what an error says.
+ */
+export type Results = boolean | "ends" | ((call: ToolCall, line: number) => boolean);
 
 interface EntryOptions {
   head: Head;

@@ -145,13 +145,9 @@ function* readNew(pass: Pass): Generator<Entry | undefined> {
     pass.isBranched = branches(record) || pass.isBranched;
   };
   const reading = { rules, from: state.cursor, head, progress, onRecord, memory: pass.memory };
-  let begun = state.cursor.offset;
-  let paused = begun;
+  let paused = state.cursor.offset;
   for (const entry of readEntries(state.file, { ...reading, results: "ends" })) {
     const { offset } = entry;
-    if (entry.kind === "user") begun = offset;
-    // the texts of a long exchange are redacted as they are read, not all at its end
-    if (offset - begun > PART_BYTES) JSON.stringify(entry);
     if (offset - paused > PART_BYTES) {
       paused = offset;
       yield undefined;

@@ -129,11 +129,9 @@ async function lastEntry(
   paths: PathsWithRules,
   isWanted: (entry: Entry) => boolean,
 ): Promise<Entry | undefined> {
-  const { readBackward } = await import("../transcripts/transcript.ts");
-  return readBackward(file, { rules: readRules(paths.rules) })
-    .flatMap(({ entries }) => entries.reverse())
-    .take(LAST_ENTRIES)
-    .find(isWanted);
+  const { readLast } = await import("../transcripts/transcript.ts");
+  const { entries } = readLast(file, { rules: readRules(paths.rules), count: LAST_ENTRIES });
+  return entries.slice(-LAST_ENTRIES).findLast(isWanted);
 }
 
 function formatLine({ id, at, ...about }: Dated, rules: Rules): string {

@@ -30,12 +30,12 @@ export async function handedLedger(session: Session, options: LedgerOptions): Pr
 }
 
 async function accountLedger({ file, parentId, cwd }: Session, rules: Rules): Promise<Ledger> {
-  const [{ makeAccount }, { toRows }, { readActiveBranch }] = await Promise.all([
+  const [{ isJudged, makeAccount }, { toRows }, { readActiveBranch }] = await Promise.all([
     import("../account/account.ts"),
     import("../transcripts/calls.ts"),
     import("../transcripts/tree.ts"),
   ]);
-  const rows = toRows(readActiveBranch(file, { rules, results: true, parentId }));
+  const rows = toRows(readActiveBranch(file, { rules, results: isJudged, parentId }));
   const { asked, decided, forbidden, commits, edited } = makeAccount(rows, { cwd });
   const last = rows.findLast(({ who }) => who === "user");
   const note = (priority: Priority, text: string, kind?: "rule" | "thread") => ({

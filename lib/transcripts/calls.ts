@@ -22,6 +22,7 @@ interface HeldCall {
   /** Without its input, which may be large; with a target only if it is a question, with paths only if it is an edit. */
   tool: ToolCall;
   isOurs: boolean;
+  isWanted: boolean;
 }
 
 const OWN_TOOLS = new Set(HOSTS.flatMap(({ ownTools = [] }) => ownTools));
@@ -46,9 +47,9 @@ const OWN_COMMAND = new RegExp(
 const COMMAND_READ_MAX = 4000;
 
 /**
- * Makes a check for raw entries, given in file order. It returns the entry that counts, a result cut to its ends where those
- * are asked for, and undefined for our own commands and what they print. A result without its call asks once for the
- * calls shortly before the first entry.
+ * Makes a check for raw entries, given in file order. It returns the entry that counts, with the texts that are wanted of it,
+ * and undefined for our own commands and what they print. A result without its call asks once for the calls shortly before the
+ * first entry.
  */
 export function callCheck(
   { cwd = "/" }: Pick<Head, "cwd">,
@@ -56,15 +57,15 @@ export function callCheck(
   callsBefore: () => Iterable<RawEntry> = () => [],
 ): (raw: RawEntry) => Entry | undefined {
   const calls = new Map<number, HeldCall>();
-  const take = ({ callId, workdir = cwd }: RawEntry, tool: ToolCall) => {
-    const isOurs = isOwnCall(tool, workdir);
-    if (callId === undefined) return isOurs;
+  const take = ({ callId, line, workdir = cwd }: RawEntry, tool: ToolCall): HeldCall => {
     const { name, action } = tool;
     const target = action === "other" ? tool.target : "";
     const paths = action === "edit" ? tool.paths : [];
-    calls.set(shortHash(callId), { tool: { name, target, action, paths }, isOurs });
+    const isWanted = typeof results === "function" ? results(tool, line) : results !== false;
+    const call = { tool: { name, target, action, paths }, isOurs: isOwnCall(tool, workdir), isWanted };
+    if (callId !== undefined) calls.set(shortHash(callId), call);
     if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
-    return isOurs;
+    return call;
   };
   let before = callsBefore;
   const find = (callId: string) => {
@@ -78,7 +79,11 @@ export function callCheck(
   };
   return (raw) => {
     const { callId, tool, settle } = raw;
-    if (tool) return take(raw, tool) ? undefined : callEntry(raw, tool, results);
+    if (tool) {
+      const { isOurs, isWanted } = take(raw, tool);
+      const input = results === "ends" ? keepEnds(tool.input ?? "", { head: HEAD_CHARS }) : tool.input;
+      return isOurs ? undefined : { ...raw, tool: { ...tool, input: isWanted ? input : undefined } };
+    }
     if (callId === undefined) return raw;
     const call = find(callId);
     if (settle) {
@@ -87,13 +92,16 @@ export function callCheck(
     }
     if (call?.isOurs) return undefined;
     const entry = call?.tool.action === "edit" ? { ...raw, edit: call.tool } : raw;
-    return results === "ends" ? resultEnds(entry, call?.tool.action === "run") : entry;
+    if (entry.kind !== "result") return entry;
+    if (results === "ends") return resultEnds(entry, call?.tool.action === "run");
+    return call?.isWanted === false
+      ? { ...entry, text: entry.isError ? entry.text : "", patch: undefined }
+      : entry;
   };
 }
 
-/** Cuts a result to its ends, and a command's to its error lines between them. */
+/** Returns a result's ends, and a command's error lines between them. */
 function resultEnds(entry: Entry, isOutput: boolean): Entry {
-  if (entry.kind !== "result") return entry;
   const kept = entry.isError ? { head: HEAD_CHARS, tail: TAIL_CHARS } : { tail: DONE_CHARS };
   const text = keepEnds(entry.text, { ...kept, withErrors: isOutput });
   const patch =
@@ -109,12 +117,6 @@ function isOwnCall(tool: ToolCall, cwd: string): boolean {
 /** Returns whether a command line names our bin or a script of ours. */
 export function isOwnCommand(command: string, cwd: string): boolean {
   return OWN_COMMAND.test(`${cwd}\n${command.slice(0, COMMAND_READ_MAX)}`);
-}
-
-function callEntry(entry: Entry, tool: ToolCall, results: Results): Entry {
-  if (results === true) return entry;
-  const input = results === "ends" ? keepEnds(tool.input ?? "", { head: HEAD_CHARS }) : undefined;
-  return { ...entry, tool: { ...tool, input } };
 }
 
 // The ends of long texts are cut before they are redacted, so that no secret is cut: at words, never inside a key.
@@ -250,48 +252,27 @@ function resultsByCall(entries: readonly Entry[]): Map<Entry, Entry> {
   return results;
 }
 
-// Texts are redacted when they are first read, so rows read them when they are asked.
-
-function saidRow(entry: Entry): Said {
-  return {
-    line: entry.line,
-    nth: entry.nth,
-    at: entry.at,
-    who: entry.kind as Said["who"],
-    isAnswer: entry.callId !== undefined || undefined,
-    typed: entry.typed,
-    get text() {
-      return entry.text;
-    },
-  };
-}
-
-function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undefined): Done {
+function saidRow({ line, nth, at, kind, callId, typed, text }: Entry): Said {
   return {
     line,
     nth,
     at,
-    who: "tool",
-    tool: call.name,
-    kind: callKind(call.name, call.action),
+    who: kind as Said["who"],
+    isAnswer: callId !== undefined || undefined,
+    typed,
+    text,
+  };
+}
+
+function doneRow({ line, nth, at }: Entry, call: ToolCall, result: Entry | undefined): Done {
+  const { name: tool, action, target, paths, input = "" } = call;
+  return {
+    ...{ line, nth, at, who: "tool", tool, kind: callKind(tool, action), target, paths },
+    input: input === target ? "" : input,
     outcome: readOutcome(result),
+    result: result?.text ?? "",
     resultLine: result?.line,
-    get target() {
-      return call.target;
-    },
-    get paths() {
-      return call.paths;
-    },
-    get input() {
-      const { input = "", target } = call;
-      return input === target ? "" : input;
-    },
-    get result() {
-      return result?.text ?? "";
-    },
-    get patch() {
-      return result?.patch;
-    },
+    patch: result?.patch,
   };
 }
 

@@ -150,76 +150,32 @@ function asItIs(text: string): string {
 
 type Clean = (text: string, taken?: Taken) => string;
 
-/** Returns an entry whose texts are redacted when they are first read. */
+/** Returns an entry with its texts redacted. Named one by one: what a format adds to a raw entry is not redacted. */
 function cleanEntry(raw: Entry, clean: Clean): Entry {
-  // Named one by one: what a format adds to a raw entry is not redacted.
   const { line, nth, offset, end, id, kind, typed, at, callId, contextTokens, isError, state, patch } = raw;
   const topics = raw.topics?.map((given) => given?.map((topic) => clean(topic)) ?? null);
   const tool = raw.tool && cleanCall(raw.tool, clean);
-  let text: string | undefined;
-  let changes: string | undefined;
-  const entry: Entry = {
-    line,
-    nth,
-    offset,
-    end,
-    id,
-    kind,
-    typed,
-    get text() {
-      text ??= tool ? `${tool.name} ${tool.target}`.trim() : clean(raw.text);
-      return text;
-    },
-    at,
-    callId,
-    contextTokens,
-    isError,
-    state,
-    topics,
-    get patch() {
-      changes ??= patch === undefined ? undefined : clean(patch);
-      return changes;
-    },
+  const text = tool ? `${tool.name} ${tool.target}`.trim() : clean(raw.text);
+  return {
+    ...{ line, nth, offset, end, id, kind, typed, text, at, callId, contextTokens, isError, state, topics },
+    patch: patch === undefined ? undefined : clean(patch),
+    ...(tool && { tool }),
+    ...(raw.edit && { edit: cleanCall(raw.edit, clean) }),
   };
-  if (tool) entry.tool = tool;
-  if (raw.edit) entry.edit = cleanCall(raw.edit, clean);
-  return entry;
 }
 
-function cleanCall(raw: ToolCall, judge: Clean): ToolCall {
-  let named: Map<string, string> | undefined;
+function cleanCall({ name, target: named, action, paths, input, json }: ToolCall, judge: Clean): ToolCall {
+  const secrets = new Map<string, string>();
+  if (json !== undefined) judge(json, (value, kind) => secrets.set(value, kind));
   // what its name makes a secret is one in the text without the name
-  const clean = (text: string) => {
-    if (raw.json === undefined) return judge(text);
-    if (!named) {
-      const values = new Map<string, string>();
-      judge(raw.json, (value, kind) => values.set(value, kind));
-      named = values;
-    }
-    return replaceValues(judge(text), named);
-  };
-  let target: string | undefined;
-  let paths: string[] | undefined;
-  let input: string | undefined;
+  const clean = (text: string) => replaceValues(judge(text), secrets);
+  const target = clean(named);
   // Paths and the input of short commands are mostly the target itself.
-  const cleaned = (text: string) => (text === raw.target ? call.target : clean(text));
-  const call: ToolCall = {
-    name: clean(raw.name),
-    get target() {
-      target ??= clean(raw.target);
-      return target;
-    },
-    action: raw.action,
-    get paths() {
-      paths ??= raw.paths.map(cleaned);
-      return paths;
-    },
-    get input() {
-      input ??= raw.input === undefined ? undefined : cleaned(raw.input);
-      return input;
-    },
+  const cleaned = (text: string) => (text === named ? target : clean(text));
+  return {
+    ...{ name: clean(name), target, action, paths: paths.map(cleaned) },
+    input: input === undefined ? undefined : cleaned(input),
   };
-  return call;
 }
 
 /** The most commands that are held until their output comes. */

@@ -32,7 +32,7 @@ export interface ReadOptions {
   /** @default the start */
   from?: Cursor | undefined;
   /** Whether tool results are wanted too, and of long ones all or their ends. @default {false} */
-  results?: Results;
+  results?: Results | undefined;
   /** What to do with a last line that no newline ends: leave it for later, or take it if it is whole. @default {"wait"} */
   unterminated?: "wait" | "accept";
   /** What `readHead` found, to save reading it again. */
@@ -169,40 +169,36 @@ export function isForgottenWhole(file: string, rules: Rules): boolean {
   return readEntries(file, { rules, onForgotten }).next().done === true && holdsAny;
 }
 
-/**
- * Yields a transcript's entries in parts from its end to its start, each in file order and whole in itself: results
- * with their calls. `line` is 0 where a row names none. `skipped` counts the damaged lines so far.
- */
-export function* readBackward(
+/** The raw entries of some last lines, in file order, each result with its call; `line` is 0 where a row names none. */
+interface LastPart {
+  raws: RawEntry[];
+  /** Damaged lines so far. */
+  skipped: number;
+}
+
+/** Yields a transcript's parts from its end to its start, of which each can be read without those before it. */
+function* partsBackward(
   file: string,
-  { rules, head = readHead(file), results = false, before }: ReadBackwardOptions,
-): Generator<{ entries: Entry[]; skipped: number }> {
-  if (!head) return;
+  { rules, head, results, before }: { head: Head } & Pick<ReadLastOptions, "rules" | "results" | "before">,
+): Generator<LastPart> {
   const descriptor = openTranscript(file);
   try {
-    let pending: RawEntry[] = [];
+    let lines: RawEntry[][] = [];
     let skipped = 0;
     const areOpen = openCalls();
-    const memory = secretsIn(file, { rules, head });
-    // An answer is kept out by its prompt, and a result counts by its call: both come before it.
-    const take = () => {
-      const shown = entryFilter({ head, rules, results, memory });
-      const entries = pending.reverse().flatMap((raw) => shown(raw) ?? []);
-      pending = [];
-      return { entries, skipped };
-    };
     const cursor = cursorOn(file, descriptor, { head, results: results !== false });
     for (const { entries, damaged, terminated } of cursor.backward(before)) {
       if (damaged && terminated) skipped++;
       if (damaged && !terminated) continue;
-      const lastFirst = entries.toReversed();
-      pending.push(...lastFirst);
-      if (areOpen(lastFirst)) continue;
+      lines.push(entries);
+      // An answer is kept out by its prompt, and a result counts by its call: both come before it.
+      const isOpen = areOpen(entries.toReversed());
       const hasPrompt = entries.some(({ kind }) => kind === "user");
-      if (!hasPrompt && (rules.hasPatterns || rules.isForgotten)) continue;
-      yield take();
+      if (isOpen || (!hasPrompt && (rules.hasPatterns || rules.isForgotten))) continue;
+      yield { raws: lines.reverse().flat(), skipped };
+      lines = [];
     }
-    yield take();
+    yield { raws: lines.reverse().flat(), skipped };
   } finally {
     closeTranscript(descriptor); // also when the taker stops early
   }
@@ -224,9 +220,48 @@ function openCalls(): (found: readonly RawEntry[]) => boolean {
   };
 }
 
-export interface ReadBackwardOptions extends Pick<ReadOptions, "rules" | "head" | "results"> {
+export interface ReadLastOptions extends Pick<ReadOptions, "rules" | "head" | "results"> {
   /** Byte offset of a line's start to read back from. @default the file's end */
-  before?: number;
+  before?: number | undefined;
+  /** Counts what is wanted of entries. @default all */
+  countIn?: (entries: readonly Entry[]) => number;
+  /** How much of that is enough. */
+  count: number;
+  /** A byte offset that is read back beyond in any case. */
+  beyond?: number;
+  /** A line whose place is known, to count from. @default the first */
+  known?: { line: number; offset: number } | undefined;
+  /** Asked after each part: whether to stop there. */
+  isOver?: () => boolean;
+}
+
+/**
+ * Reads the last entries of a transcript, until enough of what is wanted is among them: back to where that begins, and from there
+ * in file order, so that what an entry announces as a secret is known in those after it.
+ */
+export function readLast(file: string, options: ReadLastOptions): { entries: Entry[]; skipped: number } {
+  const { rules, head = readHead(file), results = false, count, known, isOver } = options;
+  const { before = 0, beyond = Number.POSITIVE_INFINITY, countIn = ({ length }) => length } = options;
+  const parts: RawEntry[][] = [];
+  let [found, wanted, skipped] = [0, count, 0];
+  if (!head) return { entries: [], skipped };
+  const read = () => {
+    const shown = entryFilter({ head, rules, results, memory: secretsIn(file, { rules, head }) });
+    const raws = parts.toReversed().flat();
+    numberLines(file, raws, known);
+    return raws.flatMap((raw) => shown(raw) ?? []);
+  };
+  for (const part of partsBackward(file, { ...options, head, results })) {
+    ({ skipped } = part);
+    parts.push(part.raws);
+    found += countIn(part.raws);
+    if (isOver?.()) break;
+    if (found < wanted || (part.raws[0]?.offset ?? before) >= beyond) continue;
+    const entries = read();
+    if (countIn(entries) >= count) return { entries, skipped };
+    wanted = 2 * found + 1; // some are ours, forgotten or excluded
+  }
+  return { entries: read(), skipped };
 }
 
 /** Fills in the lines of entries that were read from the end and name none, counting on from a line whose place is known. */
@@ -243,12 +278,17 @@ function numberLines(file: string, entries: readonly Entry[], known = { line: 1,
   });
 }
 
-interface RowOptions {
-  rules: Rules;
+interface RowOptions extends Pick<ReadLastOptions, "rules" | "head" | "known" | "results"> {
   filter: RowFilter;
-  head?: Head | undefined;
-  /** A line whose place is known, to count from. @default the first */
-  known?: { line: number; offset: number } | undefined;
+}
+
+/** Returns whose results and inputs are read for a filter's rows: those of edits say how many lines were changed. */
+function resultsFor({ insideTools }: RowFilter): Results {
+  return insideTools || (({ action }) => action === "edit");
+}
+
+function wantedRows(entries: readonly Entry[], filter: RowFilter): Row[] {
+  return toRows(entries).filter((row) => isWanted(row, filter));
 }
 
 /** Rows older than what is asked for, one after the other, before no newer one is expected: they are not always in order. */
@@ -257,24 +297,20 @@ const OLDER_MAX = 500;
 /** Reads the last `count` rows that pass the filter, oldest first. */
 export function readLastRows(
   file: string,
-  { rules, filter, head, known, count }: RowOptions & { count: number },
+  { filter, results = resultsFor(filter), ...options }: RowOptions & { count: number },
 ): { rows: Row[]; skipped: number } {
-  const parts: Entry[][] = [];
-  let [found, skipped, older] = [0, 0, 0];
-  for (const part of readBackward(file, { rules, head, results: true })) {
-    const rows = toRows(part.entries);
-    const wanted = rows.filter((row) => isWanted(row, filter)).length;
-    skipped = part.skipped;
-    found += wanted;
-    if (wanted > 0) parts.push(part.entries);
+  let older = 0;
+  const countIn = (found: readonly Entry[]) => {
+    const rows = toRows(found);
     const isRecent = rows.some(({ at }) => at === undefined || at >= (filter.since ?? ""));
     older = isRecent ? 0 : older + rows.length;
-    if (found >= count || older > OLDER_MAX) break;
-  }
-  const entries = parts.reverse().flat();
-  numberLines(file, entries, known);
-  const rows = toRows(entries).filter((row) => isWanted(row, filter));
-  return { rows: rows.slice(-count), skipped };
+    return rows.filter((row) => isWanted(row, filter)).length;
+  };
+  const { entries, skipped } = readLast(file, {
+    ...{ ...options, results, countIn },
+    isOver: () => older > OLDER_MAX,
+  });
+  return { rows: wantedRows(entries, filter).slice(-options.count), skipped };
 }
 
 /**
@@ -283,26 +319,22 @@ export function readLastRows(
  */
 export function readRowsAt(
   file: string,
-  { from, to, around, rules, filter }: RowOptions & { from: number; to: number; around: number },
+  { from, to, around, ...options }: RowOptions & { from: number; to: number; around: number },
 ): Row[] | undefined {
+  const { rules, filter, results = resultsFor(filter) } = options;
   const offset = withFile(file, (descriptor, size) => {
     const head = headIn(file, descriptor, size);
     return offsetOfLine(descriptor, from, { size, isNamed: head && formatOf(head).namesPlaces });
   });
   if (offset === undefined) return undefined;
   const start = { offset, line: from - 1 };
-  const end = findEnd(file, { start, to, around, filter, rules });
-  const parts: Entry[][] = [];
-  let before = 0;
-  for (const { entries } of readBackward(file, { rules, results: true, before: end })) {
-    parts.push(entries);
-    const isBefore = (entry: Entry) => entry.offset < offset;
-    before += toRows(entries.filter(isBefore)).filter((row) => isWanted(row, filter)).length;
-    if (before >= around && (entries[0]?.offset ?? end) < offset) break;
-  }
-  const entries = parts.reverse().flat();
-  numberLines(file, entries, { line: from, offset });
-  const rows = toRows(entries).filter((row) => isWanted(row, filter));
+  const isBefore = (entry: Entry) => entry.offset < offset;
+  const { entries } = readLast(file, {
+    ...{ rules, results, known: { line: from, offset }, count: around, beyond: offset },
+    countIn: (found) => wantedRows(found.filter(isBefore), filter).length,
+    before: findEnd(file, { start, to, around, filter, rules }),
+  });
+  const rows = wantedRows(entries, filter);
   const first = rows.filter(({ line }) => line < from);
   const behind = rows.filter(({ line }) => line > to);
   const within = rows.filter(({ line }) => line >= from && line <= to);
@@ -324,7 +356,7 @@ function findEnd(
   for (const entry of readEntries(file, {
     rules,
     from: start,
-    results: true,
+    results: () => false,
     unterminated: "accept",
     progress,
   })) {

@@ -17,15 +17,9 @@ export function readEntries(
 /** Returns the last `count` entries, oldest first, with the lines that are damaged in what was read for them. */
 export function readLastEntries(
   file: string,
-  { count, ...options }: Without<transcript.ReadBackwardOptions> & { count: number },
+  { count, ...options }: Without<transcript.ReadLastOptions>,
 ): { entries: Entry[]; skipped: number } {
-  const entries: Entry[] = [];
-  let skipped = 0;
-  for (const part of transcript.readBackward(file, { rules: ownRules(), ...options })) {
-    entries.unshift(...part.entries);
-    skipped = part.skipped;
-    if (entries.length >= count) break;
-  }
+  const { entries, skipped } = transcript.readLast(file, { rules: ownRules(), count, ...options });
   return { entries: entries.slice(-count), skipped };
 }
 
