@@ -15,7 +15,7 @@ import {
   recordOf,
   stringOf,
 } from "../base/json.ts";
-import { type BareEntry, isoTime, type Tools, toCall, withoutAttached, wrappedText } from "./format.ts";
+import { type BareEntry, type Tools, toCall, withoutAttached, wrappedText } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { cutToHunks } from "./tool-call.ts";
 
@@ -32,7 +32,6 @@ export const host: HostFile = {
   },
 
   readHead(record, head) {
-    head.startedAt ??= isoTime(record.created_at);
     head.cwd ??= folderIn(record);
   },
 

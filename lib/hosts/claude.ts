@@ -21,6 +21,7 @@ import {
   assistantEntries,
   type BareEntry,
   isoTime,
+  lastTitle,
   optionLabels,
   type ReadHead,
   type RowsWith,
@@ -29,15 +30,7 @@ import {
   treeNode,
   typedText,
 } from "./format.ts";
-import {
-  ADD_MARKETPLACE,
-  type HostFile,
-  keepContent,
-  moved,
-  PLUGIN,
-  REMOVE_MARKETPLACE,
-  type Restorer,
-} from "./host.ts";
+import { type HostFile, keepContent, moved, PLUGIN, pluginCommands, type Restorer } from "./host.ts";
 import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
@@ -118,13 +111,8 @@ export const host: HostFile = {
     const isInstalled = has("installed_plugins.json", PLUGIN);
     // It reads the plugin where it lies.
     const isHere = isInstalled && has("known_marketplaces.json", ROOT);
-    return {
-      install: isHere ? [] : [ADD_MARKETPLACE, ["plugin", "install", PLUGIN]],
-      remove: [
-        ...(isInstalled ? [["plugin", "uninstall", PLUGIN]] : []),
-        ...(has("known_marketplaces.json", "session-memory") ? [REMOVE_MARKETPLACE] : []),
-      ],
-    };
+    const isKnown = has("known_marketplaces.json", "session-memory");
+    return pluginCommands({ isInstalled, isKnown, isHere }, ["install", "uninstall"]);
   },
 
   leftIn(home) {
@@ -143,7 +131,6 @@ export const host: HostFile = {
 
   readHead(record, head) {
     head.cwd ??= stringOf(record.cwd);
-    head.startedAt ??= isoTime(record.timestamp);
     if (record.type === RESTORED_FROM) head.forkedFrom ??= stringOf(record.session);
     if (typeof record.entrypoint === "string") head.isHeadless ??= STARTED_BY_PROGRAM.test(record.entrypoint);
     if (record.isSidechain === true && typeof record.agentId === "string") {
@@ -170,12 +157,12 @@ export const host: HostFile = {
 
   *title(file, rowsWith) {
     yield keptTitle(titleFile(file));
-    yield lastTitle(rowsWith, "custom-title", "customTitle");
+    yield lastTitle(rowsWith, "custom-title", ({ customTitle }) => customTitle);
   },
 
   *madeTitles(rowsWith) {
-    yield lastTitle(rowsWith, "agent-name", "agentName");
-    yield lastTitle(rowsWith, "ai-title", "aiTitle");
+    yield lastTitle(rowsWith, "agent-name", ({ agentName }) => agentName);
+    yield lastTitle(rowsWith, "ai-title", ({ aiTitle }) => aiTitle);
     yield ownSummary(rowsWith);
   },
 
@@ -200,11 +187,6 @@ function keptTitle(file: string): string | undefined {
   const isOwn = lstatSync(dirname(file), { throwIfNoEntry: false })?.isDirectory() === true;
   if (!isOwn || lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
   return stringOf(recordOf(readJson(file)).customTitle);
-}
-
-function lastTitle(rowsWith: RowsWith, type: string, key: string): string | undefined {
-  for (const row of rowsWith(`"${type}"`)) if (row.type === type) return stringOf(row[key]);
-  return undefined;
 }
 
 /** Sessions have a few at most, and each costs a search through all that was read. */

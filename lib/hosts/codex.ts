@@ -10,20 +10,11 @@ import {
   answerText,
   type BareEntry,
   type Head,
-  isoTime,
   optionLabels,
   textOf,
   toCall,
 } from "./format.ts";
-import {
-  ADD_MARKETPLACE,
-  type HostFile,
-  keepContent,
-  moved,
-  PLUGIN,
-  REMOVE_MARKETPLACE,
-  type Restorer,
-} from "./host.ts";
+import { type HostFile, keepContent, moved, PLUGIN, pluginCommands, type Restorer } from "./host.ts";
 import { linesBackward, parseLine, readFully, withFile } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 
@@ -82,17 +73,9 @@ export const host: HostFile = {
     const isKnown = config.includes(MARKETPLACE);
     const isOther = isKnown && !config.includes(`source = "${ROOT}"`);
     const isInstalled = config.includes(`[plugins."${PLUGIN}"]`);
+    // It works with a copy, which the command that adds the plugin brings up to date.
     const isHere = isKnown && !isOther && isInstalled && isCopied(home);
-    return {
-      // It works with a copy, which the second command brings up to date.
-      install: isHere
-        ? []
-        : [...(isOther ? [REMOVE_MARKETPLACE] : []), ADD_MARKETPLACE, ["plugin", "add", PLUGIN]],
-      remove: [
-        ...(isInstalled ? [["plugin", "remove", PLUGIN]] : []),
-        ...(isKnown ? [REMOVE_MARKETPLACE] : []),
-      ],
-    };
+    return pluginCommands({ isInstalled, isKnown, isHere, isOther }, ["add", "remove"]);
   },
 
   leftIn(home) {
@@ -108,7 +91,6 @@ export const host: HostFile = {
 
   readHead(record, head) {
     const payload = recordOf(record.payload);
-    head.startedAt ??= isoTime(record.timestamp);
     head.cwd ??= stringOf(payload.cwd);
     if (record.type === "session_meta") {
       // Forks repeat the meta row of the session that they are of.

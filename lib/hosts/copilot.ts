@@ -46,7 +46,7 @@ export const host: HostFile = {
     if (record.type !== "session.start") return;
     const { sessionId, startTime, context } = recordOf(record.data);
     head.id ??= stringOf(sessionId);
-    head.startedAt ??= isoTime(startTime) ?? isoTime(record.timestamp);
+    head.startedAt ??= isoTime(startTime);
     head.cwd ??= stringOf(recordOf(context).cwd);
   },
 

@@ -4,9 +4,9 @@ import { arrayOf, isRecord, type JsonRecord, parseRecord, recordOf, stringOf } f
 import {
   assistantEntries,
   type BareEntry,
-  isoTime,
+  deedEntries,
+  type RowsWith,
   type Tools,
-  textOf,
   typedText,
   withoutAttached,
 } from "./format.ts";
@@ -24,7 +24,6 @@ export const host: HostFile = {
   },
 
   readHead(record, head) {
-    head.startedAt ??= isoTime(record.timestamp);
     if (record.type !== "session_start") return;
     head.id ??= stringOf(record.id);
     head.cwd ??= stringOf(record.cwd);
@@ -38,15 +37,15 @@ export const host: HostFile = {
     if (role !== "user") return [];
     const text = typedText(content, (block) => withoutAttached(block, REMINDER).trim());
     const said: BareEntry = { kind: "user", text };
-    return [...(results ? arrayOf(content).flatMap(readResult) : []), said];
+    return [...deedEntries(content, results).map(bareResult), said];
   },
 
   parentOf: (file) => stringOf(firstRecord(file)?.callingSessionId),
 
-  title: (_, rowsWith) => lastTitle(rowsWith('"session_start"'), true),
+  title: (_, rowsWith) => lastTitle(rowsWith, true),
 
   *madeTitles(rowsWith) {
-    yield lastTitle(rowsWith('"session_start"'), false);
+    yield lastTitle(rowsWith, false);
   },
 };
 
@@ -67,8 +66,8 @@ function isContext(id: unknown): boolean {
 }
 
 /** Returns the title that the user set, or the one that the client made. */
-function lastTitle(rows: Iterable<JsonRecord>, isSet: boolean): string | undefined {
-  for (const { type, title, isSessionTitleManuallySet } of rows)
+function lastTitle(rowsWith: RowsWith, isSet: boolean): string | undefined {
+  for (const { type, title, isSessionTitleManuallySet } of rowsWith('"session_start"'))
     if (type === "session_start" && (isSessionTitleManuallySet === true) === isSet) return stringOf(title);
   return undefined;
 }
@@ -77,20 +76,14 @@ function lastTitle(rows: Iterable<JsonRecord>, isSet: boolean): string | undefin
 const FAILED = /^Error: Command failed \(exit code: -?\d+\)\n/;
 const EXITED = /\n*\[Process exited with code -?\d+\]\s*$/;
 
-function readResult(block: unknown): BareEntry[] {
-  const { type, tool_use_id, content, is_error } = recordOf(block);
-  if (type !== "tool_result") return [];
-  const text = textOf(content);
-  const patch = patchIn(text);
-  return [
-    {
-      kind: "result",
-      text: patch === undefined ? text.replace(FAILED, "").replace(EXITED, "") : "",
-      callId: stringOf(tool_use_id),
-      isError: is_error === true,
-      patch,
-    },
-  ];
+/** Returns a result without that, and the changes that one of an edit lists. */
+function bareResult(entry: BareEntry): BareEntry {
+  const patch = patchIn(entry.text);
+  return {
+    ...entry,
+    text: patch === undefined ? entry.text.replace(FAILED, "").replace(EXITED, "") : "",
+    patch,
+  };
 }
 
 const SIGNS: Record<string, string> = { added: "+", removed: "-" };

@@ -68,7 +68,7 @@ export type BareEntry = Omit<RawEntry, keyof EntryPlace> & Partial<Pick<EntryPla
 export interface Format {
   /** Whether a record can only come from this host. */
   matches(record: JsonRecord): boolean;
-  /** Adds what a record says of the whole session. */
+  /** Adds what a record says of the whole session, which began with the first row that has a time where none says so. */
   readHead(record: JsonRecord, head: Head): void;
   /** The entries of a record, in their order; those without words do not count. */
   entries(record: JsonRecord, options: Omit<EntryOptions, "later">): BareEntry[];
@@ -113,6 +113,17 @@ interface Tree {
   node(record: JsonRecord): TreeNode | undefined;
   /** The row this record declares to be the live end of the conversation. */
   leaf?(record: JsonRecord): string | undefined;
+}
+
+/** Returns the title in the last row of a type: an empty one removes those before it. */
+export function lastTitle(
+  rowsWith: RowsWith,
+  type: string,
+  read: (row: JsonRecord) => unknown,
+): string | undefined {
+  for (const row of rowsWith(`"${type}"`))
+    if (row.type === type || row.subtype === type) return stringOf(read(row));
+  return undefined;
 }
 
 /** Returns a record's place in a tree of rows by the keys that hosts give it; undefined for one without an id. */
@@ -349,7 +360,6 @@ export const plain: Format = {
   },
 
   readHead(record, head) {
-    head.startedAt ??= isoTime(record.timestamp) ?? isoTime(recordOf(record.message).timestamp);
     head.cwd ??= stringOf(record.cwd);
   },
 
@@ -379,7 +389,6 @@ export function copiedFormat(agent: Agent): Format {
     },
 
     readHead(record, head) {
-      head.startedAt ??= isoTime(record.timestamp);
       if (record.host !== agent) return;
       head.id ??= stringOf(record.session);
       head.cwd ??= stringOf(record.cwd);

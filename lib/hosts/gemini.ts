@@ -46,7 +46,7 @@ export const host: HostFile = {
   readHead(record, head) {
     const { sessionId, startTime, directories, messages } = { ...record, ...recordOf(record.$set) };
     head.id ??= stringOf(sessionId);
-    head.startedAt ??= isoTime(startTime) ?? isoTime(record.timestamp);
+    head.startedAt ??= isoTime(startTime);
     head.cwd ??= stringsOf(directories)[0] ?? workspaceIn(arrayOf(messages)[0]) ?? workspaceIn(record);
   },
 

@@ -199,5 +199,26 @@ export function moved(cwd: unknown, { from, folder }: RestoreTarget): unknown {
 
 /** Words of the commands by which hosts take us as a plugin, from the folder that this package lies in. */
 export const PLUGIN = "session-memory@session-memory";
-export const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
-export const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
+const ADD_MARKETPLACE = ["plugin", "marketplace", "add", ROOT];
+const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"];
+
+interface PluginState {
+  isInstalled: boolean;
+  /** Whether our marketplace is known to it, and whether that is another folder than this. */
+  isKnown: boolean;
+  isOther?: boolean;
+  /** Whether it has this plugin as it is now. */
+  isHere: boolean;
+}
+
+/** Returns the commands that install us as a plugin and that undo it, by the host's words for the two. */
+export function pluginCommands(
+  { isInstalled, isKnown, isOther = false, isHere }: PluginState,
+  [install, remove]: [install: string, remove: string],
+) {
+  const forget = (isThere: boolean) => (isThere ? [REMOVE_MARKETPLACE] : []);
+  return {
+    install: isHere ? [] : [...forget(isOther), ADD_MARKETPLACE, ["plugin", install, PLUGIN]],
+    remove: [...(isInstalled ? [["plugin", remove, PLUGIN]] : []), ...forget(isKnown)],
+  };
+}

@@ -9,7 +9,7 @@ import {
   answerText,
   assistantEntries,
   type BareEntry,
-  isoTime,
+  lastTitle,
   optionLabels,
   sumTokens,
   textOf,
@@ -68,13 +68,9 @@ export const host: HostFile = {
   },
 
   readHead(record, head) {
-    if (record.type !== "session") {
-      head.startedAt ??= isoTime(record.timestamp);
-      return;
-    }
+    if (record.type !== "session") return;
     head.id ??= stringOf(record.id);
     head.cwd ??= stringOf(record.cwd);
-    head.startedAt ??= isoTime(record.timestamp);
     head.forkedFrom ??= stringOf(record.parentSession) ?? stringOf(record.branchedFrom);
   },
 
@@ -93,12 +89,7 @@ export const host: HostFile = {
     leaf: (record) => (record.type === "leaf" ? stringOf(record.targetId) : undefined),
   },
 
-  title(_, rowsWith) {
-    // The last entry counts; an empty name removes an earlier one.
-    for (const { type, name } of rowsWith('"session_info"'))
-      if (type === "session_info") return stringOf(name);
-    return undefined;
-  },
+  title: (_, rowsWith) => lastTitle(rowsWith, "session_info", ({ name }) => name),
 
   kept: (record, type) => (record.type === "custom" && record.customType === type ? record.data : undefined),
 };

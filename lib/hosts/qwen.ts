@@ -1,7 +1,7 @@
 /** Qwen Code's sessions: Claude Code's envelope and tree around Gemini's messages of parts. */
 
 import { arrayOf, isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
-import { isoTime, sumTokens, toCall, treeNode } from "./format.ts";
+import { lastTitle, sumTokens, toCall, treeNode } from "./format.ts";
 import { callResult, partsText, promptText, shellOutput } from "./gemini.ts";
 import type { HostFile } from "./host.ts";
 
@@ -38,7 +38,6 @@ export const host: HostFile = {
     head.id ??= agent === undefined ? stringOf(record.sessionId) : `agent-${agent}`;
     if (agent !== undefined) head.parentId ??= stringOf(record.sessionId);
     head.cwd ??= stringOf(record.cwd);
-    head.startedAt ??= isoTime(record.timestamp);
   },
 
   entries(record, { results }) {
@@ -73,12 +72,8 @@ export const host: HostFile = {
     node: (record) => treeNode(record, isTyped(record)),
   },
 
-  title(_, rowsWith) {
-    for (const { subtype, systemPayload } of rowsWith('"custom_title"')) {
-      if (subtype === "custom_title") return stringOf(recordOf(systemPayload).customTitle);
-    }
-    return undefined;
-  },
+  title: (_, rowsWith) =>
+    lastTitle(rowsWith, "custom_title", (row) => recordOf(row.systemPayload).customTitle),
 };
 
 /** Returns whether a row is a person's: newer versions say of each row where it is from. */

@@ -3,7 +3,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
 import { describeError } from "../base/errors.ts";
-import { isRecord, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
+import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import { pastTime } from "../base/time.ts";
 import {
   copiedFormat,
@@ -14,6 +14,7 @@ import {
   plainMessage,
   type RawEntry,
   readBareEntry,
+  rowTime,
   TOLD,
 } from "../hosts/format.ts";
 import type { Host } from "../hosts/host.ts";
@@ -102,10 +103,9 @@ function headFrom(format: Format, agent: Agent, records: readonly JsonRecord[]):
 
 function addTo(head: Head, format: Format, record: JsonRecord): void {
   format.readHead(record, head);
-  const told = record[TOLD];
-  if (!isRecord(told)) return;
+  const told = recordOf(record[TOLD]);
   head.cwd ??= stringOf(told.cwd);
-  head.startedAt ??= isoTime(told.startedAt);
+  head.startedAt ??= isoTime(told.startedAt) ?? rowTime(record, format);
 }
 
 /** Returns whether later rows cannot add anything. */
