@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../lib/config/config.ts";
-import { isConflictCopy } from "../lib/hosts/names.ts";
+import { linesName } from "../lib/hosts/names.ts";
 import { normalizeRemote } from "../lib/sessions/project.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
@@ -142,7 +142,7 @@ const CONFLICT_COPIES = [
   "rollout-2026-02-03T14-30-00-ID (1).jsonl",
 ];
 
-describe("isConflictCopy", () => {
+describe("linesName", () => {
   test.each([
     `${OWN}.jsonl`,
     "agent-a1b2c3d.jsonl",
@@ -152,7 +152,7 @@ describe("isConflictCopy", () => {
     `rollout-2026-02-03T14-30-00-${OWN}.jsonl`,
     "discord.jsonl",
   ])("takes %s for a session", (name) => {
-    expect(isConflictCopy(name)).toBe(false);
+    expect(linesName(name)).toBe(name);
   });
 });
 

@@ -91,7 +91,7 @@ const packed = new Map<number, Blocks>();
 const NOTHING: Blocks = { size: 0, read: () => 0 };
 interface LinesForward {
   /** @default the file's start */
-  from?: number;
+  from?: number | undefined;
   /** A line that does not end before this byte is left out, with all after it. @default the file's end */
   to?: number;
   /** Bytes read at once, at first. */
@@ -324,11 +324,6 @@ export interface ParsedLine extends Omit<ByteLine, "bytes"> {
 /** Lines between two states of one message: its tokens and its tool calls are written soon after its words. */
 export const STATES_WITHIN = 16;
 
-/** Yields the rows of an open file from the byte `from` on. */
-export function parsedForward(descriptor: number, format: Format, from = 0): Iterable<ParsedLine> {
-  return lastStates(linesForward(descriptor, { from }), format, true);
-}
-
 /** Returns a reader of the records of an open file after a byte offset, for what only they say of a row. */
 export function recordsAfter(descriptor: number): (offset: number) => Iterable<JsonRecord> {
   return function* (from) {
@@ -337,17 +332,17 @@ export function recordsAfter(descriptor: number): (offset: number) => Iterable<J
   };
 }
 
-/** Yields the rows of an open file from its end to its start. */
-export function parsedBackward(descriptor: number, format: Format, size: number): Iterable<ParsedLine> {
-  return lastStates(linesBackward(descriptor, size), format, false);
-}
-
-/** Parses lines, and puts the last state of each message where its first one is. */
-function* lastStates(
-  lines: Iterable<ByteLine>,
+/**
+ * Yields the rows of an open file from the byte `from` to its end, or back from the byte `before` to its start: the last state of
+ * each message where its first one is.
+ */
+export function* parsedLines(
+  descriptor: number,
   { messageOf }: Format,
-  isForward: boolean,
+  { from, before }: { from?: number; before?: number } = {},
 ): Generator<ParsedLine> {
+  const isForward = before === undefined;
+  const lines = isForward ? linesForward(descriptor, { from }) : linesBackward(descriptor, before);
   const held: ParsedLine[] = [];
   for (const { offset, end, terminated, count, bytes } of lines) {
     const row = { offset, end, terminated, count, ...parseLine(bytes) };

@@ -29,7 +29,13 @@ const CONFLICT_COPY = new RegExp(
   "i",
 );
 
-/** Returns whether a file's name is that of a sync tool's copy, which is no file of its own. */
-export function isConflictCopy(name: string): boolean {
-  return CONFLICT_COPY.test(name);
+/**
+ * Returns the name under which a file of lines is known; undefined for any other file, and for a sync tool's copy of one.
+ * `mayBePacked` says whether its host packs a file of that name.
+ */
+export function linesName(name: string, mayBePacked = (_: string) => false): string | undefined {
+  const isPacked = name.endsWith(PACKED);
+  const known = isPacked ? name.slice(0, -PACKED.length) : name;
+  const isOfLines = isPacked ? mayBePacked(known) : name.endsWith(".jsonl");
+  return isOfLines && !CONFLICT_COPY.test(known) ? known : undefined;
 }

@@ -11,7 +11,7 @@ import { hasContent, isFile, listEntries, statPath } from "../base/files.ts";
 import { idWithin, sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
-import { BLOCKED, isConflictCopy, PACKED, PROMPTS_ALONE } from "../hosts/names.ts";
+import { BLOCKED, linesName, PROMPTS_ALONE } from "../hosts/names.ts";
 import type { Agent, PartlyKnown, Session } from "../hosts/session.ts";
 import { beginFolder, copiesFolder, TABLE, UUID_NAME } from "../hosts/table.ts";
 import { formerTops, projectDirectories } from "./project.ts";
@@ -243,7 +243,7 @@ function addFiles(
   if (isDeep) for (const path of transcriptsUnder(folder)) add(path, basename(path));
   else
     for (const entry of list(folder))
-      if (isTranscript(entry)) add(`${folder}${sep}${entry.name}`, entry.name);
+      if (entry.isFile() && linesName(entry.name)) add(`${folder}${sep}${entry.name}`, entry.name);
 }
 
 /** Makes a reader of the names of files at a place. */
@@ -363,25 +363,17 @@ function transcriptsUnder(folder: string): string[] {
 function addTranscripts(folder: string, files: string[], depth = 0): void {
   const entries = listEntries(folder);
   for (const entry of entries) {
-    if (isTranscript(entry)) files.push(`${folder}${sep}${entry.name}`);
-    else if (entry.name.endsWith(PACKED)) {
-      const name = rowsName(entry);
-      if (name !== undefined && !entries.some((other) => other.name === name))
-        files.push(`${folder}${sep}${name}`);
-    } else if (entry.isDirectory() && depth < DEPTH_MAX && !SYNC_FOLDERS.has(entry.name))
+    const name = entry.isFile() ? linesName(entry.name, compresses) : undefined;
+    if (name === entry.name || (name !== undefined && !entries.some((other) => other.name === name)))
+      files.push(`${folder}${sep}${name}`);
+    else if (entry.isDirectory() && depth < DEPTH_MAX && !SYNC_FOLDERS.has(entry.name))
       addTranscripts(join(folder, entry.name), files, depth + 1);
   }
 }
 
-function isTranscript(entry: Dirent): boolean {
-  return entry.name.endsWith(SUFFIX) && entry.isFile() && !isConflictCopy(entry.name);
-}
-
-/** Returns the name that a compressed transcript had before, under which it is known; undefined for any other file. */
-function rowsName(entry: Dirent): string | undefined {
-  const name = entry.name.slice(0, -PACKED.length);
-  const isOwn = entry.isFile() && findNaming(name)?.compresses === true;
-  return isOwn && !isConflictCopy(name) ? name : undefined;
+/** Returns whether a transcript is one whose host compresses it when its session is over. */
+function compresses(name: string): boolean {
+  return findNaming(name)?.compresses === true;
 }
 
 /** A directory's folder and those below it share a prefix; so may others, so the content decides. */

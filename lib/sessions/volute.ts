@@ -4,7 +4,7 @@ import { dirname, join, resolve, sep } from "node:path";
 import { changedMs, isDirectory, listEntries, readText, resolveRealPath, statPath } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
 import type { Paths } from "../config/config.ts";
-import { isConflictCopy } from "../hosts/names.ts";
+import { linesName } from "../hosts/names.ts";
 import type { Agent } from "../hosts/session.ts";
 import { TABLE } from "../hosts/table.ts";
 
@@ -91,7 +91,7 @@ function isEphemeral(name: string): boolean {
 function newestTranscript(folder: string): string | undefined {
   let newest: { file: string; changed: number } | undefined;
   for (const entry of listEntries(folder)) {
-    if (!entry.isFile() || !entry.name.endsWith(".jsonl") || isConflictCopy(entry.name)) continue;
+    if (!entry.isFile() || linesName(entry.name) === undefined) continue;
     const file = join(folder, entry.name);
     const stat = statPath(file);
     const changed = stat ? changedMs(stat) : 0;

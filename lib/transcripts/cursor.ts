@@ -6,8 +6,7 @@ import {
   linesForward,
   NEWLINE,
   type ParsedLine,
-  parsedBackward,
-  parsedForward,
+  parsedLines,
   readAt,
   readSize,
   recordsAfter,
@@ -58,14 +57,15 @@ export function cursorOn(
     size,
     *forward({ offset, line } = START) {
       let next = line + 1;
-      for (const row of parsedForward(descriptor, format, offset)) {
+      for (const row of parsedLines(descriptor, format, { from: offset })) {
         const { count } = row;
         yield withEntries(row, next);
         next += count;
       }
     },
     *backward(before = size) {
-      for (const row of parsedBackward(descriptor, format, Math.min(before, size))) yield withEntries(row, 0);
+      for (const row of parsedLines(descriptor, format, { before: Math.min(before, size) }))
+        yield withEntries(row, 0);
     },
   };
 }

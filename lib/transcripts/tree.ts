@@ -6,7 +6,7 @@
 import type { JsonRecord } from "../base/json.ts";
 import type { Format, TreeNode } from "../hosts/format.ts";
 import { findFormat, formatOf } from "../hosts/hosts.ts";
-import { parsedForward, withFile } from "../hosts/lines.ts";
+import { parsedLines, withFile } from "../hosts/lines.ts";
 import type { Agent, Entry, LineSpan } from "../hosts/session.ts";
 import { readHead } from "./head.ts";
 import { type ReadOptions, readEntries } from "./transcript.ts";
@@ -43,7 +43,7 @@ export function readRewound(file: string): LineSpan[] {
   const rows: [line: number, id: string][] = [];
   withFile(file, (descriptor) => {
     let line = 0;
-    for (const { records, count } of parsedForward(descriptor, format)) {
+    for (const { records, count } of parsedLines(descriptor, format)) {
       line += count;
       for (const record of records) {
         const id = tree.add(record);
