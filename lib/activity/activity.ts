@@ -63,7 +63,7 @@ interface PendingRead {
   stat: Stats;
 }
 
-/** Which calls came to what, without a text of theirs. */
+/** Asks for no text of a call. */
 const OUTCOMES = () => false;
 
 /** The newest sessions that are read before any older one: a fork and its original are both in use. */

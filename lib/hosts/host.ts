@@ -204,10 +204,10 @@ const REMOVE_MARKETPLACE = ["plugin", "marketplace", "remove", "session-memory"]
 
 interface PluginState {
   isInstalled: boolean;
-  /** Whether our marketplace is known to it, and whether that is another folder than this. */
+  /** True if our marketplace is known to it, and if that is another folder than this. */
   isKnown: boolean;
   isOther?: boolean;
-  /** Whether it has this plugin as it is now. */
+  /** True if it has this plugin as it is now. */
   isHere: boolean;
 }
 

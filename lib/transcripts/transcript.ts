@@ -176,7 +176,7 @@ interface LastPart {
   skipped: number;
 }
 
-/** Yields a transcript's parts from its end to its start, of which each can be read without those before it. */
+/** Yields parts of a transcript from its end to its start: each can be read without those before it. */
 function* partsBackward(
   file: string,
   { rules, head, results, before }: { head: Head } & Pick<ReadLastOptions, "rules" | "results" | "before">,
