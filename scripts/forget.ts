@@ -49,6 +49,7 @@ import { refreshIndex } from "../lib/history/session-search.ts";
 import { hasPromptsAlone } from "../lib/hosts/blocks.ts";
 import type { Host } from "../lib/hosts/host.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
+import { olderInstalls } from "../lib/index/former-index.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
@@ -200,9 +201,12 @@ function forgetOptions(
 async function confirmed(
   forget: (dryRun: boolean) => Promise<Forgotten>,
   targets: readonly Target[],
-  { values, show }: ForgetRun,
+  { paths, values, show }: ForgetRun,
 ): Promise<void> {
-  const left = leftLines(targets, values); // their copies say whose they are
+  const older = olderInstalls(paths).map(
+    (folder) => `an older session-memory brings rows of it back: ${folder}`,
+  );
+  const left = [...leftLines(targets, values), ...older]; // their copies say whose they are
   const isNothingIdle = values.before !== undefined && targets.length === 0;
   const dryRun = values.dryRun || isNothingIdle;
   const lines = async () => [
@@ -316,7 +320,7 @@ function removedLines(
     ...when(from.length > 0, `excluded from now on: ${from.join(", ")} (exclude in config.json)`),
     ...when(forks.length > 0, `forks, of which their own rows are left: ${forks.join(", ")}`),
     ...titledList("not removed because they are not as we wrote them; delete them with rm:", keptFiles),
-    ...titledList(`damaged files that were set aside, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
+    ...titledList(`files that cannot be read here, ${dryRun ? "would be deleted" : "deleted"}:`, setAside),
   ];
 }
 

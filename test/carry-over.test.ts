@@ -228,7 +228,7 @@ describe("state.db", () => {
       `${aside.slice(paths.home.length + 1)} was damaged; what could be read of it was carried over`,
     );
     const forgotten = await forget("--yes");
-    expect(forgotten.stdout).toContain(`\ndamaged files that were set aside, deleted:\n- ${aside}\n`);
+    expect(forgotten.stdout).toContain(`\nfiles that cannot be read here, deleted:\n- ${aside}\n`);
     expect(databases(home)).toEqual(["state.db"]);
   });
 });

@@ -358,3 +358,21 @@ describe("copies of a host's database", () => {
     }
   });
 });
+
+test("an older version that is installed is named by health and forget, and so is an index that cannot be read", async () => {
+  using home = temporaryHome();
+  await copied(home, "herons");
+  const named = async () => [
+    (await home.run("health")).stdout,
+    await home.ok("forget", "--pattern", "words that nobody said", "--yes"),
+  ];
+  const folder = join(home.home, ".claude/plugins/cache/session-memory/session-memory");
+  write(join(folder, "0.2.0", "lib/config/config.ts"), 'join(home, "paid.db")');
+  write(join(home.paths.home, "memory.db"), "no database at all");
+  const [health = "", forgot = ""] = await named();
+  expect([health, forgot].filter((text) => text.includes("an older session-memory"))).toEqual([]);
+  expect(forgot).toContain(`files that cannot be read here, deleted:\n- ${home.paths.former}`);
+  expect(existsSync(home.paths.former)).toBe(false);
+  write(join(folder, "0.1.0", "dist/chunk.js"), 'join(home, "memory.db")');
+  for (const text of await named()) expect(text).toMatch(/an older session-memory .*0\.1\.0/);
+});

@@ -10,7 +10,7 @@ import { remove, removeLeftovers } from "../base/files.ts";
 import { withLock } from "../base/locks.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { countRows, forgetRows } from "../index/forget-rows.ts";
-import { removeOtherIndexes } from "../index/former-index.ts";
+import { removeOtherIndexes, unreadFormerIndex } from "../index/former-index.ts";
 import { applyExclude } from "../index/freshness.ts";
 import { forgetNotes } from "../naming/note.ts";
 import { forgetLedgers } from "../observe/ledger.ts";
@@ -75,7 +75,8 @@ function added(found: Found, more: Partial<Found>): Found {
 
 /** Removes files that do not say whose they are (made again, left by a killed writer, or damaged), and freed bytes. */
 function forgetUnnamed(_: Forgetting, { paths, dryRun }: ForgetIn): Partial<Found> {
-  const setAside = setAsideIn(paths);
+  const unread = unreadFormerIndex(paths) ? [paths.former] : [];
+  const setAside = [...setAsideIn(paths), ...unread];
   if (dryRun) return { setAside };
   for (const folder of [paths.home, ...metaFolders(paths)]) removeLeftovers(folder);
   for (const file of setAside) for (const part of PARTS) remove(file + part);

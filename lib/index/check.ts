@@ -14,7 +14,7 @@ import { countRedactions, redact } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
 import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
 import { countFailed, vectorSource } from "./chunk-vectors.ts";
-import { unreadFormerIndex } from "./former-index.ts";
+import { olderInstalls, unreadFormerIndex } from "./former-index.ts";
 import { type Behind, isIndexed, measureBehind } from "./freshness.ts";
 import { SESSION_CHUNKS_MAX } from "./index-pass.ts";
 import { type IndexProgress, readAllProgress } from "./index-state.ts";
@@ -53,6 +53,10 @@ export function checkIndex(check: IndexCheck): CheckedIndex {
   if (unreadFormerIndex(paths)) {
     const what = `${basename(paths.former)} is of an earlier release, or damaged: sessions that only it holds are not read`;
     findings.push(info(what, "run embed of the release before this one, then of this one; or delete it"));
+  }
+  for (const folder of olderInstalls(paths)) {
+    const what = `an older session-memory is installed, which does not know what was forgotten row by row: ${redact(folder)}`;
+    findings.push(warning(what, "run session-memory setup, or remove it"));
   }
   if (behind.sessions > 0) {
     const size = `${(behind.bytes / 1e6).toFixed(1)} MB`;

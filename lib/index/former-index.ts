@@ -4,14 +4,17 @@
  * thirty days or something is forgotten.
  */
 
+import { basename, join } from "node:path";
 import { rulesVersion } from "../archive/copy-writer.ts";
 import { writeRowCopy } from "../archive/row-copy.ts";
-import { changedAt, hasContent, statPath, whyUnwritable } from "../base/files.ts";
+import { changedAt, hasContent, isFile, namesIn, readText, statPath, whyUnwritable } from "../base/files.ts";
 import { shortDigest } from "../base/text.ts";
 import type { Config, Paths, Settings } from "../config/config.ts";
+import { HOSTS } from "../hosts/hosts.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Row } from "../hosts/session.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
+import { filesLike } from "../sessions/found.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
 import { isOfVersion } from "../store/carry-over.ts";
@@ -109,6 +112,24 @@ export function unreadFormerIndex({ former }: Pick<Paths, "former">): boolean {
   const db = openFormer(former);
   db?.close();
   return db === undefined;
+}
+
+/** The places of copies of this package: as a plugin, below a host's home, and as set-up installs it. */
+const AS_PLUGIN = "plugins/cache/*/session-memory/*";
+const INSTALLED = "($XDG_DATA_HOME|~/.local/share)";
+
+/** No file of code is larger. */
+const CODE_MAX = 16 * 1024 * 1024;
+
+/** Returns the installed copies of this package that are older than row keys: forgotten rows come back where one of them runs. */
+export function olderInstalls(paths: Pick<Paths, "expand" | "paid">): string[] {
+  const plugins = HOSTS.flatMap(({ home }) => filesLike(paths.expand(home), AS_PLUGIN.split("/")));
+  const folders = [...plugins, join(paths.expand(INSTALLED), "session-memory", "package")];
+  return folders.filter((folder) => {
+    const bundled = namesIn(join(folder, "dist")).map((name) => join(folder, "dist", name));
+    const files = [join(folder, "lib", "config", "config.ts"), ...bundled].filter(isFile);
+    return files.length > 0 && !files.some((file) => readText(file, CODE_MAX).includes(basename(paths.paid)));
+  });
 }
 
 /** Copies vectors and topics, by the hash of their words, with the sessions of the chunks that have them. */

@@ -57,7 +57,7 @@ export function listStores(
 }
 
 /** Returns the files of a path in which `*` stands for any name, or the beginning of one. */
-function filesLike(folder: string, [name = "", ...rest]: readonly string[]): string[] {
+export function filesLike(folder: string, [name = "", ...rest]: readonly string[]): string[] {
   const names = name.startsWith("*")
     ? namesIn(folder).filter((each) => each.endsWith(name.slice(1)))
     : [name];
