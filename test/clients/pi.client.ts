@@ -16,7 +16,7 @@ import {
   tellsStandingRules,
 } from "./hooked.ts";
 import { CLIENTS, installed, nameOf, unpackedPi } from "./install.ts";
-import { type Answer, type ModelRequest, type Reply, startChat } from "./models.ts";
+import { type Answer, type ModelRequest, startChat } from "./models.ts";
 import { type PiOptions, type PiRpc, piHome, runPi, sessionEntries, startRpc } from "./pi.ts";
 
 const modules = await installed(CLIENTS.piOld);
@@ -146,19 +146,6 @@ for (const [name, command = []] of runtimes) {
 }
 
 describe.skipIf(!modules)("pi 0.87.1", () => {
-  test("leaves the summary to pi without a model and without observe.rules", async () => {
-    const { home, model, rpc } = await lab(SMALL);
-    home.configure({ observe: { model: "none" } });
-    const pi = rpc();
-    await pi.prompt(LONG);
-    await pi.prompt(`And now the tests. ${LONG}`);
-    const before = model.requests.length;
-    await pi.call({ type: "compact" });
-    expect(model.requests.length).toBeGreaterThan(before);
-    expect(sessionEntries(home).findLast(({ type }) => type === "compaction")?.fromHook).not.toBe(true);
-    await pi.end();
-  });
-
   test("observes by the host's model in the background, and compacts by itself when enough has come together and a person agrees", async () => {
     const { home, rpc } = await lab(SMALL, (request) =>
       isObserving(request) ? observation(request) : undefined,
@@ -340,28 +327,6 @@ describe.skipIf(!modules)("pi 0.87.1", () => {
     expect(summary.fromHook).toBe(true);
     expect(summary.summary).toContain("8443");
     await pi.end();
-  });
-
-  test("lets the model search, ask a session and recall an observation", async () => {
-    const calls: Reply[] = [
-      { tool: "session_search", input: { query: ["gateway port", "8443"] } },
-      { tool: "query_session", input: { session: "last", question: "Which port?" } },
-      { tool: "recall_observation", input: { id: "nothing" } },
-    ];
-    const { model, ask, home } = await lab({}, ({ raw, results }) =>
-      raw.includes("use the tools") ? calls[results] : undefined,
-    );
-    await ask("Please keep the port 8443 for the gateway.");
-    await eventually("the index", () => existsSync(home.paths.database));
-    await ask("use the tools");
-    const results =
-      model.requests
-        .at(-1)
-        ?.messages.filter(({ role }) => role === "tool")
-        .map(({ text }) => text) ?? [];
-    expect(results[0]).toContain("keep the port 8443");
-    expect(results[1]).toContain("config.json names no model: neither modelKeys nor llm");
-    expect(results[2]).toContain('Cannot recall \\"nothing\\"'.replaceAll("\\", ""));
   });
 
   test("indexes in the background without Bun, and the note of /new is saved", async () => {
