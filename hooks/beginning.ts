@@ -16,10 +16,8 @@ export async function welcomeFor({ session, paths, settings, isTold }: Asked): P
 /** Returns the session of the project that others went on with last. SQLite is loaded only where anybody shares. */
 async function sharedLast(cwd: string, paths: Asked["paths"]) {
   if (!statPath(paths.shared)) return undefined;
-  const [{ newestShared }, { readOrigin }] = await Promise.all([
-    import("../lib/share/shared-sessions.ts"),
-    import("../lib/sessions/project.ts"),
-  ]);
+  const { newestShared } = await import("../lib/share/shared-sessions.ts");
+  const { readOrigin } = await import("../lib/sessions/project.ts");
   const project = readOrigin(cwd);
   return project === undefined ? undefined : newestShared(paths, project);
 }

@@ -62,10 +62,8 @@ export async function logFailure(
   error: unknown,
   about: { source?: string | undefined; session?: string | undefined } = {},
 ): Promise<void> {
-  const [{ logEvent }, { redact }] = await Promise.all([
-    import("../lib/base/output.ts"),
-    import("../lib/redact/redact.ts"),
-  ]);
+  const { logEvent } = await import("../lib/base/output.ts");
+  const { redact } = await import("../lib/redact/redact.ts");
   logEvent(paths.log, { event: `hook.${hook}`, ok: false, ...about, error: redact(describeError(error)) });
 }
 

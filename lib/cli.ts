@@ -285,10 +285,8 @@ async function useTerminal(
   { timezone }: Pick<Config["settings"], "timezone">,
 ): Promise<void> {
   if (!isTerminal(STDOUT)) return;
-  const [{ dresser, painter }, { wordsToMark }] = await Promise.all([
-    import("./base/terminal.ts"),
-    import("./language/words.ts"),
-  ]);
+  const { dresser, painter } = await import("./base/terminal.ts");
+  const { wordsToMark } = await import("./language/words.ts");
   const columns = process.stdout.columns || Number.POSITIVE_INFINITY; // 0 where nobody set a size
   dress = dresser({ paint: painter(process.env), words: wordsToMark(args), timezone, columns });
 }

@@ -132,11 +132,9 @@ async function changeSettings({ config }: PiState, changes: Record<string, strin
 async function viewObservations({ state, words, context }: Called): Promise<string> {
   const { memory } = await requireObserving(state, context);
   const lines = Number(words.find((word) => /^\d+$/.test(word)) ?? VIEW_LINES);
-  const [{ observationLines }, { foldLedger }, { rawLines }] = await Promise.all([
-    import("../../lib/observe/render-observations.ts"),
-    import("../../lib/observe/observations.ts"),
-    import("../../lib/observe/observe-view.ts"),
-  ]);
+  const { observationLines } = await import("../../lib/observe/render-observations.ts");
+  const { foldLedger } = await import("../../lib/observe/observations.ts");
+  const { rawLines } = await import("../../lib/observe/observe-view.ts");
   const observations =
     words.includes("raw") && !words.includes("obs") ? [] : observationLines(foldLedger(memory.ledger));
   const raw = words.includes("raw") ? rawLines(memory, state.config.settings) : [];
@@ -229,10 +227,8 @@ async function askSession({ input, context, signal, state: { config } }: Asked):
     const message = "Cannot ask a session: config.json names no model: neither modelKeys nor llm";
     throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
   }
-  const [{ querySession }, { findPlace }] = await Promise.all([
-    import("../../lib/naming/question.ts"),
-    import("../../lib/share/find-place.ts"),
-  ]);
+  const { querySession } = await import("../../lib/naming/question.ts");
+  const { findPlace } = await import("../../lib/share/find-place.ts");
   const current = context.sessionManager.getSessionId();
   const reference = stringOf(input.session) ?? stringOf(input.sessionId);
   if (!reference)

@@ -142,10 +142,8 @@ async function indexInSlices({ config, abort }: PiState, context: PiContext): Pr
   const session = await currentSession(context);
   if (!session) return;
   const { paths, settings } = config;
-  const [{ indexSessions }, { withIndex }] = await Promise.all([
-    import("../../lib/index/indexing.ts"),
-    import("../../lib/index/freshness.ts"),
-  ]);
+  const { indexSessions } = await import("../../lib/index/indexing.ts");
+  const { withIndex } = await import("../../lib/index/freshness.ts");
   await withIndex(config, async (store) => {
     const slice = { store, sessions: [session], settings, paths };
     let idle = 0;

@@ -93,10 +93,8 @@ function hostCompleter(model: PiModel, call: HostCall): CompleteJson {
 }
 
 async function hostSender(model: PiModel, { config, context, limits, purse }: HostCall): Promise<SendChat> {
-  const [{ toCount, openSpendLedger, tokenUpperBound }, { redactor }] = await Promise.all([
-    import("../../lib/model/spend.ts"),
-    import("../../lib/redact/redact.ts"),
-  ]);
+  const { toCount, openSpendLedger, tokenUpperBound } = await import("../../lib/model/spend.ts");
+  const { redactor } = await import("../../lib/redact/redact.ts");
   const { settings, paths } = config;
   const llm = { ...limits, prices: readPrices(model, settings), apiKeyEnv: "", model: model.id };
   const spend = openSpendLedger(paths.home, { llm }, { purse });

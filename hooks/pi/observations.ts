@@ -38,8 +38,8 @@ export function registerObservations(state: PiState): void {
     const rawAfter = await exclusively(state, () => takeSteps(state, context));
     if (rawAfter !== undefined) looks.set(session.id, { size: session.size, raw: rawAfter });
   });
-  on(state, "session_before_compact", (event, context) => makeCompaction(state, { context, event }));
-  on(state, "session_before_tree", (event, context) => summarizeBranch(state, { context, event }));
+  on(state, "session_before_compact", (event, context) => makeCompaction(state, context, event));
+  on(state, "session_before_tree", (event, context) => summarizeBranch(state, context, event));
 }
 
 async function readSettings({ config: { paths, settings } }: PiState) {
@@ -66,11 +66,9 @@ function announceOnce(announced: Set<string>, state: PiState, context: PiContext
 async function takeSteps(state: PiState, context: PiContext): Promise<number | undefined> {
   const job = await readForObserving(state, context);
   if (!job?.canObserve) return 0;
-  const [{ runObserver }, { isCompactionDue }, { readBackoff }] = await Promise.all([
-    import("../../lib/observe/observe-session.ts"),
-    import("../../lib/observe/render-observations.ts"),
-    import("../../lib/observe/ledger.ts"),
-  ]);
+  const { runObserver } = await import("../../lib/observe/observe-session.ts");
+  const { isCompactionDue } = await import("../../lib/observe/render-observations.ts");
+  const { readBackoff } = await import("../../lib/observe/ledger.ts");
   const { session, memory, common } = job;
   const { paths } = state.config;
   const { entries } = memory;
@@ -154,12 +152,10 @@ export async function readForObserving(state: PiState, context: PiContext) {
   const { config } = state;
   const session = await currentSession(context);
   if (!session) return undefined;
-  const [{ LEDGER_ENTRY_TYPE }, { readSessionMemory }, { isStillVisible }, { redactor }] = await Promise.all([
-    import("../../lib/observe/ledger.ts"),
-    import("../../lib/observe/observe-session.ts"),
-    import("../../lib/sessions/sessions.ts"),
-    import("../../lib/redact/redact.ts"),
-  ]);
+  const { LEDGER_ENTRY_TYPE } = await import("../../lib/observe/ledger.ts");
+  const { readSessionMemory } = await import("../../lib/observe/observe-session.ts");
+  const { isStillVisible } = await import("../../lib/sessions/sessions.ts");
+  const { redactor } = await import("../../lib/redact/redact.ts");
   const { paths, settings } = config;
   if (!isStillVisible(session, paths)) return undefined;
   // From pi's own leaf: when two instances write one file, its last row may be the other's.
@@ -192,31 +188,24 @@ function collectIds(rows: readonly { id: string }[]): ReadonlySet<string> {
   return new Set(rows.map(({ id }) => id));
 }
 
-interface SummaryRequest {
-  context: PiContext;
-  event: PiEvent;
-}
-
 /** Returns our compaction; undefined leaves it to pi. */
-async function makeCompaction(state: PiState, request: SummaryRequest) {
-  const { preparation = {}, branchEntries: branch = [] } = request.event;
+async function makeCompaction(state: PiState, context: PiContext, event: PiEvent) {
+  const { preparation = {}, branchEntries: branch = [] } = event;
   const { firstKeptEntryId, tokensBefore, previousSummary } = preparation;
   const { messagesToSummarize = [], turnPrefixMessages = [] } = preparation;
   if (messagesToSummarize.length + turnPrefixMessages.length === 0) return undefined;
   const first = branch.findIndex(({ id }) => id === firstKeptEntryId);
   if (first === -1 || !(await isOurs(branch))) return undefined;
-  const made = await makeSummary(state, request, {
-    keptIds: collectIds(branch.slice(first)),
-    previousSummary,
-  });
+  const replaced = { signal: event.signal, keptIds: collectIds(branch.slice(first)), previousSummary };
+  const made = await makeSummary(state, context, replaced);
   return made && { compaction: { ...made, firstKeptEntryId, tokensBefore } };
 }
 
 /** Returns our summary of an abandoned branch; undefined leaves it to pi. */
-async function summarizeBranch(state: PiState, request: SummaryRequest) {
-  const { userWantsSummary, entriesToSummarize = [] } = request.event.preparation ?? {};
+async function summarizeBranch(state: PiState, context: PiContext, { preparation = {}, signal }: PiEvent) {
+  const { userWantsSummary, entriesToSummarize = [] } = preparation;
   if (!userWantsSummary || entriesToSummarize.length === 0) return undefined;
-  const made = await makeSummary(state, request, { leftIds: collectIds(entriesToSummarize) });
+  const made = await makeSummary(state, context, { signal, leftIds: collectIds(entriesToSummarize) });
   return made && { summary: made };
 }
 
@@ -229,6 +218,7 @@ async function isOurs(branch: readonly PiEntry[]): Promise<boolean> {
 }
 
 interface Replaced {
+  signal: AbortSignal | undefined;
   keptIds?: ReadonlySet<string>;
   leftIds?: ReadonlySet<string>;
   previousSummary?: string | undefined;
@@ -238,8 +228,7 @@ interface Replaced {
  * Renders the observations that replace history. Waits at most `observe.timeoutMs`: half of it for the current step, the rest
  * for what is not observed yet.
  */
-async function makeSummary(state: PiState, request: SummaryRequest, { leftIds, ...replaced }: Replaced) {
-  const { context, event } = request;
+async function makeSummary(state: PiState, context: PiContext, { leftIds, ...replaced }: Replaced) {
   const { timeoutMs } = await readSettings(state);
   const end = Date.now() + timeoutMs;
   const stopStep = setTimeout(() => state.observer.step?.abort(), timeoutMs / 2);
@@ -254,7 +243,6 @@ async function makeSummary(state: PiState, request: SummaryRequest, { leftIds, .
     const made = await compactionSummary({
       ...job.common,
       ...replaced,
-      signal: event.signal,
       timeoutMs: Math.max(1, end - Date.now()),
       entries: job.memory.entries,
       afterLine: start ? start.line - 1 : undefined,
@@ -263,7 +251,7 @@ async function makeSummary(state: PiState, request: SummaryRequest, { leftIds, .
     return made && { summary: made.summary, details: made.details };
   };
   try {
-    return await exclusively(state, work, event.signal);
+    return await exclusively(state, work, replaced.signal);
   } finally {
     clearTimeout(stopStep);
   }
