@@ -33,7 +33,7 @@ import { metaFile, RULES, readMeta } from "../lib/sessions/meta.ts";
 import { resolveSession } from "../lib/sessions/resolve.ts";
 import { readTitles } from "../lib/sessions/titles.ts";
 import { recordWritten } from "../lib/store/state.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
+import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
 Usage: session-memory save-session [<session>] [options]
@@ -124,7 +124,9 @@ type Saving = SaveOptions & { config: Pick<Config, "paths" | "settings"> };
 async function writeEnd(options: Saving): Promise<Saved> {
   const { sessionFile, sessionId, messageCount: count = MESSAGES, config } = options;
   const { timezone = systemTimezone() } = config.settings;
-  const { entries, messages } = readEnd(sessionFile, { count, rules: readRules(config.settings) });
+  const rules = readRules(config.settings);
+  const said = readEnd(sessionFile, { count, rules });
+  const { messages } = said;
   const [first] = messages;
   if (!first) {
     const message = `Cannot save session "${sessionId}": nothing was said in it`;
@@ -134,7 +136,7 @@ async function writeEnd(options: Saving): Promise<Saved> {
   const stat = statUnpacked(sessionFile);
   const at =
     messages.findLast((message) => message.at)?.at ?? (stat ? changedAt(stat) : new Date().toISOString());
-  const end = { entries, messages, at, timezone, place: `${first.line}-${messages.at(-1)?.line}` };
+  const end = { ...said, ...rules, at, timezone, place: `${first.line}-${messages.at(-1)?.line}` };
   const folder = resolve(options.workspaceDir, options.directory ?? "memory");
   try {
     return { ...(await placeNote(folder, end, options)), messages: messages.length };
@@ -148,29 +150,26 @@ async function writeEnd(options: Saving): Promise<Saved> {
 }
 
 /** The end of a session, with its time and its lines of the transcript. */
-type End = ReturnType<typeof readEnd> & { at: string; timezone: string; place: string };
+type End = ReturnType<typeof readEnd> & Rules & { at: string; timezone: string; place: string };
 
 /** Writes the note of a session's end under a name of its topic, unless it is there already. */
 async function placeNote(folder: string, end: End, options: Saving): Promise<Omit<Saved, "messages">> {
-  const { at, timezone, entries } = end;
+  const { at, timezone, hasText } = end;
   const { config, sessionId, slug: wanted, topic: known } = options;
-  const { clean, hasText } = readRules(config.settings);
   const { lines, text } = noteText(end, options);
   const date = formatDate(at, timezone);
   const given = wanted === undefined ? undefined : sanitizeSlug(wanted) || timeSlug(at, timezone);
   const present = findNote(folder, text, { date, slug: given });
   if (present) return { path: present, created: false };
   const topic = known !== undefined && hasText(known) ? undefined : known;
-  const about = { topic, entries, content: lines.join("\n"), at, timezone, clean };
-  const slug = given ?? (await chooseSlug({ ...options, ...about }));
+  const slug = given ?? (await chooseSlug({ ...options, ...end, topic, content: lines.join("\n") }));
   const written = writeNote(folder, `${date}-${slug}`, text);
   if (written.created) recordWritten(config.paths, { path: written.path, content: text, sessionId });
   return written;
 }
 
-function noteText({ messages, at, timezone, place }: End, options: Saving) {
+function noteText({ messages, at, timezone, place, clean, hasText }: End, options: Saving) {
   const { sessionFile, sessionId, sessionKey, source, savedOn, config } = options;
-  const { clean, hasText } = readRules(config.settings);
   const { participants } = config.settings;
   const field = (text: string) => oneLine(clean(text), FIELD_MAX);
   const lines = messages.map(
