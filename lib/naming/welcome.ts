@@ -3,13 +3,15 @@
  */
 
 import { FIRST_LOOK_MS } from "../activity/look.ts";
-import { changedAt, changedMs, statPath } from "../base/files.ts";
+import { changedAt, changedMs } from "../base/files.ts";
 import { ownCommand } from "../base/runtime.ts";
 import { FOREIGN_LABEL, quote, quoted, shortId } from "../base/text.ts";
 import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
+import { storedTranscripts } from "../sessions/found.ts";
 import { metaFile, RULES, readMeta } from "../sessions/meta.ts";
 import type { TranscriptFile } from "../sessions/places.ts";
 import { recentTranscripts } from "../sessions/places.ts";
@@ -81,8 +83,9 @@ function aboutShared({ name, updatedAt }: Session, { owner, machine, id, meta }:
 
 /** Returns the project's transcripts with the times of their last rows, newest first. */
 function newestFiles(paths: PathsWithRules, cwd: string): { found: TranscriptFile; at: string }[] {
-  const files = recentTranscripts(paths, { directory: cwd, cwd }).flatMap((found) => {
-    const stat = statPath(found.file);
+  const all = [...recentTranscripts(paths, { directory: cwd, cwd }), ...storedTranscripts(paths)];
+  const files = all.flatMap((found) => {
+    const stat = statUnpacked(found.file);
     return stat?.isFile() ? [{ found, stat }] : [];
   });
   files.sort((a, b) => changedMs(b.stat) - changedMs(a.stat));

@@ -41,6 +41,12 @@ export function archivedTranscripts(paths: Paths): TranscriptFile[] {
   return [...listed, ...former];
 }
 
+/** Returns the copies of sessions that go on in the stores of their hosts. */
+export function storedTranscripts(paths: Paths): TranscriptFile[] {
+  if (paths.transcripts.length > 0) return [];
+  return firstOfEach(archivedTranscripts(paths).filter(({ archived }) => !archived));
+}
+
 /** Returns our copy of a session, by its path without the suffix; undefined without one. */
 export function findCopy(paths: Paths, { agent, id }: SessionKey): string | undefined {
   const place = archivePlace(paths, { agent, id });
