@@ -58,9 +58,10 @@ async function main({
 }: Run<typeof SCRIPT.flags>): Promise<void> {
   const { maxChars = MAX_CHARS } = values;
   const [reference = ""] = words;
-  const { session, rows } = await findPlace(reference, { ...asking, subagents: values.subagents });
-  const said =
-    rows ?? toRows(readActiveBranch(session.file, { rules, results: isJudged, parentId: session.parentId }));
+  const { session } = await findPlace(reference, { ...asking, subagents: values.subagents });
+  const said = toRows(
+    readActiveBranch(session.file, { rules, results: isJudged, parentId: session.parentId }),
+  );
   const ledger = storedLedger(session, { paths, settings });
   const page = handoffPage(
     { session, rows: said, ledger },

@@ -41,8 +41,7 @@ import {
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { metaFile, readMeta } from "../lib/sessions/meta.ts";
 import { sessionJson } from "../lib/sessions/session-header.ts";
-import { findPlace } from "../lib/share/find-place.ts";
-import type { Place } from "../lib/share/shared-sessions.ts";
+import { findPlace, type Place } from "../lib/share/find-place.ts";
 import { isAsWritten, isInState, recordWritten } from "../lib/store/state.ts";
 import { EVERY_ROW } from "../lib/transcripts/log.ts";
 import { readLastRows } from "../lib/transcripts/transcript.ts";
@@ -168,15 +167,14 @@ interface ReportOptions extends PageStyle {
 
 /** Reads a session; others share no observations as records. */
 function readReported(
-  { session, rows: held, shared }: Pick<Place, "session" | "rows" | "shared">,
+  { session, shared }: Pick<Place, "session" | "shared">,
   { paths, settings, rules, standing }: ReportOptions,
 ): ReportedSession {
   const meta = shared ? shared.meta : readMeta(metaFile(paths, session)).meta;
-  const file = held ? "" : session.file;
-  const { ledger } = shared ? { ledger: [] } : readSessionMemory({ ...session, file }, { paths, settings });
-  const rows =
-    held ?? readLastRows(file, { rules, filter: EVERY_ROW, results: true, count: ROWS_MAX + 1 }).rows;
-  const spans = held ? [] : readRewound(file);
+  const { file } = session;
+  const { ledger } = shared ? { ledger: [] } : readSessionMemory(session, { paths, settings });
+  const rows = readLastRows(file, { rules, filter: EVERY_ROW, results: true, count: ROWS_MAX + 1 }).rows;
+  const spans = readRewound(file);
   return {
     ...{ session, meta },
     standing: shared ? [] : standing.filter(({ mark }) => isIn(session, mark)),

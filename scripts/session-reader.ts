@@ -34,8 +34,7 @@ import { AGENTS } from "../lib/hosts/table.ts";
 import type { KnownLines } from "../lib/index/held-sessions.ts";
 import { linesIn } from "../lib/sessions/references.ts";
 import { sessionHeader, sessionJson } from "../lib/sessions/session-header.ts";
-import { findPlace } from "../lib/share/find-place.ts";
-import type { Place } from "../lib/share/shared-sessions.ts";
+import { findPlace, type Place } from "../lib/share/find-place.ts";
 import { readHead } from "../lib/transcripts/head.ts";
 import {
   cutRow,
@@ -43,7 +42,6 @@ import {
   fitRows,
   formatRow,
   type LogStyle,
-  pickRows,
   type RowRequest,
   rowJson,
 } from "../lib/transcripts/log.ts";
@@ -167,12 +165,11 @@ interface Log {
 }
 
 async function readLog(
-  { session, rows: held }: Place,
+  { session }: Place,
   request: Request,
   { paths, rules }: Pick<Run<typeof FLAGS>, "paths" | "rules">,
 ): Promise<Log> {
   const { lines, around, count, filter, results } = request;
-  if (held) return { rows: pickRows(held, request), isRewound: () => false, skipped: 0 };
   const { file, size } = session;
   // Opening SQLite costs as much as reading a small file whole.
   const known =
@@ -214,7 +211,6 @@ async function printSession(run: Run<typeof FLAGS>, reference: string, request: 
     throw usageError("Cannot use --around without a line", "add --line 118");
   if (values.outline) Object.assign(request, { count: Number.MAX_SAFE_INTEGER, results: true });
   const { rows, isRewound, skipped } = await readLog(found, request, run);
-  if (found.rows && !shared) note("its transcript is gone: this is what the index holds of it");
   if (skipped > 0) note(`${skipped} damaged ${skipped === 1 ? "line" : "lines"} skipped`);
   if (rows.length === 0) note("no entry to show");
   const style = { ...request.style, isRewound, cwd: found.session.cwd };

@@ -37,7 +37,7 @@ import {
 } from "../lib/sessions/resolve.ts";
 import { visibleSessionAt } from "../lib/sessions/sessions.ts";
 import { isVisited } from "../lib/sessions/volute.ts";
-import type { Place } from "../lib/share/shared-sessions.ts";
+import type { Place } from "../lib/share/find-place.ts";
 import { type Rules, readRules } from "../lib/transcripts/rules.ts";
 
 const USAGE = `\
@@ -233,7 +233,7 @@ async function findMeta(
 /** Asks the model, or else searches the session; a failure becomes a line, since a prompt must not wait for a broken model. */
 async function answerTo(
   question: string,
-  asked: () => Promise<Pick<Place, "session" | "rows">>,
+  asked: () => Promise<Pick<Place, "session">>,
   options: ReferenceOptions,
 ): Promise<AnsweredQuestion> {
   const { model, settings, signal } = options;

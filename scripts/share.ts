@@ -43,7 +43,7 @@ const USAGE = `\
 Usage: session-memory share [--publish | --pull] [options]
 
 Sends the sessions of the projects that "share" in config.json names to a PostgreSQL hub, and reads what others share
-into shared.db, which search reads beside your own index. The hub's URL comes from SESSION_MEMORY_HUB_URL.
+as copies, which search reads beside your own index. The hub's URL comes from SESSION_MEMORY_HUB_URL.
 
 Options:
       --publish      Send only (default: send and read)

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { postToolUseFailure } from "../hooks/agent-sdk.ts";
 import { REPLICA_VERSION } from "../lib/config/config.ts";
-import { openStore, PULLED_FACT, SHARED_FILE, writeFact } from "../lib/store/store.ts";
+import { openStore, PULLED_FACT, writeFact } from "../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
@@ -57,6 +57,8 @@ async function fail(
   return lines.join("\n").replace(/\d+d ago/g, "N ago");
 }
 
+/** A copy of another person's session. */
+const COPY = `/copies/${"0".repeat(32)}.jsonl`;
 const RTK = "error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>";
 const short = (name: string) => uuidFrom(name).slice(0, 8);
 
@@ -76,7 +78,7 @@ test("takes a session of one's own that another machine shared for the one that 
   using home = await homeWith({ one: turns });
   const replica = openStore(home.paths.shared, { version: REPLICA_VERSION });
   await indexHome(home, replica);
-  replica.db.exec(`UPDATE sessions SET id = 'alice@desk:' || id, file = '${SHARED_FILE}' || id`);
+  replica.db.exec(`UPDATE sessions SET id = 'alice@desk:' || id, file = '${COPY}'`);
   writeFact(replica, PULLED_FACT, new Date().toISOString());
   replica.close();
   expect(await fail(home, "rtk bun x", RTK)).toContain(`in 1 session, last ${short("one")}:2`);
@@ -137,14 +139,14 @@ async function share(
     writeWork(theirs, name, { day: i + 1, cwd: theirs.project }, ["user", "go on"], ...turns);
   const replica = openStore(home.paths.shared, { version: REPLICA_VERSION });
   await indexHome(theirs, replica);
-  const rows = replica.db.prepare("SELECT id FROM sessions WHERE file NOT LIKE ?").all(`${SHARED_FILE}%`);
+  const rows = replica.db.prepare("SELECT id FROM sessions WHERE file <> ?").all(COPY);
   const update = replica.db.prepare(
     "UPDATE sessions SET id = ?, file = ?, project = ?, cwd = ? WHERE id = ?",
   );
   for (const { id } of rows) {
     const name = Object.keys(sessions).find((each) => uuidFrom(each) === id) ?? "";
     const stored = `${rename(name.split(" ")[0] ?? "")}@desk:${id}`;
-    update.run(stored, `${SHARED_FILE}${stored}`, project, project, String(id));
+    update.run(stored, COPY, project, project, String(id));
   }
   writeFact(replica, PULLED_FACT, new Date().toISOString());
   replica.close();

@@ -1,8 +1,10 @@
 /** Exchanges as they are shared, what a reader makes of them, and a hub whose tables have none. */
 
 import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { INDEX_VERSION, REPLICA_VERSION } from "../lib/config/config.ts";
+import { readNote } from "../lib/hosts/blocks.ts";
 import { joinContent } from "../lib/index/chunk-text.ts";
 import { contentHash, putTopics } from "../lib/index/session-rows.ts";
 import { readChunkTexts } from "../lib/index/stored-rows.ts";
@@ -11,7 +13,17 @@ import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { writeClaude } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { hubPerBlock, initHub, PROJECT, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import {
+  conversation,
+  hubPerBlock,
+  initHub,
+  PROJECT,
+  type Sharer,
+  say,
+  sharer,
+  uuid,
+  wordsIn,
+} from "./support/share.ts";
 
 const ORIGIN = "00000000-0000-4000-9000-000000000002";
 /** A session as version 3 published it: a long message in pieces, a command that failed, an edit. */
@@ -184,7 +196,7 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     await bob.share();
     expect(texts()).toEqual(["one", "three alone", "four", "eight"]);
     const words = wordsIn(bob.paths.shared)[RAW] ?? [];
-    expect(words).toEqual(["User: one", "User: three alone\nUser: four", "User: eight"]);
+    expect(words).toEqual(["User: one", "User: three alone", "User: four", "User: eight"]);
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 
@@ -200,6 +212,48 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     await bob.share();
     expect(rowsIn(bob, RAW).length).toBeGreaterThan(0);
     expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([RAW]);
+    postgres.sql("DELETE FROM session_memory.sessions");
+  });
+
+  test("that is added to a session, or grows at its end, is added to the end of its copy; another writes only what follows it anew", async () => {
+    using alice = sharer(postgres, { role: "alice", machine: "desk" });
+    using bob = sharer(postgres, { role: "bob", machine: "laptop" });
+    const pairs = Array.from({ length: 40 }, (_, i): [string, string] => [
+      `what holds drawer ${i}`,
+      Array.from({ length: 900 }, (_, at) => `chart${(i * 7919 + at * 104729) % 99991}`).join(" "),
+    ]);
+    const copy = () => {
+      const names = readdirSync(bob.paths.copies).filter((name) => name.endsWith(".jsonl.gz"));
+      expect(names).toHaveLength(1);
+      const file = join(bob.paths.copies, names[0] ?? "");
+      const { owner, machine, agent, id, seq } = readNote(file.replace(/\.gz$/, "")) ?? {};
+      expect({ owner, machine, agent, id }).toEqual({
+        owner: "alice",
+        machine: "desk",
+        agent: "claude",
+        id: uuid(1),
+      });
+      return { bytes: readFileSync(file), seq: Number(seq), ino: statSync(file).ino };
+    };
+    const rows = conversation(alice.project, uuid(1), [...pairs, ["and the chest", "nothing"]]);
+    const shared = async (said: typeof rows) => {
+      writeClaude(alice, { id: uuid(1), rows: said });
+      await alice.share();
+      await bob.share();
+      const words = wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`];
+      expect(words).toEqual(wordsIn(alice.paths.database)[uuid(1)] as string[]);
+      return copy();
+    };
+    const HEADER = 1024;
+    const whole = await shared(rows.slice(0, -2));
+    const grown = await shared(rows);
+    expect([grown.ino, grown.seq > whole.seq]).toEqual([whole.ino, true]);
+    const kept = grown.bytes.subarray(HEADER, whole.bytes.length);
+    expect(kept.equals(whole.bytes.subarray(HEADER))).toBe(true);
+    const changed = await shared(JSON.parse(JSON.stringify(rows).replace("nothing", "a map")));
+    expect(changed.ino).not.toBe(grown.ino);
+    const first = 64 * 1024; // bytes of blocks that hold none of what changed
+    expect(changed.bytes.subarray(HEADER, first).equals(grown.bytes.subarray(HEADER, first))).toBe(true);
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 

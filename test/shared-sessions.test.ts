@@ -237,6 +237,18 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(await found("what is the port")).toEqual([[uuid(2), undefined]]);
   });
 
+  test("is read whole from its copy, is in no list of own sessions, and comes back where its copy or the list was lost", async () => {
+    const listed = JSON.parse(await bob.ok("session-reader", "--list", "--json"));
+    expect(listed.sessions.map(({ id }: { id: string }) => id)).toEqual([uuid(2)]);
+    rmSync(bob.paths.copies, { recursive: true });
+    await bob.share("--pull");
+    expect(plain(await read(ID))).toEqual(WHOLE);
+    for (const part of ["", "-wal", "-shm"]) rmSync(bob.paths.shared + part, { force: true });
+    await bob.share("--pull");
+    expect(plain(await read(ID))).toEqual(WHOLE);
+    expect(await bob.ok("session-reference", '@@"double refunds"')).toContain("Refunds were booked twice");
+  });
+
   test("counts once where its transcript is here as well", async () => {
     writeClaude(bob, {
       id: ID,

@@ -26,8 +26,8 @@ export type {
 
 /** `PRAGMA user_version` of an index, and in its name: two installed versions work beside each other. */
 export const INDEX_VERSION = 6;
-/** That of the replica of what others share, which earlier versions read too. */
-export const REPLICA_VERSION = 5;
+/** That of the list of what others share, with the index of their copies, and in its name. */
+export const REPLICA_VERSION = 6;
 
 export interface Paths {
   /** All our state. */
@@ -42,7 +42,7 @@ export interface Paths {
   paid: string;
   /** State that is not derived from transcripts. */
   state: string;
-  /** The replica of what others share. */
+  /** The list of what others share, with the index of their copies. */
   shared: string;
   notes: string;
   /** Our copies of sessions, one kind for all. */
@@ -217,7 +217,7 @@ export function resolvePaths(env: Environment): PathsWithRules {
     former: join(home, "memory.db"),
     indexes: join(home, "indexes"),
     paid: join(home, "paid.db"),
-    shared: join(home, "shared.db"),
+    shared: join(home, `shared-${REPLICA_VERSION}.db`),
     state: join(home, "state.db"),
     notes: join(home, "notes"),
     copies: join(home, "copies"),

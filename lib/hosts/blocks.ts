@@ -53,21 +53,32 @@ interface WriteOptions {
   durable: boolean;
   /** The part of its note that is known from the start, of any length. @default nothing */
   about?: JsonRecord | undefined;
+  /** The bytes that it begins with as the file before it does, whose whole blocks are taken as they are. @default none */
+  keep?: number;
 }
 
 /** Begins the packed form of a file, which takes the place of an old one only when it is whole. */
-export function writeBlocks(file: string, { durable, about = {} }: WriteOptions): BlockWriter {
+export function writeBlocks(file: string, { durable, about = {}, keep = 0 }: WriteOptions): BlockWriter {
   const path = file + BLOCKED;
   ensureDirectory(dirname(path));
   const temporary = temporaryPath(path);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   const { short, long } = byLength(about);
-  const blocks = blockWriter(descriptor, { position: FIRST_BYTES, long });
+  let kept = { position: FIRST_BYTES, size: 0, rest: Buffer.alloc(0) };
+  try {
+    if (keep > 0) kept = keepBlocks(file, descriptor, keep);
+  } catch (error) {
+    closeSync(descriptor);
+    remove(temporary);
+    throw error;
+  }
+  const blocks = blockWriter(descriptor, { position: kept.position, long: kept.size > 0 ? undefined : long });
+  blocks.write(kept.rest);
   return {
     write: blocks.write,
     end(note) {
       blocks.flush();
-      put(descriptor, firstMember(blocks.size(), { ...short, ...note }), 0);
+      put(descriptor, firstMember(kept.size + blocks.size(), { ...short, ...note }), 0);
       if (durable) fsyncSync(descriptor);
       closeSync(descriptor);
       renameSync(temporary, path);
@@ -77,6 +88,34 @@ export function writeBlocks(file: string, { durable, about = {} }: WriteOptions)
       remove(temporary);
     },
   };
+}
+
+/** Copies the whole blocks within the first bytes of a file's content; returns where they end, and the rest of these bytes. */
+function keepBlocks(file: string, target: number, bytes: number) {
+  const source = openToRead(file + BLOCKED);
+  try {
+    let [position, size] = [FIRST_BYTES, 0];
+    while (size < bytes) {
+      const block = blockAt(source, { at: position, from: size });
+      if (!block) throw damaged(file);
+      if (size + block.bytes > bytes) {
+        const rest = unpackBlock(source, block, file).subarray(0, bytes - size);
+        return { position, size, rest: Buffer.from(rest) };
+      }
+      put(target, readPacked(source, block), position);
+      position += block.length;
+      size += block.bytes;
+    }
+    return { position, size, rest: Buffer.alloc(0) };
+  } finally {
+    closeSync(source);
+  }
+}
+
+/** Reads a block as it is packed. */
+function readPacked(descriptor: number, { at, length }: Block): Buffer {
+  const packed = Buffer.allocUnsafe(length);
+  return packed.subarray(0, readSync(descriptor, packed, 0, length, at));
 }
 
 /**
@@ -335,13 +374,12 @@ function blockAt(descriptor: number, { at, from }: { at: number; from: number })
   return bytes === 0 || bytes > BLOCK_BYTES ? undefined : { at, length, from, bytes };
 }
 
-function unpackBlock(descriptor: number, { at, length, bytes }: Block, file: string): Buffer {
-  const packed = Buffer.allocUnsafe(length);
-  const read = readSync(descriptor, packed, 0, length, at);
+function unpackBlock(descriptor: number, block: Block, file: string): Buffer {
+  const { bytes } = block;
   try {
     const content: Buffer = process
       .getBuiltinModule("node:zlib")
-      .gunzipSync(packed.subarray(0, read), { maxOutputLength: bytes });
+      .gunzipSync(readPacked(descriptor, block), { maxOutputLength: bytes });
     if (content.length === bytes) return content;
   } catch (cause) {
     throw damaged(file, cause);

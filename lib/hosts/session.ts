@@ -26,6 +26,8 @@ export interface Session {
   startedAt?: string | undefined;
   /** The other machine that it is from, where its transcript is synced to this one. */
   machine?: string | undefined;
+  /** The person who shares it, unless it is of this machine's user. */
+  owner?: string | undefined;
   /** Whether only our own copy of its transcript is left. */
   archived?: boolean | undefined;
   /** The time of the last dated row where that was read, else the file's. */

@@ -3,7 +3,7 @@
 import { takeStart } from "../base/text.ts";
 import type { Settings } from "../config/config.ts";
 import { placeOnDisk } from "../hosts/packed.ts";
-import type { Row, Session } from "../hosts/session.ts";
+import type { Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { defuse } from "../redact/redact.ts";
 import { toRows } from "../transcripts/calls.ts";
@@ -39,16 +39,16 @@ interface SessionAnswer {
   tokens: number;
 }
 
-/** Asks the model a question about one session, and reads its rows unless the caller has them. */
+/** Asks the model a question about one session. */
 export async function querySession(
-  { session, rows }: { session: Session; rows?: readonly Row[] | undefined },
+  { session }: { session: Session },
   question: string,
   { complete, settings, signal }: QueryOptions,
 ): Promise<SessionAnswer> {
   const { NOT_IN_SESSION, questionRequest } = await import("../model/prompts.ts");
   const rules = readRules(settings);
   const { clean } = rules;
-  const said = rows ?? toRows(readActiveBranch(session.file, { rules, results: true }));
+  const said = toRows(readActiveBranch(session.file, { rules, results: true }));
   const asked = takeStart(clean(question), QUESTION_MAX_CHARS);
   const relevance = await relevanceTo(asked, said);
   const { text, omitted } = conversationText(said, { maxBytes: INPUT_MAX_BYTES, lines: true, relevance });
@@ -56,7 +56,7 @@ export async function querySession(
   const request = { ...questionRequest(text, asked), maxTokens: ANSWER_MAX_TOKENS, signal };
   const { value, usd, tokens } = await complete({ feature: "query", ...request });
   const checked = checkCitations(value.citations, value.confidence, textByLine(said));
-  const file = placeOnDisk(session.file) || session.id;
+  const file = (session.owner === undefined && placeOnDisk(session.file)) || session.id;
   return {
     answer: defuse(clean(value.answer)),
     confidence: checked.confidence,

@@ -95,7 +95,7 @@ async function sessionId(
     ...{ paths, current, remark },
     cwd: process.cwd(),
     subagents: true,
-    held: () => [...heldIn(store, { gone: true }), ...(shared ? heldIn(shared, { gone: true }) : [])],
+    held: () => [...heldIn(store, { gone: true }), ...(shared ? heldIn(shared, { gone: false }) : [])],
   });
   return held?.storedId ?? idOfFile(store, session.file) ?? session.id;
 }

@@ -25,12 +25,13 @@ export function findTranscripts(paths: Paths, options: Omit<FindOptions, "recent
   return [...found, ...copiesAlone(paths, { found, options })];
 }
 
-/** Returns every copy of ours of a session, those of an earlier version last. */
+/** Returns every copy of ours of an own session, those of an earlier version last. */
 export function archivedTranscripts(paths: Paths): TranscriptFile[] {
   // what a host still keeps in a store is not archived: it goes on with it
   const kept = new Set(HOSTS.filter((host) => listStores(host, paths).length > 0).map(({ agent }) => agent));
   const isArchived = (agent = "", isOfStore = false) => !(isOfStore && kept.has(agent)) || undefined;
-  const listed = [...toldCopies(paths)].map(([file, { agent, id, parentId, from }]) => ({
+  const own = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
+  const listed = own.map(([file, { agent, id, parentId, from }]) => ({
     ...{ file, agent, id, parentId, subagent: parentId !== undefined },
     archived: isArchived(agent, from === "store"),
   }));

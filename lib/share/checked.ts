@@ -23,7 +23,7 @@ const NAME_MAX = 200; // ours have at most 80
 const TEXTS_MAX = 100;
 /** The most files of one call; a patch has some dozens. */
 const PATHS_MAX = 1000;
-export const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
+const UNKNOWN_TIME = "1970-01-01T00:00:00.000Z";
 
 interface Cleaner {
   /** Redacts a text of several lines. */

@@ -2,8 +2,16 @@
 
 import { hasContent } from "../base/files.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import { type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
-import type { Place } from "./shared-sessions.ts";
+import type { LineRange, Session } from "../hosts/session.ts";
+import { type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
+
+/** A session of this machine or another's that a reference means, and lines of it. */
+export interface Place {
+  session: Session;
+  lines: LineRange[] | undefined;
+  /** The facts that its owner shares. */
+  shared?: Shared;
+}
 
 /**
  * Returns what a reference means: a session with a transcript or a copy, or one that others share.

@@ -90,18 +90,3 @@ export async function* readPages(
     last = [Number(end.session), Number(end.line), Number(end.nth)];
   }
 }
-
-/** Joins pages until they hold some rows, or as many bytes as one page may. */
-export async function* gathered(pages: AsyncIterable<HubRow[]>, count: number): AsyncGenerator<HubRow[]> {
-  let rows: HubRow[] = [];
-  let bytes = 0;
-  for await (const page of pages) {
-    rows.push(...page);
-    bytes = page.reduce((sum, { size }) => sum + Number(size), bytes);
-    if (rows.length < count && bytes < PAGE_BYTES / 2) continue;
-    yield rows;
-    rows = [];
-    bytes = 0;
-  }
-  if (rows.length > 0) yield rows;
-}

@@ -1,35 +1,36 @@
 /**
- * Reads the words of sessions from the hub into the replica: of new ones all exchanges, of others what changed, checked; what
- * config.json excludes is left out. An exchange becomes rows and chunks as one of a transcript does.
+ * Reads the words of sessions from the hub into copies: of new ones all exchanges, of others what changed, checked; what
+ * config.json excludes is left out. The copies are indexed as any transcript is.
  */
 
-import { systemTimezone } from "../base/time.ts";
+import { replaceFile } from "../base/files.ts";
+import type { JsonRecord } from "../base/json.ts";
 import type { Config } from "../config/config.ts";
-import type { Row } from "../hosts/session.ts";
-import type { ChunkContext } from "../index/chunk.ts";
-import { deriveExchange, withoutTexts } from "../index/derive.ts";
+import { hashBefore } from "../hosts/lines.ts";
+import { statUnpacked } from "../hosts/packed.ts";
+import type { Row, Session } from "../hosts/session.ts";
+import { withoutTexts } from "../index/derive.ts";
 import { markErase } from "../index/forget-rows.ts";
-import {
-  addChunk,
-  addRows,
-  countChunks,
-  putExchange,
-  removeChunk,
-  removeEmptyExchanges,
-  removeRow,
-} from "../index/session-rows.ts";
-import { isBefore, placeKey, readRows } from "../index/stored-rows.ts";
+import { readProgress } from "../index/index-state.ts";
+import { indexSessions } from "../index/indexing.ts";
+import { removeChunk, removeEmptyExchanges, removeRow } from "../index/session-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
-import { SHARED_FILE, type Store } from "../store/store.ts";
-import { rowTexts } from "../transcripts/calls.ts";
-import { cleaner, toDescription, toExchange, UNKNOWN_TIME } from "./checked.ts";
-import { batchesBy, type Hub, type HubRow } from "./hub.ts";
-import { DESCRIBE_SESSIONS, DESCRIBED, gathered, readPages } from "./hub-pages.ts";
-import { emptyShared, heldSize, type SharedSession, WEIGHT_BYTES } from "./replica.ts";
-import type { SharedExchange } from "./wire.ts";
+import { identifySession } from "../sessions/sessions.ts";
+import { cleaner, toDescription, toExchange } from "./checked.ts";
+import { batchesBy, type Hub } from "./hub.ts";
+import { DESCRIBE_SESSIONS, DESCRIBED, readPages } from "./hub-pages.ts";
+import { besideCopy, type CopyChange, type CopyWriter, pulledCopy } from "./pulled-copy.ts";
+import {
+  emptyShared,
+  heldSize,
+  placeOfShared,
+  type Replica,
+  type SharedSession,
+  WEIGHT_BYTES,
+} from "./replica.ts";
 
 interface FetchOptions {
-  replica: Store;
+  replica: Replica;
   config: Config;
   exclusion: Exclusion;
   /** Filled in with the sessions that lost something. */
@@ -41,10 +42,10 @@ interface FetchOptions {
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
-/** Exchanges of one transaction here: the full text merges a segment for each. */
-const WRITE = 5000;
+/** Chunks that are read and indexed together: the full text merges a segment for each. */
+const BATCH = 5000;
 
-/** Reads sessions, the newest first, each with the note of how far it was read in the transaction of its last words. */
+/** Reads sessions, the newest first, each as far as its copy's note says then. */
 export async function fetchSessions(
   hub: Hub,
   wanted: readonly SharedSession[],
@@ -52,7 +53,7 @@ export async function fetchSessions(
 ): Promise<number> {
   const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
   let done = 0;
-  for (const batch of batchesBy(wanted, { max: WRITE, weigh: ({ chunks }) => chunks })) {
+  for (const batch of batchesBy(wanted, { max: BATCH, weigh: ({ chunks }) => chunks })) {
     done += await fetchBatch(hub, batch, options);
     options.onProgress?.(done, total);
   }
@@ -65,51 +66,119 @@ interface Described {
   session: ReturnType<typeof toDescription>;
 }
 
-/** Reads some sessions whole, or what of them is new. */
+/** Reads some sessions whole, or what of them is new: first into copies, which are indexed then as any transcript is. */
 async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: FetchOptions): Promise<number> {
-  const { replica, config, gone, withdrawn, room } = options;
+  const { replica, config, room } = options;
   const clean = cleaner(config.settings.redact.extra);
   const described = await readDescriptions(hub, batch, { ...options, clean });
-  const byNumber = new Map(described.map((each) => [each.shared.number, each]));
-  replica.db.transaction(() => {
-    for (const each of described) writeSession(replica, each);
+  const read = await copyExchanges(hub, described, { ...options, clean });
+  const { newChunks } = await indexSessions({
+    store: replica,
+    sessions: described.flatMap((each) => asSession(replica, each) ?? []),
+    settings: config.settings,
+    paths: config.paths,
   });
-  let count = 0;
-  const read = new Map<SharedSession, number>();
-  // what it is counted as is not known before it is unpacked
-  const isOver = (shared: SharedSession) =>
-    (read.get(shared) ?? 0) > shared.chunks + (room.get(shared.owner) ?? 0);
-  const putting = { replica, exclusion: options.exclusion, context: chunkContext(config.settings) };
-  const put = (row: HubRow) => {
-    const { shared } = byNumber.get(Number(row.session)) ?? {};
-    if (!shared || isOver(shared)) return;
-    read.set(shared, (read.get(shared) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
-    const exchange = toExchange(row, shared, clean);
-    const { chunks, hasLost } = storeExchange(shared, exchange, putting);
-    count += Math.max(1, chunks);
-    if (!hasLost) return;
-    markErase(replica);
-    gone.add(shared.storedId);
-    if (exchange.hash === "") withdrawn.add(shared.storedId);
-  };
-  const left = () => described.map(({ shared }) => shared).filter((shared) => !isOver(shared));
-  // what is gone makes room for rows that are another exchange's now
-  for (const condition of ["c.hash IS NULL", "c.hash IS NOT NULL"]) {
-    const pages = readPages(hub, { condition, left });
-    for await (const page of gathered(pages, WRITE)) replica.db.transaction(() => page.forEach(put));
-  }
   replica.db.transaction(() => {
     for (const each of described) {
       const { shared } = each;
       finishSession(replica, each);
-      const size = Math.max(shared.chunks, read.get(shared) ?? 0, heldSize(replica, shared.storedId));
+      const size = Math.max(shared.chunks, read.get(shared) ?? 0, heldSize(replica, shared));
       noteSize(replica, shared, size);
       const left = (room.get(shared.owner) ?? 0) + shared.chunks;
-      if (size > left) emptyShared(replica, shared.storedId);
+      if (size > left) emptyShared(replica, shared);
       room.set(shared.owner, size > left ? left : left - size);
     }
   });
-  return count;
+  return newChunks;
+}
+
+/** Writes the exchanges of sessions into their copies; returns how much was read of each, in chunks of the usual size. */
+async function copyExchanges(
+  hub: Hub,
+  described: readonly Described[],
+  { replica, exclusion, gone, withdrawn, room, clean }: FetchOptions & { clean: ReturnType<typeof cleaner> },
+): Promise<ReadonlyMap<SharedSession, number>> {
+  const byNumber = new Map(described.map((each) => [each.shared.number, each]));
+  const read = new Map<SharedSession, number>();
+  // what it is counted as is not known before it is unpacked
+  const isOver = (shared: SharedSession) =>
+    (read.get(shared) ?? 0) > shared.chunks + (room.get(shared.owner) ?? 0);
+  const left = () => described.map(({ shared }) => shared).filter((shared) => !isOver(shared));
+  const removed = new Map<SharedSession, { line: number; nth: number }[]>();
+  for await (const page of readPages(hub, { condition: "c.hash IS NULL", left }))
+    for (const row of page) {
+      const { shared } = byNumber.get(Number(row.session)) ?? {};
+      if (!shared) continue;
+      const { line, nth } = toExchange(row, shared, clean);
+      removed.set(shared, [...(removed.get(shared) ?? []), { line, nth }]);
+    }
+  const begin = (each: Described) =>
+    pulledCopy(placeOfShared(replica, each.shared), {
+      ...{ head: headOf(each), about: aboutOf(each), gone: removed.get(each.shared) ?? [] },
+      modifiedAt: each.shared.updatedAt,
+    });
+  const end = ({ shared, session }: Described, copy: CopyWriter) => {
+    if (isOver(shared)) return copy.abandon();
+    const change = copy.end({ seq: session.seq });
+    replica.db.transaction(() => moveCursor(replica, shared, change));
+    if (!change.hasLost) return;
+    markErase(replica);
+    gone.add(shared.storedId);
+    if (removed.has(shared)) withdrawn.add(shared.storedId);
+  };
+  const ended = new Set<Described>();
+  let open: { each: Described; copy: CopyWriter } | undefined;
+  const close = () => {
+    if (!open) return;
+    ended.add(open.each);
+    end(open.each, open.copy);
+    open = undefined;
+  };
+  try {
+    for await (const page of readPages(hub, { condition: "c.hash IS NOT NULL", left }))
+      for (const row of page) {
+        const each = byNumber.get(Number(row.session));
+        if (!each || isOver(each.shared)) continue;
+        const { shared } = each;
+        read.set(shared, (read.get(shared) ?? 0) + Math.ceil(Number(row.size ?? 0) / WEIGHT_BYTES));
+        if (open?.each !== each) close();
+        open ??= { each, copy: begin(each) };
+        const exchange = toExchange(row, shared, clean);
+        open.copy.put({ ...exchange, rows: withoutTexts(exchange.rows, exclusion.hasText) });
+      }
+    close();
+  } finally {
+    open?.copy.abandon();
+  }
+  for (const each of described)
+    if (!ended.has(each) && statUnpacked(placeOfShared(replica, each.shared))) end(each, begin(each));
+  return read;
+}
+
+/**
+ * Lets the index go on from where it was in a copy, where nothing before that but whole lines has gone: takes these out of it.
+ * After any other change it reads the copy again.
+ */
+function moveCursor(replica: Replica, shared: SharedSession, { removed, until }: CopyChange): void {
+  const { number, cursor, fileHash } = readProgress(replica, shared.storedId) ?? { cursor: { offset: 0 } };
+  const out = removed.filter(({ end }) => end <= cursor.offset);
+  if (number === undefined || !fileHash || out.length === 0 || until < cursor.offset) return;
+  const { db } = replica;
+  const chunks = db.prepare(
+    "SELECT c.id FROM chunks c JOIN exchanges e ON e.id = c.exchange WHERE e.session = ? AND e.line = ? AND e.nth = ?",
+  );
+  const rows = db.prepare("SELECT id, who FROM rows WHERE session = ? AND line = ? AND nth = ?");
+  for (const { place } of out) {
+    const at = [number, place?.line ?? -1, place?.nth ?? -1] as const;
+    for (const { id } of chunks.all(...at)) removeChunk(replica, Number(id));
+    for (const { id, who } of rows.all(...at)) removeRow(replica, { id: Number(id), who: who as Row["who"] });
+  }
+  removeEmptyExchanges(replica, number);
+  const offset = cursor.offset - out.reduce((sum, { bytes }) => sum + bytes, 0);
+  const hash = hashBefore(placeOfShared(replica, shared), offset);
+  db.prepare("UPDATE index_state SET cursor_offset = ?, file_hash = ? WHERE session_id = ?").run(
+    ...([offset, hash, shared.storedId] as const),
+  );
 }
 
 /** Reads what the hub says of sessions. */
@@ -133,142 +202,63 @@ async function readDescriptions(
   return described;
 }
 
-function chunkContext({ participants, timezone = systemTimezone() }: Config["settings"]): ChunkContext {
-  return { firstIndex: 0, participants, timezone };
+/** Returns whose session it is, for the note of its copy. */
+function aboutOf({ shared, session }: Described): JsonRecord {
+  const { owner, machine, agent, id, project, number } = shared;
+  const parent = parentOf({ shared, session });
+  return { agent, id, parent, owner, machine, from: "shared", project, number };
 }
 
-interface Putting {
-  replica: Store;
-  exclusion: Exclusion;
-  context: ChunkContext;
-}
-
-/**
- * Puts an exchange, in the index's own tables, in place of what is there of it. Returns how many chunks it has, and whether
- * something that was there is there no more.
- */
-function storeExchange(
-  { storedId }: SharedSession,
-  { line, nth, rows, topics }: SharedExchange,
-  { replica, exclusion, context }: Putting,
-): { chunks: number; hasLost: boolean } {
-  const { db } = replica;
-  const session = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
-  const kept = withoutTexts(rows, exclusion.hasText);
-  const newest = db
-    .prepare("SELECT max(chunk_index) AS last FROM chunks WHERE session = ?")
-    .get(session)?.last;
-  const firstIndex = Number(newest ?? -1) + 1;
-  const derived = deriveExchange(kept, { ...context, firstIndex, rules: exclusion, topics });
-  const place = { session, line, nth };
-  const before = removeExchange(replica, storedId, { ...place, rows });
-  const [first] = derived.chunks;
-  const timestamp = rows[0]?.at ?? UNKNOWN_TIME;
-  addRows(replica, derived.rows, { session, timestamp });
-  if (first) {
-    const exchange = putExchange(replica, place, first.header);
-    for (const [i, chunk] of derived.chunks.entries()) {
-      const named = { ...chunk, index: firstIndex + i };
-      addChunk(replica, named, { session, timestamp: chunk.at ?? timestamp, exchange });
-    }
-  }
-  const last = rows.at(-1);
-  if (last && derived.rows.length > 0) {
-    db.prepare(
-      "INSERT INTO shared_exchanges (stored_id, line, nth, last_line, last_nth) VALUES (?, ?, ?, ?, ?)",
-    ).run(storedId, line, nth, last.line, last.nth);
-  }
-  const texts = new Set(derived.rows.flatMap(rowTexts));
-  const hasLost = before.some((row) => rowTexts(row).some((text) => text !== "" && !texts.has(text)));
-  return { chunks: derived.chunks.length, hasLost };
-}
-
-/** Removes what is there of an exchange, and what is in the place of its new rows. Returns its rows as they were. */
-function removeExchange(
-  replica: Store,
-  storedId: string,
-  { session, line, nth, rows }: { session: number; line: number; nth: number; rows: readonly Row[] },
-): Row[] {
-  const { db } = replica;
-  const held = db
-    .prepare(
-      "DELETE FROM shared_exchanges WHERE stored_id = ? AND line = ? AND nth = ? RETURNING last_line, last_nth",
-    )
-    .get(storedId, line, nth);
-  const end = held && { line: Number(held.last_line), nth: Number(held.last_nth) };
-  const chunks = db.prepare(
-    "SELECT c.id FROM chunks c JOIN exchanges e ON e.id = c.exchange WHERE e.session = ? AND e.line = ? AND e.nth = ?",
-  );
-  for (const { id } of chunks.all(session, line, nth)) removeChunk(replica, Number(id));
-  const taken = new Set(rows.map(placeKey));
-  const to = Math.max(end?.line ?? 0, rows.at(-1)?.line ?? 0);
-  const own = readRows(replica, session, { after: line - 1, to }).filter((row) => {
-    const isHeld = end !== undefined && !isBefore(row, { line, nth }) && !isBefore(end, row);
-    return isHeld || taken.has(placeKey(row));
-  });
-  for (const row of own) removeRow(replica, row);
-  return own;
-}
-
-/** Numbers the chunks of a session in the order of their places: exchanges come in any. */
-function renumberChunks({ db }: Store, session: number): void {
-  db.prepare(
-    `UPDATE chunks SET chunk_index = -1 - place FROM (
-       SELECT id AS chunk, row_number() OVER (ORDER BY first_line, first_nth, part_from) - 1 AS place
-       FROM chunks WHERE session = ?) WHERE id = chunk AND chunk_index <> place`,
-  ).run(session);
-  db.prepare("UPDATE chunks SET chunk_index = -1 - chunk_index WHERE session = ? AND chunk_index < 0").run(
-    session,
-  );
-}
-
-function writeSession({ db }: Store, { shared, session }: Described): void {
-  const { storedId, owner, machine, agent, project, updatedAt } = shared;
-  const { name, folder, parentId, startedAt } = session;
-  const cwd = folder === "" ? project : `${project}/${folder}`;
-  const parent = parentId === undefined ? null : `${owner}@${machine}:${parentId}`;
-  db.prepare(
-    `INSERT INTO sessions (id, agent, file, name, cwd, project, parent_id, started_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET name = excluded.name, cwd = excluded.cwd, project = excluded.project,
-       parent_id = excluded.parent_id, started_at = excluded.started_at, updated_at = excluded.updated_at`,
-  ).run(
-    storedId,
-    agent,
-    sharedFile(storedId),
-    name ?? null,
-    cwd,
-    project,
+/** Returns the first line of a session's copy. */
+function headOf({ shared, session }: Described): JsonRecord {
+  const { storedId, agent, project, updatedAt } = shared;
+  const timestamp = session.startedAt ?? updatedAt;
+  const parent = parentOf({ shared, session });
+  return {
+    host: agent,
+    session: storedId,
     parent,
-    startedAt ?? null,
-    updatedAt,
-  );
+    cwd: directoryOf({ shared, session }),
+    remote: project,
+    timestamp,
+  };
+}
+
+function parentOf({ shared: { owner, machine }, session: { parentId } }: Described): string | undefined {
+  return parentId === undefined ? undefined : `${owner}@${machine}:${parentId}`;
+}
+
+function directoryOf({ shared: { project }, session: { folder } }: Described): string {
+  return folder === "" ? project : `${project}/${folder}`;
+}
+
+/** Returns a session as the index reads it; undefined without a copy: nothing was said in it. */
+function asSession(replica: Replica, each: Described): Session | undefined {
+  const { shared, session } = each;
+  const { storedId: id, agent, machine, updatedAt } = shared;
+  const file = placeOfShared(replica, shared);
+  const found = identifySession({ file, agent, id, machine, name: session.name, parentId: parentOf(each) });
+  return found && { ...found, updatedAt };
 }
 
 /** Notes what a session was found to take. */
-export function noteSize({ db }: Store, { storedId }: SharedSession, size: number): void {
+export function noteSize({ db }: Replica, { storedId }: SharedSession, size: number): void {
   db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
 }
 
-function finishSession(replica: Store, { shared, session }: Described): void {
+/** Notes what the hub says of a session, beside its copy what its owner's machine made of it, and how far it was read. */
+function finishSession(replica: Replica, each: Described): void {
   const { db } = replica;
-  const { storedId, updatedAt } = shared;
-  const { folder, seq, meta, observations } = session;
-  const number = Number(db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number);
-  removeEmptyExchanges(replica, number);
-  renumberChunks(replica, number);
-  const chunks = countChunks(replica, number);
+  const { shared, session } = each;
+  const { storedId, project, updatedAt } = shared;
+  const { name = null, startedAt = null, seq, meta, observations } = session;
   db.prepare(
-    `INSERT OR REPLACE INTO index_state (session_id, session, file_path, file_hash, last_indexed, chunk_count, status,
-       size, modified)
-     VALUES (?, ?, ?, '', ?, ?, 'complete', 0, ?)`,
-  ).run(storedId, number, sharedFile(storedId), new Date().toISOString(), chunks, updatedAt);
-  db.prepare(
-    "UPDATE shared_sessions SET held_seq = ?, folder = ?, meta = ?, observations = ? WHERE stored_id = ?",
-  ).run(seq, folder, meta ? JSON.stringify(meta) : null, observations ?? null, storedId);
-}
-
-/** Returns a name that no file on this machine has or could have. */
-function sharedFile(storedId: string): string {
-  return `${SHARED_FILE}${storedId}`;
+    "UPDATE sessions SET name = ?, cwd = ?, project = ?, parent_id = ?, started_at = ?, updated_at = ? WHERE id = ?",
+  ).run(name, directoryOf(each), project, parentOf(each) ?? null, startedAt, updatedAt, storedId);
+  const file = placeOfShared(replica, shared);
+  if (statUnpacked(file))
+    replaceFile(besideCopy(file), JSON.stringify({ name: session.name, meta, observations }), {
+      durable: false,
+    });
+  db.prepare("UPDATE shared_sessions SET held_seq = ? WHERE stored_id = ?").run(seq, storedId);
 }

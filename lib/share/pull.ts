@@ -1,10 +1,10 @@
 /**
- * Reads what others share into the replica, by one snapshot of the hub.
+ * Reads what others share into copies, by one snapshot of the hub.
  *
  * First what there is: of each project and origin a number that changes with it, then, where one changed, its sessions.
  * A changed audience, a forgotten session and a hub restored from an older backup show as another count or
- * sum, and that feed is compared in full. Then the words of what is new, the newest sessions first, each with the note
- * of how far it was read in the same transaction.
+ * sum, and that feed is compared in full. Then the words of what is new, the newest sessions first, each with how far it was
+ * read in its copy's note.
  */
 
 import { isAbsolute } from "node:path";
@@ -20,18 +20,24 @@ import { oneLine } from "../redact/redact.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { readOrigin } from "../sessions/project.ts";
 import type { SqlRow } from "../store/sqlite.ts";
-import type { Store } from "../store/store.ts";
 import { expandHome } from "../transcripts/rules.ts";
 import { tally } from "../transcripts/tally.ts";
 import { toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
 import { countSizes } from "./hub-pages.ts";
 import { fetchSessions, noteSize } from "./incoming.ts";
-import { emptyShared, heldSize, readShared, removeShared, type SharedSession } from "./replica.ts";
+import {
+  emptyShared,
+  heldSize,
+  type Replica,
+  readShared,
+  removeShared,
+  type SharedSession,
+} from "./replica.ts";
 import { likePatterns, sessionKey } from "./share-state.ts";
 
 interface PullOptions {
-  replica: Store;
+  replica: Replica;
   config: Config;
   exclusion: Exclusion;
   /** Our own origin: what it published is in the index already. */
@@ -65,9 +71,9 @@ export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> 
   return hub.transaction(async () => {
     const removed = await updateList(hub, options);
     const { wanted, dropped, room } = await plan(hub, options);
-    for (const { storedId } of dropped) {
-      options.gone.add(storedId);
-      options.replica.db.transaction(() => emptyShared(options.replica, storedId));
+    for (const session of dropped) {
+      options.gone.add(session.storedId);
+      options.replica.db.transaction(() => emptyShared(options.replica, session));
       markErase(options.replica);
     }
     const chunks = await fetchSessions(hub, wanted, { ...options, room });
@@ -102,11 +108,12 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
       (session) =>
         !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identify(session))),
     );
-    for (const { storedId, updatedAt } of gone) {
+    for (const session of gone) {
+      const { storedId, updatedAt } = session;
       options.gone.add(storedId);
       // one that only became too old is there still
       if (updatedAt >= scope.since) options.withdrawn.add(storedId);
-      removeShared(replica, storedId);
+      removeShared(replica, session);
     }
     if (options.gone.size > 0) markErase(replica);
     noteListed(replica, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
@@ -117,7 +124,7 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
 
 /** Records what the hub has; what cannot be taken is recorded with why, and keeps nothing else back. */
 function noteListed(
-  replica: Store,
+  replica: Replica,
   listed: readonly SharedSession[],
   isPast: (row: { project: string; origin: string }) => boolean,
 ): void {
@@ -130,11 +137,12 @@ function noteListed(
   const refuse = db.prepare(
     "INSERT OR REPLACE INTO shared_refused (number, project, origin, session, fault) VALUES (?, ?, ?, ?, ?)",
   );
+  const known = new Map(readShared(replica).map((session) => [session.number, session]));
   // of two that come to one name the one that was there first stays
   for (const session of listed.toSorted((a, b) => a.number - b.number)) {
     const { number, project, origin, storedId } = session;
     drop.run(`${number}`);
-    const fault = session.fault ?? noteShared(replica, session);
+    const fault = session.fault ?? noteShared(replica, session, known.get(number));
     if (fault !== undefined) refuse.run(`${number}`, project, origin, oneLine(storedId, 100), fault);
   }
 }
@@ -143,12 +151,15 @@ function noteListed(
  * Records a session that the hub has; one that was replaced there, or is an older one again, is read from its start. What it
  * says of its size is not believed. Returns why it cannot be taken; undefined where it is.
  */
-function noteShared(replica: Store, session: SharedSession): string | undefined {
+function noteShared(
+  replica: Replica,
+  session: SharedSession,
+  before: SharedSession | undefined,
+): string | undefined {
   const { db } = replica;
   const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt } = session;
-  const before = db.prepare("SELECT stored_id, agent, seq FROM shared_sessions WHERE number = ?").get(number);
-  if (before && (before.stored_id !== storedId || before.agent !== agent || seq < Number(before.seq))) {
-    removeShared(replica, String(before.stored_id));
+  if (before && (before.storedId !== storedId || before.agent !== agent || seq < before.seq)) {
+    removeShared(replica, before);
   }
   const other = db
     .prepare(
@@ -168,7 +179,7 @@ function noteShared(replica: Store, session: SharedSession): string | undefined 
 }
 
 /** Replaces all feeds. */
-function writeFeeds(replica: Store, feeds: readonly Feed[]): void {
+function writeFeeds(replica: Replica, feeds: readonly Feed[]): void {
   replica.db.exec("DELETE FROM shared_feeds");
   const insert = replica.db.prepare(
     "INSERT INTO shared_feeds (project, origin, seq, count, sum) VALUES (?, ?, ?, ?, ?)",
@@ -302,7 +313,7 @@ async function withSizes(
     const counted = await countSizes(hub, page);
     replica.db.transaction(() => {
       for (const session of page) {
-        const held = session.heldSeq > 0 ? heldSize(replica, session.storedId) : 0;
+        const held = session.heldSeq > 0 ? heldSize(replica, session) : 0;
         const size = Math.max(counted.get(session.number) ?? 1, held);
         noteSize(replica, session, size);
         sizes.set(session.storedId, size);
@@ -344,7 +355,7 @@ const SESSIONS_MAX = 20; // a digest shows five
 const NEWS_TEXT_MAX = 400; // a digest shows 100
 
 /** Replaces the file, where what it says has changed. */
-export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Date()): void {
+export function writeSharedNews(replica: Replica, paths: Paths, now: Date = new Date()): void {
   const since = new Date(now.getTime() - HOUR_MS).toISOString();
   const sessions = replica.db
     .prepare(
@@ -356,7 +367,7 @@ export function writeSharedNews(replica: Store, paths: Paths, now: Date = new Da
   replaceFile(sharedNewsFile(paths), `${JSON.stringify(news)}\n`, { durable: false });
 }
 
-function readNews(replica: Store, row: SqlRow, since: string): SharedNews | undefined {
+function readNews(replica: Replica, row: SqlRow, since: string): SharedNews | undefined {
   const rows = storedRows(replica, String(row.stored_id));
   const recent = tally(rows.filter(({ at = "" }) => at > since));
   if (recent.latest === undefined) return undefined;

@@ -1,19 +1,32 @@
 /**
- * The replica: others' sessions in an index file of its own, `shared.db`, with the index's tables and beside them which
- * session is whose and how much of it is here. Search reads it beside the main index; only `share` writes it, and `forget`
- * takes out of it.
+ * The list of others' sessions: which session is whose and how much of it is here, in one file with the index of their copies.
+ * Search reads it beside the main index; only `share` writes it, and `forget` takes out of it. Without it all is pulled anew.
  */
 
-import { remove } from "../base/files.ts";
+import { join } from "node:path";
+import { writeCopy } from "../archive/copy.ts";
+import { changedAt, namesIn, readText, replaceFile, statPath } from "../base/files.ts";
 import { shortHash } from "../base/text.ts";
-import { type Paths, REPLICA_VERSION, type Settings } from "../config/config.ts";
+import { type Paths, type PathsWithRules, REPLICA_VERSION, type Settings } from "../config/config.ts";
+import { readNote } from "../hosts/blocks.ts";
+import { BLOCKED } from "../hosts/names.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import { countRows, eraseFreed, forgetRows } from "../index/forget-rows.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { removeSession } from "../index/session-rows.ts";
+import { redactionVersion } from "../redact/redact.ts";
+import { keepCopyList } from "../sessions/copy-list.ts";
+import { currentExclusion } from "../sessions/gate.ts";
+import { archivePlace } from "../sessions/places.ts";
 import type { Held } from "../sessions/resolve.ts";
-import type { SqlValue } from "../store/sqlite.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
-import { hasReplica, openStore, readFact, type Store, writeFact } from "../store/store.ts";
+import { hasReplica, openStore, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
+import { besideCopy, removePulled } from "./pulled-copy.ts";
+
+/** The list, and the folder of the copies. */
+export interface Replica extends Store {
+  copies: string;
+}
 
 /** A session of the hub, as far as it is known here. */
 export interface SharedSession {
@@ -37,10 +50,8 @@ export interface SharedSession {
   fault?: string | undefined;
 }
 
-/** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a replica about as many. */
+/** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a copy about as many. */
 export const WEIGHT_BYTES = 4096;
-/** The bytes of a row beside its texts: its columns and its places in indexes. */
-const ROW_BYTES = 64;
 
 const TABLES = `
 CREATE TABLE IF NOT EXISTS shared_sessions (
@@ -56,21 +67,8 @@ CREATE TABLE IF NOT EXISTS shared_sessions (
   held_seq INTEGER NOT NULL DEFAULT 0,
   updated_at TEXT NOT NULL,
   chunks INTEGER NOT NULL,
-  folder TEXT,
-  -- JSON: description, summary, tags
-  meta TEXT,
-  observations TEXT,
   PRIMARY KEY (owner, agent, id)
 ) STRICT;
--- the rows that came with an exchange of the hub: from its place to another
-CREATE TABLE IF NOT EXISTS shared_exchanges (
-  stored_id TEXT NOT NULL,
-  line INTEGER NOT NULL,
-  nth INTEGER NOT NULL,
-  last_line INTEGER NOT NULL,
-  last_nth INTEGER NOT NULL,
-  PRIMARY KEY (stored_id, line, nth)
-) STRICT, WITHOUT ROWID;
 -- rows of the hub that are not taken, and why
 CREATE TABLE IF NOT EXISTS shared_refused (
   number TEXT PRIMARY KEY,
@@ -88,31 +86,30 @@ CREATE TABLE IF NOT EXISTS shared_feeds (
   PRIMARY KEY (project, origin)
 ) STRICT, WITHOUT ROWID`;
 
-type ReplicaPaths = Pick<Paths, "shared">;
+type ReplicaPaths = Pick<Paths, "shared" | "copies">;
 
 /** Raised when what a pull writes means something else. */
-const FORMAT = 4;
+const FORMAT = 5;
 /** A digest of the rules under which the replica was filled. */
 const SHARE_RULES_FACT = "share_rules";
 
 /** Opens the replica for writing, created as needed. */
-function openReplica({ shared }: ReplicaPaths): Store {
+function openReplica({ shared, copies }: ReplicaPaths): Replica {
   const store = openStore(shared, { carry: "nothing", version: REPLICA_VERSION });
   store.db.exec(TABLES);
   // Written in bulk: pages that change often stay in memory and go into the file once.
   store.db.exec("PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 20000; PRAGMA cache_size = -65536");
-  return store;
+  return Object.assign(store, { copies });
 }
 
 /** Opens the replica for a pull; what came in under other rules is deleted, to be pulled again as a whole. */
 export function openForPull(
   paths: ReplicaPaths,
   { redact, exclude }: Pick<Settings, "redact" | "exclude">,
-): Store {
-  const rules = shortHash(JSON.stringify([FORMAT, exclude, redact.extra])).toString(36);
+): Replica {
+  const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact.extra)])).toString(36);
   let replica = openReplica(paths);
-  const before = readFact(replica, SHARE_RULES_FACT);
-  if (before !== undefined && before !== rules) {
+  if (readFact(replica, SHARE_RULES_FACT) !== rules) {
     replica.close();
     removeReplica(paths);
     replica = openReplica(paths);
@@ -122,7 +119,7 @@ export function openForPull(
 }
 
 /** Runs work on the replica; undefined if there is none. */
-export function withReplica<T>(paths: ReplicaPaths, work: (replica: Store) => T): T | undefined {
+export function withReplica<T>(paths: ReplicaPaths, work: (replica: Replica) => T): T | undefined {
   if (!hasReplica(paths)) return undefined;
   const replica = openReplica(paths);
   try {
@@ -132,39 +129,43 @@ export function withReplica<T>(paths: ReplicaPaths, work: (replica: Store) => T)
   }
 }
 
-/** Deletes the replica. */
-export function removeReplica({ shared }: ReplicaPaths): void {
-  for (const file of [shared, `${shared}-wal`, `${shared}-shm`]) remove(file);
+/** Deletes the replica, with every copy of others' sessions. */
+export function removeReplica(paths: ReplicaPaths): void {
+  const end = `.jsonl${BLOCKED}`;
+  for (const name of namesIn(paths.copies).filter((each) => each.endsWith(end))) {
+    const file = join(paths.copies, name.slice(0, -BLOCKED.length));
+    if (readNote(file)?.owner !== undefined) removePulled(file);
+  }
+  keepCopyList(paths);
+  removeDatabase(paths.shared);
 }
 
-/** Returns every session of the hub that is known here. */
+/** Returns where the copy of a session is, without its suffix. */
+export function placeOfShared(
+  { copies }: Pick<Replica, "copies">,
+  { owner, machine, agent, id }: Pick<SharedSession, "owner" | "machine" | "agent" | "id">,
+): string {
+  return archivePlace({ copies }, { owner, machine, agent, id });
+}
+
+/** Returns every session of the hub that is known here; nothing is held of one whose copy is gone. */
 export function readShared({ db }: Store): SharedSession[] {
   const rows = db.prepare(
-    `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, held_seq AS heldSeq,
-       updated_at AS updatedAt, chunks
-     FROM shared_sessions ORDER BY updated_at DESC, stored_id`,
+    `SELECT h.stored_id AS storedId, h.owner, h.machine, h.agent, h.id, h.number, h.origin, h.project, h.seq,
+       h.held_seq AS heldSeq, h.updated_at AS updatedAt, h.chunks, s.file
+     FROM shared_sessions h LEFT JOIN sessions s ON s.id = h.stored_id ORDER BY h.updated_at DESC, h.stored_id`,
   );
-  return rows.all() as unknown[] as SharedSession[];
+  return rows.all().map(({ file, ...row }) => {
+    const session = row as unknown as SharedSession;
+    return file === null || statPath(file + BLOCKED) ? session : { ...session, heldSeq: 0 };
+  });
 }
 
 /** Returns what a session takes here, in chunks of the usual size. */
-export function heldSize({ db }: Store, storedId: string): number {
-  const bytes = ["text", "target", "input", "result", "paths"].map((text) => `coalesce(length(${text}), 0)`);
-  const row = db
-    .prepare(
-      `SELECT max((SELECT count(*) FROM chunks WHERE session = number),
-         (SELECT (coalesce(sum(${ROW_BYTES} + ${bytes.join(" + ")}), 0) + ${WEIGHT_BYTES - 1}) / ${WEIGHT_BYTES}
-          FROM rows WHERE session = number)) AS size
-       FROM sessions WHERE id = ?`,
-    )
-    .get(storedId);
-  const beside = db
-    .prepare(
-      `SELECT (coalesce(length(meta), 0) + coalesce(length(observations), 0)) / ${WEIGHT_BYTES} AS size
-       FROM shared_sessions WHERE stored_id = ?`,
-    )
-    .get(storedId);
-  return Number(row?.size ?? 0) + Number(beside?.size ?? 0);
+export function heldSize(replica: Replica, session: SharedSession): number {
+  const file = placeOfShared(replica, session);
+  const bytes = [statUnpacked(file), statPath(besideCopy(file))].map((stat) => stat?.size ?? 0);
+  return Math.ceil(bytes.reduce((sum, size) => sum + size) / WEIGHT_BYTES);
 }
 
 /** Returns the sessions of the hub that were not taken, each with why. */
@@ -176,20 +177,19 @@ export function refusedSessions(paths: ReplicaPaths): string[] {
 }
 
 /** Removes a session and its contents. */
-export function removeShared(replica: Store, storedId: string): void {
-  emptyShared(replica, storedId);
-  replica.db.prepare("DELETE FROM shared_sessions WHERE stored_id = ?").run(storedId);
+export function removeShared(replica: Replica, session: SharedSession): void {
+  emptyShared(replica, session);
+  replica.db.prepare("DELETE FROM shared_sessions WHERE stored_id = ?").run(session.storedId);
 }
 
 /** Removes the contents of a session, but keeps that it exists. */
-export function emptyShared(replica: Store, storedId: string): void {
+export function emptyShared(replica: Replica, session: SharedSession): void {
   const { db } = replica;
+  const { storedId } = session;
+  removePulled(placeOfShared(replica, session));
   const number = db.prepare("SELECT number FROM sessions WHERE id = ?").get(storedId)?.number;
   if (number !== undefined) removeSession(replica, { number: Number(number), id: storedId });
-  db.prepare("DELETE FROM shared_exchanges WHERE stored_id = ?").run(storedId);
-  db.prepare(
-    "UPDATE shared_sessions SET held_seq = 0, meta = NULL, observations = NULL WHERE stored_id = ?",
-  ).run(storedId);
+  db.prepare("UPDATE shared_sessions SET held_seq = 0 WHERE stored_id = ?").run(storedId);
 }
 
 /** Returns the sessions that others share, as the replica holds them; nothing if there is none. */
@@ -198,16 +198,21 @@ export function heldShared(paths: Paths): Held[] {
 }
 
 /** Forgets in the replica, and counts the chunks it was found in. */
-export function forgetShared(forgetting: Forgetting, { paths, dryRun }: ForgetIn): { sharedChunks: number } {
+export async function forgetShared(
+  forgetting: Forgetting,
+  { paths, dryRun }: ForgetIn,
+): Promise<{ sharedChunks: number }> {
+  if (!("ids" in forgetting) && !dryRun) await forgetInCopies(forgetting, paths);
   const chunks = withReplica(paths, (replica) =>
     "ids" in forgetting
       ? forgetSharedSessions(replica, forgetting.ids, dryRun)
       : forgetSharedText(replica, forgetting, dryRun),
   );
+  if (!dryRun) keepCopyList(paths);
   return { sharedChunks: chunks ?? 0 };
 }
 
-function forgetSharedSessions(replica: Store, ids: ReadonlySet<string>, dryRun: boolean): number {
+function forgetSharedSessions(replica: Replica, ids: ReadonlySet<string>, dryRun: boolean): number {
   const found = readShared(replica).filter(
     ({ id, storedId }) => ids.has(storedId) || id.split("/").some((part) => ids.has(part)),
   );
@@ -215,7 +220,7 @@ function forgetSharedSessions(replica: Store, ids: ReadonlySet<string>, dryRun: 
   const chunks = found.reduce((sum, { storedId }) => sum + Number(count.get(storedId)?.n), 0);
   if (dryRun || found.length === 0) return chunks;
   replica.db.transaction(() => {
-    for (const { storedId } of found) removeShared(replica, storedId);
+    for (const session of found) removeShared(replica, session);
     // the next pull compares all: it would take them for read
     replica.db.exec("DELETE FROM shared_feeds");
   });
@@ -230,15 +235,26 @@ function forgetSharedText(
 ): number {
   const { chunks } = countRows(forgetting, replica);
   if (dryRun) return chunks;
-  const { hasText } = forgetting;
-  const rows = replica.db.prepare("SELECT stored_id, meta, observations FROM shared_sessions").all();
-  const update = replica.db.prepare(
-    "UPDATE shared_sessions SET meta = ?, observations = ? WHERE stored_id = ?",
-  );
-  const kept = (text: SqlValue | undefined) => (text == null || hasText(String(text)) ? null : text);
-  for (const { stored_id, meta, observations } of rows) {
-    update.run(kept(meta), kept(observations), String(stored_id));
-  }
   forgetRows(forgetting, replica);
   return chunks;
+}
+
+/** Writes the copies that hold a text anew without it, and what is beside them. */
+async function forgetInCopies(
+  { hasText }: Exclude<Forgetting, { ids: unknown }>,
+  paths: PathsWithRules,
+): Promise<void> {
+  const rules = currentExclusion({ paths, settings: paths.rules });
+  const held =
+    withReplica(paths, (replica) => readShared(replica).map((each) => placeOfShared(replica, each))) ?? [];
+  for (const file of held) {
+    const [stat, about = {}] = [statPath(file + BLOCKED), readNote(file)];
+    if (!stat) continue;
+    const options = { rules, about, note: {}, modifiedAt: changedAt(stat), durable: true };
+    if ((await writeCopy(file, file, { ...options, dryRun: true }))?.excluded)
+      await writeCopy(file, file, options);
+    const beside = JSON.parse(readText(besideCopy(file)));
+    const kept = Object.entries(beside).filter(([, value]) => !hasText(JSON.stringify(value)));
+    replaceFile(besideCopy(file), JSON.stringify(Object.fromEntries(kept)));
+  }
 }

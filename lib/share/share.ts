@@ -12,6 +12,7 @@ import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
 import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { removePagesAbout } from "../report/html.ts";
+import { keepCopyList } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import { openState, withExistingState, withState } from "../store/state.ts";
@@ -82,7 +83,7 @@ export async function shareInBackground(options: ShareOptions): Promise<ShareRep
   }
 }
 
-/** Removes everything this machine published from the hub, and the replica. Returns the number of sessions. */
+/** Removes everything this machine published from the hub, and what was pulled. Returns the number of sessions. */
 export async function leaveHub(config: Config): Promise<{ hub: string; sessions: number }> {
   const share = requireShare(config);
   return await withLock(lockFile(config), LOCK_WAIT_MS, () =>
@@ -166,7 +167,10 @@ async function exchange(
         if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
         if (isEraseDue(replica)) eraseFreed(replica);
         writeFact(replica, PULLED_FACT, new Date().toISOString());
-        if (report.sessions + report.removed > 0) writeSharedNews(replica, paths);
+        if (report.sessions + report.removed > 0) {
+          writeSharedNews(replica, paths);
+          keepCopyList(paths);
+        }
         return report;
       }).finally(receiving.end);
       return { hub: hub.label, published, pulled };

@@ -1,29 +1,27 @@
-/** Finds and reads others' sessions in the replica: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
+/** Finds others' sessions by their copies: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
-import { recordOf } from "../base/json.ts";
+import { changedAt, readJson } from "../base/files.ts";
+import { recordOf, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Agent, LineRange, Row, Session } from "../hosts/session.ts";
-import { storedRows } from "../index/held-sessions.ts";
+import type { Agent, Session } from "../hosts/session.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { type Held, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type Store, withShared } from "../store/store.ts";
-
-/** A session of this machine or another's that a reference means, and lines of it. */
-export interface Place {
-  session: Session;
-  lines: LineRange[] | undefined;
-  /** Its rows, where no transcript here holds them: it is gone, or another's. */
-  rows?: Row[] | undefined;
-  /** The facts that its owner shares. */
-  shared?: Shared;
-}
+import type { Place } from "./find-place.ts";
+import { besideCopy } from "./pulled-copy.ts";
 
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
 export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
   return admitted(withShared({ shared }, (replica) => select(replica, "true")) ?? [], rules);
+}
+
+/** Adds the size and the time of a session's copy. */
+function measured(session: Session): Session {
+  const stat = statUnpacked(session.file);
+  return stat ? { ...session, size: stat.size, modifiedAt: changedAt(stat) } : session;
 }
 
 /** Returns the session of a project, given by its origin, that others went on with last, unless it is excluded. */
@@ -43,35 +41,40 @@ function admitted(held: readonly Held[], rules: PathsWithRules["rules"]): Held[]
 
 function select({ db }: Store, where: string, ...values: string[]): Held[] {
   const rows = db.prepare(
-    `SELECT h.stored_id AS reference, h.id, h.owner, h.machine, h.agent, h.project, h.meta, h.observations, s.name, s.cwd,
+    `SELECT h.stored_id AS reference, h.id, h.owner, h.machine, h.agent, h.project, s.file, s.name, s.cwd, s.parent_id AS parentId,
        s.started_at AS startedAt, s.updated_at AS updatedAt
      FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id WHERE ${where} ORDER BY s.updated_at DESC`,
   );
   return rows.all(...values).map(toHeld);
 }
 
-/** Returns a shared session in the shape of one whose transcript is here, with what its owner's machine says of it. */
-function toHeld({ reference, agent, meta, ...row }: SqlRow): Held {
-  const [storedId, id, updatedAt] = [reference, row.id, row.updatedAt].map(String) as [
+/** Returns a shared session in the shape of one of this machine, with what its owner's machine says of it, read when it is asked. */
+function toHeld({ reference, agent, ...row }: SqlRow): Held {
+  const [storedId, id, updatedAt, file] = [reference, row.id, row.updatedAt, row.file].map(String) as [
+    string,
     string,
     string,
     string,
   ];
-  const [name, cwd, startedAt, observations] = [row.name, row.cwd, row.startedAt, row.observations].map(
-    textOf,
-  );
+  const [name, cwd, startedAt, parentId] = [row.name, row.cwd, row.startedAt, row.parentId].map(textOf);
   const session: Session = {
-    ...{ id: storedId, agent: agent as Agent, file: "", name, cwd, project: String(row.project) },
-    ...{ startedAt, updatedAt, modifiedAt: updatedAt, size: 0 },
+    ...{ id: storedId, agent: agent as Agent, file, name, cwd, project: String(row.project) },
+    ...{ startedAt, parentId, owner: String(row.owner), updatedAt, modifiedAt: updatedAt, size: 0 },
   };
-  const made = recordOf(JSON.parse(String(meta)));
-  const shared = { owner: String(row.owner), machine: String(row.machine), id, observations };
+  const said = () => recordOf(readJson(besideCopy(file)));
+  const shared: Shared = {
+    ...{ owner: String(row.owner), machine: String(row.machine), id },
+    get observations() {
+      return stringOf(said().observations);
+    },
+    get meta() {
+      const made = { description: "", summary: "", tags: [], ...recordOf(said().meta) };
+      return toMeta(session, made, shared.observations);
+    },
+  };
   return {
     ...{ session, storedId, ids: [storedId, id], names: name === undefined ? [] : [name] },
-    shared: {
-      ...shared,
-      meta: toMeta(session, { description: "", summary: "", tags: [], ...made }, observations),
-    },
+    shared,
   };
 }
 
@@ -90,19 +93,15 @@ function toMeta(
 }
 
 /**
- * Returns what a reference means: a session with a transcript or a copy, or one that others share.
+ * Returns what a reference means: a session with a transcript or a copy, of this machine or shared.
  *
  * @throws {SessionMemoryError} `AMBIGUOUS` or `NOT_FOUND`.
  */
 export function findStoredPlace(reference: string, context: ResolveContext): Place {
   const { paths } = context;
   const { session, lines, held } = resolvePlace(reference, { ...context, held: () => sharedHeld(paths) });
-  if (held?.shared) {
-    const stored = withShared(paths, (replica) => storedRows(replica, held.storedId)) ?? [];
-    const rows = stored.map((row): Row => (row.who === "user" ? { ...row, typed: false } : row));
-    return { session, lines, rows, shared: held.shared };
-  }
-  return { session, lines };
+  if (!held?.shared) return { session, lines };
+  return { session: measured(session), lines, shared: held.shared };
 }
 
 /**

@@ -108,7 +108,8 @@ export function otherIndexes(paths: IndexPlaces): string[] {
 }
 
 function everyIndex({ home, indexes }: IndexPlaces): string[] {
-  const isIndex = (name: string) => /^index-\d+\.db$/.test(name);
+  // `shared.db` held what others share, before that were copies
+  const isIndex = (name: string) => /^(?:index-\d+|shared)\.db$/.test(name);
   const given = namesIn(indexes).filter((name) => name.endsWith(".db"));
   return [
     ...namesIn(home)
@@ -366,8 +367,8 @@ const LEASE_DAYS = 30;
 
 /** The fact that holds when the replica was last pulled. */
 export const PULLED_FACT = "pulled_at";
-/** The replica's stand-in for a transcript's path. */
-export const SHARED_FILE = "shared:";
+/** The name of a copy. */
+const COPY_NAME = /[/\\][0-9a-f]{32}\.jsonl$/;
 
 export function hasReplica({ shared }: Pick<Paths, "shared">): boolean {
   return existsSync(shared);
@@ -394,7 +395,7 @@ export function withShared<T>(paths: Pick<Paths, "shared">, work: (replica: Stor
   }
 }
 
-/** Returns who shares a session, by its id in the replica (`alice@desk:<id>`) and its file. */
+/** Returns who shares a session, by its id (`alice@desk:<id>`) and its file, which is a copy of ours. */
 export function sharedBy({
   id,
   file,
@@ -402,7 +403,6 @@ export function sharedBy({
   id: string;
   file: string;
 }): { owner: string; machine: string; id: string } | undefined {
-  if (!file.startsWith(SHARED_FILE)) return undefined;
-  const [, owner = "", machine = "", host = id] = /^([^@]+)@([^:]+):(.+)$/.exec(id) ?? [];
-  return { owner, machine, id: host };
+  const [, owner, machine = "", host = ""] = /^([^@]+)@([^:]+):(.+)$/.exec(id) ?? [];
+  return owner === undefined || !COPY_NAME.test(file) ? undefined : { owner, machine, id: host };
 }

@@ -51,20 +51,6 @@ export interface RowRequest {
   filter: RowFilter;
 }
 
-/** Picks the last wanted rows, or those on some lines with as many more on both sides. */
-export function pickRows(rows: readonly Row[], { lines, around, count, filter }: RowRequest): Row[] {
-  const wanted = rows.filter((row) => isWanted(row, filter));
-  if (!lines) return wanted.slice(-count);
-  const end = wanted.at(-1)?.line ?? 0;
-  const spans = lines
-    .filter(({ from }) => from <= end)
-    .map(({ from, to, around: reach }) => ({
-      first: wanted.findIndex(({ line }) => line >= from) - (around ?? reach),
-      last: wanted.findLastIndex(({ line }) => line <= to) + (around ?? reach),
-    }));
-  return wanted.filter((_, i) => spans.some(({ first, last }) => i >= first && i <= last));
-}
-
 function searchedText(row: Row, insideTools: boolean): string {
   if (row.who !== "tool") return row.text;
   const called = callText(row);

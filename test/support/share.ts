@@ -90,7 +90,7 @@ export function uuid(number: number): string {
 
 /** The words of an index file by session and position. */
 export function wordsIn(file: string): Record<string, string[]> {
-  const version = basename(file) === "shared.db" ? REPLICA_VERSION : INDEX_VERSION;
+  const version = basename(file).startsWith("shared") ? REPLICA_VERSION : INDEX_VERSION;
   const store = openStore(file, { version });
   try {
     const rows = store.db
