@@ -10,7 +10,7 @@
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { countPoints, isTerminal, type Line, plainText } from "../lib/base/output.ts";
-import { onMachine, shortId, splitWords } from "../lib/base/text.ts";
+import { compareText, onMachine, shortId, splitWords } from "../lib/base/text.ts";
 import {
   choice,
   each,
@@ -68,7 +68,7 @@ Usage: session-memory session-reader <session>[:<line>|:<from>-<to>[,…]] [opti
   --utc              Times in UTC (default: the configured or system's time zone)
   --list             Sessions by their last row, newest first (default: -n 20; --agent claude|pi|codex|…)
   --resume           Only the command that goes on with it in its host; with --list below each session
-  --subagents        Subagents' sessions too
+  --subagents        Subagents' sessions too; --shared with --list: those that others share, too
   --sessions <path>  Read this file or folder instead of the agents' own (repeatable)
   --json             One JSON document       --quiet  No remarks on stderr
 
@@ -83,7 +83,7 @@ const FLAGS = {
   ...each(integer({ min: 1 }), "lines", "maxChars", "n"),
   ...{ speaker, since: time, until: endTime, agent: choice(AGENTS) },
   ...each(text, "grep", "project"),
-  ...each(toggle, "outline", "tools", "noTools", "utc", "full", "list", "resume", "subagents"),
+  ...each(toggle, "outline", "tools", "noTools", "utc", "full", "list", "resume", "shared", "subagents"),
 };
 
 const OUTLINE_CHARS = 4000; // promised
@@ -269,8 +269,13 @@ async function printList(
 ): Promise<void> {
   const { listByLastRow, listedJson, listingLines } = await import("../lib/sessions/listing.ts");
   const { agent, project, subagents, n: limit = 20 } = values;
-  const since = values.since?.toISOString() ?? "";
-  const sessions = listByLastRow(paths, { agent, project, subagents, cwd, since, limit });
+  const wanted = { agent, project, subagents, cwd, since: values.since?.toISOString() ?? "" };
+  const own = listByLastRow(paths, { ...wanted, limit });
+  const theirs = values.shared
+    ? (await import("../lib/share/shared-sessions.ts")).listShared(paths, wanted)
+    : [];
+  const all = [...own, ...theirs].sort((a, b) => compareText(b.updatedAt, a.updatedAt));
+  const sessions = all.slice(0, limit);
   if (sessions.length === 0) note("no sessions found");
   const columns = isTerminal() ? process.stdout.columns || 80 : undefined;
   const style = { rules, timezone, resume: values.resume, columns };

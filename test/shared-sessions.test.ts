@@ -240,6 +240,10 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
   test("is read whole from its copy, is in no list of own sessions, and comes back where its copy or the list was lost", async () => {
     const listed = JSON.parse(await bob.ok("session-reader", "--list", "--json"));
     expect(listed.sessions.map(({ id }: { id: string }) => id)).toEqual([uuid(2)]);
+    const all = await bob.ok("session-reader", "--list", "--shared", "--project", ".", "--resume");
+    expect(all).toContain(`double refunds · alice@desk:${ID} · claude · github.com/acme/shop`);
+    expect(all.match(/claude --resume/g)).toHaveLength(1);
+    expect(await bob.ok("session-reader", "--list", "--shared", "--agent", "pi")).toBe("");
     rmSync(bob.paths.copies, { recursive: true });
     await bob.share("--pull");
     expect(plain(await read(ID))).toEqual(WHOLE);

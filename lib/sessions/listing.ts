@@ -170,9 +170,10 @@ function shortenId(id: string, ids: readonly string[]): string {
  * machine, or would look for it in a folder that is gone.
  */
 export function commandToGoOn(
-  session: Pick<Session, "agent" | "id" | "file" | "cwd" | "parentId" | "machine" | "archived">,
+  session: Pick<Session, "agent" | "id" | "file" | "cwd" | "parentId" | "machine" | "owner" | "archived">,
 ): string | undefined {
-  const { id, agent, file, cwd, parentId, machine, archived } = session;
+  const { id, agent, file, cwd, parentId, machine, owner, archived } = session;
+  if (owner !== undefined) return undefined;
   const isWhole = parentId === undefined && !hasPromptsAlone(file);
   const restorer = isWhole && !id.startsWith("-") ? findHost(agent)?.restorer : undefined;
   const isFolderGone = cwd !== undefined && isAbsolute(cwd) && !isDirectory(cwd);

@@ -2,12 +2,15 @@
 
 import { changedAt, readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
+import { projectName } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Agent, Session } from "../hosts/session.ts";
 import { exclusionBy } from "../sessions/gate.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
+import { readOrigin } from "../sessions/project.ts";
 import { type Held, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
+import { type ListOptions, listSessions, projectDirectory } from "../sessions/sessions.ts";
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type Store, withShared } from "../store/store.ts";
 import type { Place } from "./find-place.ts";
@@ -16,6 +19,37 @@ import { besideCopy } from "./pulled-copy.ts";
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
 export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
   return admitted(withShared({ shared }, (replica) => select(replica, "true")) ?? [], rules);
+}
+
+/** Returns the sessions that others share and that are not here as one's own, those of a project or agent where one is named. */
+export function listShared(
+  paths: PathsWithRules,
+  { agent, project, subagents, cwd, since }: SharedList,
+): Session[] {
+  const directory = projectDirectory({ project, cwd });
+  const origin = directory === undefined ? undefined : readOrigin(directory);
+  const wanted = project?.toLowerCase();
+  const isOfProject = (session: Session) => {
+    if (wanted === undefined) return true;
+    if (directory !== undefined) return session.project === origin;
+    return [session.project, session.cwd].some((path) => projectName(path ?? "").toLowerCase() === wanted);
+  };
+  const own = new Set(listSessions(paths, { subagents: true, cwd }).map(({ id }) => id));
+  return sharedHeld(paths)
+    .filter(({ session, shared }) => {
+      if (own.has(shared?.id ?? "") || !isOfProject(session)) return false;
+      const isSubagent = session.parentId !== undefined;
+      return (
+        session.updatedAt >= since && (subagents || !isSubagent) && (agent ?? session.agent) === session.agent
+      );
+    })
+    .map(({ session }) => measured(session));
+}
+
+interface SharedList extends Pick<ListOptions, "agent" | "project" | "subagents"> {
+  cwd: string;
+  /** ISO time. */
+  since: string;
 }
 
 /** Adds the size and the time of a session's copy. */
