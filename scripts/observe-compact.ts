@@ -260,7 +260,7 @@ async function main(asked: Run<typeof FLAGS>): Promise<void> {
   const { id, name = null, agent, file } = session;
   const from = shared && { owner: shared.owner, machine: shared.machine };
   const output: Output = {
-    session: { id, name, agent, ...(from ? { file: "", from } : { file }) },
+    session: { id: shared?.id ?? id, name, agent, ...(from ? { file: "", from } : { file }) },
     ...(shared ? lookAtShared(input, shared, session) : await run(input, session, context)),
     ...(changed && { settings: changed }),
   };
