@@ -85,13 +85,13 @@ function said(store: Store, lines: readonly string[], scope: FindScope): ErrorRu
   if (words.length === 0) return [];
   const match = `(${words.map((word) => `"${word}"`).join(" AND ")})`;
   const isQuoting = (text: string) => lines.some((line) => lineWith(text, line) !== undefined);
-  return matchMessages(store, match, scope, isQuoting).map(({ message, timestamp, session }) => {
+  return matchMessages(store, match, scope, isQuoting).map(({ message, at, session }) => {
     const deed: Stored<Done> = {
       id: -1,
       session: session.number,
       line: message.line,
       nth: 0,
-      at: timestamp,
+      at,
       who: "tool",
       kind: "other",
       tool: "",

@@ -264,15 +264,12 @@ function discussions(store: Store, names: readonly string[], scope: FindScope): 
     return found.map((each) => ({ ...each, base }));
   });
   return [...Map.groupBy(said, ({ session }) => session.number).values()].map((places) => {
+    const newest = places.reduce((one, other) => (other.at > one.at ? other : one));
     places.sort((a, b) => a.message.line - b.message.line);
     const [{ session, message, base }] = places as [(typeof said)[number]];
     return doneHit({
       session,
-      at:
-        places
-          .map(({ timestamp }) => timestamp)
-          .sort()
-          .at(-1) ?? "",
+      at: newest.at,
       summary: "discussed",
       rows: [{ ...message, text: around(scope.clean(message.text), base) }],
       from: message.line,

@@ -58,19 +58,20 @@ export function matchDeeds(
   scope: Omit<FindScope, "cwd" | "paths">,
   best?: number,
 ): SessionDeed[] {
-  const deeds = store.db
+  const rows = store.db
     .prepare(
       `SELECT ${ROW_COLUMNS} FROM deeds_fts JOIN rows r ON r.id = deeds_fts.rowid WHERE deeds_fts MATCH ?
        ORDER BY ${best === undefined ? "r.at DESC" : "bm25(deeds_fts)"} LIMIT ?`,
     )
-    .all(match, best ?? DEEDS_MAX)
-    .map(toDone);
-  const numbers = deeds.map(({ session }) => session);
-  const sessions = sessionsInScope(store, numbers, scope);
-  return deeds.flatMap((deed) => {
-    const session = sessions.get(deed.session);
-    return session && isInTime(deed.at, scope) ? [{ deed, session }] : [];
-  });
+    .all(match, best ?? DEEDS_MAX);
+  return withSessions(store, rows.map(toDone), scope).map(([deed, session]) => ({ deed, session }));
+}
+
+/** A message that was found. */
+interface SessionMessage {
+  message: ShownRow;
+  at: string;
+  session: IndexedSession;
 }
 
 /** Reads the messages in scope of chunks that match a full-text expression, with their sessions, newest first. */
@@ -79,52 +80,46 @@ export function matchMessages(
   match: string,
   scope: FindScope,
   isWanted: (text: string) => boolean,
-): { message: ShownRow; timestamp: string; session: IndexedSession }[] {
+): SessionMessage[] {
   const chunks = store.db
     .prepare(
-      `SELECT c.id, c.session, c.timestamp FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
+      `SELECT c.id, c.session, c.timestamp AS at FROM chunks_fts f JOIN chunks c ON c.id = f.rowid
        WHERE chunks_fts MATCH ? ORDER BY c.timestamp DESC LIMIT ?`,
     )
-    .all(`content : ${match}`, CHUNKS_MAX);
-  const numbers = chunks.map(({ session }) => Number(session));
-  const sessions = sessionsInScope(store, numbers, scope);
-  const wanted = chunks.filter(
-    ({ session, timestamp }) => sessions.has(Number(session)) && isInTime(String(timestamp), scope),
-  );
+    .all(`content : ${match}`, CHUNKS_MAX)
+    .map(({ id, session, at }) => ({ id: Number(id), session: Number(session), at: String(at) }));
+  const wanted = withSessions(store, chunks, scope);
   const said = readSaidRows(
     store,
-    wanted.map(({ id }) => Number(id)),
+    wanted.map(([{ id }]) => id),
   );
-  return wanted.flatMap(({ id, session, timestamp }) => {
-    const message = said.get(Number(id))?.find(({ text }) => isWanted(text));
-    const found = sessions.get(Number(session));
-    return message && found ? [{ message, timestamp: String(timestamp), session: found }] : [];
+  return wanted.flatMap(([{ id, at }, session]) => {
+    const message = said.get(id)?.find(({ text }) => isWanted(text));
+    return message ? [{ message, at, session }] : [];
   });
 }
 
-/** Returns the sessions with these numbers that are in scope. */
-function sessionsInScope(
+/** Pairs what was found with its session, as far as both are in scope. */
+export function withSessions<T extends { session: number; at: string }>(
   store: Store,
-  numbers: Iterable<number>,
-  { among, subagents = false }: Pick<FindScope, "among" | "subagents">,
-): Map<number, IndexedSession> {
-  const rows = store.db
-    .prepare(
-      `SELECT ${SESSION_COLUMNS} FROM sessions
-       WHERE number IN (SELECT value FROM json_each(?))`,
-    )
-    .all(JSON.stringify([...new Set(numbers)]));
-  const wanted = among && new Set(among);
-  const sessions = rows
-    .map(toIndexedSession)
-    .filter(({ id }) => wanted?.has(id) ?? true)
-    .filter(({ parentId }) => subagents || parentId === undefined);
-  return new Map(sessions.map((session) => [session.number, session]));
-}
-
-/** Returns whether a time is in scope. */
-function isInTime(timestamp: string, { after, before }: Pick<FindScope, "after" | "before">): boolean {
-  return (after === undefined || timestamp >= after) && (before === undefined || timestamp <= before);
+  found: readonly T[],
+  { among, subagents = false, after = "", before = "~" }: Partial<FindScope>,
+): [T, IndexedSession][] {
+  const numbers = JSON.stringify([...new Set(found.map(({ session }) => session))]);
+  const isWanted = ({ id, parentId }: IndexedSession) =>
+    (among?.includes(id) ?? true) && (subagents || parentId === undefined);
+  const sessions = new Map(
+    store.db
+      .prepare(`SELECT ${SESSION_COLUMNS} FROM sessions WHERE number IN (SELECT value FROM json_each(?))`)
+      .all(numbers)
+      .map(toIndexedSession)
+      .filter(isWanted)
+      .map((session) => [session.number, session]),
+  );
+  return found.flatMap((one): [T, IndexedSession][] => {
+    const session = sessions.get(one.session);
+    return session && one.at >= after && one.at <= before ? [[one, session]] : [];
+  });
 }
 
 export interface RowStyle {

@@ -5,11 +5,10 @@ import { counted, headed, projectName, quote, quoteCode, quoteName } from "../ba
 import { formatAge } from "../base/time.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
-import { type IndexedSession, toIndexedSession } from "../index/index-state.ts";
+import type { IndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readDone, type Stored, toDone } from "../index/stored-rows.ts";
 import { oneLineOfCode } from "../redact/redact.ts";
 import type { Clean } from "../search/rows.ts";
-import type { SqlRow } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 import { commandKey, findProgram, shellParts, shellWords } from "./commands.ts";
 import {
@@ -25,7 +24,7 @@ import {
   programNamedIn,
   rankSteps,
 } from "./endings.ts";
-import type { SessionDeed } from "./finds.ts";
+import { type SessionDeed, withSessions } from "./finds.ts";
 import { hostsToTell, isPipedToShell, type KnownWords, type Origin } from "./telling.ts";
 
 /** A command that failed just now. */
@@ -155,30 +154,25 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
 /** Reads the earlier runs that printed one of the lines, the newest first. */
 function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: FailureQuery): FailedRun[] {
   const until = now.toISOString();
-  const rows = store.db
-    .prepare(
-      `SELECT ${ROW_COLUMNS}, s.number, s.id AS session_id, s.agent, s.file, s.name, s.cwd, s.project, s.parent_id,
-         s.source_gone, s.compacted_line
-       FROM rows r JOIN sessions s ON s.number = r.session
-       WHERE r.id IN (SELECT deed FROM error_lines WHERE key IN (SELECT value FROM json_each(?)))
-         AND r.at < ? AND s.id NOT IN (SELECT owner_id FROM copies WHERE session_id = ?)
-       ORDER BY r.at DESC LIMIT ?`,
-    )
-    .all(JSON.stringify([...lines.keys()]), until, sessionId, RUNS_MAX);
   // rows before the last compaction are no longer in sight
-  const isInSight = (row: SqlRow) =>
-    row.session_id === sessionId && Number(row.line) > Number(row.compacted_line ?? 0);
+  const deeds = store.db
+    .prepare(
+      `SELECT ${ROW_COLUMNS} FROM rows r JOIN sessions s ON s.number = r.session
+       WHERE r.id IN (SELECT deed FROM error_lines WHERE key IN (SELECT value FROM json_each($keys)))
+         AND r.at < $until AND s.id NOT IN (SELECT owner_id FROM copies WHERE session_id = $sessionId)
+         AND NOT (s.id = $sessionId AND r.line > coalesce(s.compacted_line, 0))
+       ORDER BY r.at DESC LIMIT $most`,
+    )
+    .all({ keys: JSON.stringify([...lines.keys()]), until, sessionId, most: RUNS_MAX })
+    .map(toDone);
   const noise = noiseIn(store, until);
-  return rows.flatMap((row) => {
-    const session = toIndexedSession({ ...row, id: row.session_id ?? "" });
-    const deed = toDone(row);
-    const hasFailed = deed.outcome === "failed";
-    if (isInSight(row) || session.parentId !== undefined || isHidden(session)) return [];
+  return withSessions(store, deeds, {}).flatMap(([deed, session]) => {
+    if (isHidden(session)) return [];
     const { cwd, project } = session;
     const origin = { ...originOf(session), folders: [cwd, project].filter((folder) => folder !== undefined) };
     if (origin.owner !== "" && !origin.isHere) return [];
-    const printed = [...errorKeys(deed.result, { hasFailed }).keys()];
-    return [{ keys: printed.filter((key) => !noise(key)), deed, session, store, origin }];
+    const printed = errorKeys(deed.result, { hasFailed: deed.outcome === "failed" });
+    return [{ keys: [...printed.keys()].filter((key) => !noise(key)), deed, session, store, origin }];
   });
 }
 
