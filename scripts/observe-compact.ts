@@ -9,7 +9,6 @@
  */
 
 import { SessionMemoryError } from "../lib/base/errors.ts";
-import { fit } from "../lib/base/fit.ts";
 import { counted } from "../lib/base/text.ts";
 import {
   ANY_WORDS,
@@ -182,9 +181,10 @@ function lookAtShared(input: Input, { owner, machine, observations }: Shared, { 
 
 /** Returns the first whole lines of a text that fit, and a last one with the number of the others. */
 function fitLines(text: string, maxChars = Number.POSITIVE_INFINITY): string {
-  const blocks = text.split(/\n(?=.)/).map((line, rank) => ({ rank, forms: [[line]] }));
-  const gap = (count: number) => [`(${counted(count, "more line")} left out)`];
-  return fit(blocks, { maxChars: maxChars + 1, gap }).join("\n");
+  if (text.length <= maxChars) return text;
+  const noteFor = (rest: string) => `\n(${counted(rest.match(/^.+$/gm)?.length ?? 0, "more line")} left out)`;
+  const end = Math.max(0, text.lastIndexOf("\n", maxChars - noteFor(text).length));
+  return text.slice(0, end) + noteFor(text.slice(end));
 }
 
 /** Performs the actions that only read. */
