@@ -160,9 +160,10 @@ async function copyExchanges(
  * After any other change it reads the copy again.
  */
 function moveCursor(replica: Replica, shared: SharedSession, { removed, until }: CopyChange): void {
-  const { number, cursor, fileHash } = readProgress(replica, shared.storedId) ?? { cursor: { offset: 0 } };
+  const known = readProgress(replica, shared.storedId);
+  if (!known?.fileHash || until < known.cursor.offset) return;
+  const { number, cursor } = known;
   const out = removed.filter(({ end }) => end <= cursor.offset);
-  if (number === undefined || !fileHash || out.length === 0 || until < cursor.offset) return;
   const { db } = replica;
   const chunks = db.prepare(
     "SELECT c.id FROM chunks c JOIN exchanges e ON e.id = c.exchange WHERE e.session = ? AND e.line = ? AND e.nth = ?",
@@ -177,7 +178,9 @@ function moveCursor(replica: Replica, shared: SharedSession, { removed, until }:
   const offset = cursor.offset - out.reduce((sum, { bytes }) => sum + bytes, 0);
   const hash = hashBefore(placeOfShared(replica, shared), offset);
   db.prepare("UPDATE index_state SET cursor_offset = ?, file_hash = ? WHERE session_id = ?").run(
-    ...([offset, hash, shared.storedId] as const),
+    offset,
+    hash,
+    shared.storedId,
   );
 }
 

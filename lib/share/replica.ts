@@ -155,10 +155,10 @@ export function readShared({ db }: Store): SharedSession[] {
        h.held_seq AS heldSeq, h.updated_at AS updatedAt, h.chunks, s.file
      FROM shared_sessions h LEFT JOIN sessions s ON s.id = h.stored_id ORDER BY h.updated_at DESC, h.stored_id`,
   );
-  return rows.all().map(({ file, ...row }) => {
-    const session = row as unknown as SharedSession;
-    return file === null || statPath(file + BLOCKED) ? session : { ...session, heldSeq: 0 };
-  });
+  const sessions = rows.all() as unknown[] as (SharedSession & { file: string | null })[];
+  return sessions.map(({ file, ...session }) =>
+    file === null || statPath(file + BLOCKED) ? session : { ...session, heldSeq: 0 },
+  );
 }
 
 /** Returns what a session takes here, in chunks of the usual size. */

@@ -38,9 +38,10 @@ export function listShared(
   return sharedHeld(paths)
     .filter(({ session, shared }) => {
       if (own.has(shared?.id ?? "") || !isOfProject(session)) return false;
-      const isSubagent = session.parentId !== undefined;
       return (
-        session.updatedAt >= since && (subagents || !isSubagent) && (agent ?? session.agent) === session.agent
+        session.updatedAt >= since &&
+        (subagents || session.parentId === undefined) &&
+        (agent ?? session.agent) === session.agent
       );
     })
     .map(({ session }) => measured(session));
@@ -84,12 +85,12 @@ function select({ db }: Store, where: string, ...values: string[]): Held[] {
 
 /** Returns a shared session in the shape of one of this machine, with what its owner's machine says of it, read when it is asked. */
 function toHeld({ reference, agent, ...row }: SqlRow): Held {
-  const [storedId, id, updatedAt, file] = [reference, row.id, row.updatedAt, row.file].map(String) as [
-    string,
-    string,
-    string,
-    string,
-  ];
+  const [storedId = "", id = "", updatedAt = "", file = ""] = [
+    reference,
+    row.id,
+    row.updatedAt,
+    row.file,
+  ].map(String);
   const [name, cwd, startedAt, parentId] = [row.name, row.cwd, row.startedAt, row.parentId].map(textOf);
   const session: Session = {
     ...{ id: storedId, agent: agent as Agent, file, name, cwd, project: String(row.project) },
