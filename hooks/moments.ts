@@ -6,7 +6,7 @@
  */
 
 import { dueFile, hasViewerMoved, type Look, lookForDigest } from "../lib/activity/look.ts";
-import { statPath } from "../lib/base/files.ts";
+import { isFile, statPath } from "../lib/base/files.ts";
 import type { Moment } from "../lib/hosts/host.ts";
 import type { Row } from "../lib/hosts/session.ts";
 import { findLine } from "../lib/hosts/table.ts";
@@ -64,7 +64,7 @@ async function atResume(asked: Asked): Promise<Answer> {
 
 /** Returns the time of a session's last row. Lines that its host writes on going on are dated later. */
 async function lastRowTime({ session: { file }, paths }: Asked): Promise<string | undefined> {
-  if (file === undefined) return undefined;
+  if (file === undefined || !isFile(file)) return undefined;
   const [{ readLast }, { readRules }] = await Promise.all([
     import("../lib/transcripts/transcript.ts"),
     import("../lib/transcripts/rules.ts"),

@@ -67,7 +67,7 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   const marksFile = findMarksFile(paths.cursors, viewer.id);
   const marks = readMarks(marksFile);
   // At the first prompt the host names a file that it has yet to write.
-  const own = viewer.file !== undefined && statCopied(viewer.file) ? viewer.file : undefined;
+  const own = viewer.file !== undefined && statCopied(viewer.file)?.isFile() ? viewer.file : undefined;
   const known = { viewer: { ...viewer, file: own }, now, marksFile, marks };
   const isChanged = changedAfter === undefined ? changeDetector(known) : newerThan(changedAfter);
   const directory = scope === "project" ? viewer.cwd : undefined;

@@ -215,7 +215,8 @@ function ownAdvance(look: Glance): Advance[] {
   const { id, file } = look.viewer;
   const since = look.marks?.get(id)?.since ?? new Date(look.now).toISOString();
   // The transcript does not exist yet at the first prompt.
-  const mark = file !== undefined && statUnpacked(file) ? markAtEnd(file) : { offset: 0, fingerprint: "" };
+  const mark =
+    file !== undefined && statUnpacked(file)?.isFile() ? markAtEnd(file) : { offset: 0, fingerprint: "" };
   return [{ session: { id, file }, mark: { ...mark, since } }];
 }
 
