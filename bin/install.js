@@ -130,7 +130,7 @@ export function bundle(bun, stage) {
   const built = [
     join(stage, "lib"),
     ...below(libraries).filter((path) => !basename(path).startsWith("sqlite-vec")),
-    ...["", "claude", "pi"]
+    ...["", "pi"]
       .flatMap((name) => below(join(stage, "hooks", name)))
       .filter((path) => path.endsWith(".ts")),
   ];
