@@ -130,9 +130,7 @@ export function bundle(bun, stage) {
   const built = [
     join(stage, "lib"),
     ...below(libraries).filter((path) => !basename(path).startsWith("sqlite-vec")),
-    ...["", "pi"]
-      .flatMap((name) => below(join(stage, "hooks", name)))
-      .filter((path) => path.endsWith(".ts")),
+    ...["", "pi"].flatMap((name) => below(join(stage, "hooks", name))).filter((path) => path.endsWith(".ts")),
   ];
   for (const path of built) rmSync(path, { recursive: true, force: true });
   writeFileSync(join(stage, "hooks", "agent-sdk.ts"), 'export * from "../dist/hooks/agent-sdk.js";\n');

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { answerAsModel, serverPerFile } from "./support/fake-openai.ts";
 import { replay } from "./support/golden.ts";
 import { checkOut, clockOf, command, FOLDER, layLivedIn, VERSION } from "./support/lived-in.ts";
-import { ROOT, runScript } from "./support/run.ts";
+import { HOOKS, ROOT, runScript } from "./support/run.ts";
 import { emptyWorld, type World } from "./support/world.ts";
 
 setDefaultTimeout(120_000);
@@ -56,6 +56,10 @@ type Run = (name: string, ...args: string[]) => Promise<string>;
 function starter(checkout: string): typeof runScript {
   return (name, args, options) => {
     setSystemTime(world.now);
+    const [event = ""] = args ?? [];
+    // a file for each of Claude Code's hooks, before these were a table
+    if (name === "hooks/event.ts" && checkout !== ROOT && HOOKS.includes(event))
+      return runScript(join(checkout, "hooks", "claude", `${event}.ts`), [], options);
     return runScript(join(checkout, name.includes("/") ? name : `scripts/${name}.ts`), args, options);
   };
 }
