@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import { type TemporaryHome, temporaryHome, writeClaude } from "./support/home.ts";
 import { turn } from "./support/index.ts";
 import { uuidFrom } from "./support/rows.ts";
-import { type Finished, runCommand, starting } from "./support/run.ts";
+import { type Finished, runCommand, starting, startScript } from "./support/run.ts";
 
 const [ONE, TWO] = [uuidFrom("read-only one"), uuidFrom("read-only two")];
 
@@ -15,7 +15,9 @@ async function indexedHome(prepare?: (home: TemporaryHome) => void): Promise<Tem
   const home = temporaryHome();
   prepare?.(home);
   writeClaude(home, { id: ONE, rows: [turn("how do I feed the walrus", "With clams.")] });
-  await home.ok("embed", "--quiet");
+  // in a process of its own: once it has ended, nothing lies beside the index that a reader could use
+  const { exitCode } = await startScript("embed", ["--quiet"], { env: home.env, cwd: home.project });
+  expect(exitCode).toBe(0);
   writeClaude(home, { id: TWO, rows: [turn("the walrus is hungry", "Then feed it.")] });
   return home;
 }

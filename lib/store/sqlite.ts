@@ -112,7 +112,7 @@ export function openDatabase(path: string, options: { create?: boolean } = {}): 
  */
 export function openForeign(path: string, tables: readonly string[]): SqlDatabase {
   refuseDevice(path);
-  const uri = existsSync(`${path}-wal`) ? undefined : immutableUri(path);
+  const uri = readingUri(path, { isImmutable: !existsSync(`${path}-wal`) });
   const convert: Convert = (error) => (isSqliteError(error) ? storageError("read", path, error) : error);
   // neither driver waits for a lock unless told to: whoever asks has other sessions to show
   const driver = guarded(convert, () => openDriver(path, { uri }));
@@ -130,9 +130,13 @@ export function openForeign(path: string, tables: readonly string[]): SqlDatabas
   }
 }
 
-/** Returns a URI that opens a file as immutable: without locks, and without files beside it. */
-function immutableUri(path: string): string {
-  return `file:${encodeURI(path).replace(/[?#]/g, encodeURIComponent)}?immutable=1`;
+/**
+ * Returns a URI that opens a file for reading: an immutable one without locks, and without files beside it. What is attached
+ * in memory can be written, as it could not be in a connection that is read-only as a whole.
+ */
+function readingUri(path: string, { isImmutable }: { isImmutable: boolean }): string {
+  const file = encodeURI(path).replace(/[?#]/g, encodeURIComponent);
+  return `file:${file}?mode=ro${isImmutable ? "&immutable=1" : ""}`;
 }
 
 /** Opens a database of no file, gone when it is closed. */
@@ -143,10 +147,10 @@ export function openScratch(): SqlDatabase {
 /** Opens a file whose folder takes no write; undefined where that fails too. */
 function openForReading(path: string, reason: unknown): SqlDatabase | undefined {
   // A database in WAL mode needs a file beside it, unless it cannot change.
-  for (const uri of [undefined, immutableUri(path)]) {
+  for (const isImmutable of [false, true]) {
     let driver: Driver | undefined;
     try {
-      driver = openDriver(path, { uri });
+      driver = openDriver(path, { uri: readingUri(path, { isImmutable }) });
       applyPragmas(driver);
       driver.prepare("SELECT 1 FROM sqlite_schema").get();
       return wrapDriver(driver, path, { readOnly: describeError(reason) });
@@ -157,7 +161,7 @@ function openForReading(path: string, reason: unknown): SqlDatabase | undefined 
   return undefined;
 }
 
-function openDriver(path: string, reading?: { uri: string | undefined }): Driver {
+function openDriver(path: string, reading?: { uri: string }): Driver {
   return process.versions.bun ? openOnBun(path, reading) : openOnNode(path, reading);
 }
 
@@ -182,7 +186,7 @@ function prepareFile(path: string, create: boolean): void {
 
 let librarySearched = false;
 
-function openOnBun(path: string, reading?: { uri: string | undefined }): Driver {
+function openOnBun(path: string, reading?: { uri: string }): Driver {
   const { Database, constants } = require("bun:sqlite") as typeof import("bun:sqlite");
   if (process.platform === "darwin" && !librarySearched) {
     librarySearched = true; // only before the first open, and only once
@@ -195,17 +199,14 @@ function openOnBun(path: string, reading?: { uri: string | undefined }): Driver 
       }
     }
   }
-  const database = reading?.uri
-    ? new Database(reading.uri, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI)
-    : new Database(
-        path,
-        reading ? { strict: true, readonly: true } : { strict: true, readwrite: true, create: true },
-      );
+  const database = reading
+    ? new Database(reading.uri, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
+    : new Database(path, { strict: true, readwrite: true, create: true });
   return {
     exec: (sql) => void database.exec(sql),
     prepare(sql) {
       const statement = database.prepare(sql) as unknown as DriverStatement;
-      return reading?.uri ? withPrefixedNames(statement) : statement;
+      return reading ? withPrefixedNames(statement) : statement;
     },
     loadExtension: (file) => void database.loadExtension(file),
     close: () => database.close(),
@@ -247,14 +248,11 @@ function withParameters(
   };
 }
 
-function openOnNode(path: string, reading?: { uri: string | undefined }): Driver {
+function openOnNode(path: string, reading?: { uri: string }): Driver {
   const { DatabaseSync } = withoutExperimentalWarning(
     () => require("node:sqlite") as typeof import("node:sqlite"),
   );
-  const database = new DatabaseSync(reading?.uri ?? path, {
-    allowExtension: true,
-    readOnly: reading !== undefined,
-  });
+  const database = new DatabaseSync(reading?.uri ?? path, { allowExtension: true });
   return {
     exec: (sql) => database.exec(sql),
     prepare: (sql) =>
