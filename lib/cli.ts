@@ -10,7 +10,7 @@ import {
   usageError,
 } from "./base/command.ts";
 import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts";
-import { isDirectory, whyUnwritable } from "./base/files.ts";
+import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
 import { isTerminal, type Line, plainText, writeFully } from "./base/output.ts";
 import { nearestTo } from "./base/text.ts";
 import { parseTime } from "./base/time.ts";
@@ -88,6 +88,12 @@ export interface Run<F extends Flags> extends Config {
   show(data: unknown, lines: Iterable<Line | string>): boolean;
 }
 
+/** Takes over what the version before pulled, once: its code is loaded after an update alone. */
+async function takeOver(paths: PathsWithRules): Promise<void> {
+  if (paths.transcripts.length > 0 || !statPath(paths.formerShared) || statPath(paths.shared)) return;
+  (await import("./share/former-replica.ts")).takeFormerReplica(paths);
+}
+
 /** Parses the command line, loads the configuration and runs a script, as `runMain` does. */
 export function runScript<F extends Flags>(
   { usage, flags, words: count, readsAnyVolute = false, needsNoConfig = false, copiesMs }: Script<F>,
@@ -107,6 +113,7 @@ export function runScript<F extends Flags>(
     }
     const paths = readsAnyVolute ? await readingVolute(reading, cwd) : reading;
     const current = callingSession(loaded.env);
+    await takeOver(paths).catch((error) => warn(describeError(error)));
     await updateCopies(paths, { ms: copiesMs }).catch((error) => warn(describeError(error)));
     const values = readFlags(known, given, settings);
     if (!values.json) await useTerminal(args, settings);

@@ -36,6 +36,8 @@ export interface Paths {
   database: string;
   /** The index of versions before indexes were caches: left to them, but for what only it holds. */
   former: string;
+  /** The replica of the version before. */
+  formerShared: string;
   /** The indexes of given transcripts. */
   indexes: string;
   /** Vectors and topics that were paid for. */
@@ -215,6 +217,7 @@ export function resolvePaths(env: Environment): PathsWithRules {
     home,
     database: indexPath(home, transcripts),
     former: join(home, "memory.db"),
+    formerShared: join(home, "shared.db"),
     indexes: join(home, "indexes"),
     paid: join(home, "paid.db"),
     shared: join(home, `shared-${REPLICA_VERSION}.db`),

@@ -94,7 +94,7 @@ const FORMAT = 5;
 const SHARE_RULES_FACT = "share_rules";
 
 /** Opens the replica for writing, created as needed. */
-function openReplica({ shared, copies }: ReplicaPaths): Replica {
+export function openReplica({ shared, copies }: ReplicaPaths): Replica {
   const store = openStore(shared, { carry: "nothing", version: REPLICA_VERSION });
   store.db.exec(TABLES);
   // Written in bulk: pages that change often stay in memory and go into the file once.

@@ -16,7 +16,7 @@ import { keepCopyList } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import { openState, withExistingState, withState } from "../store/state.ts";
-import { PULLED_FACT, type Store, withExistingStore, writeFact } from "../store/store.ts";
+import { PULLED_FACT, removeDatabase, type Store, withExistingStore, writeFact } from "../store/store.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
@@ -95,6 +95,7 @@ export async function leaveHub(config: Config): Promise<{ hub: string; sessions:
       );
       await hub.query("DELETE FROM session_memory.origins WHERE id = $1", [origin]);
       removeReplica(config.paths);
+      removeDatabase(config.paths.formerShared);
       withState(config.paths, (state) => {
         state.db.exec("DELETE FROM share_published; DELETE FROM share_facts");
         writeShareFact(state, "left", new Date().toISOString());
