@@ -6,7 +6,7 @@
  */
 
 import { dueFile, hasViewerMoved, type Look, lookForDigest } from "../lib/activity/look.ts";
-import { isFile, statPath } from "../lib/base/files.ts";
+import { statPath } from "../lib/base/files.ts";
 import type { Moment } from "../lib/hosts/host.ts";
 import type { Row } from "../lib/hosts/session.ts";
 import { findLine } from "../lib/hosts/table.ts";
@@ -64,11 +64,12 @@ async function atResume(asked: Asked): Promise<Answer> {
 
 /** Returns the time of a session's last row. Lines that its host writes on going on are dated later. */
 async function lastRowTime({ session: { file }, paths }: Asked): Promise<string | undefined> {
-  if (file === undefined || !isFile(file)) return undefined;
-  const [{ readLast }, { readRules }] = await Promise.all([
+  const [{ readLast }, { readRules }, { statUnpacked }] = await Promise.all([
     import("../lib/transcripts/transcript.ts"),
     import("../lib/transcripts/rules.ts"),
+    import("../lib/hosts/packed.ts"),
   ]);
+  if (file === undefined || !statUnpacked(file)?.isFile()) return undefined;
   const isDated = ({ at }: Pick<Row, "at">) => at !== undefined;
   const countIn = (found: readonly Pick<Row, "at">[]) => found.filter(isDated).length;
   const { entries } = readLast(file, { rules: readRules(paths.rules), countIn, count: 1 });
