@@ -96,7 +96,7 @@ function momentOf(moments: Moments | undefined, { source }: JsonRecord): Moment 
   return typeof moments === "object" ? moments[stringOf(source) ?? ""] : moments;
 }
 
-/** Returns the form of Claude Code, with what is said to the model in the answer itself too where a host wants that. */
+/** Returns an answer in Claude Code's form; some hosts want the words for the model beside it as well. */
 function hookForm(hookEventName: string, isAtTop = false) {
   return ({ text, toPerson }: Answer) => ({
     systemMessage: toPerson,

@@ -128,7 +128,7 @@ export function readAsked({ env, input, paths }: HookCall, host?: Agent): Asked 
   return { host: host ?? hostByFile(session.file), session, env, ...settled };
 }
 
-/** Joins what is said at a moment. */
+/** Joins the answers of one moment. */
 export function together(...answers: (Answer | undefined)[]): Answer {
   const join = (to: "text" | "toPerson", by: string) =>
     answers.flatMap((answer) => answer?.[to] ?? []).join(by) || undefined;

@@ -36,7 +36,7 @@ async function atStart(asked: Asked): Promise<Answer> {
   return withPerson(asked, isLeft ? undefined : await tellBeginning(asked));
 }
 
-/** Leaves what is told of a project for the first typed prompt where the folder only claims to be of it; returns whether it did. */
+/** Leaves the words on a project for the first typed prompt if the folder only claims to belong to it; returns whether it did. */
 async function leavesForPrompt({ session, paths }: Asked): Promise<boolean> {
   const { onlyClaimsOrigin } = await import("../lib/sessions/project.ts");
   if (!onlyClaimsOrigin(session.cwd, paths)) return false;

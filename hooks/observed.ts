@@ -31,7 +31,7 @@ export function describeObserved(asked: Asked): string | undefined {
   return observationsAfterCompaction(readHookLedger(asked), { maxChars: CONTEXT_MAX_CHARS, lookUp });
 }
 
-/** Returns the line that observations follow a summary; undefined if there are none. */
+/** Returns the line that announces observations behind a summary; undefined without any. */
 export function announceObserved(asked: Asked): string | undefined {
   return observationsToCome(readHookLedger(asked));
 }

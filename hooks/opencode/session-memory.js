@@ -30,7 +30,7 @@ function partId() {
   return `prt_${time.toString(16).padStart(12, "0")}sessionmemory${parts.toString(36)}`;
 }
 
-/** Asks for what is to be said at a moment; "" where there is nothing, and where anything goes wrong. */
+/** Asks for the words of a moment; "" if nothing is to be said or anything goes wrong. */
 function ask(moment) {
   return new Promise((resolve) => {
     let output = "";

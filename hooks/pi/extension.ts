@@ -110,7 +110,7 @@ function sessionIn({ sessionManager, cwd }: PiContext) {
   return { id: sessionManager.getSessionId(), file: sessionManager.getSessionFile(), cwd };
 }
 
-/** Returns what is told of any moment of the present session. */
+/** Returns the facts that every moment of the present session shares. */
 function askedIn(config: Config, context: PiContext): Asked {
   const { env, settings } = config;
   return { host: "pi", session: sessionIn(context), env, paths: pathsFor(config, context), settings };

@@ -13,7 +13,7 @@ const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** For names and questions without an `llm` block. */
 const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
-/** Returns the model for names and answers: one of `modelKeys`, else the `llm` block's; undefined if there is none. */
+/** Returns the model for names and answers: one of `modelKeys`, else the `llm` block's; undefined without either. */
 export function namingModel(config: Config, context: PiContext): CompleteJson | undefined {
   const { settings } = config;
   const model = keyedModel(settings, context);

@@ -77,10 +77,10 @@ function writeHeld(replica: Replica, row: SqlRow, { admits, hasText }: Exclusion
   const [session = "", cwd, project] = [text("stored_id"), text("cwd"), text("project")];
   const named = text("name");
   const name = named !== undefined && hasText(named) ? undefined : named;
-  if (!admits({ id: session, name, cwd, project, parentId: text("parent_id") })) return;
+  const parent = text("parent_id");
+  if (!admits({ id: session, name, cwd, project, parentId: parent })) return;
   const file = placeOfShared(replica, { owner, machine, agent, id });
   const modifiedAt = text("updated_at") ?? "";
-  const parent = text("parent_id");
   const copy = pulledCopy(file, {
     head: {
       ...{ host: agent, session, parent, cwd, remote: project },

@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 import { writeCopy } from "../archive/copy.ts";
-import { changedAt, namesIn, readText, replaceFile, statPath } from "../base/files.ts";
+import { changedAt, namesIn, readJson, replaceFile, statPath } from "../base/files.ts";
 import { shortHash } from "../base/text.ts";
 import { type Paths, type PathsWithRules, REPLICA_VERSION, type Settings } from "../config/config.ts";
 import { readNote } from "../hosts/blocks.ts";
@@ -253,8 +253,9 @@ async function forgetInCopies(
     const options = { rules, about, note: {}, modifiedAt: changedAt(stat), durable: true };
     if ((await writeCopy(file, file, { ...options, dryRun: true }))?.excluded)
       await writeCopy(file, file, options);
-    const beside = JSON.parse(readText(besideCopy(file)));
-    const kept = Object.entries(beside).filter(([, value]) => !hasText(JSON.stringify(value)));
+    const kept = Object.entries(readJson(besideCopy(file)) ?? {}).filter(
+      ([, value]) => !hasText(JSON.stringify(value)),
+    );
     replaceFile(besideCopy(file), JSON.stringify(Object.fromEntries(kept)));
   }
 }
