@@ -6,6 +6,7 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, setSystemTime, test } from "bun:test";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openDatabase } from "../lib/store/sqlite.ts";
 import { answerAsModel, serverPerFile } from "./support/fake-openai.ts";
 import { replay } from "./support/golden.ts";
 import { checkOut, clockOf, command, FOLDER, layLivedIn, VERSION } from "./support/lived-in.ts";
@@ -119,7 +120,10 @@ test("an index that is deleted, and a project that is excluded and taken back in
   await present("embed", "--quiet");
   expect(Object.values(await lookAt(present)).filter((seen) => seen === "").length).toBeGreaterThan(3);
   world.configure(config);
+  const reader = openDatabase(world.paths.former, { create: false });
+  reader.prepare("SELECT count(*) FROM sessions").get();
   await present("embed", "--quiet");
+  reader.close();
   // Exclusion removes our copies, and of these sessions nothing else is left.
   const lost = { "a0000001-0000-4000-8000-000000000000": "", "c0000001-0000-4000-8000-000000000000": "" };
   expect(await lookAt(present)).toEqual({ ...ALL, ...lost });

@@ -86,10 +86,11 @@ function describeRules({ redact, exclude: { sessions, projects, patterns } }: Ta
   return shortDigest(JSON.stringify(rules));
 }
 
+/** A log without a page is what a reader leaves for a while: it says nothing of the file. */
 function describe(file: string): string {
   return ["", "-wal"]
     .map((part) => statPath(file + part))
-    .map((stat) => (stat ? `${stat.size} ${changedAt(stat)}` : ""))
+    .map((stat) => (stat && stat.size > 0 ? `${stat.size} ${changedAt(stat)}` : ""))
     .join();
 }
 
