@@ -13,7 +13,6 @@ import { describeError, findRefusal, SessionMemoryError } from "./base/errors.ts
 import { isDirectory, statPath, whyUnwritable } from "./base/files.ts";
 import { isTerminal, type Line, plainText, writeFully } from "./base/output.ts";
 import { nearestTo } from "./base/text.ts";
-import { parseTime } from "./base/time.ts";
 import {
   type Config,
   defaultConfig,
@@ -22,6 +21,7 @@ import {
   pathsReading,
 } from "./config/config.ts";
 import { callingSession } from "./hosts/table.ts";
+import { parseTime } from "./language/times.ts";
 import { redactor } from "./redact/redact.ts";
 import { type Rules, readRules } from "./transcripts/rules.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { formatAge, parseTime } from "../lib/base/time.ts";
+import { formatAge } from "../lib/base/time.ts";
+import { parseTime } from "../lib/language/times.ts";
 
 const now = new Date("2026-02-12T10:30:05Z"); // a Thursday
 

@@ -2,10 +2,10 @@
 
 import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
-import { parseTime } from "../base/time.ts";
 import type { Config } from "../config/config.ts";
 import type { Agent } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
+import { parseTime } from "../language/times.ts";
 import { type Store, sharedBy } from "../store/store.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { readIndexedSessions, uniquePrefix } from "./corpus.ts";
