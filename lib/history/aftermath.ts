@@ -17,7 +17,7 @@ import { projectDirectories, projectKey } from "../sessions/project.ts";
 import type { Store } from "../store/store.ts";
 import type { FindScope } from "./finds.ts";
 
-/** Where rows are from, and who asks. */
+/** The source of rows, and the asking session. */
 interface AftermathOptions extends Pick<FindScope, "clean"> {
   store: Store;
   session: Pick<IndexedSession, "number" | "cwd" | "project">;
@@ -28,7 +28,7 @@ interface AftermathOptions extends Pick<FindScope, "clean"> {
 /** A shorter line says nothing: `}`, `end`. */
 const TELLING_MIN = 4;
 const SHOWN_CHARS = 240;
-/** A larger file is no source. */
+/** The largest file that counts as source code. */
 const FILE_MAX = 2 * 1024 * 1024;
 
 /** Marks rows whose file changed since, and words that the user took back, these followed by the user's answer. */

@@ -21,13 +21,13 @@ import { type Change, lineKey, replay, type Trace } from "./replay.ts";
 interface LinePlace {
   /** Absolute. */
   path: string;
-  /** As it was given. */
+  /** As the user wrote it. */
   name: string;
   from: number;
   to: number;
 }
 
-/** What is known of lines that follow each other. */
+/** The origin of consecutive lines. */
 export interface Verdict {
   lines: [from: number, to: number];
   verdict: "written" | "no session wrote it" | "cannot tell";
@@ -56,7 +56,7 @@ export function linePlace(file: string, cwd: string): LinePlace | undefined {
   return { path: resolve(cwd, name), name, from: Number(first), to: Number(last) };
 }
 
-/** What a search for lines looks at. */
+/** The input of a search for lines. */
 export interface BlameScope {
   stores: readonly { store: Store; scope: FindScope }[];
   rules: Rules;
@@ -67,7 +67,7 @@ export interface BlameScope {
 /**
  * Finds who wrote some lines of a file, by its text as it is now.
  *
- * @throws {SessionMemoryError} `NOT_FOUND` where there is no such file or line.
+ * @throws {SessionMemoryError} `NOT_FOUND` if the file or line does not exist.
  */
 export function blame(place: LinePlace, scope: BlameScope): { hits: Hit[]; verdicts: Verdict[] } {
   const text = readFile(place);
@@ -123,9 +123,9 @@ interface LineFacts {
   key: string;
   number: number;
   trace: Trace | undefined;
-  /** How often it stands in the file. */
+  /** The number of times it stands in the file. */
   count: number;
-  /** Whether a secret was taken out of it. */
+  /** True if a secret was taken out of it. */
   isHiddenText: boolean;
 }
 
@@ -192,7 +192,7 @@ function byTime(a: Change, b: Change): number {
   return a.deed.session - b.deed.session || a.deed.line - b.deed.line || a.deed.nth - b.deed.nth;
 }
 
-/** Returns the sessions that wrote the lines, those that may have, and those that edited the file after the first. */
+/** Returns the sessions that wrote the lines, the ones that may have, and the ones that edited the file after the first. */
 function makeBlameHits(judged: readonly JudgedLine[], changes: readonly Change[]): Hit[] {
   const written = judged.filter(({ verdict }) => verdict === "written");
   const unsure = judged.filter(({ verdict, key }) => verdict === "cannot tell" && key !== "");

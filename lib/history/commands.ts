@@ -15,13 +15,13 @@ interface ShellPart {
 
 /** A longer line is data: it is left in one part. */
 const READ_MAX = 20_000;
-/** What stays with its command: escapes, quotes, here-documents, joined streams; then parentheses and separators. */
+/** The tokens that stay with their command: escapes, quotes, here-documents, joined streams; then parentheses and separators. */
 const TOKEN =
   /\\[\s\S]|"(?:[^"\\]|\\[\s\S])*"?|'[^']*'?|`[^`]*`?|<<<|<<-?\s*["']?([\w-]+)["']?[\s\S]*?\n\s*\1\s*(?=\n|$)|>&|&>|([()])|(&&|\|\||\|&|;;|[;|\n&])/g;
 
 /** Says nothing of what is run: directories, variables, waiting. */
 const PREPARING = /^(?:cd|pushd|popd|export|set|source|\.|sleep|true|echo|printf)\b|^\w+=\S*$/;
-/** A shell that is given its line: `bash -lc "npm test"`. */
+/** A shell with its command line as an argument: `bash -lc "npm test"`. */
 const GIVEN = /^(?:\S*\/)?(?:ba|z)?sh -\w*c /;
 const REDIRECTION = /\s*(?:\d?>&\d|\d?>>?\s*\S+|<\s*\S+|&>\s*\S+)/g;
 const ASSIGNMENTS = /^(?:\w+=(?:"[^"]*"|'[^']*'|\S*)\s+)+/;

@@ -19,7 +19,7 @@ export interface Ending {
   run: Stored<Done>;
   /** Edits and commands in between, in order. */
   steps: Stored<Done>[];
-  /** Whether its command line differs from the one that failed. */
+  /** True if its command line differs from the failed one. */
   isOther: boolean;
 }
 
@@ -77,7 +77,7 @@ export function failingPart(line: string, output: string, error: string): string
 /** Longer words are data, not names. */
 const NAME_MAX = 300;
 
-/** Returns the names in an output, any of which its error may be about, with the folders above each path. */
+/** Returns the names in an output that its error may be about, with the folders above each path. */
 function findComplained(output: string): Set<string> {
   const words = output.split(/[\s"'`:,()]+/).filter(({ length }) => length <= NAME_MAX);
   return new Set(words.flatMap(withFolders));
@@ -197,7 +197,7 @@ export function stepsBetween(deeds: readonly Stored<Done>[], from: number, to: n
 
 /** Among at most this many steps, what a command printed counts, too. */
 const STEPS_FEW = 3;
-/** What commands do about what is missing, and about what is not running, under whatever name. */
+/** Commands that install something missing or start something that is not running, under any name. */
 const REMEDIES: [error: RegExp, command: RegExp][] = [
   [
     /\bmissing\b|no such|\bno module|not (?:be )?(?:found|installed)|cannot find|(?:not|n't) exist/i,

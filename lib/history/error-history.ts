@@ -38,7 +38,7 @@ const ENDING_CHARS = 100;
 /** The number of lines after the last row in which a comment on it is looked for. */
 const SAID_LINES = 30;
 
-/** Characters of a line that are compared: a pasted page is no error. */
+/** The most characters of a line that are compared: a pasted page is not an error. */
 const SEARCHED_MAX = 2000;
 const PATH = /(?:[a-z]:)?(?:[\w.@~+-]*[\\/])+[\w.@~+-]*/gi;
 
@@ -61,7 +61,7 @@ export function errorHistory(store: Store, error: string, scope: FindScope): Hit
   return [];
 }
 
-/** Returns the deeds whose output has a line; or one like it, of so many deeds. */
+/** Returns the deeds whose output has a line, or else a similar line, at most a number of them. */
 function findOccurrences(store: Store, line: string, scope: FindScope, alike?: number): ErrorRun[] {
   const words = likeWords(line).slice(0, WORDS_MAX);
   if (words.length === 0) return [];
@@ -73,7 +73,7 @@ function findOccurrences(store: Store, line: string, scope: FindScope, alike?: n
   });
 }
 
-/** Returns whether a deed's output can be a failure: what was read or searched may only mention one. */
+/** Returns whether a deed's output can be a failure: a read or search may only mention one. */
 function mayFail({ kind, outcome, target, input }: Stored<Done>): boolean {
   if (outcome === "failed") return true;
   return kind === "command" && !isLooking(input || target);

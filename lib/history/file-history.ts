@@ -34,11 +34,11 @@ const REASON_LINES = 40;
 
 export interface Touched extends SessionDeed {
   how: "edited" | "read" | "ran";
-  /** Whether its folder is gone, so that it may have been this file under another path. */
+  /** True if its folder is gone, so that it may have been this file under another path. */
   isUnsure?: boolean;
 }
 
-/** Finds the sessions that had to do with a file: those that edited it, then all others, each newest first. */
+/** Finds the sessions that touched a file: first the ones that edited it, then all others, each newest first. */
 export function fileHistory(store: Store, path: string, scope: FindScope): Hit[] {
   const { names, touched, file } = findTouches(store, path, scope);
   const sure = touched.filter(({ isUnsure }) => !isUnsure);
@@ -56,7 +56,7 @@ export function fileHistory(store: Store, path: string, scope: FindScope): Hit[]
 }
 
 /**
- * Returns a file's names, and what was done to it under each of them; of one that is given by its whole path, nothing that was
+ * Returns a file's names, and what was done to it under each of them; for a whole path, nothing that was
  * done to a file of its name elsewhere.
  */
 export function findTouches(
@@ -74,11 +74,11 @@ export function findTouches(
   };
 }
 
-/** A file that is given by its whole path. */
+/** A file with its whole path. */
 interface FilePlace {
   /** Without symlinks. */
   path: string;
-  /** The tops of all worktrees, its own first; its folder where there is none. */
+  /** The tops of all worktrees, its own first; its folder outside a repository. */
   tops: string[];
   /** Returns whether a session is of the file's project, or ran in a folder around the file. */
   isNear: (session: SessionDeed["session"]) => boolean;

@@ -31,7 +31,7 @@ export interface FindScope {
   subagents?: boolean | undefined;
   /** The directory of who asks. */
   cwd: string;
-  /** Where it is noted which repositories were where. */
+  /** The file that notes where repositories were. */
   paths: Parameters<typeof matchProject>[1];
   /** Redacts what was stored under older rules. */
   clean: Clean;

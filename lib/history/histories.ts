@@ -36,7 +36,7 @@ import { fileHistory } from "./file-history.ts";
 import { deedRow, doneHit, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
 
 interface DoneOptions extends PrintOptions {
-  /** How many there are with those that are not printed. @default as many as are printed */
+  /** The number of results with the unprinted ones. @default the number printed */
   total?: number | undefined;
   /** True if each is one line. @default {false} */
   isBrief?: boolean | undefined;

@@ -17,13 +17,13 @@ import { isSameFile, type Touched } from "./file-history.ts";
 /** Something that a session did to the file, by which a line may have come into it. */
 export interface Change extends Touched {
   store: Store;
-  /** Whether the conversation went on from a row before it. */
+  /** True if the conversation went on from a row before it. */
   isRewound: boolean;
 }
 
-/** Who may have written a line. */
+/** The possible writers of a line. */
 export interface Trace {
-  /** The changes of which one wrote the line: it is certain where there is one. */
+  /** The changes that may have written the line; a single one is certain. */
   writers: Change[];
   /** `certain`: each of `writers` wrote one that still stands. `before`: it stood there when a session first saw it. */
   how: "certain" | "possible" | "before" | "nowhere";
@@ -35,7 +35,7 @@ interface ReplayOptions {
   rules: Rules;
 }
 
-/** Returns how a line is compared: what is only indented anew is not written anew. */
+/** Returns the form in which a line is compared: new indentation alone does not make a line new. */
 export function lineKey(line: string): string {
   return line.trim();
 }
@@ -59,16 +59,16 @@ export function replay(
   return new Map([...lines].map(([key, line]) => [key, toTrace(line)]));
 }
 
-/** What is known of a line while its file's changes are replayed. */
+/** The state of a line while its file's changes are replayed. */
 interface LineState {
-  /** How often it stands in the file; undefined where nothing was seen of it. */
+  /** The number of times it stands in the file; undefined if it was not seen. */
   count: number | undefined;
-  /** Who may have written what stands there; `undefined` is none of the changes. */
+  /** The possible writers of the line as it stands; `undefined` is a writer outside the changes. */
   writers: (Change | undefined)[];
   isCertain: boolean;
-  /** Who wrote one that was removed since. */
+  /** The writers of a line that was removed since. */
   removed: Change[];
-  /** Changes of which the index keeps a part and no transcript is left, or that may be of another file. */
+  /** Changes that the index keeps in part after their transcript is gone, or that may concern another file. */
   unread: Change[];
 }
 
@@ -90,15 +90,15 @@ function ifAny(changes: readonly Change[], otherwise: Trace["how"]): Trace["how"
   return changes.length > 0 ? "possible" : otherwise;
 }
 
-/** What a call did to the lines of the file. */
+/** The effect of a call on the lines of the file. */
 interface Effect {
   added: readonly string[];
   removed: readonly string[];
   /** Lines of a diff that stay. */
   kept: readonly string[];
-  /** Whether `added` is the whole file from then on. */
+  /** True if `added` is the whole file from then on. */
   isWhole?: boolean;
-  /** Whether it only holds these lines, and may have written them. */
+  /** True if it only holds these lines, and may have written them. */
   isPossible?: boolean;
 }
 
@@ -169,10 +169,10 @@ function isNamed(path: string, names: readonly string[]): boolean {
   return names.some((name) => isSameFile(path, name));
 }
 
-/** A text that a command is given on its input: `cat > notes.md <<'EOF'`, up to the line that ends it. */
+/** A here-document, up to the line that ends it: `cat > notes.md <<'EOF'`. */
 const HEREDOC = /^(.*?)<<-?[ \t]*(["']?)(\w+)\2(.*)\n([\s\S]*?)\n[ \t]*\3[ \t]*$/gm;
 
-/** Returns what a command wrote: a text into the file, a patch, or lines of which it is not known what became of them. */
+/** Returns the writes of a command: a text into the file, a patch, or lines with an unknown fate. */
 function commandEffect(command: string, names: readonly string[]): Effect {
   if (command.includes("*** Begin Patch")) return diffEffect(command, names);
   for (const [, before = "", , , after = "", body = ""] of command.matchAll(HEREDOC)) {
@@ -229,7 +229,7 @@ function wholeRows(
   };
 }
 
-/** What tools put before the lines of a file that they print. */
+/** The prefixes of file lines in tools' output. */
 const LINE_NUMBER = /^\s*\d+(?:→|\t|[:|-] ?)/;
 
 /** The calls whose results show a file's content. */

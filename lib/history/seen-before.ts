@@ -39,7 +39,7 @@ interface SeenOptions {
   now: Date;
   /** Keys of the lines that the session was told about. */
   said: ReadonlySet<number>;
-  /** Whether a session is kept out. */
+  /** True if a session is kept out. */
   isHidden: (session: IndexedSession) => boolean;
   /** Redacts what was stored under older rules. */
   clean: Clean;
@@ -56,7 +56,7 @@ export interface Seen {
   text: string;
 }
 
-/** What is asked: the failure with its error lines by their keys. */
+/** The question: the failure with its error lines by their keys. */
 interface FailureQuery extends FailedCommand, SeenOptions {
   lines: ReadonlyMap<number, string>;
   known: KnownWords;
@@ -73,11 +73,11 @@ interface FailedRun extends SessionDeed {
 /** The end of an error in one session: by what was done, by another command, or by itself. */
 interface End extends Ending {
   failed: FailedRun;
-  /** What may have helped, best first. */
+  /** The deeds that may have helped, best first. */
   likely: Stored<Done>[];
-  /** Whether all that speaks for it is that nothing else was done. */
+  /** True if the only evidence is that nothing else was done. */
   isGuess: boolean;
-  /** Whether the error came back later in the session. */
+  /** True if the error came back later in the session. */
   cameBack: boolean;
 }
 
@@ -98,7 +98,7 @@ const OWNERS_MIN = 2;
 const FAILURES_MAX = 5;
 /** Lines after a failure in which its end is looked for. */
 const REACH = 200;
-/** A line that so many programs print is about none of them. */
+/** The number of programs from which on a shared line is about none of them. */
 const PROGRAMS_GENERIC = 3;
 const STEPS_MAX = 3;
 const ALL_CHARS = 600;
@@ -139,7 +139,7 @@ function isAlike(keys: readonly number[], lines: ReadonlyMap<number, string>): b
   return lines.has(keys[0] ?? 0) && keys.filter((each) => lines.has(each)).length > keys.length / 2;
 }
 
-/** Writes what is known of some errors in at most 600 characters, with the keys of those that fit. */
+/** Writes the endings of some errors in at most 600 characters, with the keys of the errors that fit. */
 export function describeSeen(seen: readonly Seen[]): { text: string; shown: number[] } {
   const lines = [headed("Seen Before")];
   const shown: number[] = [];

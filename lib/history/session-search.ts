@@ -77,7 +77,7 @@ export interface SearchRequest {
   minScore?: number | undefined;
   /** @default {false} */
   subagents?: boolean | undefined;
-  /** True if only own sessions are searched, not those that others share. @default {false} */
+  /** True if only own sessions are searched, not shared ones. @default {false} */
   own?: boolean | undefined;
   /** True if results explain their scores. @default {false} */
   explain?: boolean | undefined;
@@ -98,7 +98,7 @@ export interface SearchResources {
 export interface SearchAnswer {
   /** Best first; empty when nothing is relevant. */
   results: HitJson[];
-  /** Who wrote the lines of a file that were asked for. */
+  /** The writers of the lines asked for. */
   blame?: Verdict[] | undefined;
   index: {
     sessions: number;
@@ -120,7 +120,7 @@ export async function sessionSearch(
   return { results, ...(blame && { blame }), index };
 }
 
-/** What the command prints: the answer's lines, and whether the search brought the index up to date. */
+/** The output of the command: the answer's lines, and whether the search brought the index up to date. */
 interface PrintedAnswer extends SearchAnswer {
   lines: Line[];
   text: string;
@@ -244,11 +244,11 @@ interface Answer extends Pick<SearchAnswer, "blame"> {
   semantic: string;
 }
 
-/** Who wrote the lines of a file. */
+/** The writers of a file's lines. */
 interface Blamed {
   hits: Hit[];
   verdicts: Verdict[];
-  /** What is said of lines that no session is known to have written. */
+  /** The text for lines without a known writer. */
   lines: string[];
 }
 

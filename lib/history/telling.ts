@@ -6,11 +6,11 @@
 import { isAbsolute, resolve } from "node:path";
 import { shellParts, shellWords } from "./commands.ts";
 
-/** Where something was done, as seen from who asks. */
+/** The place of a deed, as seen by the asking session. */
 export interface Origin {
-  /** Who shares the session; "" for one's own. */
+  /** The owner of a shared session; "" for one's own. */
   owner: string;
-  /** Whether it is the project of who asks. */
+  /** True if it is the asking session's project. */
   isHere: boolean;
   /** The folders of its project. */
   folders: readonly string[];
@@ -30,7 +30,7 @@ const REGISTRY =
 const SUPERUSER = /(?:^|[\s;&|("'`])(?:sudo|doas|pkexec|runas|su) /;
 const SHELL =
   /^(?:\w+=\S*\s+|(?:sudo|doas|env)\s+(?:-\S+\s+)*)*(?:\S*\/)?(?:ba|z|da|k|c|fi|pw)?sh(?:\.exe)?(?=\s|$)/;
-/** A shell that is given its program by another command. */
+/** A shell that another command hands its program. */
 const GIVEN_BY =
   /(?:\b(?:ba|z|da|k|fi)?sh\b|\beval\b|\bsource\b|(?:^|\s)\.)[^;&|]*(?:\$\(|`|<\()|\bi(?:wr|rm)\b[^;&]*\biex\b/i;
 /** Programs whose operands are servers. */
@@ -63,7 +63,7 @@ function isLocal(text: string): boolean {
 /** Programs whose first operand is what a project calls its own: a script, a target, a folder. */
 const TAKES_OWN =
   /^(?:npm|pnpm|yarn|bun|deno|make|gmake|just|rake|task|invoke|nox|composer|poetry|hatch|pdm|cd|pushd|source|\.)$/;
-/** Subcommands that are none of a project's. */
+/** Subcommands that do not belong to a project. */
 const COMMON =
   /^(?:i|ci|add|install|remove|rm|uninstall|update|upgrade|up|link|unlink|rebuild|dedupe|prune|audit|cache|config|set|login|create|init|lock|sync|store|self-update|require|dlx|exec|x|approve-builds)$/;
 
@@ -94,7 +94,7 @@ function isTheirPath(word: string, folders: readonly string[]): boolean {
 }
 
 const LOOPBACK = /^(?:localhost|127\.[\d.]+|\[::1\])$/i;
-/** A longer text is no command that anyone would repeat. */
+/** The longest text that anyone would repeat as a command. */
 const TEXT_MAX = 4000;
 
 /** Words that who asks knows: those of the command that failed, and of its output. */

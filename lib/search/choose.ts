@@ -28,7 +28,7 @@ const AGAIN = 0.5;
 /** The share of the budget that the first hit may take. real2, codebench, deeds: 0.5 … 0.7 the same within 4 of 366. */
 const FIRST_SHARE = 0.6;
 /**
- * A unit that is so much less likely than the likeliest is left out, sooner where it holds no word of the question and answers no row
+ * A unit far less likely than the likeliest is left out, sooner if it holds no word of the question and answers no row
  * that does; the best of a hit never. real2, codebench, deeds: 40 characters fewer, and as many answers.
  */
 const LEAST = { withWords: 0.0005, without: 0.03 };

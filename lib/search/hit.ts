@@ -11,7 +11,7 @@ import { sharedBy } from "../store/store.ts";
 import { isSourceGone } from "./corpus.ts";
 import { type Clean, rowParts, type ShownRow } from "./rows.ts";
 
-/** What a search found in a session: the rows that answer, or that show what was done. Made once, and never changed. */
+/** The result of a search in one session: the rows that answer, or that show a deed. Made once, and never changed. */
 export interface Hit {
   session: IndexedSession;
   /** The time of the row it was found by. */
@@ -27,7 +27,7 @@ export interface Hit {
   also: readonly LineSpan[];
   /** Lines that the user took back and asked anew in what is shown, where none of them is shown. */
   takenBack?: readonly LineSpan[];
-  /** How likely it answers, 0 to 1, on the same scale in every index. */
+  /** The likelihood that it answers, 0 to 1, on the same scale in every index. */
   score: number;
   /** True if its rows are printed, and not the best of them on one line. */
   isOpen: boolean;
@@ -35,23 +35,23 @@ export interface Hit {
   without: readonly string[];
   /** The sessions that hold a copy. */
   copies: readonly IndexedSession[];
-  /** What was done, in a few words, where that was asked for: `edited 5x, read 2x`. */
+  /** The deeds in a few words, if these were asked for: `edited 5x, read 2x`. */
   summary?: string;
   /** Ids of other sessions where it was the same. */
   elsewhere?: readonly string[];
-  /** What it is a part of, where a question was asked. */
+  /** The passage it belongs to, if a question was asked. */
   passage?: PassageFacts;
   explain?: Explanation;
 }
 
-/** What is said of a passage beside its rows. */
+/** The facts printed about a passage beside its rows. */
 export interface PassageFacts {
   topics: string[];
   speakers: string[];
   hasDecision: boolean;
   hasAction: boolean;
   content: string;
-  /** What the exchange began with. */
+  /** The first words of the exchange. */
   subject: string;
   /** Exchanges before and after. */
   before: string[];
@@ -89,7 +89,7 @@ export function isStrong({ score }: Pick<Hit, "score">): boolean {
   return score >= STRONG;
 }
 
-/** How hits are shown. */
+/** The form in which hits are shown. */
 export interface HitStyle {
   /** Redacts what was stored under older rules. */
   clean: Clean;
@@ -101,7 +101,7 @@ export interface HitStyle {
   originAt?: ((path: string) => string | undefined) | undefined;
   /** IANA name. @default the system's */
   timezone?: string | undefined;
-  /** What the two who talk are called: their names are never missing words. @default User and Assistant */
+  /** The names of the two speakers, which are never missing words. @default User and Assistant */
   participants?: Participants | undefined;
 }
 
@@ -138,7 +138,7 @@ export function describeSubject(
   return clean(name === undefined ? subject : `in a discussion about "${name}": ${subject}`);
 }
 
-/** What is left of a session whose transcript is gone. */
+/** The remains of a session whose transcript is gone. */
 interface Loss {
   isGone: boolean;
   isArchived: boolean;

@@ -53,7 +53,7 @@ import {
 import { type AskedWorth, toUnits, type Unit } from "./units.ts";
 
 export interface HitOptions extends RetrievalOptions {
-  /** What meaning finds, where vectors were asked. */
+  /** The results by meaning, if vectors were used. */
   meaning?: Meaning | undefined;
   style: HitStyle;
   /** Code points that the rows of all hits may take together with their heads. */
@@ -71,7 +71,7 @@ export interface HitOptions extends RetrievalOptions {
   explain: boolean;
 }
 
-/** What a search finds. */
+/** The result of a search. */
 interface Found {
   /** Strong ones first, best first. */
   hits: Hit[];
@@ -84,7 +84,7 @@ interface Found {
 
 /** The words of a question by what they say of a hit that lacks them. */
 interface AskedWords {
-  /** What it asks for beside a time, as far as few sessions hold it; undefined where it asks for a time alone. */
+  /** The rare terms of a question beside its time; undefined if it asks for a time alone. */
   beside: Term[] | undefined;
   /** In no session. */
   nowhere: Term[];
@@ -102,9 +102,9 @@ interface Candidate extends Judged {
   units: Unit[];
 }
 
-/** A candidate in its place among those that are shown. */
+/** A candidate with its rank among the shown ones. */
 interface Draft extends Candidate {
-  /** What is known of the hit before its rows are. */
+  /** The parts of a hit that are known before its rows. */
   facts: Omit<Hit, "rows" | "isOpen">;
   /** True if none of those before it is of its session. */
   isFirst: boolean;
@@ -186,7 +186,7 @@ function splitAt<T>(all: readonly T[], at: number): [T[], T[]] {
   return [all.slice(0, at), all.slice(at)];
 }
 
-/** Sorts the words of a question. Names of those who talk and times are no words. */
+/** Sorts the words of a question. Speakers' names and times do not count as words. */
 function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedWords {
   const questions = phrasings.map(({ question }) => question);
   const terms = wholeTerms(questions).filter((term) => isTelling(term, options) && !isTime(term, options));
@@ -234,7 +234,7 @@ function absentNames(
     .map((name) => ({ stem: name, words: [name] }));
 }
 
-/** Returns the terms that say what happened then, without `what did we talk about`; undefined where there are none. */
+/** Returns the terms that describe the event, without `what did we talk about`; undefined if none are left. */
 function besideTime(terms: readonly Term[], questions: readonly Question[]): Term[] | undefined {
   const telling = new Set(questions.flatMap(({ text }) => contentWords(text).map(foldText)));
   const beside = terms.filter(({ words }) => words.some((word) => telling.has(word)));
@@ -390,7 +390,7 @@ function shownWord({ words: [folded], stem }: Term, questions: readonly Question
   );
 }
 
-/** Returns whether a word says what is asked for: it means none of those who speak, and does not ask for what was said. */
+/** Returns whether a word carries the subject of the question: it neither names a speaker nor asks for what was said. */
 function isTelling(term: Term, options: HitOptions): boolean {
   return !isName(term, options) && !term.words.every(isAskingWord);
 }
@@ -407,7 +407,7 @@ function isTime({ words }: Term, { now, timezone }: HitOptions): boolean {
   return words.some((word) => isNamed(word) || isNamed(`${word} 2026`) || /^(?:\d{1,2}|20\d\d)$/.test(word));
 }
 
-/** Returns the places of a passage's session among those that are not shown. */
+/** Returns the places of a passage's session that are not shown. */
 function otherPlaces({ first: { sessionId } }: Passage, others: readonly Judged[]): LineSpan[] {
   const own = others.filter(({ passage }) => passage.first.sessionId === sessionId);
   return mergeRanges(own.map(({ passage: { first, last } }) => [first.firstLine, last.lastLine] as const));
@@ -467,7 +467,7 @@ function wordsAsked(stems: readonly string[], { phrasings }: Retrieved): string[
 
 /** Code points of the row of a hit that is shown on one line: more than the line has. */
 const LINE_CHARS = 1000;
-/** Units from which the one on the line is taken: the likeliest that is no bare look. */
+/** The units among which the line's unit is chosen: the likeliest that is not a mere read or search. */
 const LINE_UNITS = 5;
 /** A range grows by a few digits when its rows are known. */
 const RANGE_SLACK = 4;

@@ -27,7 +27,7 @@ export interface Measured {
 /** Measures texts, each once. */
 export type Measure = (texts: readonly string[]) => Measured[];
 
-/** What a word of a text says of the question: its stem where that is asked for, and the stems of its parts. */
+/** The matches of one word of a text: its stem if the question has it, and the stems of its parts. */
 interface KnownWord {
   stem: string | undefined;
   parts: readonly string[];
@@ -58,7 +58,7 @@ export function makeMeasure(stems: Iterable<string>): Measure {
   };
 }
 
-/** The words of a text: how many there are, and those that may be of the question. */
+/** The number of words in a text, and the words that may match the question. */
 interface Cut {
   words: number;
   telling: { word: string; at: number; start: number }[];
@@ -70,7 +70,7 @@ function cutWords(text: string): Cut {
   return { words: telling.length, telling };
 }
 
-/** Cuts a text in ASCII into words, and copies only those that begin as an asked one does, or are joined of several. */
+/** Splits an ASCII text into words, and copies only words that begin like a word of the question or are compounds. */
 function cutPlainWords(text: string, begins: (first: number, second: number) => boolean): Cut {
   const telling: Cut["telling"] = [];
   let words = 0;
@@ -115,7 +115,7 @@ function startsLike(starts: readonly string[]): (word: string) => boolean {
   return (word) => pattern.test(word);
 }
 
-/** Adds what words say of the question to those that are known. */
+/** Adds the matches of new words to the known ones. */
 function addWords(
   known: Map<string, KnownWord>,
   fresh: ReadonlySet<string>,

@@ -121,11 +121,11 @@ function toBytes(vector: Float32Array): Uint8Array {
 /** Chunks by meaning that take part, for each phrasing. */
 const NEAREST = 50;
 
-/** What meaning finds. */
+/** The results of a search by meaning. */
 export interface Meaning {
   /** The nearest chunks for each phrasing, best first. */
   lists: readonly (readonly Nearest[])[];
-  /** The chunks so much nearer than others that they are shown though they share no word. */
+  /** The chunks that are near enough to be shown without a shared word. */
   outliers: RankedChunk[];
 }
 

@@ -38,7 +38,7 @@ export interface Passage {
 
 /** The most lines of the transcript that a passage spans. */
 const PASSAGE_LINES = 60;
-/** A chunk beside a passage joins it when it scores at least so much of the best one's score. */
+/** The share of the best chunk's score that a neighbouring chunk needs to join its passage. */
 const JOINING_SHARE = 0.5;
 
 /** Gathers ranked chunks into passages, best first; every chunk is in one of them. */
@@ -115,7 +115,7 @@ export function rowsAround(
   return markRewound(rows, best.chunk.store, best.session.number).sort((a, b) => a.line - b.line);
 }
 
-/** Returns the chunks of a passage and so many before and after. */
+/** Returns the chunks of a passage with a number of chunks before and after it. */
 export function chunksAround({ first, last }: Passage, reach: number): IndexedChunk[] {
   return readChunkRange(first.store, first.sessionId, [first.index - reach, last.index + reach]);
 }
@@ -169,10 +169,10 @@ const PHRASINGS_COUNTED = 4;
 const WINDOW_WORDS = 50;
 /** Words of tool calls count half: they are code, and many. real2, codebench: 0.3 … 0.7 the same. */
 const DONE = 0.5;
-/** What is left without a rare word. real2: fewer of the questions that nothing answers are strong. */
+/** The factor for a passage without a rare word. real2: fewer of the questions that nothing answers are strong. */
 const WITHOUT_A_WORD = 0.5;
 
-/** The most that a passage without a rare word scores: what is asked for is not in it. */
+/** The highest score of a passage without a rare word: it does not hold the subject of the question. */
 const MOST_WITHOUT = STRONG - 0.01;
 
 /** A passage with how likely it answers. */
@@ -186,7 +186,7 @@ export interface Judged {
   together: readonly string[];
 }
 
-/** What passages are judged by. */
+/** The facts by which passages are judged. */
 interface Scale {
   terms: ReadonlyMap<string, Term>;
   /** The worth of each stem, all together 1, for each phrasing. */
@@ -197,8 +197,8 @@ interface Scale {
  * Judges how likely passages answer, best ranked first, on the same scale in every index. One is worth the share that it
  * holds of the phrasing that it fits best, by the rarity of the words, times the number of asked words that it holds close
  * together; one that holds all of them is worth most. Without one of the `rare` words that most phrasings keep it is worth
- * half and never strong, and none is worth more than the best ranked one, were that to lack nothing. Names of those who talk are
- * no words, nor are those by which a question asks for what was said.
+ * half and never strong, and none is worth more than the best ranked one, if that lacked nothing. Speakers'
+ * names do not count as words, nor do the words by which a question asks for what was said.
  */
 export function judge(
   passages: readonly Passage[],
@@ -237,7 +237,7 @@ export function judge(
   });
 }
 
-/** Returns a worth on a scale from 0 to 1, half of which is what is enough. */
+/** Maps a worth to a scale from 0 to 1, where .5 is enough. */
 function scoreFor(worth: number, enough: number): number {
   return worth === Number.POSITIVE_INFINITY ? 1 : worth / (worth + enough);
 }

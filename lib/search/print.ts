@@ -37,7 +37,7 @@ const AROUND_MAX = 700;
 /** Hits printed where none is strong, and the code points of that output, which promises 1,150 at most. */
 export const UNCERTAIN_HITS = 3; // promised
 export const UNCERTAIN_CHARS = 1000;
-/** Weak sessions behind strong ones: what is not among them is a guess. */
+/** The most weak sessions listed after strong ones; further ones are guesses. */
 const WEAK_SESSIONS = 3;
 const WEAK_LINE = 136;
 /** Code points of its row that a hit on one line shows at least: less of it cannot be read. */
@@ -45,12 +45,12 @@ const ROW_LEAST = 60;
 /** Code points before its text: ` · L1234 Assistant: `. */
 const ROW_START = 20;
 const BRIEF_LINE = 160;
-/** A session's line, where there is room, and the places named in it. */
+/** A session's line if it fits, and the places named in it. */
 const SESSION_LINE = 480;
 const PLACES_NAMED = 3;
 const NOTHING_CERTAIN: Line = { kind: "text", parts: [["faint", "nothing certain; nearest:"]] };
 
-/** Which hits a search has beyond those that it gives. */
+/** The hits of a search that are not returned. */
 export interface Beyond {
   /** Strong places behind the limit. */
   strong: number;
@@ -106,7 +106,7 @@ function shownLine(row: ShownRow, { participants }: PrintOptions): Line {
   return rowLine(["faint", gap], "   ", ...rowParts(row, participants));
 }
 
-/** Names the words that no session holds, where there are any. */
+/** Names the words that no session holds, if any. */
 export function nowhereLines(words: readonly string[]): Line[] {
   if (words.length === 0) return [];
   const line = { kind: "text" as const, parts: [["faint", "in no session: "] as const, words.join(", ")] };
@@ -231,7 +231,7 @@ export function mergeRanges(ranges: readonly (readonly [number, number])[]): [nu
   return merged;
 }
 
-/** What the head of a hit says. */
+/** The text of a hit's head line. */
 type HeadFacts = Pick<Hit, "session" | "at" | "from" | "to" | "score" | "without" | "summary">;
 
 /** Returns the head line of a hit; a session that was named above is not named again. */
@@ -341,7 +341,7 @@ export function footLines(
   return rest;
 }
 
-/** Names other places of a session on a line, where there are any. */
+/** Names a session's other places on one line, if any. */
 export function alsoLines(places: readonly (readonly [number, number])[]): Line[] {
   return placesLine("also", places);
 }

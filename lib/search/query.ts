@@ -23,7 +23,7 @@ export interface Question {
   names: string[];
 }
 
-/** More words than this add nothing; a pasted page is no question. */
+/** The most words of a question that are used: more add nothing, and a pasted page is not a question. */
 const TERMS_MAX = 48;
 /** Longer questions (a pasted page) are cut here. */
 const CHARACTERS_MAX = 10_000;
@@ -149,7 +149,7 @@ export function isKept(term: Term, questions: readonly Question[]): boolean {
   );
 }
 
-/** Returns whether a word or name is in half of the phrasings, and in two where there are two. */
+/** Returns whether a word or name is in half of the phrasings, and in both if there are two. */
 export function isRepeated(term: Term, questions: readonly Question[]): boolean {
   const having = countHaving(term, questions);
   return 2 * having >= questions.length && having >= Math.min(2, questions.length);

@@ -10,7 +10,7 @@ export interface RankedDocument {
   words: number;
   /** The group it is ranked with: the session, subagents counted to the one that started them. */
   session: string;
-  /** Positions of the chunks before and after it in the same transcript; -1 where there is none at hand. */
+  /** Positions of the chunks before and after it in the same transcript; -1 if not at hand. */
   before: number;
   after: number;
   /** True if it may be a result; the others only lend their words to their neighbours. */

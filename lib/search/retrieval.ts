@@ -68,7 +68,7 @@ interface Phrasing {
 
 /** Candidates a phrasing gives at least. real2, codebench, deeds: 20 … 75 within 1 of 258. */
 const CANDIDATES = 25;
-/** And so many times the results that are wanted. */
+/** Candidates for each result wanted, in addition. */
 const CANDIDATES_PER_RESULT = 3;
 /** Deeds that a phrasing finds at most. */
 const DEEDS = 30;

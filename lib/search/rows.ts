@@ -1,4 +1,4 @@
-/** Reads the rows to print of a part of a session from the index: what was said and done, on which line, in which exchange. */
+/** Reads the rows of part of a session from the index: their words, deeds, lines and exchanges. */
 
 import type { Part } from "../base/output.ts";
 import { formatMinute } from "../base/time.ts";
@@ -39,7 +39,7 @@ export interface ShownRow {
 export interface PassageRow extends ShownRow {
   /** True if it is the result of a tool call. */
   isOutput?: true;
-  /** How a tool call ended, where it did not do what was asked for. */
+  /** The end of a tool call that failed. */
   outcome?: "failed" | "rejected";
   /** True if it is part of the passage itself, not of its surroundings. */
   isInside: boolean;
@@ -59,7 +59,7 @@ export function rowParts(
   return [...start, " ", by, ...(text.trim() === "" ? [] : ([" ", ["said", text.trimEnd()]] as Part[]))];
 }
 
-/** Returns rows with a mark at those that were taken back. */
+/** Returns rows, the revoked ones marked. */
 export function markRewound<R extends ShownRow>(rows: readonly R[], store: Store, session: number): R[] {
   const spans = rewoundLines(store, session);
   const isRewound = ({ line }: R) => spans.some(([from, to]) => line >= from && line <= to);
@@ -83,7 +83,7 @@ const HOLDING_CHUNKS = 5;
 /** Code points of the row that holds. */
 const HOLDING_CHARS = 300;
 
-/** Puts before rows that the user took back those that hold now: the first after them of the same speaker. */
+/** Puts the row that holds now, the next one of the same speaker, before a row that the user revoked. */
 export function withHolding(
   rows: readonly ShownRow[],
   { store, session }: { store: Store; session: Pick<IndexedSession, "id" | "number"> },
@@ -116,7 +116,7 @@ export function withHolding(
 
 /**
  * Returns the lines that the user took back before the exchanges of some rows, to ask anew. `around` has the messages in which
- * these begin; lines of which a row is shown are left out.
+ * these begin; a line that already has a row shown is left out.
  */
 export function takenBackBefore(
   shown: readonly ShownRow[],

@@ -38,7 +38,7 @@ interface FilterContext extends Stores {
 /**
  * Reads filters.
  *
- * @throws {SessionMemoryError} `USAGE` for what is no time; `NOT_FOUND` or `AMBIGUOUS` for a session.
+ * @throws {SessionMemoryError} `USAGE` for an invalid time; `NOT_FOUND` or `AMBIGUOUS` for a session.
  */
 export async function toFilter(filters: SearchFilters, context: FilterContext): Promise<ChunkFilter> {
   const { config, subagents } = context;
@@ -58,7 +58,7 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
   };
 }
 
-/** A path of Windows, which is none of this system. */
+/** A Windows path, which names no file on this system. */
 export const WINDOWS_PATH = /^[a-z]:[/\\]/i;
 
 /** Returns the ids of the sessions of a folder's project, or of those with a name or a path of Windows. */

@@ -10,7 +10,7 @@ export const UNIT_WEIGHTS = {
   /** The ranking of its session and of its chunk, in parts of the best. */
   session: 1.0,
   chunk: 0.7,
-  /** Who says it; a call has neither. */
+  /** The speaker; a call has neither. */
   user: 2.6,
   assistant: 1.6,
   /** Opens its row. */

@@ -41,7 +41,7 @@ export interface Unit {
 /** A longer line is cut into sentences, a longer sentence anywhere. */
 const UNIT_MAX = 300;
 const SENTENCE_MIN = 60;
-/** Lines that follow each other are one unit up to so many characters. real2, codebench, deeds: 80 … 320. */
+/** The most characters of consecutive lines that make one unit. real2, codebench, deeds: 80 … 320. */
 const LINES_TOGETHER = 160;
 /** The share of a word that a part of a name is. */
 const PART = 0.5;
