@@ -1,9 +1,6 @@
-/**
- * Finds what a text is about, and whether it decides or leaves work, without a model: its words are gone through once, and
- * each is looked up in one map of keywords and of the phrases that it may begin.
- */
+/** Finds what a text is about, and whether it decides or leaves work, without a model. */
 
-import { type Act, listPhrases } from "./speech.ts";
+import { leavesWork, makesDecision } from "./speech.ts";
 
 const TOPICS_MAX = 3; // promised
 
@@ -42,76 +39,24 @@ interface Meaning {
   hasAction: boolean;
 }
 
-/** A keyword's form or a phrase, and what it says. */
-interface KnownForm {
-  text: string;
-  topic?: string;
-  act?: Act;
-}
-
-/** The known phrases, by the number of their first word. */
-let known: Map<number, KnownForm[]> | undefined;
+/** The topics by their keywords, with plurals and verb forms. */
+let known: Map<string, string> | undefined;
 
 /** Returns the topics of a text, without a lone mention beside a strong one, and its acts. */
 export function readMeaning(text: string): Meaning {
+  known ??= topicsByForm();
   const counts = new Map<string, number>();
-  const acts = new Set<Act>();
-  for (const { topic, act } of knownIn(text.toLowerCase())) {
+  for (const word of text.toLowerCase().match(/[a-z\u00c0-\u04ff][a-z\d\u00c0-\u04ff]*/g) ?? []) {
+    const topic = known.get(word);
     if (topic !== undefined) counts.set(topic, (counts.get(topic) ?? 0) + 1);
-    if (act !== undefined) acts.add(act);
   }
   const topics = [...counts].toSorted((a, b) => b[1] - a[1]);
   const [, most = 0] = topics[0] ?? [];
   return {
     topics: topics.flatMap(([topic, count]) => (count * 4 >= most ? topic : [])).slice(0, TOPICS_MAX),
-    hasDecision: acts.has("chooses") || acts.has("decides"),
-    hasAction: acts.has("leavesWork") || text.includes("- [ ] "),
+    hasDecision: makesDecision(text),
+    hasAction: leavesWork(text) || text.includes("- [ ] "),
   };
-}
-
-/** Returns the keywords and phrases in a text in lower case, in order. No word is copied to be looked up. */
-function knownIn(text: string): KnownForm[] {
-  known ??= readKnown();
-  const found: KnownForm[] = [];
-  let start = -1;
-  let number = 0;
-  for (let at = 0; at <= text.length; at++) {
-    const unit = at < text.length ? text.charCodeAt(at) : 0;
-    if (isLetter(unit) || (isDigit(unit) && start >= 0)) {
-      if (start < 0) start = at;
-      number = addUnit(number, unit);
-      continue;
-    }
-    if (start >= 0) addKnown(found, known.get(number), text, start);
-    start = -1;
-    number = 0;
-    if (isUnspaced(unit)) addKnown(found, known.get(addUnit(0, unit)), text, at);
-  }
-  return found;
-}
-
-/** Adds those of the candidates that stand in a text at a place as whole words. */
-function addKnown(
-  found: KnownForm[],
-  candidates: KnownForm[] | undefined,
-  text: string,
-  start: number,
-): void {
-  for (const candidate of candidates ?? []) {
-    const end = start + candidate.text.length;
-    if (!text.startsWith(candidate.text, start)) continue;
-    const [last, next] = [text.charCodeAt(end - 1), text.charCodeAt(end)];
-    if (isUnspaced(last) || !(isLetter(next) || isDigit(next))) found.push(candidate);
-  }
-}
-
-/** Returns the keywords with their plurals and verb forms, and the phrases of acts, by the number of the first word. */
-function readKnown(): Map<number, KnownForm[]> {
-  const forms = [...topicsByForm()].map(([text, topic]): KnownForm => ({ text, topic }));
-  const acts = (["chooses", "decides", "leavesWork"] as const).flatMap((act) =>
-    listPhrases(act).map((text): KnownForm => ({ text, act })),
-  );
-  return Map.groupBy([...forms, ...acts], ({ text }) => numberOfFirst(text));
 }
 
 /** Maps keywords with their plurals and verb forms to topics; where two forms are the same, the plainer one counts. */
@@ -136,31 +81,4 @@ function topicsByForm(): Map<string, string> {
   add((word) => (word.endsWith("e") ? word.slice(0, -1) : undefined), endings);
   add((word) => (/[^aeiou]$/.test(word) ? word + word.at(-1) : undefined), endings);
   return forms;
-}
-
-/** Returns the number of the word that a phrase begins with; of a script without spaces that of its first character. */
-function numberOfFirst(phrase: string): number {
-  const [word = ""] = /^[\u3040-\u9fff]|^[a-z\d\u00c0-\u04ff]+/.exec(phrase) ?? [];
-  let number = 0;
-  for (let at = 0; at < word.length; at++) number = addUnit(number, word.charCodeAt(at));
-  return number;
-}
-
-/** Adds a character to a word's number; which word it is says the comparison of the texts. */
-function addUnit(number: number, unit: number): number {
-  return (Math.imul(number, 31) + unit) | 0;
-}
-
-/** Returns whether a character is a letter of the keywords' scripts, Latin and Cyrillic. */
-function isLetter(unit: number): boolean {
-  return (unit >= 97 && unit <= 122) || (unit >= 0xc0 && unit <= 0x4ff);
-}
-
-function isDigit(unit: number): boolean {
-  return unit >= 48 && unit <= 57;
-}
-
-/** Returns whether a character is of a script in which phrases stand without spaces. */
-function isUnspaced(unit: number): boolean {
-  return unit >= 0x3040 && unit <= 0x9fff;
 }

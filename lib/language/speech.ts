@@ -61,76 +61,77 @@ const PHRASES = {
   supposes: `i think|i guess|i suppose|i wonder|ich (?:denke|glaube)|je (?:pense|crois)|creo que|acho que|думаю|我觉得|と思う`,
   /** At the beginning of a sentence: announces, supposes or asks. */
   announces: `let me|i['’]?ll|i will|now|wait|looking|if|what if|should|would|option|or`,
+  /** An order that is a rule where a clause begins with it: "it never works" forbids nothing. */
+  orders: `never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\\b)
+    no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) \\S+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)
+    under no circumstances|next time(?:,| you\\b| we\\b| let\\b)|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to
+    remember (?:that|to)`,
+  /** Tells to take one of two. */
+  takesOne: "(?:use|take|keep|pick|choose) [^.?!]{1,80} (?:instead|rather than)",
+  /** Asks back: "can you revert that?" */
+  takesOut: "(?:undo|revert|roll ?back|take (?:back|out)) (?:that|it|this|the last|your)",
+  /** Behind a no: it refuses nothing. */
+  accepts: `thanks?|thank you|(?:that|it|this)(?:['’]?s| is)? (?:fine|ok(?:ay)?|good|all|right|perfect)|all good|looks good|go ahead
+    need|problems?|worries`,
+  /** In a question: what to do next. */
+  proposes: `want me to|(?:should|shall|can|may) (?:i|we)|would you like|proceed|sounds? good|ok(?:ay)?\\?|soll(?:en)? (?:ich|wir)
+    dois-je|quieres que|devo`,
+  /** Opens an answer and says nothing. */
+  fills: `done|sure|now|let me|let['’]s|i['’]ll|i will|i['’]m going to|looking|first|next|got it|of course|you['’]re right
+    here(?:['’]s| is| are)|alright|summary|perfect|great|good|ok(?:ay)?`,
 };
-
-/** The acts of a message or a sentence. */
-export type Act = keyof typeof PHRASES;
 
 const UNSPACED = /[\u3040-\u9fff]/;
 
 /** In patterns without the u flag, which takes twice the time on every chunk and row. */
 const LETTER = "a-z0-9\\u00c0-\\u024f\\u0400-\\u04ff";
+const AT_START = `^[^${LETTER}]*`;
 
-/** Matches the phrases of acts as whole words; those of scripts without spaces anywhere. */
-function pattern(act: Act, { isFirst = false } = {}): RegExp {
-  const parts = Map.groupBy(listPatterns(act), (phrase) => UNSPACED.test(phrase));
+/** Matches the phrases of a list as whole words behind what `before` matches; those of scripts without spaces anywhere. */
+export function matchPhrases(list: string, before = `(?:^|[^${LETTER}])`): RegExp {
+  const parts = Map.groupBy(listPatterns(list), (phrase) => UNSPACED.test(phrase));
   const [unspaced, spaced] = [true, false].map((is) => (parts.get(is) ?? ["(?!)"]).join("|"));
-  const [anywhere, atWord] = isFirst
-    ? ["^[\\s，。、！？!?.,]*", `^[^${LETTER}]*`]
-    : ["", `(?:^|[^${LETTER}])`];
-  return new RegExp(`${atWord}(?:${spaced})(?![${LETTER}])|${anywhere}(?:${unspaced})`, "i");
+  const anywhere = before === AT_START ? "^[\\s，。、！？!?.,]*" : "";
+  return new RegExp(`${before}(?:${spaced})(?![${LETTER}])|${anywhere}(?:${unspaced})`, "i");
 }
 
-/** Returns the phrases of an act in each of the ways in which its patterns without a lookahead can be written. */
-export function listPhrases(act: Act): string[] {
-  return listPatterns(act).flatMap(spell);
+function listPatterns(list: string): string[] {
+  return list.split(/\s*\n\s*|\|(?![^(]*\))/);
 }
 
-function listPatterns(act: Act): string[] {
-  return PHRASES[act].split(/\s*\n\s*|\|(?![^(]*\))/);
-}
-
-/** Returns all texts that a pattern of letters, classes, groups and `?` matches. */
-function spell(pattern: string): string[] {
-  const [part] = /^(?:\(\?:[^)]*\)|\[[^\]]*\]|.)\??/su.exec(pattern) ?? [];
-  if (part === undefined) return [""];
-  const one = part.replace(/(?<=.)\?$/su, "");
-  const ways =
-    one.startsWith("(") && one.length > 1
-      ? one.slice(3, -1).split("|").flatMap(spell)
-      : one.startsWith("[")
-        ? [...one.slice(1, -1)]
-        : [one];
-  const rests = spell(pattern.slice(part.length));
-  return [...ways, ...(one === part ? [] : [""])].flatMap((way) => rests.map((rest) => way + rest));
-}
-
-const CORRECTS = pattern("corrects", { isFirst: true });
-const REFUSES = pattern("refuses", { isFirst: true });
-const REFUSES_IT = pattern("refusesIt", { isFirst: true });
-const FORBIDS = pattern("forbids");
-/** An order is a rule only where a clause begins with it: "it never works" forbids nothing. */
-const ORDERS =
-  /(?:^\W*|[,;:(–-]\s+|\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )(?:never(?! ?mind)|always|(?:do not|don['’]?t)(?! (?:know|think|see|understand|remember|mind|care|worry|get|have|need|want|like)\b)|no (?:more|new|further)(?![^.]*(?:needed|required|necessary|=))|(?:avoid|stop) \p{L}+ing|(?:leave|keep) [^,.]{1,60} (?:alone|untouched|unchanged)|under no circumstances|next time(?:,| (?:you|we|let)\b)|(?:you|we) (?:may|must|should|can) ?not|i (?:do not|don['’]t) want you to|remember (?:that|to))(?!\p{L})/iu;
-const CHOOSES = pattern("chooses");
-/** Tells to take one of two. */
-const TAKES_ONE =
-  /^\W*(?:(?:ok(?:ay)?|no|yes|please|and|then|so|also)\W+)*(?:use|take|keep|pick|choose) [^.?!]{1,80} (?:instead|rather than)(?!\p{L})/iu;
-const FINDS = pattern("finds");
-const WAVERS = pattern("wavers");
-const SUPPOSES = pattern("supposes");
-const ANNOUNCES = pattern("announces", { isFirst: true });
+const CORRECTS = matchPhrases(PHRASES.corrects, AT_START);
+const REFUSES = matchPhrases(PHRASES.refuses, AT_START);
+const REFUSES_IT = matchPhrases(PHRASES.refusesIt, AT_START);
+const FORBIDS = matchPhrases(PHRASES.forbids);
+const ORDERS = matchPhrases(
+  PHRASES.orders,
+  "(?:^\\W*|[,;:(–-]\\s+|\\b(?:please|and|so|also|you|we|then|shall|must|should|ok|yes|no) )",
+);
+const CHOOSES = matchPhrases(PHRASES.chooses);
+const TAKES_ONE = matchPhrases(
+  PHRASES.takesOne,
+  "^\\W*(?:(?:ok(?:ay)?|no|yes|please|and|then|so|also)\\W+)*",
+);
+const TAKES_OUT = matchPhrases(PHRASES.takesOut);
+const ACCEPTS = matchPhrases(PHRASES.accepts, "^\\W*no\\W+");
+const PROPOSES = matchPhrases(PHRASES.proposes);
+const DECIDES = matchPhrases(PHRASES.decides);
+const LEAVES_WORK = matchPhrases(PHRASES.leavesWork);
+const FINDS = matchPhrases(PHRASES.finds);
+const WAVERS = matchPhrases(PHRASES.wavers);
+const SUPPOSES = matchPhrases(PHRASES.supposes);
+const ANNOUNCES = matchPhrases(PHRASES.announces, AT_START);
 const REPLIES = {
-  thanks: pattern("thanks"),
-  goesOn: pattern("goesOn"),
-  agrees: pattern("agrees", { isFirst: true }),
+  thanks: matchPhrases(PHRASES.thanks),
+  goesOn: matchPhrases(PHRASES.goesOn),
+  agrees: matchPhrases(PHRASES.agrees, AT_START),
 };
-const REPLY_PHRASES = (["agrees", "thanks", "goesOn", "beside"] as const).flatMap(listPatterns).join("|");
+const REPLY_PHRASES = (["agrees", "thanks", "goesOn", "beside"] as const)
+  .flatMap((act) => listPatterns(PHRASES[act]))
+  .join("|");
 const REPLY = new RegExp(`^(?:(?:${REPLY_PHRASES})(?:[\\s\\p{P}\\p{S}]+|$)){1,8}$`, "iu");
 const ASKS = /[?？]["')\]*_`\s]*$/;
-/** Opens an answer and says nothing. */
-const FILLER =
-  /^(?:done|sure|now|let me|let['’]s|i['’]ll|i will|i['’]m going to|looking|first|next|got it|of course|you['’]re right|here(?:['’]s| is| are)|alright|summary|perfect|great|good|ok(?:ay)?)\b[^.!?:]{0,60}[.!:]?$/i;
+const FILLER = new RegExp(`^(?:${listPatterns(PHRASES.fills).join("|")})\\b[^.!?:]{0,60}[.!:]?$`, "i");
 /** A longer message says more than a reply, whatever its words. */
 const REPLY_CHARS = 80;
 
@@ -154,14 +155,6 @@ export function isCorrection(text: string): boolean {
   return CORRECTS.test(text);
 }
 
-/** Asks back: "can you revert that?" */
-const TAKES_OUT = /\b(?:undo|revert|roll ?back|take (?:back|out)) (?:that|it|this|the last|your)\b/i;
-/** Opens a no that refuses nothing. */
-const ACCEPTS =
-  /^\W*no\W+(?:thanks?|thank you|(?:that|it|this)(?:['’]?s| is)? (?:fine|ok(?:ay)?|good|all|right|perfect)|all good|looks good|go ahead|need|problem|worries)/i;
-/** A question that proposes what to do next. */
-const PROPOSES =
-  /\b(?:want me to|(?:should|shall|can|may) (?:i|we)|would you like|proceed|sounds? good|ok(?:ay)?\?|soll(?:en)? (?:ich|wir)|dois-je|quieres que|devo)\b/i;
 const BARE_NO = /^\W*(?:no|nope|nein|non|não|нет|いや)(?!\p{L})/iu;
 /** The text that hosts write behind the answer to a question of a menu. */
 const CHOSEN = "(asked: ";
@@ -236,6 +229,16 @@ export function asksBetween(question: string): boolean {
 /** Returns whether a message asks for something: no reply, and no command of the host's without a word. */
 export function isRequest(text: string): boolean {
   return readReply(text) === undefined && !/^\/\S*$/.test(text.trim());
+}
+
+/** Returns whether a text makes or tells of a choice. */
+export function makesDecision(text: string): boolean {
+  return CHOOSES.test(text) || DECIDES.test(text);
+}
+
+/** Returns whether a text leaves something to be done. */
+export function leavesWork(text: string): boolean {
+  return LEAVES_WORK.test(text);
 }
 
 /** Returns whether a sentence of the user's makes a choice. */

@@ -6,7 +6,7 @@
  * English, German, French, Spanish, Portuguese, Russian, Chinese and Japanese, as far as an order can be told from a remark.
  */
 
-import { isQuestion, QUOTED, sentences, spokenText } from "./speech.ts";
+import { isQuestion, matchPhrases, QUOTED, sentences, spokenText } from "./speech.ts";
 
 /** A longer message is a plan or a paste, and a longer sentence is more than an instruction. */
 const READ_CHARS = { message: 1200, sentence: 300 };
@@ -27,7 +27,15 @@ const BASE = `(?!(?:an?|the|this|that|these|those|there|here|it|its|he|she|they|
 
 /** Objects of an agent's work: "always" and "never" are said of programs too. */
 const OF_THE_WORK =
-  /\b(?:commit\w*|rebase|squash|amend|force[- ]push\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?|changelog|readme|tests|(?:an?|each|every) (?:\w+ )?test|test suite|table[- ]driven|main|master|merg(?:e|es|ed|ing)|deploy\w*|production|repo(?:sitory)?|linter|lint|prettier|eslint|biome|type ?check\w*|with me|unless i|CI|in (?:english|french|german|spanish)|code comments?|comments|docstrings?|coding|functions?|methods?|imports?|variables?|lock ?files?|migrations?|assumptions|regressions?|new files|diffs?|by hand|em[- ]dash(?:es)?|emojis?|npm|pnpm|yarn|bun|pip|dependenc\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first|my (?:approval|permission|ok)|generated|co-author\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester|committer\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?)\b|тест|коммит|код|комментар|ветк|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ/iu;
+  matchPhrases(`commit\\w*|rebase|squash|amend|force[- ]push\\w*|push (?:to|without|before|directly)|branch(?:es)?|pull requests?|PRs?
+  changelog|readme|tests|(?:an?|each|every) (?:\\w+ )?test|test suite|table[- ]driven|main|master|merg(?:e|es|ed|ing)
+  deploy\\w*|production|repo(?:sitory)?|linter|lint|prettier|eslint|biome|type ?check\\w*|with me|unless i|CI
+  in (?:english|french|german|spanish)|code comments?|comments|docstrings?|coding|functions?|methods?|imports?
+  variables?|lock ?files?|migrations?|assumptions|regressions?|new files|diffs?|by hand|em[- ]dash(?:es)?|emojis?|npm
+  pnpm|yarn|bun|pip|dependenc\\w+|(?:ask|tell|show|let|asking|telling|showing) me|ask(?:ing)? first
+  my (?:approval|permission|ok)|generated|co-author\\w*|subagents?|worktrees?|guess|invent|mocks?|code|tester
+  committer\\w*|committen|kommentare?|pruebas|testes|commentaires|comentarios?|ramas?|тест[а-я]*|коммит[а-я]*|код[а-я]*
+  комментар[а-я]*|ветк[а-я]*|提交|测试|代码|注释|分支|コミット|テスト|コード|コメント|ブランチ`);
 
 /** The time of an order and its addressee. */
 const LEAD =
@@ -131,10 +139,14 @@ const HERE =
   /(?<!\p{L})(?:(?:in|for|within|across|throughout) (?:this|our|the) (?:whole |entire )?(?:project|repo(?:sitory)?|code ?base|workspace|monorepo)|(?:in|für) diesem? (?:projekt|repo(?:sitory)?)|dans ce (?:projet|dépôt)|en este (?:proyecto|repo(?:sitorio)?)|neste (?:projeto|repositório)|в этом (?:проекте|репозитории)|在(?:这个|本)(?:项目|仓库)(?:里|中)?|このプロジェクトでは?)(?!\p{L}),?/giu;
 /** Bound to what is at hand, or to a time that ends. */
 const BOUND =
-  /\b(?:this time|for now|right now|just now|until|today|tonight|above|below|(?:use|do|run|call|touch|change|in|for|on|to) (?:this|that|these|those)|(?<!\b(?:you|i|we) )(?:do|run|try) it|(?:mind|of it again|fails?|happens)(?=\W*$))\b|(?:^|\s)(?:vorerst|heute|diesmal|cette fois|esta vez|desta vez|сейчас|сегодня)(?!\p{L})|这次|今回/iu;
+  matchPhrases(`this time|for now|right now|just now|until|today|tonight|above|below|(?:use|do|run|call|touch|change|in|for|on|to) (?:this|that|these|those)
+  (?<!\\b(?:you|i|we) )(?:do|run|try) it|(?:mind|of it again|fails?|happens)(?=\\W*$)|vorerst|heute|diesmal|cette fois|esta vez|desta vez
+  сейчас|сегодня|这次|今回`);
 /** Tells of somebody, of who uses a program, or of a text. */
 const REPORTED =
-  /\b(?:users?|customers?|visitors?|says|said|states?|stated|wrote|writes|according to|guidelines?|style ?guide|for example|e\.g\.|sagt|steht|laut|selon|según|segundo)\b|说|と(?:言|書)/iu;
+  matchPhrases(`users?|customers?|visitors?|says|said|states?|stated|wrote|writes|according to|guidelines?|style ?guide|for example
+  e\\.g\\.|sagt|steht|laut|selon|según|segundo|说|と言|と書`);
+
 /** Returns the sentences of a user's message that lay something down beyond its task, as they were written. */
 export function standingSentences(message: string): string[] {
   const text = message.trim();

@@ -191,17 +191,31 @@ example please talk talked discuss discussed happen happened`.split(/\s+/),
 /** `app-123`, `shop-x4k.2`: a tracker's id, which says nothing about the work. */
 const TICKET = /(?<![\w-])[a-z]\w*-(?:\d+|[a-z0-9]{3})(?:\.\d+)?(?![\w-])/gi;
 
-const LEAD_INS = [
-  /^(?:hey|hi|hello|hallo|yo|dear|good (?:morning|evening|afternoon)|moin|servus|guten (?:tag|morgen|abend)|bonjour|salut|hola|привет)(?: (?:claude|there|again|team|all|pi|codex|zusammen))?\b[\s,.!:–-]*/iu,
-  /^(?:ok(?:ay)?|k|alright|all right|right|so|well|now|then|and|but|also|hmm+|great|good|nice|cool|perfect|awesome|yes|yeah|yep|no|nope|thanks|thank you|fair enough|oh|ah|wait|sorry|actually|anyway|first(?: of all)?|next|finally|btw|my (?:dude|man|friend)|dude|man|super|gut|also|ja|nein|danke|bien|vale|bon|claude(?=[,.!:])|finally|just|maybe|never ?mind|fyi|to be (?:fair|honest)|in that case)(?=[\s,.!:;–])[\s,.!:;–-]*/iu,
-  /^(?:can(?:['’]?t)?|could|would|will) (?:you|we|i)(?: (?:please|maybe|also|just|kindly|now|perhaps|mind|be able to))*\b\s*/iu,
-  /^(?:(?:i(?:'d| would| really)? )?(?:like|love|want|need)(?= to\b)|(?:i )?would (?:like|love)|i(?:'d| would| really)? (?:like|love|want|need)|i(?:'m| am) (?:trying|looking|going|planning)|we (?:still )?(?:need|want|have to|should|could|must)|you (?:should|need|must|have to)|it'?s time|help me|i have to|the user wants to(?: be able to)?|i(?:['’]m| am) getting an?|i have an?|we(?:'re| are) going) (?:you |us |me )?(?:to )?(?:please |also |now )*(?:need |want )?(?:(?:your|some) help (?:with|in|to) )?(?=\S)/iu,
-  /^(?:let'?s|let us|let me|please|pls|kindly|just|go ahead and|feel free to|make sure (?:to|that)|try to|your task is to|the task is to|your job is to|i think (?:that )?(?:we|you|it) (?:should |could |can |need to )?|do you think|i was wondering if|is it possible to|would it be possible to|is there (?:a|any) way to|do you know|how about|what about|a question:?|quick question:?|question:?|(?:it )?(?:looks|seems) (?:like|that)(?: here)?|(?:give|show|tell|get) (?:me|us)(?: (?:an?|the|some))?)\b[\s,:]*/iu,
-  /^(?:kannst du|könntest du|kannst du mir|würdest du|bitte|ich (?:möchte|will|brauche|hätte gern)|wir (?:müssen|sollten|wollen|brauchen)|lass uns|mach(?:e)?(?: mir)? (?:bitte|mal))\b[\s,]*(?:bitte |mal |doch )*/iu,
-  /^(?:peux-tu|pouvez-vous|pourrais-tu|je (?:veux|voudrais)|il faut|on doit|s'il te plaît|puedes|podrías|quiero|necesito|por favor|hay que)\b[\s,]*/iu,
-  /^(?:можешь|пожалуйста|нужно|надо|давай|помоги)(?=\s)[\s,]*/iu,
-  /^(?:请|請|帮我|幫我|麻烦|能不能|可以|我想|我要|你好|お願い|こんにちは)[，,、\s]*/u,
-];
+/** Words of politeness and speech before the subject of a sentence; `|` parts phrases, which are patterns. */
+const LEAD_INS = phrases`
+  (?:hey|hi|hello|hallo|yo|dear|good (?:morning|evening|afternoon)|moin|servus|guten (?:tag|morgen|abend)|bonjour|salut|hola|привет)(?: (?:claude|there|again|team|all|pi|codex|zusammen))?
+  ok(?:ay)?|k|alright|all right|right|so|well|now|then|and|but|also|hmm+|great|good|nice|cool|perfect|awesome|yes|yeah|yep|no|nope
+  thanks|thank you|fair enough|oh|ah|wait|sorry|actually|anyway|first(?: of all)?|next|finally|btw|my (?:dude|man|friend)|dude|man
+  super|gut|ja|nein|danke|bien|vale|bon|claude(?=[,.!:])|just|maybe|never ?mind|fyi|to be (?:fair|honest)|in that case
+  (?:can(?:['’]?t)?|could|would|will) (?:you|we|i)(?: (?:please|maybe|also|just|kindly|now|perhaps|mind|be able to))*
+  (?:(?:i(?:'d| would| really)? )?(?:like|love|want|need)(?= to\b)|(?:i )?would (?:like|love)|i(?:'d| would| really)? (?:like|love|want|need)|i(?:'m| am) (?:trying|looking|going|planning)|we (?:still )?(?:need|want|have to|should|could|must)|you (?:should|need|must|have to)|it'?s time|help me|i have to|the user wants to(?: be able to)?|i(?:['’]m| am) getting an?|i have an?|we(?:'re| are) going)(?: (?:you|us|me))?(?: to)?(?: (?:please|also|now))*(?: (?:need|want))?(?: (?:your|some) help (?:with|in|to))?
+  let'?s|let us|let me|please|pls|kindly|go ahead and|feel free to|make sure (?:to|that)|try to|your task is to|the task is to|your job is to
+  i think(?: that)? (?:we|you|it)(?: (?:should|could|can|need to))?|do you think|i was wondering if|is it possible to|would it be possible to
+  is there (?:a|any) way to|do you know|how about|what about|a question|quick question|question|(?:it )?(?:looks|seems) (?:like|that)(?: here)?
+  (?:give|show|tell|get) (?:me|us)(?: (?:an?|the|some))?
+  (?:kannst du|könntest du|würdest du|bitte|ich (?:möchte|will|brauche|hätte gern)|wir (?:müssen|sollten|wollen|brauchen)|lass uns|mache?(?: mir)? (?:bitte|mal))(?: (?:bitte|mal|doch))*
+  peux-tu|pouvez-vous|pourrais-tu|je (?:veux|voudrais)|il faut|on doit|s'il te plaît|puedes|podrías|quiero|necesito|por favor|hay que
+  можешь|пожалуйста|нужно|надо|давай|помоги`;
+const UNSPACED_LEAD_INS = "请|請|帮我|幫我|麻烦|能不能|可以|我想|我要|你好|お願い|こんにちは";
+const LEADS_IN = new RegExp(
+  `^(?:(?:${LEAD_INS})(?=[\\s,.!:;–]|$)[\\s,.!:;–-]*|(?:${UNSPACED_LEAD_INS})[，,、\\s]*)`,
+  "iu",
+);
+
+/** Returns the patterns of a list, whose lines break it as `|` does. */
+function phrases({ raw: [list = ""] }: TemplateStringsArray): string {
+  return list.trim().replace(/\s*\n\s*/g, "|");
+}
 
 /** Returns the words of a text that name something, in lower case; ids, numbers and what every session says left out. */
 export function contentWords(text: string): string[] {
@@ -218,10 +232,6 @@ export function contentWords(text: string): string[] {
 
 /** Returns a sentence without what politeness and speech put before its subject. */
 export function withoutLeadIn(sentence: string): string {
-  let rest = sentence.trim();
-  for (let before = ""; before !== rest; ) {
-    before = rest;
-    for (const pattern of LEAD_INS) rest = rest.replace(pattern, "").trimStart();
-  }
-  return rest;
+  const rest = sentence.trim().replace(LEADS_IN, "");
+  return rest === sentence ? rest : withoutLeadIn(rest);
 }
