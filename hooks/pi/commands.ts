@@ -7,6 +7,7 @@ import { SessionMemoryError } from "../../lib/base/errors.ts";
 import { arrayOf, numberOf, recordOf, stringOf } from "../../lib/base/json.ts";
 import { FOREIGN_LABEL, OWN_LABEL, splitWords } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
+import type { SessionOutcome, Steps } from "../../lib/observe/observe-session.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
 import { namingModel, observingModelName } from "./models.ts";
 import { readForObserving } from "./observations.ts";
@@ -63,10 +64,11 @@ const COMMANDS: readonly Command[] = [
     name: "obs-reflect",
     description: "[focus]: condense the observations now",
     run: (called) =>
-      whenIdle(called, async ({ common }) => {
-        const { reflect } = await import("../../lib/observe/reflect.ts");
+      whenIdle(called, async (run) => {
         const focus = called.words.join(" ") || undefined;
-        const { tokens, note } = await reflect({ ...common, force: true, focus });
+        const { reflected } = await run({ reflecting: { focus } });
+        if (!reflected) return "nothing changed";
+        const { tokens, note } = reflected;
         return `reflected: ${tokens.before} → ${tokens.after} tokens${note === undefined ? "" : ` (${note})`}`;
       }),
   },
@@ -82,15 +84,10 @@ const COMMANDS: readonly Command[] = [
     name: "obs-rebuild",
     description: "Observe the whole session again",
     run: (called) =>
-      whenIdle(called, async ({ memory, common }) => {
-        const { observe } = await import("../../lib/observe/observe.ts");
-        const { steps, observations, failure } = await observe({
-          ...common,
-          entries: memory.entries,
-          when: "again",
-        });
-        if (failure !== undefined) return `nothing changed: ${failure}`;
-        return `observed again: ${observations} observations in ${steps} steps`;
+      whenIdle(called, async (run) => {
+        const { observed, reason } = await run({ when: "again" });
+        if (reason !== undefined || !observed) return `nothing changed: ${reason}`;
+        return `observed again: ${observed.observations} observations in ${observed.steps} steps`;
       }),
   },
 ];
@@ -111,15 +108,18 @@ export function registerObservationCommands(state: PiState): void {
     });
 }
 
-type Observing = Awaited<ReturnType<typeof requireObserving>>;
-
-/** Runs work on the observations once pi is idle and nobody else observes. */
+/** Works on the observations once pi is idle and nobody else observes. */
 async function whenIdle(
   { state, context }: Called,
-  work: (observing: Observing) => Promise<string>,
+  work: (run: (steps: Steps) => Promise<SessionOutcome>) => Promise<string>,
 ): Promise<string> {
   await context.waitForIdle();
-  return (await exclusively(state, async () => work(await requireObserving(state, context)))) ?? "";
+  const { runSteps } = await import("../../lib/observe/observe-session.ts");
+  const observe = async () => {
+    const { memory, how } = await requireObserving(state, context);
+    return await work((steps) => runSteps(memory, { ...how, ...steps }));
+  };
+  return (await exclusively(state, observe)) ?? "";
 }
 
 async function changeSettings({ config }: PiState, changes: Record<string, string>): Promise<string> {

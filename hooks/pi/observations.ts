@@ -9,7 +9,7 @@ import { counted } from "../../lib/base/text.ts";
 import type { ObserveSettings } from "../../lib/config/config.ts";
 import type { Entry } from "../../lib/hosts/session.ts";
 import type { LedgerRecord } from "../../lib/observe/observations.ts";
-import type { ObserveContext, ObserveOutcome } from "../../lib/observe/observe.ts";
+import type { ObserveOutcome } from "../../lib/observe/observe.ts";
 import { logFailure } from "../hook.ts";
 import type { PiContext, PiEntry, PiEvent } from "./api.ts";
 import { observingModel, observingModelName } from "./models.ts";
@@ -66,34 +66,31 @@ function announceOnce(announced: Set<string>, state: PiState, context: PiContext
 async function takeSteps(state: PiState, context: PiContext): Promise<number | undefined> {
   const job = await readForObserving(state, context);
   if (!job?.canObserve) return 0;
-  const { runObserver } = await import("../../lib/observe/observe-session.ts");
+  const { runSteps } = await import("../../lib/observe/observe-session.ts");
   const { isCompactionDue } = await import("../../lib/observe/render-observations.ts");
-  const { readBackoff } = await import("../../lib/observe/ledger.ts");
-  const { session, memory, common } = job;
-  const { paths } = state.config;
-  const { entries } = memory;
-  const backoff = readBackoff(paths, session.id);
-  const raw = await rawInContext(context, entries);
-  if (backoff && Date.now() < backoff.notBefore) return raw;
+  const { memory, how } = job;
+  const raw = await rawInContext(context, memory.entries);
   // A compaction or a command waits for the current step, not for all that are due.
   const shouldStop = () => state.observer.waiting > 0 || state.abort.signal.aborted;
   const step = new AbortController();
   state.observer.step = step;
-  const signal = AbortSignal.any([state.abort.signal, step.signal]);
-  const append: typeof common.append = async (record) => {
-    await common.append(record);
-    await new Promise((resolve) => setTimeout(resolve)); // rules never yield by themselves, and the user is typing
-  };
-  const onObserved = async (observed: ObserveOutcome) => {
-    if (!state.abort.signal.aborted) await showSteps(state, context, observed);
-  };
-  const run = { ...common, append, signal, entries, shouldStop, backoff, onObserved, paths };
-  const { observed, reflected } = await runObserver(session, run);
-  if (!reflected) return undefined;
-  // After a failure a compaction would use pi's own summary, earlier than necessary.
-  if (observed.failure !== undefined || shouldStop()) return raw;
-  // The user may have sent a prompt while the model observed.
-  if (isCompactionDue(raw, memory.settings) && isQuiet(context))
+  const { status, observed, reflected } = await runSteps(memory, {
+    ...how,
+    when: "due",
+    signal: AbortSignal.any([state.abort.signal, step.signal]),
+    shouldStop,
+    async append(record) {
+      how.append(record);
+      await new Promise((resolve) => setTimeout(resolve)); // rules never yield by themselves, and the user is typing
+    },
+    async onObserved(observed) {
+      if (!state.abort.signal.aborted) await showSteps(state, context, observed);
+    },
+  });
+  if (observed && !reflected) return undefined;
+  // After a failure a compaction would use pi's own summary, earlier than necessary; the user may have sent a prompt meanwhile.
+  const isFine = (status === "observed" || status === "nothing") && !shouldStop();
+  if (isFine && isCompactionDue(raw, memory.settings) && isQuiet(context))
     compactEarly(state, context, memory.settings);
   return raw;
 }
@@ -155,23 +152,17 @@ export async function readForObserving(state: PiState, context: PiContext) {
   const { LEDGER_ENTRY_TYPE } = await import("../../lib/observe/ledger.ts");
   const { readSessionMemory } = await import("../../lib/observe/observe-session.ts");
   const { isStillVisible } = await import("../../lib/sessions/sessions.ts");
-  const { redactor } = await import("../../lib/redact/redact.ts");
   const { paths, settings } = config;
   if (!isStillVisible(session, paths)) return undefined;
   // From pi's own leaf: when two instances write one file, its last row may be the other's.
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });
-  const common: ObserveContext = {
-    ledger: memory.ledger,
-    settings: memory.settings,
-    timezone: settings.timezone,
-    redact: redactor(settings.redact.extra),
+  const how = {
+    ...{ paths, settings, complete: observingModel(config, context), signal: state.abort.signal },
     append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
-    complete: observingModel(config, context),
-    signal: state.abort.signal,
     rowIds: true,
   };
-  return { session, memory, common, canObserve: common.complete !== undefined || memory.settings.rules };
+  return { memory, how, canObserve: how.complete !== undefined || memory.settings.rules };
 }
 
 /** Counts the tokens of the rows that the model sees unchanged: the tail that the last compaction kept, and all since. */
@@ -240,8 +231,9 @@ async function makeSummary(state: PiState, context: PiContext, { leftIds, ...rep
     const start = leftIds && job?.memory.entries.find(({ id = "" }) => leftIds.has(id));
     if (!job || (leftIds && !start)) return undefined;
     const { compactionSummary } = await import("../../lib/observe/render-observations.ts");
+    const { observing } = await import("../../lib/observe/observe-session.ts");
     const made = await compactionSummary({
-      ...job.common,
+      ...observing(job.memory, job.how),
       ...replaced,
       timeoutMs: Math.max(1, end - Date.now()),
       entries: job.memory.entries,

@@ -25,7 +25,13 @@ import {
   redactLedger,
 } from "./ledger.ts";
 import { foldLedger, type Ledger, type LedgerRecord } from "./observations.ts";
-import { isStepDue, type ObserveOptions, type ObserveOutcome, observe } from "./observe.ts";
+import {
+  isStepDue,
+  type ObserveContext,
+  type ObserveOptions,
+  type ObserveOutcome,
+  observe,
+} from "./observe.ts";
 import { isReflectionDue, type ReflectOutcome, reflect } from "./reflect.ts";
 import { keepStanding, standingFor } from "./standing-marks.ts";
 
@@ -55,12 +61,23 @@ export interface SessionOutcome {
   /** `backing-off`: the last attempts failed. */
   status: "observed" | "nothing" | "failed" | "backing-off";
   observed?: ObserveOutcome | undefined;
+  /** Left out where something else was to be done before. */
   reflected?: ReflectOutcome | undefined;
   reason?: string | undefined;
 }
 
+type Running = SessionContext &
+  Steps &
+  Pick<ObserveOptions, "append" | "rowIds" | "shouldStop"> & {
+    /** True to keep nothing. @default {false} */
+    isPlan?: boolean;
+    /** Called between observing and reflecting. */
+    onObserved?: (observed: ObserveOutcome) => void | Promise<void>;
+  };
+
 /**
- * Observes a session and reflects on it. Two at once take turns: the second waits, and goes on from where the first left off.
+ * Observes a session into its ledger file, and reflects on it. Two at once take turns: the second waits, and goes on from where
+ * the first left off.
  *
  * @throws {SessionMemoryError} `BUSY` when it waited in vain, `VALIDATION_ERROR` for a session that config.json keeps out.
  */
@@ -68,43 +85,60 @@ export async function observeSession(
   session: Session,
   options: SessionContext & Steps,
 ): Promise<SessionOutcome> {
-  const { paths, when, now = Date.now } = options;
-  const backoff = readBackoff(paths, session.id);
-  if (when === "due" && backoff && now() < backoff.notBefore)
-    return { status: "backing-off", reason: backoff.reason };
-  const append = (record: LedgerRecord) => appendLedgerFile(ledgerFile(paths, session.id), record);
-  return await locked(session, options, async (state): Promise<SessionOutcome> => {
-    if (when !== "due" || isDue(state)) return await takeSteps(state, { ...options, append, backoff });
-    await keepStanding(session, { paths, ...state }); // an explicit rule waits for no step
-    return { status: "nothing" };
-  });
+  const append = (record: LedgerRecord) => appendLedgerFile(ledgerFile(options.paths, session.id), record);
+  return await locked(session, options, (state) => runSteps(state, { ...options, append }));
 }
 
 /** Takes the same steps without keeping anything, and returns what a model would have been sent. */
 export async function planSession(session: Session, options: SessionContext & Steps): Promise<Notes> {
   const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
-  const backoff = readBackoff(options.paths, session.id);
-  const plan = { ...options, complete, backoff, append() {}, isPlan: true };
-  await takeSteps(readSessionMemory(session, options), plan);
+  await runSteps(readSessionMemory(session, options), { ...options, complete, append() {}, isPlan: true });
   return notes;
 }
 
-type Taking = SessionContext & Steps & Pick<RunOptions, "append" | "backoff" | "isPlan">;
-
-async function takeSteps(state: SessionMemoryState, options: Taking): Promise<SessionOutcome> {
-  const { session, entries, ledger } = state;
-  const { paths, settings, when, reflecting, ...how } = options;
-  const redact = redactor(settings.redact.extra);
-  const context = { ...how, ledger, settings: state.settings, timezone: settings.timezone, redact };
-  const made = when && (await runObserver(session, { ...context, paths, entries, when }));
-  const { observed, reflected } = made ?? {};
-  const { failure: reason, steps = 0 } = observed ?? {};
-  const isNew = steps > 0 || when === "again";
+/** Observes a conversation, keeps what is laid down in it, notes a failure for the next attempt, and reflects where that is due. */
+export async function runSteps(state: SessionMemoryState, options: Running): Promise<SessionOutcome> {
+  const { session, entries } = state;
+  const { paths, when, reflecting, isPlan = false, now = Date.now } = options;
+  const context = { ...observing(state, options), ...reflecting, force: reflecting !== undefined };
+  const keep = (ledger: Ledger) => keepStanding(session, { paths, entries, ledger });
+  if (!when) return { status: "nothing", reflected: await reflect(context) };
+  const backoff = readBackoff(paths, session.id);
+  const isBackingOff = backoff !== undefined && now() < backoff.notBefore;
+  if (when === "due" && (isBackingOff || !isDue(state))) {
+    await keep(state.ledger); // an explicit rule waits for no step
+    return isBackingOff ? { status: "backing-off", reason: backoff.reason } : { status: "nothing" };
+  }
+  const note = (failure: string | undefined) => {
+    if (!isPlan && (failure ?? backoff)) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
+  };
+  const standing = options.complete ? await knownTo(session, paths) : undefined;
+  const run = { ...options, ...context, entries, standing, failures: backoff?.failures };
+  const observed = await observe(run).catch((error) => {
+    note(describeError(error)); // what cannot be kept was paid for: the next turn does not pay again at once
+    throw error;
+  });
+  const { failure: reason, ledger } = observed;
+  note(reason);
+  if (!isPlan) await keep(ledger);
+  await options.onObserved?.(observed);
+  const isNew = observed.steps > 0 || when === "again";
   const status = reason !== undefined ? "failed" : isNew ? "observed" : "nothing";
-  if (!reflecting) return { status, observed, reflected, reason };
-  const before = (reflected ?? observed ?? state).ledger;
-  const again = await reflect({ ...context, ...reflecting, ledger: before, force: true });
-  return { status, observed, reflected: again, reason };
+  const isStopped = options.shouldStop?.() || options.signal?.aborted;
+  return {
+    status,
+    observed,
+    reason,
+    ...(!isStopped && { reflected: await reflect({ ...context, ledger }) }),
+  };
+}
+
+/** Returns what every step needs of a session. */
+export function observing(
+  { ledger, settings }: SessionMemoryState,
+  { settings: { timezone, redact }, append, complete, signal, rowIds }: Running,
+): ObserveContext {
+  return { ledger, settings, timezone, redact: redactor(redact.extra), append, complete, signal, rowIds };
 }
 
 function isDue({ entries, ledger, settings }: SessionMemoryState): boolean {
@@ -113,42 +147,6 @@ function isDue({ entries, ledger, settings }: SessionMemoryState): boolean {
   return (
     mode === "buffered" && (isStepDue(entries, memory, settings) || isReflectionDue(memory, reflectorTokens))
   );
-}
-
-interface RunOptions extends Omit<ObserveOptions, "standing" | "failures"> {
-  paths: PathsWithRules;
-  /** The failed attempts so far. */
-  backoff: ReturnType<typeof readBackoff>;
-  /** True to keep nothing. @default {false} */
-  isPlan?: boolean | undefined;
-  /** @default {Date.now} */
-  now?: (() => number) | undefined;
-  /** Called between observing and reflecting. */
-  onObserved?: ((observed: ObserveOutcome) => void | Promise<void>) | undefined;
-}
-
-/**
- * Observes a conversation into the ledger that `append` writes, keeps what is laid down in it, notes a failure for the next
- * attempt, and reflects where that is due.
- */
-export async function runObserver(
-  session: Session,
-  { paths, backoff, isPlan = false, now = Date.now, onObserved, ...options }: RunOptions,
-): Promise<{ observed: ObserveOutcome; reflected?: ReflectOutcome }> {
-  const note = (failure: string | undefined) => {
-    if (!isPlan) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
-  };
-  const standing = options.complete ? await knownTo(session, paths) : undefined;
-  const observed = await observe({ ...options, standing, failures: backoff?.failures }).catch((error) => {
-    note(describeError(error)); // what cannot be kept was paid for: the next turn does not pay again at once
-    throw error;
-  });
-  const { failure, ledger } = observed;
-  if (failure !== undefined || backoff) note(failure);
-  if (!isPlan) await keepStanding(session, { paths, entries: options.entries, ledger });
-  await onObserved?.(observed);
-  if (options.shouldStop?.() || options.signal?.aborted) return { observed };
-  return { observed, reflected: await reflect({ ...options, ledger }) };
 }
 
 /** Returns the rules that a session's observer may name. */
