@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { loadConfig } from "../lib/config/config.ts";
 import { describeReceivers } from "../lib/health/receivers.ts";
-import { setHostAsModel } from "../lib/hosts/claude-settings.ts";
+import { setHostAsModel } from "../lib/hosts/asked-host.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
 import { claudeUser } from "./support/claude.ts";

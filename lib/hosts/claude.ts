@@ -106,6 +106,8 @@ export const host: HostFile = {
     showsPerson: true,
   },
 
+  statusLine: "settings.json",
+
   wired(home) {
     const has = (file: string, name: string) => readText(join(home, "plugins", file)).includes(`"${name}"`);
     const isInstalled = has("installed_plugins.json", PLUGIN);

@@ -1,19 +1,17 @@
 /** Files of ours in the folders of hosts: skill pages, the line that loads our plugin, and hooks in a file of their own. */
 
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, rmdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { readText, resolveRealPath } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
-import type { Paths } from "../config/config.ts";
+import type { Paths, PathsWithRules } from "../config/config.ts";
 import type { Host } from "../hosts/host.ts";
-import { isAsWritten, writtenFiles } from "../store/state.ts";
-import { ownHookFile } from "./host-hooks.ts";
+import { isAsWritten, removeWritten, writtenFiles } from "../store/state.ts";
+import { ownHookFile } from "./host-settings.ts";
 import { skillPages } from "./skill-pages.ts";
 
 /** A file of ours in a folder of a host. */
-export interface HostFile {
-  /** The name of the host. */
-  host: string;
+interface HostFile {
   file: string;
   text: string;
 }
@@ -26,13 +24,17 @@ export function filesToWrite(host: Host, paths: Paths): HostFile[] {
   });
 }
 
-/** Returns every file of ours that belongs into a host's folders. */
+/** Returns every file of ours that belongs into a host's folders: the plugin's does no more than load what comes with the package. */
 export function hostFiles(host: Host, paths: Paths): HostFile[] {
-  const hooks = ownHookFile(host, paths);
+  const { agent, plugin } = host;
+  const folder = host.skills && paths.expand(host.skills);
+  const pages = folder === undefined ? [] : skillPages(host, folder);
+  const place = join(ROOT, "hooks", agent, "session-memory.js");
+  const line = `export { SessionMemory } from ${JSON.stringify(place)};\n`;
   return [
-    ...pagesIn(host, paths),
-    ...findPlugin(host, paths),
-    ...(hooks === undefined ? [] : [{ host: host.name, ...hooks }]),
+    ...pages.map(({ path, text }) => ({ file: join(folder ?? "", path), text })),
+    ...(plugin === undefined ? [] : [{ file: paths.expand(plugin), text: line }]),
+    ...(ownHookFile(host, paths) ?? []),
   ];
 }
 
@@ -52,20 +54,25 @@ export function realPlace(path: string): string {
   return resolveRealPath(path) ?? path;
 }
 
-function pagesIn(host: Host, paths: Paths): HostFile[] {
-  if (host.skills === undefined) return [];
-  const folder = paths.expand(host.skills);
-  return skillPages(host, folder).map(({ path, text }) => ({
-    host: host.name,
-    file: join(folder, path),
-    text,
-  }));
+/** Returns the folder that files of ours are named by: of a skill page, the folder of skills. */
+export function placeOf(file: string): string {
+  return isSkillPage(file) ? dirname(dirname(file)) : dirname(file);
 }
 
-/** Returns the line by which a host finds our plugin: what it does comes with the package, and goes with it. */
-function findPlugin({ name, agent, plugin }: Host, paths: Paths): HostFile[] {
-  if (plugin === undefined) return [];
-  const place = join(ROOT, "hooks", agent, "session-memory.js");
-  const text = `export { SessionMemory } from ${JSON.stringify(place)};\n`;
-  return [{ host: name, file: paths.expand(plugin), text }];
+/** Returns whether a file of ours is a skill page: the others are hooks and plugins. */
+export function isSkillPage(file: string): boolean {
+  return file.endsWith(".md");
+}
+
+/** Removes files of ours, and the folders that nothing is in without them: its own, and a host's folder of skill pages. */
+export function removeFiles(paths: PathsWithRules, files: readonly string[]): void {
+  removeWritten(paths, files);
+  for (const file of files) {
+    try {
+      rmdirSync(dirname(file));
+      if (isSkillPage(file)) rmdirSync(placeOf(file));
+    } catch {
+      // gone, or something else is in it
+    }
+  }
 }

@@ -1,135 +1,149 @@
-/** Installs into the hosts of this machine what they lack of us. */
+/** Installs into the hosts of this machine what they lack of us, and shows what can be asked. */
 
 import { existsSync } from "node:fs";
 import { archiveLine } from "../archive/archive.ts";
 import { replaceFile } from "../base/files.ts";
-import { ROOT } from "../base/runtime.ts";
+import { ownCommand, ROOT } from "../base/runtime.ts";
 import { counted, quoted } from "../base/text.ts";
-import type { PathsWithRules } from "../config/config.ts";
 import { writeSettings } from "../config/config-file.ts";
+import { describeReceivers } from "../health/receivers.ts";
+import { ASKED_HOST, setHostAsModel } from "../hosts/asked-host.ts";
+import type { Host } from "../hosts/host.ts";
+import { countKnown } from "../index/known-sessions.ts";
+import { suggestQuestions } from "../naming/own-questions.ts";
+import { observeSettings } from "../observe/ledger.ts";
+import { isCompactionDue } from "../observe/render-observations.ts";
 import { recordWritten } from "../store/state.ts";
-import { answerOwnQuestion, indexAndName } from "./answers.ts";
-import { filesToWrite, type HostFile, outdatedPages } from "./host-files.ts";
-import { hooksToWrite } from "./host-hooks.ts";
+import { filesToWrite, isSkillPage, outdatedPages, placeOf, removeFiles } from "./host-files.ts";
+import { hooksToWrite, statusLineToWrite } from "./host-settings.ts";
 import { installedProgram } from "./removing.ts";
-import {
-  commandSteps,
-  formatList,
-  type HostStep,
-  isSkillPage,
-  placeOf,
-  removeFiles,
-  type Step,
-  type Work,
-} from "./step.ts";
+import { commandSteps, formatList, type Setup, type Start, type Step, stepIn } from "./step.ts";
 
 const SENDS =
   "Indexing and naming send texts where config.json says: session-memory embed --dry-run shows what";
 const NO_AGENT =
   "No agent was found, so there is nothing to install into: run setup again when one is on PATH";
+/** The characters of the first answer: a part of a screen. */
+const ANSWER_CHARS = "1200";
 
 /**
  * Shows what is to be done, does it where that is allowed, indexes and names in any case, and shows what can be asked now.
  * `describe` lists the hosts, unless nothing is to be done.
  */
-export async function install(work: Work, describe: () => void): Promise<void> {
-  const { config, say, report, found, note, particulars } = work;
-  const pages = found.flatMap((host) => filesToWrite(host, config.paths));
-  const steps = stepsToInstall(work, pages);
-  const isAgain = existsSync(config.paths.database) && steps.length === 0 && found.length > 0;
-  if (isAgain && !work.values.json) return await goOn(work);
+export async function install(setup: Setup, describe: () => void): Promise<void> {
+  const { paths, say, report, found, note, values } = setup;
+  const steps = stepsToInstall(setup);
+  const isAgain = existsSync(paths.database) && steps.length === 0 && found.length > 0;
+  if (isAgain && !values.json) {
+    await indexAndName({ ...setup, values: { ...values, quiet: true } });
+    const hosts = found.map(({ name }) => name).join(", ");
+    return say(`nothing to do: session-memory is in ${hosts}; ${searchable(setup)} searched`);
+  }
   describe();
-  report.pages = pages.map(({ file }) => file);
-  say(...announce(work, steps));
-  const chosen = await chooseHosts(work, steps);
+  say(...announce(setup, steps));
+  const chosen = await chooseHosts(setup, steps);
   for (const { host, run } of steps) if (chosen.includes(host)) await run();
-  say(...particulars.afterwards());
-  await indexAndName(work);
-  say("", `${counted(report.sessions ?? 0, "session")} can be searched now`);
-  await answerOwnQuestion(work);
-  await particulars.offer();
-  say(...outcome(work, chosen));
+  const done = (name: string) => report.commands.some(({ host, ok }) => host === name && ok);
+  say(...found.flatMap(({ name, toDo }) => (toDo !== undefined && done(name) ? toDo : [])));
+  await indexAndName(setup);
+  say("", `${searchable(setup)} searched now`);
+  await answerOwnQuestion(setup);
+  await offerModel(setup);
+  say(...outcome(setup, chosen));
   if (steps.length > 0 && chosen.length === 0)
     note("installed into no agent: session-memory setup --yes does what is listed above");
 }
 
-/** Returns what is to be done for each host: its commands, its files by folder, its hooks, and what it alone needs. */
-function stepsToInstall(work: Work, pages: readonly HostFile[]): HostStep[] {
-  const { paths } = work.config;
-  const step = (host: string, line: string, run: () => void): HostStep => {
-    return { host, lines: [`${line}   # ${host}`], run };
-  };
-  const folders = Map.groupBy(pages, ({ host, file }) =>
-    isSkillPage(file) ? `${host} ${placeOf(file)}` : file,
-  );
-  const files = [...folders.values()].map((own) => {
-    const [{ host, file }] = own as [HostFile];
-    const what = isSkillPage(file)
-      ? `${counted(own.length, "skill page")} in ${quoted(placeOf(file))}`
-      : quoted(file);
-    return step(host, `write ${what}`, () => writePages(paths, own));
-  });
-  const hooks = work.found.flatMap((host) => {
+function searchable({ report: { sessions } }: Setup): string {
+  return `${counted(sessions ?? 0, "session")} can be`;
+}
+
+/** Returns what is to be done: the hosts' commands, files by host, hooks, pages that are outdated, and the status line. */
+function stepsToInstall(setup: Setup): Step[] {
+  const { paths, report, found, settings } = setup;
+  const hooks = found.flatMap((host) => {
     const file = hooksToWrite(host, paths);
     if (file?.next === undefined) return [];
-    return step(host.name, `add hooks to ${quoted(file.path)}`, () => writeSettings(file));
+    return stepIn(host.name, `add hooks to ${quoted(file.path)}`, () => writeSettings(file));
   });
-  const outdated = work.found.flatMap(({ name, ...host }) => {
-    const own = outdatedPages({ name, ...host }, paths);
-    const what = `remove ${counted(own.length, "old skill page")}`;
-    const [first] = own;
-    if (first === undefined) return [];
-    return step(name, `${what} in ${quoted(placeOf(first))}`, () => removeFiles(paths, own));
+  const outdated = found.flatMap((host) => {
+    const own = outdatedPages(host, paths);
+    if (own[0] === undefined) return [];
+    const what = `remove ${counted(own.length, "old skill page")} in ${quoted(placeOf(own[0]))}`;
+    return stepIn(host.name, what, () => removeFiles(paths, own));
   });
-  return [...commandSteps(work), ...files, ...hooks, ...outdated, ...work.particulars.installs];
+  const statusLines = (settings.activity.statusLine ? found : []).flatMap((host) => {
+    const line = statusLineToWrite(host, paths);
+    if (line === undefined) return [];
+    report.statusLine = line.command;
+    return stepIn(host.name, `set statusLine in ${quoted(line.file.path)}`, () => writeSettings(line.file));
+  });
+  const files = found.flatMap((host) => fileSteps(host, setup));
+  return [...commandSteps(setup), ...files, ...hooks, ...outdated, ...statusLines];
 }
 
-function writePages(paths: PathsWithRules, pages: readonly HostFile[]): void {
-  for (const { file, text } of pages) {
-    replaceFile(file, text);
-    recordWritten(paths, { path: file, content: text, sessionId: "" });
-  }
-}
-
-/** Indexes and names what came since, where every agent has us as we are now, and says so in a line. */
-async function goOn(work: Work): Promise<void> {
-  await indexAndName({ ...work, values: { ...work.values, quiet: true } });
-  const sessions = `${counted(work.report.sessions ?? 0, "session")} can be searched`;
-  const hosts = work.found.map(({ name }) => name).join(", ");
-  work.say(`nothing to do: session-memory is in ${hosts}; ${sessions}`);
-}
-
-/** Returns lines on what is to be done, and on whom that lets receive anything. */
-function announce(work: Work, steps: readonly Step[]): string[] {
-  const { config, values, report, particulars } = work;
-  const { paths, settings } = config;
-  const { embedding, llm } = settings;
-  const title = values.yes || process.stdin.isTTY ? "To install:" : "To install with --yes:";
-  const isAlone = steps.length === 0 && report.hosts.every(({ program }) => program === null);
-  const kept = archiveLine(paths, settings);
+/** Returns the steps that write a host's files; its skill pages are one. */
+function fileSteps(host: Host, { paths, report }: Setup): Step[] {
+  const files = filesToWrite(host, paths);
+  report.pages.push(...files.map(({ file }) => file));
+  const write = (what: string, own: typeof files) =>
+    stepIn(host.name, `write ${what}`, () => {
+      for (const { file, text } of own) {
+        replaceFile(file, text);
+        recordWritten(paths, { path: file, content: text, sessionId: "" });
+      }
+    });
+  const { pages = [], others = [] } = Object.groupBy(files, ({ file }) =>
+    isSkillPage(file) ? "pages" : "others",
+  );
+  const [first] = pages;
+  const place = first && `${counted(pages.length, "skill page")} in ${quoted(placeOf(first.file))}`;
   return [
-    ...formatList(
-      title,
-      steps.flatMap(({ lines }) => lines),
-    ),
-    ...(isAlone ? [NO_AGENT] : []),
-    ...unreadableSettings(work),
-    ...((embedding ?? llm) ? [SENDS] : []),
-    ...particulars.notices,
-    ...(kept === undefined ? [] : [kept]),
+    ...(place === undefined ? [] : [write(place, pages)]),
+    ...others.map((other) => write(quoted(other.file), [other])),
   ];
 }
 
-/** Names settings that hooks cannot be written into. */
-function unreadableSettings({ config: { paths }, found }: Work): string[] {
-  return found.flatMap((host) => {
+/** Returns lines on what is to be done, and on whom that lets receive anything. */
+function announce(setup: Setup, steps: readonly Step[]): string[] {
+  const { paths, settings, values, report, found } = setup;
+  const { embedding, llm } = settings;
+  const title = values.yes || process.stdin.isTTY ? "To install:" : "To install with --yes:";
+  const isAlone = steps.length === 0 && report.hosts.every(({ program }) => program === null);
+  const unreadable = found.flatMap((host) => {
     const file = hooksToWrite(host, paths);
     return file?.isUnreadable ? [`${file.path}: not plain JSON, so no hooks for ${host.name}`] : [];
   });
+  const lines = steps.map(({ line }) => line);
+  return [
+    ...formatList(title, lines),
+    ...(isAlone ? [NO_AGENT] : []),
+    ...unreadable,
+    ...((embedding ?? llm) ? [SENDS] : []),
+    ...found.flatMap((host) => observedIn(host, setup)),
+    ...[archiveLine(paths, settings) ?? []].flat(),
+  ];
+}
+
+/**
+ * Says who receives a session in a host whose own model will observe it, and at what length it is compacted, which its user
+ * would take for a fault.
+ */
+function observedIn({ name, observesItself }: Host, setup: Setup): string[] {
+  if (!observesItself || !setup.report.commands.some(({ host }) => host === name)) return [];
+  const observe = observeSettings(setup.paths, setup.settings.observe);
+  const receivers = describeReceivers(setup);
+  const isOn = observe.model !== "none" || observe.rules;
+  const tokens = (observe.observerTokens + observe.retainTokens).toLocaleString("en-US");
+  const compacted = `In ${name}, a conversation is compacted at ${tokens} tokens, whatever the model's window; ${name} asks first, once`;
+  return [
+    ...(receivers === "nothing" ? [] : [`From then on sends: ${receivers}`]),
+    ...(isOn && isCompactionDue(Number.POSITIVE_INFINITY, observe) ? [compacted] : []),
+  ];
 }
 
 /** Returns the hosts to install into: all by `--yes`, else the ones that somebody at the terminal chooses. */
-async function chooseHosts({ values, confirm }: Work, steps: readonly HostStep[]): Promise<string[]> {
+async function chooseHosts({ values, confirm }: Setup, steps: readonly Step[]): Promise<string[]> {
   const hosts = [...new Set(steps.map(({ host }) => host))];
   if (values.yes) return hosts;
   const chosen: string[] = [];
@@ -137,10 +151,49 @@ async function chooseHosts({ values, confirm }: Work, steps: readonly HostStep[]
   return chosen;
 }
 
-function outcome({ config, report }: Work, chosen: readonly string[]): string[] {
+/** Runs two scripts of ours, whose progress goes to stderr; without a session nothing is to be named. */
+async function indexAndName(setup: Setup): Promise<void> {
+  const run = async (name: string) => {
+    if ((await startOwn(setup, [name], "ignore")).status !== 0) process.exitCode = 1;
+  };
+  await run("embed");
+  setup.report.sessions = countKnown(setup.paths, "").count;
+  if (setup.report.sessions > 0) await run("index-meta");
+}
+
+/** Answers a question of the user's own, and shows how to ask it. */
+async function answerOwnQuestion(setup: Setup): Promise<void> {
+  const { report, say } = setup;
+  report.questions = await suggestQuestions(setup, setup.cwd);
+  const [first] = report.questions;
+  if (first === undefined || setup.values.json) return;
+  const commands = report.questions.map((question) => `session-memory search ${quoted(question)}`);
+  say(...formatList("Questions of your own history:", commands), "", "The first one's answer:");
+  await startOwn(setup, ["search", "--limit", "1", "--max-chars", ANSWER_CHARS, "--quiet", first], "inherit");
+}
+
+/** Runs a script of ours on the same sessions. */
+function startOwn(
+  { start, values: { sessions = [], quiet } }: Setup,
+  [name = "", ...words]: readonly string[],
+  stdout: "ignore" | "inherit",
+): ReturnType<Start> {
+  const flags = [...sessions.flatMap((path) => ["--sessions", path]), ...(quiet ? ["--quiet"] : [])];
+  return start([...ownCommand(name), ...words, ...flags], { stdout });
+}
+
+/** Asks a person whether a host is to be the model, if none is configured. */
+async function offerModel({ found, settings, paths, say, confirm }: Setup): Promise<void> {
+  const { name, offer } = ASKED_HOST;
+  if (settings.llm || !process.stdin.isTTY || !found.some((host) => host.name === name)) return;
+  say("", ...offer);
+  if (await confirm(`Use ${name} for this?`)) await setHostAsModel(paths.config, true);
+}
+
+function outcome({ env, report }: Setup, chosen: readonly string[]): string[] {
   const failed = new Set(report.commands.filter(({ ok }) => ok === false).map(({ host }) => host));
   const wired = chosen.filter((host) => !failed.has(host));
-  const installed = installedProgram(config.env);
+  const installed = installedProgram(env);
   const result = [
     ...(wired.length > 0 ? [`Installed from ${ROOT} in ${wired.join(", ")}`] : []),
     ...(installed.length > 0 ? [`Installed on this machine: ${installed.join(", ")}`] : []),

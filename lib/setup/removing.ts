@@ -2,62 +2,55 @@
 
 import { existsSync, lstatSync, readlinkSync, rmSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
-import { resolveRealPath } from "../base/files.ts";
+import { readJson } from "../base/files.ts";
+import { recordOf } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import type { Config, PathsWithRules } from "../config/config.ts";
 import { writeSettings } from "../config/config-file.ts";
+import { isHostModel, setHostAsModel } from "../hosts/asked-host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { publishedAt } from "../share/share-state.ts";
 import { isAsWritten, isInState, writtenFiles } from "../store/state.ts";
-import { hostFiles, realPlace } from "./host-files.ts";
-import { hooksToRemove } from "./host-hooks.ts";
-import { commandSteps, formatList, isSkillPage, placeOf, removeFiles, type Step, type Work } from "./step.ts";
+import { hostFiles, isSkillPage, placeOf, realPlace, removeFiles } from "./host-files.ts";
+import { settingsToRemove } from "./host-settings.ts";
+import { commandSteps, formatList, type Setup } from "./step.ts";
 
 /** Shows what is to be removed and what stays, and removes it where that is allowed. */
-export async function uninstall(work: Work): Promise<void> {
-  const { config, values, say, note, confirm, report } = work;
-  const written = writtenElsewhere(config.paths);
-  const { own, changed, exported } = written;
-  const removed = [...own, ...installedProgram(config.env)];
-  const [commands, removals] = [commandSteps(work), stepsToRemove(work, own, removed)];
+export async function uninstall(setup: Setup): Promise<void> {
+  const { paths, values, say, note, confirm, report } = setup;
+  const { own, changed, exported } = writtenElsewhere(paths);
+  const removed = [...own, ...installedProgram(setup.env)];
+  const files = byFolder(removed).map(([line, these]) => ({ line, run: () => removeAll(paths, these) }));
+  const isModel = isHostModel(recordOf(readJson(paths.config)).llm);
+  const model = { line: `"llm" in ${paths.config}`, run: () => setHostAsModel(paths.config, false) };
+  const settings = HOSTS.flatMap((host) => settingsToRemove(host, paths)).map(({ line, file }) => {
+    return { line, run: () => writeSettings(file) };
+  });
+  const commands = commandSteps(setup);
+  const removals = [...files, ...(isModel ? [model] : []), ...settings];
   const steps = [...commands, ...removals];
-  const linesOf = (these: readonly Step[]) => these.flatMap(({ lines }) => lines);
+  const linesOf = (these: readonly { line: string }[]) => these.map(({ line }) => line);
   if (steps.length === 0) say("nothing to remove: no agent found here has session-memory");
   say(...formatList("To run:", linesOf(commands)), ...formatList("To remove:", linesOf(removals)));
-  say(...whatStays(config.paths, written));
+  say(...whatStays(paths, { changed, exported }));
   if (steps.length === 0) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
   for (const { run } of steps) await run();
   Object.assign(report, { removed, keptFiles: [...changed, ...exported] });
 }
 
-/** Returns how files, `own` among them recorded ones of ours, and what stands of us in settings are removed. */
-function stepsToRemove(
-  { config: { paths }, particulars }: Work,
-  own: readonly string[],
-  removed: readonly string[],
-): Step[] {
-  const removeAll = () => {
-    removeFiles(paths, own);
-    for (const path of removed) rmSync(path, { recursive: true, force: true });
-  };
-  const hooks = HOSTS.flatMap((host) => hooksToRemove(host, paths) ?? []);
-  return [
-    ...(removed.length > 0 ? [{ lines: byFolder(removed), run: removeAll }] : []),
-    ...particulars.removals,
-    ...hooks.flatMap((file) =>
-      file.next === undefined ? [] : { lines: [`hooks in ${file.path}`], run: () => writeSettings(file) },
-    ),
-  ];
+function removeAll(paths: PathsWithRules, files: readonly string[]): void {
+  removeFiles(paths, files);
+  for (const path of files) rmSync(path, { recursive: true, force: true });
 }
 
 /** Names several files of one folder, or skill pages of one folder of skills, by the folder. */
-function byFolder(files: readonly string[]): string[] {
+function byFolder(files: readonly string[]): [line: string, files: string[]][] {
   return [...Map.groupBy(files, placeOf)].flatMap(([folder, own]) => {
-    if (own.length < 2) return own;
-    const isPages = own.every(isSkillPage);
-    return `${folder}: ${counted(own.length, isPages ? "skill page" : "file")}`;
+    if (own.length < 2) return own.map((file) => [file, [file]]);
+    const what = own.every(isSkillPage) ? "skill page" : "file";
+    return [[`${folder}: ${counted(own.length, what)}`, own]];
   });
 }
 
@@ -72,7 +65,7 @@ interface Written {
 }
 
 function writtenElsewhere(paths: PathsWithRules): Written {
-  const metas = metaFolders(paths).map((folder) => resolveRealPath(folder) ?? folder);
+  const metas = metaFolders(paths).map(realPlace);
   const files = new Set(HOSTS.flatMap((host) => hostFiles(host, paths)).map(({ file }) => realPlace(file)));
   const written: Written = { own: [], changed: [], exported: [] };
   for (const { path, sessionId } of writtenFiles(paths)) {

@@ -1,4 +1,4 @@
-/** Hooks of ours in the settings of hosts that have no command to install us. */
+/** Our hooks in the settings of hosts that have no command to install us, and our status line. */
 
 import { join } from "node:path";
 import { arrayOf, type JsonRecord, recordOf, stringOf } from "../base/json.ts";
@@ -15,8 +15,10 @@ const NAME = "session-memory";
 const OWN_COMMAND =
   /^exec 3<&0; \/bin\/sh "[^"]*\/bin\/session-memory" event [a-z]+ <&3 & trap "kill \$!" TERM; wait \$! \|\| :$/;
 
+type Places = Pick<Paths, "expand">;
+
 /** Returns the settings of a host with our hooks in them; undefined for a host that is told by other means. */
-export function hooksToWrite({ home, agent, hooks }: Host, { expand }: Pick<Paths, "expand">) {
+export function hooksToWrite({ home, agent, hooks }: Host, { expand }: Places) {
   const written = hooks?.written;
   const command = ownCommand(agent);
   if (!written || written.ownFile || command === undefined) return undefined;
@@ -25,19 +27,46 @@ export function hooksToWrite({ home, agent, hooks }: Host, { expand }: Pick<Path
   );
 }
 
-/** Returns the settings of a host without our hooks. */
-export function hooksToRemove({ home, hooks }: Host, { expand }: Pick<Paths, "expand">) {
-  if (!hooks?.written || hooks.written.ownFile) return undefined;
-  return changedSettings(join(expand(home), hooks.installedIn), withoutHooks);
+/** Returns the settings of a host without what we wrote into them, each with what that is. */
+export function settingsToRemove({ home, hooks, statusLine }: Host, { expand }: Places) {
+  const without = (what: string, name: string, make: (settings: JsonRecord) => JsonRecord) => {
+    const file = changedSettings(join(expand(home), name), make);
+    return file.next === undefined ? [] : [{ line: `${what} in ${file.path}`, file }];
+  };
+  return [
+    ...(statusLine === undefined ? [] : without('"statusLine"', statusLine, withoutStatusLine)),
+    ...(hooks?.written && !hooks.written.ownFile ? without("hooks", hooks.installedIn, withoutHooks) : []),
+  ];
 }
 
-/** Returns the text of the file of our own that a host reads its hooks from; undefined for one that has none. */
-export function ownHookFile({ home, agent, hooks }: Host, { expand }: Pick<Paths, "expand">) {
+/** Returns the file of our own that a host reads its hooks from; undefined for one that has none. */
+export function ownHookFile({ home, agent, hooks }: Host, { expand }: Places) {
   const written = hooks?.written;
   const command = ownCommand(agent);
   if (!written?.ownFile || command === undefined) return undefined;
   const text = formatSettings(withHooks(written.ownFile, written, command));
-  return { file: join(expand(home), hooks?.installedIn ?? ""), text };
+  return [{ file: join(expand(home), hooks?.installedIn ?? ""), text }];
+}
+
+/** Our status line's command, as it is written from whatever folder we are in. */
+const OWN_STATUS_LINE = /^\/bin\/sh "[^"]*\/bin\/session-memory" status-line$/;
+
+/** Returns the settings of a host with our status line in them; undefined if they have one, or can have none. */
+export function statusLineToWrite({ home, statusLine: name }: Host, { expand }: Places) {
+  const starter = starterCommand();
+  if (name === undefined || starter === undefined) return undefined;
+  const command = `${starter} status-line`;
+  const file = changedSettings(join(expand(home), name), (settings) =>
+    settings.statusLine === undefined ? { ...settings, statusLine: { type: "command", command } } : settings,
+  );
+  return file.next === undefined ? undefined : { command, file };
+}
+
+function withoutStatusLine(settings: JsonRecord): JsonRecord {
+  const { statusLine, ...rest } = settings;
+  const { type, command, ...others } = recordOf(statusLine);
+  const isAsWritten = type === "command" && Object.keys(others).length === 0;
+  return isAsWritten && OWN_STATUS_LINE.test(stringOf(command) ?? "") ? rest : settings;
 }
 
 /** Returns a command for a shell that cannot fail: some hosts take a program that is missing for a refusal of the prompt. */
@@ -49,7 +78,7 @@ function ownCommand(agent: string): string | undefined {
 }
 
 /** Returns how a shell calls our starter; undefined where its path means something between the quotes of a shell. */
-export function starterCommand(): string | undefined {
+function starterCommand(): string | undefined {
   const starter = join(ROOT, "bin", "session-memory");
   return /["$\x60\\\n]/.test(starter) ? undefined : `/bin/sh "${starter}"`;
 }
