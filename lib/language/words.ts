@@ -11,19 +11,20 @@ export function splitWords(text: string): string[] {
   return foldText(text).match(/[\p{L}\p{N}\p{Co}]+/gu) ?? [];
 }
 
-/** Returns whether a word is of a script that writes no spaces, so that pairs of its characters stand for its words. */
+/** Matches runs of scripts that write no spaces: Thai, Lao, Myanmar, Khmer, kana, ideographs, Hangul. */
+const UNSPACED =
+  /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]+/g;
+const BESIDE_END = new RegExp(`^${UNSPACED.source}|${UNSPACED.source}$`);
+
+/** Returns whether a word begins or ends in a script that writes no spaces, so that pairs of its characters stand for its words. */
 export function isUnspacedWord(word: string): boolean {
-  return isUnspaced(word.charCodeAt(0)) || isUnspaced(word.charCodeAt(word.length - 1));
+  return BESIDE_END.test(word);
 }
 
 /** Returns whether any of a text is in a script that writes no spaces. */
 export function hasUnspaced(text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (isUnspaced(text.charCodeAt(at))) return true;
-  return false;
+  return text.search(UNSPACED) >= 0;
 }
-
-/** Most texts have nothing to split; this check is faster than looking at each word. */
-const MAY_BE_JOINED = /[a-z][A-Z]|[A-Z]{2}[a-z]|[\u0e00-\uffff]/;
 
 /**
  * Returns what the full-text tokenizer does not see in texts: the parts of `camelCase` names, and pairs of characters in
@@ -31,70 +32,30 @@ const MAY_BE_JOINED = /[a-z][A-Z]|[A-Z]{2}[a-z]|[\u0e00-\uffff]/;
  */
 export function splitJoined(...texts: string[]): string {
   const found = new Set<string>();
-  for (const text of texts) if (MAY_BE_JOINED.test(text)) collect(text, found);
-  return found.size === 0 ? "" : [...found].join(" ");
+  for (const text of texts) {
+    for (const name of text.match(/[a-zA-Z\d]+/g) ?? []) {
+      if (name.length > NAME_MAX || !IS_JOINED.test(name)) continue;
+      for (const part of splitName(name)) if (part.length > 1) found.add(part);
+    }
+    for (const run of text.match(UNSPACED) ?? []) for (const pair of characterPairs(run)) found.add(pair);
+  }
+  return [...found].join(" ");
 }
+
+/** A longer word is data, not a name. */
+const NAME_MAX = 80;
+/** fooBar, or the last capital of HTTPServer. */
+const IS_JOINED = /[a-z][A-Z]|[A-Z\d][A-Z][a-z]/;
 
 /** `parseHTMLFile2` → parse HTML File2. One part: the name is not a joined one. */
 function splitName(name: string): string[] {
   return name.match(/\p{Lu}+(?!\p{Ll})[\d]*|\p{Lu}?\p{Ll}+[\d]*|\d+/gu) ?? [];
 }
 
-/** Returns whether a script writes words without spaces between them. */
-function isUnspaced(unit: number): boolean {
-  if (unit < 0xe00) return false;
-  if (unit < 0x1100) return unit < 0xf00 || unit >= 0x1000; // Thai, Lao; Myanmar
-  return (
-    (unit >= 0x3040 && unit <= 0x30ff) || // kana
-    (unit >= 0x3400 && unit <= 0x9fff) || // ideographs
-    (unit >= 0xac00 && unit <= 0xd7a3) || // Hangul
-    (unit >= 0xf900 && unit <= 0xfaff) || // compatibility ideographs
-    (unit >= 0x1780 && unit <= 0x17ff) // Khmer
-  );
-}
-
 /** 数据库 → 数据, 据库; a single character stays one. */
 export function characterPairs(run: string): string[] {
   if (run.length < 2) return [run];
   return Array.from({ length: run.length - 1 }, (_, i) => run.slice(i, i + 2));
-}
-
-function collect(text: string, found: Set<string>): void {
-  let wordStart = -1;
-  let joined = false;
-  let before = 0;
-  for (let i = 0; i <= text.length; i++) {
-    const unit = i < text.length ? text.charCodeAt(i) : 32;
-    const upper = unit >= 65 && unit <= 90;
-    const lower = unit >= 97 && unit <= 122;
-    if (upper || lower || (unit >= 48 && unit <= 57)) {
-      if (wordStart < 0) wordStart = i;
-      // fooBar, or the last capital of HTTPServer
-      else if (
-        upper ? before >= 97 && before <= 122 : lower && before >= 65 && before <= 90 && i - wordStart > 1
-      )
-        joined = true;
-    } else {
-      if (joined) addParts(text.slice(wordStart, i), found);
-      wordStart = -1;
-      joined = false;
-      if (unit >= 0xe00 && isUnspaced(unit)) i = addPairs(text, i, found);
-    }
-    before = unit;
-  }
-}
-
-function addParts(name: string, found: Set<string>): void {
-  if (name.length > 80) return; // data, not a name
-  for (const part of splitName(name)) if (part.length > 1) found.add(part);
-}
-
-/** Adds the pairs of the run that starts at `from`; returns the position of its last character. */
-function addPairs(text: string, from: number, found: Set<string>): number {
-  let end = from + 1;
-  while (end < text.length && isUnspaced(text.charCodeAt(end))) end++;
-  for (const pair of characterPairs(text.slice(from, end))) found.add(pair);
-  return end - 1;
 }
 
 const ENGLISH = `
@@ -226,7 +187,7 @@ export function contentWords(text: string): string[] {
       .match(/\p{L}[\p{L}\p{N}]+/gu) ?? [];
   const isCommon = (word: string) => COMMON_WORDS.has(word) || COMMON_WORDS.has(word.replace(/s$/, ""));
   return words
-    .flatMap((word) => (isUnspaced(word.charCodeAt(0)) ? characterPairs(word) : word))
+    .flatMap((word) => (word.search(UNSPACED) === 0 ? characterPairs(word) : word))
     .filter((word) => !isFunctionWord(word) && !isCommon(word) && !/^[a-f\d]{8,}$/.test(word));
 }
 
