@@ -8,7 +8,7 @@ import { countPoints } from "../base/output.ts";
 import { ownCommand } from "../base/runtime.ts";
 import { counted, headed, onMachine, quote, quoted, quoteName, shortId, truncate } from "../base/text.ts";
 import { formatAge, formatMinute } from "../base/time.ts";
-import type { Paths, Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import type { Observation } from "../observe/observations.ts";
 import { oneLine } from "../redact/redact.ts";
@@ -176,8 +176,8 @@ const RECENT_MAX = 8;
 const FILES_MAX = 12;
 
 interface HandOverOptions {
-  paths: Paths;
-  settings: Pick<Settings, "redact" | "exclude" | "observe">;
+  paths: PathsWithRules;
+  settings: Settings;
   clean: (text: string) => string;
 }
 

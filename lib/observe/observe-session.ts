@@ -70,7 +70,7 @@ type Running = SessionContext &
   Steps &
   Pick<ObserveOptions, "append" | "rowIds" | "shouldStop"> & {
     /** True to keep nothing. @default {false} */
-    isPlan?: boolean;
+    isTrial?: boolean;
     /** Called between observing and reflecting. */
     onObserved?: (observed: ObserveOutcome) => void | Promise<void>;
   };
@@ -89,17 +89,22 @@ export async function observeSession(
   return await locked(session, options, (state) => runSteps(state, { ...options, append }));
 }
 
-/** Takes the same steps without keeping anything, and returns what a model would have been sent. */
+/** Takes the same steps without keeping anything. */
+export async function tryOut(session: Session, options: SessionContext & Steps): Promise<SessionOutcome> {
+  return await runSteps(readSessionMemory(session, options), { ...options, append() {}, isTrial: true });
+}
+
+/** Returns what a model would be sent. */
 export async function planSession(session: Session, options: SessionContext & Steps): Promise<Notes> {
   const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
-  await runSteps(readSessionMemory(session, options), { ...options, complete, append() {}, isPlan: true });
+  await tryOut(session, { ...options, complete });
   return notes;
 }
 
 /** Observes a conversation, keeps what is laid down in it, notes a failure for the next attempt, and reflects where that is due. */
 export async function runSteps(state: SessionMemoryState, options: Running): Promise<SessionOutcome> {
   const { session, entries } = state;
-  const { paths, when, reflecting, isPlan = false, now = Date.now } = options;
+  const { paths, when, reflecting, isTrial = false, now = Date.now } = options;
   const context = { ...observing(state, options), ...reflecting, force: reflecting !== undefined };
   const keep = (ledger: Ledger) => keepStanding(session, { paths, entries, ledger });
   if (!when) return { status: "nothing", reflected: await reflect(context) };
@@ -110,7 +115,7 @@ export async function runSteps(state: SessionMemoryState, options: Running): Pro
     return isBackingOff ? { status: "backing-off", reason: backoff.reason } : { status: "nothing" };
   }
   const note = (failure: string | undefined) => {
-    if (!isPlan && (failure ?? backoff)) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
+    if (!isTrial && (failure ?? backoff)) noteAttempt(paths, { sessionId: session.id, failure, now: now() });
   };
   const standing = options.complete ? await knownTo(session, paths) : undefined;
   const run = { ...options, ...context, entries, standing, failures: backoff?.failures };
@@ -120,7 +125,7 @@ export async function runSteps(state: SessionMemoryState, options: Running): Pro
   });
   const { failure: reason, ledger } = observed;
   note(reason);
-  if (!isPlan) await keep(ledger);
+  if (!isTrial) await keep(ledger);
   await options.onObserved?.(observed);
   const isNew = observed.steps > 0 || when === "again";
   const status = reason !== undefined ? "failed" : isNew ? "observed" : "nothing";

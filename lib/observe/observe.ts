@@ -85,8 +85,6 @@ export interface ObserveOutcome {
   usd: number | null;
 }
 
-/** The steps of the window from which a step is cut, so that the cost of a backlog stays linear. */
-const WINDOW_STEPS = 4;
 /** A step that failed is tried again smaller, down to about a message. */
 const STEP_TOKENS_MIN = 1000;
 
@@ -114,8 +112,7 @@ async function observeLeft(options: ObserveOptions): Promise<ObserveOutcome> {
     if (options.signal?.aborted || options.shouldStop?.()) break;
     if (left < settings.stepTokens) break;
     options.onStep?.(at, pending.length);
-    const window = cutWindow(pending, at, Math.max(maxTokens, settings.stepTokens) * WINDOW_STEPS);
-    const step = cutStep(window, maxTokens);
+    const step = cutStep(pending, at, maxTokens);
     if (!step) break;
     const notes = await notesOn(step, { ...options, outcome, memory });
     if (!notes) break;
@@ -262,13 +259,6 @@ export function rawTokens(entries: readonly Entry[]): number {
   return total + pending;
 }
 
-/** Returns the entries from a place on that make up `tokens`, by the estimate. */
-function cutWindow(entries: readonly Entry[], from: number, tokens: number): Entry[] {
-  let to = from;
-  for (let sum = 0; to < entries.length && sum < tokens; to++) sum += rawTokens(entries.slice(to, to + 1));
-  return entries.slice(from, to);
-}
-
 /** Returns the entries before the newest ones that make up `tokens`. A message and its calls stay together. */
 function beforeTail(entries: readonly Entry[], tokens: number): Entry[] {
   let at = entries.length;
@@ -279,28 +269,34 @@ function beforeTail(entries: readonly Entry[], tokens: number): Entry[] {
   return entries.slice(0, at);
 }
 
-/** Returns the first piece of `entries` that fits, ending before a user message where that costs less than half of it. */
-function cutStep(entries: readonly Entry[], maxTokens: number): ObservationStep | undefined {
-  const rows = [...Map.groupBy(entries, ({ line }) => line).values()];
+/** Returns the first piece from a place on that fits, ending before a user message where that costs less than half of it. */
+function cutStep(entries: readonly Entry[], from: number, maxTokens: number): ObservationStep | undefined {
   const texts: string[] = [];
-  let left = maxTokens;
-  for (const row of rows) {
+  let [to, prompt] = [from, from];
+  let textsBeforePrompt = 0;
+  for (let left = maxTokens; to < entries.length; ) {
+    const row = rowAt(entries, to);
+    if (row.some(({ kind }) => kind === "user")) [prompt, textsBeforePrompt] = [to, texts.length];
     const whole = lineText(row);
     const isTooLong = texts.length === 0 && estimateTokens(whole) >= maxTokens;
     const text = isTooLong ? excerptTokens(whole, maxTokens - 1) : whole;
     left -= estimateTokens(text) + 1;
     if (left < 0) break;
     texts.push(text);
+    to += row.length;
   }
-  const fits = texts.length;
-  if (fits === 0) return undefined;
-  const prompt = rows.slice(0, fits + 1).findLastIndex((row) => row.some(({ kind }) => kind === "user"));
-  const count = fits < rows.length && prompt > fits / 2 ? prompt : fits;
-  return toStep(rows.slice(0, count).flat(), texts.slice(0, count).filter(Boolean).join("\n"));
+  if (texts.length === 0) return undefined;
+  const endsEarly = to < entries.length && textsBeforePrompt > texts.length / 2;
+  const own = entries.slice(from, endsEarly ? prompt : to);
+  const text = (endsEarly ? texts.slice(0, textsBeforePrompt) : texts).filter(Boolean).join("\n");
+  return { entries: own, rows: Array.from(exchangesIn(own)).flatMap(({ items }) => toRows(items)), text };
 }
 
-function toStep(entries: Entry[], text: string): ObservationStep {
-  return { entries, rows: Array.from(exchangesIn(entries)).flatMap(({ items }) => toRows(items)), text };
+/** Returns the entries of the line that begins at a place. */
+function rowAt(entries: readonly Entry[], from: number): Entry[] {
+  let to = from + 1;
+  while (entries[to]?.line === entries[from]?.line && to < entries.length) to++;
+  return entries.slice(from, to);
 }
 
 function excerptTokens(text: string, maxTokens: number): string {

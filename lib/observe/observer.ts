@@ -284,13 +284,12 @@ function acceptObservations(
   const lines = new Set(step.entries.map(({ line }) => line));
   const known = new Set([...standing.map(({ id }) => id), ...memory.standing.keys()]);
   const drafts: Draft[] = [];
-  for (const [index, { priority, sources, ...said }] of offered.entries()) {
+  for (const [index, one] of offered.entries()) {
     const text = texts[index] ?? "";
-    const cited = [...new Set(sources)].filter((line) => lines.has(line)).toSorted((a, b) => a - b);
+    const cited = [...new Set(one.sources)].filter((line) => lines.has(line)).toSorted((a, b) => a - b);
     const isGrounded = cited.length > 0 && [...datesIn(text)].every((date) => dates.has(date));
     if (text === "" || text.length > MOST.chars || !isGrounded) continue;
-    const draft = toDraft({ priority, text, sources: cited.slice(0, MOST.sources) }, step);
-    drafts.push(withStanding(draft, step, { said, known }));
+    drafts.push(toDraft({ ...one, text, sources: cited.slice(0, MOST.sources) }, step, known));
   }
   const left = offered.length - drafts.length;
   if (left > drafts.length)
@@ -363,33 +362,27 @@ function datesIn(text: string): Set<string> {
   return new Set(text.match(/\b\d{4}-\d{2}-\d{2}\b/g) ?? []);
 }
 
-/** Marks a draft as laying something down beyond its task, as saying that again or as ending it, which only the user can do. */
-function withStanding(
-  draft: Draft,
-  { entries }: ObservationStep,
-  { said, known }: { said: Partial<OfferedObservation>; known: ReadonlySet<string> },
-): Draft {
-  const isSaid = entries.some((entry) => isUsers(entry) && draft.sources.includes(entry.line));
-  if (!isSaid || draft.priority !== "red") return draft;
-  const marked: Draft = said.standing ? { ...draft, rule: true, standing: true } : { ...draft };
-  for (const key of ["repeats", "replaces"] as const) {
-    const named = (said[key] ?? []).map((id) => id.replace(/[[\]\s]/g, "")).filter((id) => known.has(id));
-    if (named.length > 0) marked[key] = named;
-  }
-  return marked;
-}
-
+/** Makes a draft; what lays something down beyond its task, says that again or ends it is marked, which only the user can do. */
 function toDraft(
-  { priority, text, sources }: Pick<OfferedObservation, "priority" | "text" | "sources">,
+  { priority, text, sources, standing, ...named }: OfferedObservation,
   { entries }: ObservationStep,
+  known: ReadonlySet<string>,
 ): Draft {
   const cited = entries.filter(({ line }) => sources.includes(line));
   const at = cited.find((entry) => entry.at)?.at ?? entries.find((entry) => entry.at)?.at ?? null;
   const draft: Draft = { at, priority, text, sources };
-  const isSaid = cited.some(isUsers);
-  if (!isSaid && cited.some(({ kind }) => kind === "user") && priority === "red")
-    return { ...draft, priority: "yellow", text: ASKED + text };
-  return priority === "red" && isSaid && /^Request:/i.test(text) ? { ...draft, thread: true } : draft;
+  if (priority !== "red") return draft;
+  if (!cited.some(isUsers)) {
+    const isProgram = cited.some(({ kind }) => kind === "user");
+    return isProgram ? { ...draft, priority: "yellow", text: ASKED + text } : draft;
+  }
+  if (/^Request:/i.test(text)) draft.thread = true;
+  if (standing) Object.assign(draft, { rule: true, standing: true });
+  for (const key of ["repeats", "replaces"] as const) {
+    const ids = (named[key] ?? []).map((id) => id.replace(/[[\]\s]/g, "")).filter((id) => known.has(id));
+    if (ids.length > 0) draft[key] = ids;
+  }
+  return draft;
 }
 
 /** Returns whether an entry is the user's word. */

@@ -122,23 +122,27 @@ export function isReflectionDue(memory: Memory, limit: number): boolean {
 
 /** Reflects by rule: merges, then caps. A record that drops nothing is to be kept too: it says that this was tried. */
 function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord {
-  const dropped = new Set<Observation>();
-  const wordsOf = ({ priority, text }: Observation) =>
-    `${priority} ${text.toLowerCase().replace(/\s+/g, " ")}`;
-  const mayGo = (observation: Observation) => !isOpen(observation, memory);
-  dropEarlier(memory, dropped, { keyOf: wordsOf, mayGo });
-  dropEarlier(memory, dropped, { keyOf: ({ subject }) => subject, mayGo });
-  // What is open and was said again in the same words is open in the later ones.
-  const keyOf = (observation: Observation) => {
-    const { thread = false, rule = false } = observation;
-    return isOpen(observation, memory) ? `${thread} ${rule} ${wordsOf(observation)}` : undefined;
-  };
-  dropEarlier(memory, dropped, { keyOf, mayGo: () => true });
+  const dropped = repeated(memory);
   for (const priority of options.onlyMerge ? [] : (["green", "yellow", "red"] as const)) {
     dropExcess(memory, { dropped, priority, ...options });
   }
   const ids = [...dropped].map(({ id }) => id);
   return reflectedRecord(memory, ids, options.focus);
+}
+
+/** Returns the observations that a later one says again, or gives a newer state of; what is open, only where that is open too. */
+function repeated(memory: Memory): Set<Observation> {
+  const seen = new Set<string>();
+  const repeats = memory.observations.toReversed().filter((item) => {
+    const { priority, text, subject, thread = false, rule = false } = item;
+    const words = `${priority} ${text.toLowerCase().replace(/\s+/g, " ")}`;
+    const keys = subject === undefined ? [words] : [words, `state of ${subject}`];
+    const open = isOpen(item, memory) ? [`open ${thread} ${rule} ${words}`] : [];
+    const isSeen = (open.length > 0 ? open : keys).some((key) => seen.has(key));
+    for (const key of [...keys, ...open]) seen.add(key);
+    return isSeen;
+  });
+  return new Set(repeats.reverse());
 }
 
 function reflectedRecord(memory: Memory, dropped: string[], focus: string | undefined): ReflectedRecord {
@@ -151,27 +155,6 @@ function reflectedRecord(memory: Memory, dropped: string[], focus: string | unde
 /** Returns whether an observation names a cause or a failure, which the files cannot show again. */
 function isCause({ priority, text }: Observation): boolean {
   return priority === "yellow" && (statesCause(text) || text.includes(" failed: "));
-}
-
-/** Drops all but the last of the observations that share a key, as far as they may go. */
-function dropEarlier(
-  memory: Memory,
-  dropped: Set<Observation>,
-  {
-    keyOf,
-    mayGo,
-  }: {
-    keyOf: (observation: Observation) => string | undefined;
-    mayGo: (observation: Observation) => boolean;
-  },
-): void {
-  const seen = new Set<string>();
-  for (const observation of memory.observations.toReversed()) {
-    const key = keyOf(observation);
-    if (key === undefined) continue;
-    if (seen.has(key) && mayGo(observation)) dropped.add(observation);
-    seen.add(key);
-  }
 }
 
 /** Drops the oldest of a priority beyond its share; causes go after other observations, and the ones that the focus names last. */
