@@ -248,9 +248,9 @@ const refused: [string, Answer, RegExp][] = [
     /no smaller/,
   ],
   [
-    "running in circles",
-    ({ open }) => [{ ids: open, priority: "red", text: "and so on and on ".repeat(20) }],
-    /runs in circles|too long/,
+    "a line without an end",
+    ({ open }) => [{ ids: open, priority: "red", text: "and so on and on ".repeat(60) }],
+    /too long/,
   ],
 ];
 

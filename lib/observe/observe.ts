@@ -6,12 +6,12 @@
 
 import { formatMinute } from "../base/time.ts";
 import type { ObserveSettings } from "../config/config.ts";
-import type { Done, Entry, Row } from "../hosts/session.ts";
-import { isChange } from "../hosts/tool-call.ts";
+import type { Entry, Row } from "../hosts/session.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import { toRows } from "../transcripts/calls.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
+import { tally } from "../transcripts/tally.ts";
 import {
   asLine,
   BRANCH_LEFT,
@@ -226,12 +226,9 @@ function makeRecord(
 
 /** Returns the files that were read and modified. */
 function touchedFiles(rows: readonly Row[]): Files {
-  const calls = rows.filter((row) => row.who === "tool");
-  const paths = (isWanted: (call: Done) => boolean) => {
-    const named = calls.filter(isWanted).flatMap((call) => call.paths);
-    return [...new Set(named.map(asLine).filter((path) => path !== ""))];
-  };
-  return { read: paths(({ kind }) => kind === "read"), modified: paths(isChange) };
+  const { read, edited } = tally(rows);
+  const shown = (paths: Iterable<string>) => [...new Set(Array.from(paths, asLine))].filter(Boolean);
+  return { read: shown(read), modified: shown(edited.keys()) };
 }
 
 /** The most characters kept of a tool result, as hosts do in their own summaries. */

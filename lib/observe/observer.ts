@@ -8,7 +8,6 @@ import { z } from "zod";
 import { describeError } from "../base/errors.ts";
 import { truncate } from "../base/text.ts";
 import { estimateTokens } from "../language/tokens.ts";
-import { contentWords } from "../language/words.ts";
 import type { CompleteJson, JsonRequest } from "../model/answers.ts";
 import { isMessage } from "../transcripts/calls.ts";
 import {
@@ -183,12 +182,12 @@ Answer with JSON only: {"observations": [{"ids": ["k3f9a2"], "priority": "red" |
 const HISTORY_TOKENS = 4000;
 
 /** The most standing rules that the observer sees, and the most characters of each: enough to know it by. */
-const STANDING_SHOWN = { rules: 5, chars: 60 };
+const STANDING_SHOWN = { rules: 12, chars: 60 };
 
 /** Returns the observer's message: history, new conversation, then the task. */
 function observerPrompt(memory: Memory, step: ObservationStep, standing: Asking["standing"] = []): string {
   return `\
-${standingLines(standing, step)}<observations-so-far>
+${standingLines(standing)}<observations-so-far>
 ${newestLines(memory) || "(none yet)"}
 </observations-so-far>
 
@@ -199,17 +198,10 @@ ${step.text}
 Write the observations of the new conversation, oldest first. Cite its line numbers.`;
 }
 
-/** Returns the standing rules that share most words with the new conversation, one of which may be said again or changed. */
-function standingLines(
-  standing: readonly { id: string; words: string }[],
-  { text }: ObservationStep,
-): string {
+/** Returns the newest standing rules, one of which may be said again or changed. */
+function standingLines(standing: readonly { id: string; words: string }[]): string {
   if (standing.length === 0) return "";
-  const said = new Set(contentWords(text));
-  const shared = ({ words }: { words: string }) =>
-    contentWords(words).filter((word) => said.has(word)).length;
   const lines = standing
-    .toSorted((a, b) => shared(b) - shared(a))
     .slice(0, STANDING_SHOWN.rules)
     .map(({ id, words }) => `- ${truncate(words, STANDING_SHOWN.chars)} [${id}]`);
   return `\
@@ -256,8 +248,8 @@ function newestLines(memory: Memory): string {
 const MOST = { chars: 700, sources: 20 };
 /** The largest share of its step that an answer may take; a short step may be repeated in full. */
 const ANSWER = { share: 0.5, leastTokens: 800 };
-/** An answer repeats itself with a line said more often, or, when long, with a smaller share of distinct word groups. */
-const REPEATING = { lines: 2, distinctShare: 0.5, words: 60, group: 4 };
+/** An answer repeats itself with a line said more often. */
+const SAID_MOST = 2;
 
 type OfferedObservation = z.infer<typeof observerAnswer>["observations"][number];
 type OfferedReflection = z.infer<typeof reflectorAnswer>["observations"][number];
@@ -340,21 +332,10 @@ function acceptReflection(
 
 /** Returns what is wrong with an answer's texts as a whole. */
 function textFault(texts: readonly string[], maxTokens: number): string | undefined {
-  const all = texts.join("\n");
-  if (estimateTokens(all) > maxTokens) return "it is too long for its source";
+  if (estimateTokens(texts.join("\n")) > maxTokens) return "it is too long for its source";
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text.toLowerCase(), (counts.get(text.toLowerCase()) ?? 0) + 1);
-  if ([...counts.values()].some((count) => count > REPEATING.lines)) return "it repeats itself";
-  return isCircular(all) ? "it runs in circles" : undefined;
-}
-
-function isCircular(text: string): boolean {
-  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  if (words.length < REPEATING.words) return false;
-  const groups = new Set<string>();
-  for (let at = 0; at + REPEATING.group <= words.length; at++)
-    groups.add(words.slice(at, at + REPEATING.group).join(" "));
-  return groups.size < (words.length - REPEATING.group + 1) * REPEATING.distinctShare;
+  return [...counts.values()].some((count) => count > SAID_MOST) ? "it repeats itself" : undefined;
 }
 
 /** Returns calendar dates written with digits. */
