@@ -352,17 +352,13 @@ describe("by a model", () => {
     expect(await listed()).toMatchObject([{ id: rule }]);
   });
 
-  test("of many the next observer is shown the newest", async () => {
-    const laidDown = (deeds: string) =>
-      deeds.split(" ").map((deed) => `From now on, ${deed} only when I say so.`);
-    await session(4, laidDown("commit lint merge publish rebase review tag release"));
-    await session(5, laidDown("archive deploy migrate revert squash stash"));
+  test("of many the next observer is shown twelve", async () => {
+    const deeds = Array.from({ length: 14 }, (_, at) => `From now on, ask before step ${at}.`);
+    await session(4, deeds);
     answering([{ priority: "green", text: "Nothing new", sources: [2] }]);
-    await session(6, ["you may deploy whenever you like"]);
+    await session(5, ["you may deploy whenever you like"]);
     const prompt: string = server.chats()[0]?.body.messages?.at(-1)?.content;
-    const shown = prompt.slice(0, prompt.indexOf("</standing-rules>")).match(/^- .*/gm) ?? [];
-    expect(shown).toHaveLength(12);
-    expect(shown.filter((line) => /archive|deploy|migrate|revert|squash|stash/.test(line))).toHaveLength(6);
+    expect(prompt.match(/^- From now on.*/gm)).toHaveLength(12);
   });
 
   test("what it names without laying anything down ends it", async () => {
