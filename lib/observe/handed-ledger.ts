@@ -1,4 +1,4 @@
-/** Gives the ledger of a session that is gone on with: as it is stored, else what rules observe in it. */
+/** Gives the ledger of a session that is gone on with: as it is stored, else as rules observe it. */
 
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
@@ -20,7 +20,7 @@ export function storedLedger(
   return ledger.length === 0 ? [] : redactLedger(ledger, sessionCleaner(session.file, rules));
 }
 
-/** Returns a session's ledger; of one that nobody observed, what rules observe in it now. */
+/** Returns a session's ledger; of one that nobody observed, the one that rules make now. */
 export async function handedLedger(
   session: Session,
   options: { paths: PathsWithRules; settings: Settings },

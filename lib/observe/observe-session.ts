@@ -94,14 +94,14 @@ export async function tryOut(session: Session, options: SessionContext & Steps):
   return await runSteps(readSessionMemory(session, options), { ...options, append() {}, isTrial: true });
 }
 
-/** Returns what a model would be sent. */
+/** Returns the calls that a model would get. */
 export async function planSession(session: Session, options: SessionContext & Steps): Promise<Notes> {
   const { complete, notes } = noteTaker("plan", ({ prompt }) => answerTo(prompt));
   await tryOut(session, { ...options, complete });
   return notes;
 }
 
-/** Observes a conversation, keeps what is laid down in it, notes a failure for the next attempt, and reflects where that is due. */
+/** Observes a conversation, keeps its standing rules, notes a failure for the next attempt, and reflects where that is due. */
 export async function runSteps(state: SessionMemoryState, options: Running): Promise<SessionOutcome> {
   const { session, entries } = state;
   const { paths, when, reflecting, isTrial = false, now = Date.now } = options;
@@ -138,7 +138,7 @@ export async function runSteps(state: SessionMemoryState, options: Running): Pro
   };
 }
 
-/** Returns what every step needs of a session. */
+/** Returns the part of a session that every step needs. */
 export function observing(
   { ledger, settings }: SessionMemoryState,
   { settings: { timezone, redact }, append, complete, signal, rowIds }: Running,

@@ -130,7 +130,7 @@ function reflectByRule(memory: Memory, options: ReflectOptions): ReflectedRecord
   return reflectedRecord(memory, ids, options.focus);
 }
 
-/** Returns the observations that a later one says again, or gives a newer state of; what is open, only where that is open too. */
+/** Returns the observations that a later one says again, or gives a newer state of; an open one only if that is open too. */
 function repeated(memory: Memory): Set<Observation> {
   const seen = new Set<string>();
   const repeats = memory.observations.toReversed().filter((item) => {
