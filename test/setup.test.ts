@@ -25,6 +25,7 @@ beforeEach(() => {
   home = temporaryHome();
 });
 afterEach(() => {
+  onCall = () => {};
   home[Symbol.dispose]();
 });
 
@@ -52,9 +53,13 @@ function setupIn(cwd: string, ...args: string[]) {
   return runInProcess(scriptPath("setup"), args, options(cwd), () => runSetup(start));
 }
 
+/** The other effects of a host's program, which is not started. */
+let onCall: (line: string) => void = () => {};
 const start: Start = async ([program = "", ...args], { stdout }) => {
   if (args[0] !== STARTER) {
-    appendFileSync(calls(), `${[basename(program), ...args].join(" ")}\n`);
+    const line = [basename(program), ...args].join(" ");
+    appendFileSync(calls(), `${line}\n`);
+    onCall(line);
     return { status: Number(/exit (\d)/.exec(readFileSync(program, "utf8"))?.[1]) };
   }
   // within set-up a script that is quiet would make set-up quiet too: they share lib/cli.ts
@@ -342,12 +347,15 @@ test("setup sets Claude Code's status line where there is none, keeps the rest, 
   const settings = join(home.paths.claude, "settings.json");
   const read = () => JSON.parse(readFileSync(settings, "utf8"));
   write(settings, '{"model": "opus"}');
+  // the client's own command writes there too
+  onCall = (line) => write(settings, JSON.stringify({ ...read(), enabled: line.includes(" install ") }));
   await setup("--yes");
   const command = `/bin/sh "${ROOT}/bin/session-memory" status-line`;
-  expect(read()).toEqual({ model: "opus", statusLine: { type: "command", command } });
+  expect(read()).toEqual({ model: "opus", enabled: true, statusLine: { type: "command", command } });
   expect((await setup("--remove")).stdout).toContain(`  "statusLine" in ${settings}\n`);
   await setup("--remove", "--yes");
-  expect(read()).toEqual({ model: "opus" });
+  expect(read()).toEqual({ model: "opus", enabled: expect.any(Boolean) });
+  onCall = () => {};
 
   const others = { statusLine: { type: "command", command: "my-line" } };
   write(settings, JSON.stringify(others));

@@ -41,27 +41,35 @@ export function formatSettings(settings: JsonRecord): string {
   return `${JSON.stringify(settings, null, 2)}\n`;
 }
 
-/** A file of a host's settings, and its text as it is to be. */
+/** A change to a file of a host's settings. */
 interface ChangedFile {
   path: string;
-  /** Undefined where it cannot be read, or needs no change. */
-  next: string | undefined;
+  /** False if it cannot be read, or needs no change. */
+  isNeeded: boolean;
   /** True if it is not plain JSON, which is left alone. */
   isUnreadable: boolean;
+  /** Changes the file as it is then: the host's own commands may have written it meanwhile. */
+  write: () => void;
 }
 
-/** Returns the settings of a host as they are to be. */
+/** Returns a change to the settings of a host. */
 export function changedSettings(path: string, make: (settings: JsonRecord) => JsonRecord): ChangedFile {
-  const settings = parseRecord(readIfExists(path) ?? "{}");
-  if (!settings) return { path, next: undefined, isUnreadable: true };
-  const next = formatSettings(make(settings));
-  return { path, next: next === formatSettings(settings) ? undefined : next, isUnreadable: false };
+  const next = () => {
+    const settings = parseRecord(readIfExists(path) ?? "{}");
+    const made = settings && formatSettings(make(settings));
+    return {
+      isUnreadable: !settings,
+      made: settings && made !== formatSettings(settings) ? made : undefined,
+    };
+  };
+  const { made, isUnreadable } = next();
+  return { path, isUnreadable, isNeeded: made !== undefined, write: () => writeSettings(path, next().made) };
 }
 
-/** Writes a file as it is to be: whatever a link leads to, and nothing where nothing is left. */
-export function writeSettings({ path, next }: Pick<ChangedFile, "path" | "next">): void {
-  if (next === undefined) return;
+/** Writes whatever a link leads to, and removes it if nothing is left. */
+function writeSettings(path: string, text: string | undefined): void {
+  if (text === undefined) return;
   const target = linkedFile(path);
-  if (next === formatSettings({})) remove(target);
-  else replaceFile(target, next);
+  if (text === formatSettings({})) remove(target);
+  else replaceFile(target, text);
 }

@@ -27,11 +27,11 @@ export function hooksToWrite({ home, agent, hooks }: Host, { expand }: Places) {
   );
 }
 
-/** Returns the settings of a host without what we wrote into them, each with what that is. */
+/** Returns the steps that take out of a host's settings what we wrote into them. */
 export function settingsToRemove({ home, hooks, statusLine }: Host, { expand }: Places) {
   const without = (what: string, name: string, make: (settings: JsonRecord) => JsonRecord) => {
     const file = changedSettings(join(expand(home), name), make);
-    return file.next === undefined ? [] : [{ line: `${what} in ${file.path}`, file }];
+    return file.isNeeded ? [{ line: `${what} in ${file.path}`, run: file.write }] : [];
   };
   return [
     ...(statusLine === undefined ? [] : without('"statusLine"', statusLine, withoutStatusLine)),
@@ -59,7 +59,7 @@ export function statusLineToWrite({ home, statusLine: name }: Host, { expand }: 
   const file = changedSettings(join(expand(home), name), (settings) =>
     settings.statusLine === undefined ? { ...settings, statusLine: { type: "command", command } } : settings,
   );
-  return file.next === undefined ? undefined : { command, file };
+  return file.isNeeded ? { command, file } : undefined;
 }
 
 function withoutStatusLine(settings: JsonRecord): JsonRecord {

@@ -5,7 +5,6 @@ import { archiveLine } from "../archive/archive.ts";
 import { replaceFile } from "../base/files.ts";
 import { ownCommand, ROOT } from "../base/runtime.ts";
 import { counted, quoted } from "../base/text.ts";
-import { writeSettings } from "../config/config-file.ts";
 import { describeReceivers } from "../health/receivers.ts";
 import { ASKED_HOST, setHostAsModel } from "../hosts/asked-host.ts";
 import type { Host } from "../hosts/host.ts";
@@ -63,8 +62,8 @@ function stepsToInstall(setup: Setup): Step[] {
   const { paths, report, found, settings } = setup;
   const hooks = found.flatMap((host) => {
     const file = hooksToWrite(host, paths);
-    if (file?.next === undefined) return [];
-    return stepIn(host.name, `add hooks to ${quoted(file.path)}`, () => writeSettings(file));
+    if (!file?.isNeeded) return [];
+    return stepIn(host.name, `add hooks to ${quoted(file.path)}`, file.write);
   });
   const outdated = found.flatMap((host) => {
     const own = outdatedPages(host, paths);
@@ -76,7 +75,7 @@ function stepsToInstall(setup: Setup): Step[] {
     const line = statusLineToWrite(host, paths);
     if (line === undefined) return [];
     report.statusLine = line.command;
-    return stepIn(host.name, `set statusLine in ${quoted(line.file.path)}`, () => writeSettings(line.file));
+    return stepIn(host.name, `set statusLine in ${quoted(line.file.path)}`, line.file.write);
   });
   const files = found.flatMap((host) => fileSteps(host, setup));
   return [...commandSteps(setup), ...files, ...hooks, ...outdated, ...statusLines];

@@ -6,7 +6,6 @@ import { readJson } from "../base/files.ts";
 import { recordOf } from "../base/json.ts";
 import { counted } from "../base/text.ts";
 import type { Config, PathsWithRules } from "../config/config.ts";
-import { writeSettings } from "../config/config-file.ts";
 import { isHostModel, setHostAsModel } from "../hosts/asked-host.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import { metaFolders } from "../sessions/meta.ts";
@@ -24,9 +23,7 @@ export async function uninstall(setup: Setup): Promise<void> {
   const files = byFolder(removed).map(([line, these]) => ({ line, run: () => removeAll(paths, these) }));
   const isModel = isHostModel(recordOf(readJson(paths.config)).llm);
   const model = { line: `"llm" in ${paths.config}`, run: () => setHostAsModel(paths.config, false) };
-  const settings = HOSTS.flatMap((host) => settingsToRemove(host, paths)).map(({ line, file }) => {
-    return { line, run: () => writeSettings(file) };
-  });
+  const settings = HOSTS.flatMap((host) => settingsToRemove(host, paths));
   const commands = commandSteps(setup);
   const removals = [...files, ...(isModel ? [model] : []), ...settings];
   const steps = [...commands, ...removals];
