@@ -93,37 +93,39 @@ function hostCompleter(model: PiModel, call: HostCall): CompleteJson {
 }
 
 async function hostSender(model: PiModel, { config, context, limits, purse }: HostCall): Promise<SendChat> {
-  const { toCount, openSpendLedger, pay, tokenUpperBound } = await import("../../lib/model/spend.ts");
+  const { toCount, openSpendLedger, tokenUpperBound } = await import("../../lib/model/spend.ts");
   const { redactor } = await import("../../lib/redact/redact.ts");
   const { settings, paths } = config;
   const llm = { ...limits, prices: readPrices(model, settings), apiKeyEnv: "", model: model.id };
   const spend = openSpendLedger(paths.home, { llm }, { purse });
   const redact = redactor(settings.redact.extra);
-  const fail = (reason: string) => answerError(model, redact(reason));
   return async (messages, { feature, maxTokens, signal }) => {
+    const input = messages.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
+    const tokens = { input, output: maxTokens };
     const { id, baseUrl } = model;
-    const sent = messages.map(({ content }) => content);
-    const call = {
-      ...({ kind: "chat", feature, model: id, baseUrl } as const),
-      ...{ sent, maxTokens, timeoutMs: limits.timeoutMs, signal, fail },
-    };
-    const { cost, usd, ...paid } = await pay(spend, call, async (within, refused) => {
-      const asked = askPi(messages, { model, context, redact, maxTokens, signal: within });
-      const reply = await Promise.race([asked, rejectOnAbort(within)]).catch((error: unknown) => {
-        throw fail(describeError(error));
-      });
-      const { stopReason, content = [], errorMessage = "none came", usage = {} } = reply ?? {};
-      if (!reply || stopReason === "error" || stopReason === "aborted") {
-        if (REFUSED.test(errorMessage)) refused();
-        throw fail(errorMessage);
-      }
-      const text = content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("");
-      const { input = 0, output, cacheRead = 0, cacheWrite = 0, cost } = usage;
-      const written = output === 0 ? tokenUpperBound(text) : output;
-      const used = { input: input + cacheRead + cacheWrite, output: written };
-      return { text, cut: stopReason === "length", cost: toCount(cost?.total), used };
+    const reservation = await spend.reserve({ kind: "chat", feature, model: id, baseUrl, tokens });
+    const timeout = AbortSignal.timeout(limits.timeoutMs);
+    const limit = signal ? AbortSignal.any([signal, timeout]) : timeout;
+    const asked = askPi(messages, { model, context, redact, maxTokens, signal: limit });
+    const reply = await Promise.race([asked, rejectOnAbort(limit)]).catch((error: unknown) => {
+      throw answerError(model, redact(describeError(error)));
     });
-    return { ...paid, model: modelName(model), usd: cost ?? usd };
+    if (!reply || reply.stopReason === "error" || reply.stopReason === "aborted") {
+      // One that failed on the way may be billed, and stays at its estimate.
+      if (REFUSED.test(reply?.errorMessage ?? "")) reservation.release();
+      throw answerError(model, redact(reply?.errorMessage ?? "none came"));
+    }
+    const text = reply.content.map(({ type, text }) => (type === "text" ? (text ?? "") : "")).join("");
+    const { input: sent = 0, output, cacheRead = 0, cacheWrite = 0, cost } = reply.usage ?? {};
+    const reported = output === 0 ? tokenUpperBound(text) : output;
+    const paid = reservation.settle({ input: sent + cacheRead + cacheWrite, output: reported });
+    return {
+      text,
+      cut: reply.stopReason === "length",
+      model: modelName(model),
+      tokens: paid.tokens,
+      usd: toCount(cost?.total) ?? paid.usd,
+    };
   };
 }
 

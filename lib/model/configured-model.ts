@@ -24,7 +24,7 @@ import {
   type SendChat,
 } from "./answers.ts";
 import type { Embedded } from "./llm.ts";
-import { openSpendLedger, pay, type Tokens, tokenUpperBound } from "./spend.ts";
+import { openSpendLedger, type Tokens, tokenUpperBound } from "./spend.ts";
 
 /** Returns the configured model, or undefined when config.json names none. */
 export async function configuredModel(config: Config): Promise<CompleteJson | undefined> {
@@ -32,7 +32,7 @@ export async function configuredModel(config: Config): Promise<CompleteJson | un
   return send && jsonCompleter(send);
 }
 
-/** Returns a sender of chats to the configured model, if there is one. */
+/** Returns a sender of chats to the configured model, if there is one. Its client is loaded only then: that costs five empty starts. */
 export async function configuredSender(config: Config, temperature?: number): Promise<SendChat | undefined> {
   const { llm } = config.settings;
   if (!llm) return undefined;
@@ -127,16 +127,16 @@ function commandSender(
   const env = { ...config.env, PATH: trustedPath(config) };
   return async (messages, { feature, signal }) => {
     const prompt = clean(toPrompt(messages)).toWellFormed();
+    const tokens = { input: tokenUpperBound(prompt), output: 0 };
     const line = programLine(command, env.PATH);
     const folder = join(home, "empty");
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const call = { kind: "chat", feature, model, sent: [prompt], timeoutMs, signal, fail: failed } as const;
     return await withLock(join(home, "command.lock"), timeoutMs, async () => {
-      const paid = await pay(spend, call, async (within) => {
-        const { text, ...used } = readOutput(await run(line, { env, folder, prompt, signal: within }));
-        return { text, used: { output: tokenUpperBound(text), ...used } };
-      });
-      return { cut: false, model, ...paid };
+      const reservation = await spend.reserve({ kind: "chat", feature, model, tokens });
+      const output = await run(line, { env, folder, prompt, signal, timeoutMs });
+      const { text, ...used } = readOutput(output);
+      const paid = reservation.settle({ output: tokenUpperBound(text), ...used });
+      return { text, cut: false, model, ...paid };
     });
   };
 }
@@ -163,13 +163,14 @@ interface Running {
   env: Environment;
   folder: string;
   prompt: string;
-  signal: AbortSignal;
+  timeoutMs: number;
+  signal: AbortSignal | undefined;
 }
 
 /** Runs the program to its end and returns its output; its process group ends with the time limit. */
 async function run(
   [program, ...args]: [string, ...string[]],
-  { env, folder, prompt, signal }: Running,
+  { env, folder, prompt, signal, timeoutMs }: Running,
 ): Promise<string> {
   const kept = Object.entries(env).filter(
     ([key, value]) => value !== undefined && !SESSION_VARIABLE.test(key),
@@ -182,11 +183,20 @@ async function run(
   });
   const end = () => endGroup(child);
   process.once("exit", end);
+  const limit = AbortSignal.timeout(timeoutMs);
   try {
-    const { code, stdout, stderr } = await readToEnd(child, signal, prompt);
+    const { code, stdout, stderr } = await readToEnd(
+      child,
+      signal ? AbortSignal.any([limit, signal]) : limit,
+      prompt,
+    );
     if (code === 0) return stdout;
     const said = stringOf(parseRecord(stdout)?.result) ?? stderr;
     throw failed(`${basename(program)} ended with ${code}: ${firstLine(said)}`, "status");
+  } catch (error) {
+    if (signal?.aborted) throw failed("the call was cancelled", "aborted");
+    if (limit.aborted) throw failed(`no answer within ${timeoutMs / 1000} s`, "timeout");
+    throw error;
   } finally {
     process.removeListener("exit", end);
     end();

@@ -5,12 +5,13 @@
  * somebody is waiting.
  */
 
+import OpenAI, { APIConnectionTimeoutError, APIError, APIUserAbortError } from "openai";
 import { describeError, type ErrorType, SessionMemoryError } from "../base/errors.ts";
-import { arrayOf, type JsonRecord, jsonOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { recordOf } from "../base/json.ts";
 import type { EmbeddingConfig, Environment, LlmConfig } from "../config/config.ts";
 import { redact } from "../redact/redact.ts";
 import type { SendChat } from "./answers.ts";
-import { pay, type SpendLedger, tokenUpperBound } from "./spend.ts";
+import { type Reservation, type SpendLedger, tokenUpperBound } from "./spend.ts";
 
 const OPENAI_URL = "https://api.openai.com/v1";
 /** Texts per embedding request. */
@@ -26,7 +27,8 @@ const NOT_REACHED = /refused|ENOTFOUND|EAI_AGAIN|unable to connect|client error 
 const ANSWER_MAX_BYTES = 32 * 1024 * 1024;
 /** A key shorter than this is a placeholder for a local server, and may be an ordinary word. */
 const KEY_MIN_LENGTH = 8;
-const ERROR_MAX_CHARS = 300;
+/** The only headers we send; the client would add others from the environment. */
+const SENT_HEADERS = ["accept", "authorization", "content-type"];
 
 interface Connection<Model> {
   config: Model;
@@ -52,10 +54,11 @@ export interface Embedded {
  * holds those of the requests that had succeeded. `BUDGET_EXCEEDED` before a request that the cap forbids.
  */
 export async function embedTexts(texts: string[], options: Embedding): Promise<Embedded> {
+  const client = connect("EMBEDDING_FAILED", options.config, options.env);
   const done: Embedded = { vectors: [], tokens: 0, usd: 0 };
   for (let from = 0; from < texts.length; from += EMBEDDING_BATCH) {
     try {
-      const batch = await embedBatch(texts.slice(from, from + EMBEDDING_BATCH), options);
+      const batch = await embedBatch(client, texts.slice(from, from + EMBEDDING_BATCH), options);
       done.vectors.push(...batch.vectors);
       done.tokens += batch.tokens;
       done.usd = done.usd === null || batch.usd === null ? null : done.usd + batch.usd;
@@ -67,124 +70,68 @@ export async function embedTexts(texts: string[], options: Embedding): Promise<E
   return done;
 }
 
-async function embedBatch(texts: string[], options: Embedding): Promise<Embedded> {
-  const { model, dimensions } = options.config;
-  const input = texts.map((text) => outgoing(text, options.redact) || " ");
-  const body = {
-    ...{ model, input, encoding_format: "float" },
-    // Other models have one size, and their servers may refuse the word.
-    ...(/text-embedding-3/.test(model) ? { dimensions } : {}),
-  };
-  const { answer, tokens, usd } = await post("embeddings", body, {
-    ...{ ...options, type: "EMBEDDING_FAILED", kind: "embedding", feature: "embed" },
-    ...{ sent: input, timeoutMs: EMBEDDING_TIMEOUT_MS },
-  });
-  return { vectors: readVectors(answer.data, texts.length, options.config), tokens: tokens.input, usd };
-}
-
 /** Wraps the configured model as a `SendChat`. */
 export function chatSender(
-  { redact: own, ...connection }: Connection<LlmConfig>,
+  { config, env, spend, redact: own }: Connection<LlmConfig>,
   temperature?: number,
 ): SendChat {
-  const { model, baseUrl, timeoutMs } = connection.config;
+  const { model, baseUrl, timeoutMs } = config;
+  const key = env[config.apiKeyEnv];
   const reasons = REASONING_MODEL.test(model);
   return async (messages, { feature, maxTokens, signal }) => {
+    const client = connect("MODEL_FAILED", config, env);
     const sent = messages.map((message) => ({ ...message, content: outgoing(message.content, own) }));
+    const input = sent.reduce((sum, { content }) => sum + tokenUpperBound(content), 0);
     const limit = maxTokens + (reasons ? REASONING_TOKENS : 0);
-    const body = {
-      ...{ model, messages: sent },
-      // OpenAI's newer models refuse the old name, other servers may not know the new one.
-      [isOpenAI(baseUrl) ? "max_completion_tokens" : "max_tokens"]: limit,
-      ...(temperature === undefined || reasons ? {} : { temperature }),
-    };
-    const { answer, ...paid } = await post("chat/completions", body, {
-      ...{ ...connection, type: "MODEL_FAILED", kind: "chat", feature, timeoutMs, signal },
-      ...{ sent: sent.map(({ content }) => content), maxTokens: limit },
+    const planned = { kind: "chat" as const, feature, model, baseUrl, tokens: { input, output: limit } };
+    const reservation = await spend.reserve(planned);
+    const completion = await call("MODEL_FAILED", { reservation, timeoutMs, signal, key }, (within) =>
+      client.chat.completions.create(
+        {
+          model,
+          messages: sent,
+          // OpenAI's newer models refuse the old name, other servers may not know the new one.
+          ...(isOpenAI(baseUrl) ? { max_completion_tokens: limit } : { max_tokens: limit }),
+          ...(temperature === undefined || reasons ? {} : { temperature }),
+        },
+        { signal: within },
+      ),
+    );
+    const choice = completion?.choices?.[0];
+    if (!choice?.message) throw unusable("MODEL_FAILED", "the server's answer is not a chat completion");
+    const paid = reservation.settle({
+      input: completion.usage?.prompt_tokens,
+      output:
+        completion.usage?.completion_tokens || tokenUpperBound(choice.message.content ?? "") || undefined,
     });
-    const { message, finish_reason: end } = firstChoice(answer);
-    if (!message) throw unusable("MODEL_FAILED", "the server's answer is not a chat completion");
-    return { text: stringOf(recordOf(message).content) ?? "", cut: end === "length", model, ...paid };
+    const text = withoutKey(choice.message.content ?? "", key);
+    return { text, cut: choice.finish_reason === "length", model, ...paid };
   };
 }
 
-function firstChoice({ choices }: JsonRecord): JsonRecord {
-  return recordOf(arrayOf(choices)[0]);
-}
-
-interface Call
-  extends Connection<LlmConfig | EmbeddingConfig>,
-    Omit<Parameters<typeof pay>[1], "model" | "baseUrl" | "fail"> {
-  type: ErrorType;
-}
-
-/** Posts one request with no other header than the named key; a failure becomes an error that says whether a retry may help. */
-async function post(path: string, body: object, { type, config, env, spend, ...call }: Call) {
-  const { baseUrl = OPENAI_URL, model } = config;
+async function embedBatch(client: OpenAI, texts: string[], options: Embedding): Promise<Embedded> {
+  const { config, spend, signal, env } = options;
+  const { model, baseUrl } = config;
+  const input = texts.map((text) => outgoing(text, options.redact) || " ");
+  const tokens = { input: input.reduce((sum, text) => sum + tokenUpperBound(text), 0), output: 0 };
+  const reservation = await spend.reserve({ kind: "embedding", feature: "embed", model, baseUrl, tokens });
   const key = env[config.apiKeyEnv];
-  if (!key && isOpenAI(baseUrl)) {
-    throw new SessionMemoryError(type, `Cannot call "${model}": ${config.apiKeyEnv} is not set`, {
-      details: { kind: "key" },
-      hint: `set ${config.apiKeyEnv}, or name a local server with baseUrl in config.json`,
-    });
-  }
-  const headers = { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) };
-  const request = { method: "POST", headers, body: JSON.stringify(body), redirect: "error" } as const;
-  const fail = (reason: string, kind: string) => failed(type, reason, { kind });
-  return await pay(spend, { ...call, model, baseUrl, fail }, async (signal, refused) => {
-    try {
-      const response = await fetch(`${baseUrl.replace(/\/$/, "")}/${path}`, { ...request, signal }).catch(
-        (cause: unknown) => {
-          throw new Error("Connection error", { cause });
-        },
-      );
-      const text = withoutKey(await readText(response), key);
-      const answer = parseRecord(text) ?? {};
-      if (!response.ok) {
-        if (isRefusal(response.status)) refused();
-        throw refusal(type, response.status, answer.error ?? text);
-      }
-      const { prompt_tokens: input, completion_tokens: counted } = recordOf(answer.usage);
-      const written = stringOf(recordOf(firstChoice(answer).message).content) ?? "";
-      return { answer, used: { input, output: counted || tokenUpperBound(written) || undefined } };
-    } catch (error) {
-      if (error instanceof SessionMemoryError) throw error;
-      const reason = describeError(error);
-      if (NOT_REACHED.test(reason)) refused();
-      const shown = redact(withoutKey(reason, key)).replace(/\. For more information, pass .*$/, "");
-      throw failed(type, shown.slice(0, ERROR_MAX_CHARS), { kind: "connection" });
-    }
-  });
-}
-
-/** Reads a response, which may have no end. */
-async function readText({ body }: Response): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let left = ANSWER_MAX_BYTES;
-  for await (const part of body ?? []) {
-    left -= part.byteLength;
-    if (left < 0) throw new Error(`the answer is larger than ${ANSWER_MAX_BYTES >> 20} MB`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
-}
-
-/** 408 and 499 concern a request that a server had begun to answer. */
-function isRefusal(status: number): boolean {
-  return status < 500 && status !== 408 && status !== 499;
-}
-
-function refusal(type: ErrorType, status: number, said: unknown): SessionMemoryError {
-  const { message, code } = recordOf(said);
-  const what = typeof said === "string" ? said : (stringOf(message) ?? jsonOf(said));
-  const isPassing = status >= 500 || [408, 409, 429].includes(status);
-  const shown = redact(`${status} ${what || "status code (no body)"}`).slice(0, ERROR_MAX_CHARS);
-  return failed(type, `the server answered ${shown}`, {
-    kind: "status",
-    status,
-    recoverable: isPassing && code !== "insufficient_quota",
-    ...([401, 403].includes(status) ? { hint: "check the key that apiKeyEnv in config.json names" } : {}),
-  });
+  const timeoutMs = EMBEDDING_TIMEOUT_MS;
+  const response = await call("EMBEDDING_FAILED", { reservation, timeoutMs, signal, key }, (within) =>
+    client.embeddings.create(
+      {
+        model,
+        input,
+        encoding_format: "float",
+        // Other models have one size, and their servers may refuse the word.
+        ...(/text-embedding-3/.test(model) ? { dimensions: config.dimensions } : {}),
+      },
+      { signal: within },
+    ),
+  );
+  const paid = reservation.settle({ input: response?.usage?.prompt_tokens });
+  const vectors = readVectors(response?.data, texts.length, config);
+  return { vectors, tokens: paid.tokens.input, usd: paid.usd };
 }
 
 /** Reads the `data` of an embedding response to `count` texts, in their order. */
@@ -213,9 +160,64 @@ function wrongSize(model: string, expected: number, found: number): SessionMemor
   return new SessionMemoryError("EMBEDDING_FAILED", message, { details: { kind: "dimensions" }, hint });
 }
 
+interface CallOptions {
+  reservation: Reservation;
+  timeoutMs: number;
+  signal: AbortSignal | undefined;
+  /** Taken out of what the server says. */
+  key: string | undefined;
+}
+
+/** Makes one request within its time limit; a failure becomes an error that says whether a retry may help. */
+async function call<T>(
+  type: ErrorType,
+  { reservation, timeoutMs, signal, key }: CallOptions,
+  request: (within: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = AbortSignal.timeout(timeoutMs);
+  try {
+    return await request(signal ? AbortSignal.any([limit, signal]) : limit);
+  } catch (error) {
+    // A request that was refused is free. One that was abandoned, cut off or failed behind a proxy may be billed, and
+    // stays at its estimate.
+    const isRefused =
+      error instanceof APIError &&
+      (error.status === undefined ? NOT_REACHED.test(describeError(error)) : isRefusal(error.status));
+    if (isRefused) reservation.release();
+    const late = limit.aborted || error instanceof APIConnectionTimeoutError;
+    if (late) throw failed(type, `no answer within ${timeoutMs / 1000} s`, { cause: error, kind: "timeout" });
+    if (signal?.aborted || error instanceof APIUserAbortError)
+      throw failed(type, "the call was cancelled", { cause: error, kind: "aborted" });
+    throw failure(type, error, key);
+  }
+}
+
+/** 408 and 499 concern a request that a server had begun to answer. */
+function isRefusal(status: number): boolean {
+  return status < 500 && status !== 408 && status !== 499;
+}
+
+function failure(type: ErrorType, error: unknown, key: string | undefined): SessionMemoryError {
+  const { status, code } = error instanceof APIError ? error : {};
+  const what = redact(withoutKey(describeError(error), key))
+    .replaceAll(".:", ":")
+    .replace(/\. For more information, pass .*$/, "")
+    .slice(0, 300);
+  if (status === undefined) return failed(type, what, { cause: error, kind: "connection" });
+  const isPassing = status >= 500 || [408, 409, 429].includes(status);
+  return failed(type, `the server answered ${what}`, {
+    cause: error,
+    kind: "status",
+    status,
+    recoverable: isPassing && code !== "insufficient_quota",
+    ...([401, 403].includes(status) ? { hint: "check the key that apiKeyEnv in config.json names" } : {}),
+  });
+}
+
 interface CallFailure {
   kind: string;
   status?: number;
+  cause?: unknown;
   recoverable?: boolean;
   hint?: string;
 }
@@ -232,6 +234,46 @@ function failed(type: ErrorType, reason: string, { kind, status, ...rest }: Call
 
 function unusable(type: ErrorType, reason: string): SessionMemoryError {
   return failed(type, reason, { kind: "malformed" });
+}
+
+/** Makes a client that takes only the named key from the environment and calls only the named host. */
+function connect(type: ErrorType, config: LlmConfig | EmbeddingConfig, env: Environment): OpenAI {
+  const key = env[config.apiKeyEnv];
+  if (!key && isOpenAI(config.baseUrl)) {
+    throw new SessionMemoryError(type, `Cannot call "${config.model}": ${config.apiKeyEnv} is not set`, {
+      details: { kind: "key" },
+      hint: `set ${config.apiKeyEnv}, or name a local server with baseUrl in config.json`,
+    });
+  }
+  return new OpenAI({
+    apiKey: key || "none",
+    adminAPIKey: null,
+    organization: null,
+    project: null,
+    webhookSecret: null,
+    baseURL: config.baseUrl ?? OPENAI_URL,
+    maxRetries: 0,
+    logLevel: "off",
+    fetch: async (url, init) => {
+      const all = new Headers(init?.headers);
+      const headers = SENT_HEADERS.flatMap((name): [string, string][] => [[name, all.get(name) ?? ""]]);
+      const kept = headers.filter(([name, value]) => value !== "" && (key || name !== "authorization"));
+      return capped(await fetch(url, { ...init, headers: kept, redirect: "error" }));
+    },
+  });
+}
+
+/** Returns a response whose body fails once it is larger than any answer. */
+function capped(response: Response): Response {
+  let left = ANSWER_MAX_BYTES;
+  const count = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, controller) {
+      left -= bytes.byteLength;
+      if (left < 0) controller.error(new Error(`the answer is larger than ${ANSWER_MAX_BYTES >> 20} MB`));
+      else controller.enqueue(bytes);
+    },
+  });
+  return new Response(response.body?.pipeThrough(count), response);
 }
 
 /** A server may echo the key it was sent, which no pattern of ours need know. */

@@ -44,26 +44,14 @@ interface PlannedCall extends PricedModel {
   tokens: Tokens;
 }
 
-/** A call about to be made, with the texts that it sends, its limits, and the error of one that got no answer in time. */
-interface PaidCall extends Omit<PlannedCall, "tokens"> {
-  sent: readonly string[];
-  /** The most tokens of the answer. @default {0} */
-  maxTokens?: number | undefined;
-  timeoutMs: number;
-  signal?: AbortSignal | undefined;
-  fail: (reason: string, kind: "timeout" | "aborted") => Error;
-}
-
-type Used = { [K in keyof Tokens]?: unknown } & { usd?: unknown };
-
 /** A call recorded before it is made. */
-interface Reservation {
+export interface Reservation {
   /**
    * Records what the call took and returns its price; null where the price is unknown. A count that is not a number of
    * tokens, or is missing, stays at its estimate, and so does an input of 0: servers are not trusted to report usage. A
    * program may say its price.
    */
-  settle(used: Used): { tokens: Tokens; usd: number | null };
+  settle(used: { [K in keyof Tokens]?: unknown } & { usd?: unknown }): { tokens: Tokens; usd: number | null };
   /** Records that the call was refused: it took nothing. */
   release(): void;
 }
@@ -132,29 +120,6 @@ function reserved(
     },
     release: () => record({ input: 0, output: 0 }, 0),
   };
-}
-
-/**
- * Makes a call within its time limit and pays for what it took. One that fails on the way may be billed, and stays at its
- * estimate; one that is `refused` is free.
- */
-export async function pay<T extends { used: Used }>(
-  spend: SpendLedger,
-  { sent, maxTokens = 0, timeoutMs, signal, fail, ...call }: PaidCall,
-  send: (within: AbortSignal, refused: () => void) => Promise<T>,
-): Promise<Omit<T, "used"> & { tokens: Tokens; usd: number | null }> {
-  const input = sent.reduce((sum, text) => sum + tokenUpperBound(text), 0);
-  const reservation = await spend.reserve({ ...call, tokens: { input, output: maxTokens } });
-  const limit = AbortSignal.timeout(timeoutMs);
-  try {
-    const within = signal ? AbortSignal.any([limit, signal]) : limit;
-    const { used, ...made } = await send(within, reservation.release);
-    return { ...made, ...reservation.settle(used) };
-  } catch (error) {
-    if (limit.aborted) throw fail(`no answer within ${timeoutMs / 1000} s`, "timeout");
-    if (signal?.aborted) throw fail("the call was cancelled", "aborted");
-    throw error;
-  }
 }
 
 /** The spend of a day. */
