@@ -222,16 +222,19 @@ async function followOld(job: Job): Promise<void> {
     const sessions = listSessions(paths);
     const known = readRecords(paths);
     const end = Date.now() + OLD.totalMs;
+    const rest = resting();
     // By rule: asking a model about years of sessions is left to `index-meta`.
     for (const session of sessions) {
       if (isKnownNotDue(session, known.get(recordKey(session)), { paths, settings })) continue;
       if (Date.now() > end) return;
-      await restAfter(() => indexMeta(session, { paths, settings, lockWaitMs: 0 }));
+      await indexMeta(session, { paths, settings, lockWaitMs: 0 });
+      await rest();
     }
     await withIndex(job, async (store) => {
       const step = { store, paths, sessions, settings, deadlineMs: OLD.sliceMs };
       for (let behind = Number.POSITIVE_INFINITY; Date.now() < end; ) {
-        const left = await restAfter(() => catchUp(step));
+        const left = await catchUp(step);
+        await rest();
         // A transcript that cannot be indexed never catches up.
         if (left.sessions === 0 || left.sessions + left.bytes >= behind) return;
         behind = left.sessions + left.bytes;
@@ -245,22 +248,18 @@ async function followOld(job: Job): Promise<void> {
 /** Copies sessions that have been idle for a day, in slices; the rest waits for the next start. */
 async function archive({ paths, settings }: Job): Promise<void> {
   const end = Date.now() + OLD.totalMs;
+  await updateArchive({ paths, settings, rest: resting(), isOver: () => Date.now() > end });
+}
+
+/** Returns a function that rests half as long as was worked for a slice, since the user works on the same machine. */
+function resting(): () => Promise<void> {
   let worked = Date.now();
-  const rest = async () => {
+  return async () => {
     const took = Date.now() - worked;
     if (took < OLD.sliceMs) return;
     await setTimeout(took / 2);
     worked = Date.now();
   };
-  await updateArchive({ paths, settings, rest, isOver: () => Date.now() > end });
-}
-
-/** Works, then rests half as long, since the user works on the same machine. */
-async function restAfter<T>(work: () => Promise<T>): Promise<T> {
-  const started = Date.now();
-  const result = await work();
-  await setTimeout((Date.now() - started) / 2);
-  return result;
 }
 
 /** Shares, unless another run is sharing or the last attempt has just failed. */

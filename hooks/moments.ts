@@ -114,19 +114,8 @@ async function wasCompacted({ host }: Asked, look: Look | undefined): Promise<bo
   return hasGained(look, rows);
 }
 
-/** Returns what other sessions did, for a host that stores it as a message of its own. */
-export async function tellActivity(asked: Asked): Promise<Answer> {
-  const answers = await import("./prompt-answer.ts");
-  return answers.tellActivity(asked, lookAround(asked));
-}
-
-/** Returns what is known of the sessions that the prompt mentions, for a host that stores it as a message of its own. */
-export async function tellReferences(asked: Asked): Promise<Answer> {
-  const answers = await import("./prompt-answer.ts");
-  return answers.tellReferences(asked);
-}
-
-function lookAround({ paths, session, settings }: Asked) {
+/** Returns a first look at what other sessions did. */
+export function lookAround({ paths, session, settings }: Asked): Look | undefined {
   return lookForDigest({ paths, viewer: session, activity: settings.activity });
 }
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { PiContext, PiModel, PiReply } from "../hooks/pi/api.ts";
 import { registerTools } from "../hooks/pi/commands.ts";
 import { registerPrompt } from "../hooks/pi/extension.ts";
-import { namingModel, namingModelName } from "../hooks/pi/models.ts";
+import { namingModel } from "../hooks/pi/models.ts";
 import { loadConfig } from "../lib/config/config.ts";
 import { readSpendToday } from "../lib/model/spend.ts";
 import { type TemporaryHome, temporaryHome, writePi } from "./support/home.ts";
@@ -22,7 +22,7 @@ async function spendOf(
   const config = await loadConfig(home.env, home.project);
   const active: PiModel = { id: "m", provider: "p", cost: { input: 1, output: 2 }, ...model };
   const context = { model: active, modelRegistry: { complete: async () => reply } } as unknown as PiContext;
-  const complete = namingModel(config, context);
+  const complete = namingModel(config, context)?.complete;
   const request = {
     feature: "meta",
     system: "",
@@ -102,13 +102,13 @@ test("names are asked of modelKeys, then of the llm block, then rules make them"
     using home = temporaryHome();
     home.configure(config);
     const loaded = await loadConfig(home.env, home.project);
-    return [namingModelName(loaded, context), namingModel(loaded, context) !== undefined];
+    return namingModel(loaded, context)?.name;
   };
   const llm = { model: "tiny", baseUrl: "http://127.0.0.1:1/v1" };
-  expect(await named({ modelKeys: ["x/none", "active"], llm })).toEqual(["p/m", true]);
-  expect(await named({ modelKeys: ["x/none"], llm })).toEqual(["tiny", true]);
-  expect(await named({ llm })).toEqual(["tiny", true]);
-  expect(await named({})).toEqual([undefined, false]);
+  expect(await named({ modelKeys: ["x/none", "active"], llm })).toBe("p/m");
+  expect(await named({ modelKeys: ["x/none"], llm })).toBe("tiny");
+  expect(await named({ llm })).toBe("tiny");
+  expect(await named({})).toBeUndefined();
 });
 
 test("the tools take what the model asks in either form, and name what is missing", async () => {

@@ -9,13 +9,11 @@ import { FOREIGN_LABEL, OWN_LABEL, splitWords } from "../../lib/base/text.ts";
 import type { Config } from "../../lib/config/config.ts";
 import type { SessionOutcome, Steps } from "../../lib/observe/observe-session.ts";
 import type { PiCommandContext, PiContext, PiTool } from "./api.ts";
-import { namingModel, observingModelName } from "./models.ts";
+import { namingModel, observingModel } from "./models.ts";
 import { readForObserving } from "./observations.ts";
-import { describeWithHint, exclusively, on, type PiState, pathsFor } from "./state.ts";
+import { describeWithHint, exclusively, type PiState, pathsFor } from "./state.ts";
 
 const VIEW_LINES = 160; // promised
-/** A question to a session costs tens of thousands of tokens, so a model in a loop must not ask many. */
-const QUERIES_PER_TURN = 3;
 const LIMIT_MAX = 20; // a tool result of a page
 
 /** The call of a command. */
@@ -41,7 +39,7 @@ const COMMANDS: readonly Command[] = [
       const { memory, canObserve } = await requireObserving(state, context);
       const { observationStatus, statusText } = await import("../../lib/observe/observe-view.ts");
       const none = `none: observe.model is ${memory.settings.model}`;
-      const observer = observingModelName(state.config, context) ?? (canObserve ? "rules" : none);
+      const observer = observingModel(state.config, context)?.name ?? (canObserve ? "rules" : none);
       return statusText(observationStatus(memory, state.config, observer));
     },
   },
@@ -176,24 +174,17 @@ interface Asked {
 interface Tool extends Omit<PiTool, "execute"> {
   /** The line before the answer, which says whose words it holds. */
   says: string;
-  /** The most calls in a turn. @default no limit */
-  most?: number;
   run: (asked: Asked) => Promise<string>;
 }
 
 /** Registers the tools. */
 export function registerTools(state: PiState): void {
-  const calls = new Map<string, number>();
-  on(state, "agent_start", () => calls.clear());
-  for (const { says, most = Number.POSITIVE_INFINITY, run, ...shape } of TOOLS)
+  for (const { says, run, ...shape } of TOOLS)
     state.pi.registerTool({
       ...shape,
       async execute(_, input, signal, __, context) {
         const redact = await loadRedactor(state.config);
         try {
-          const count = (calls.get(shape.name) ?? 0) + 1;
-          calls.set(shape.name, count);
-          if (count > most) throw tooMany(most);
           const text = redact(await run({ input: recordOf(input), context, signal, state }));
           return { content: [{ type: "text", text: `${says}\n${text}` }], details: undefined };
         } catch (error) {
@@ -201,12 +192,6 @@ export function registerTools(state: PiState): void {
         }
       },
     });
-}
-
-function tooMany(most: number): SessionMemoryError {
-  const message = `Cannot ask more than ${most} questions in one turn`;
-  const hint = "use session_search, or ask the user to go on";
-  return new SessionMemoryError("BUDGET_EXCEEDED", message, { hint });
 }
 
 async function search({ input, context, signal, state: { config } }: Asked): Promise<string> {
@@ -222,23 +207,23 @@ async function search({ input, context, signal, state: { config } }: Asked): Pro
 }
 
 async function askSession({ input, context, signal, state: { config } }: Asked): Promise<string> {
-  const complete = namingModel(config, context);
+  const complete = namingModel(config, context)?.complete;
   if (!complete) {
     const message = "Cannot ask a session: config.json names no model: neither modelKeys nor llm";
     throw new SessionMemoryError("NO_MODEL", message, { hint: "use session_search with filters.session" });
   }
   const { querySession } = await import("../../lib/naming/question.ts");
   const { findPlace } = await import("../../lib/share/find-place.ts");
-  const current = context.sessionManager.getSessionId();
   const reference = stringOf(input.session) ?? stringOf(input.sessionId);
   if (!reference)
     throw new SessionMemoryError("USAGE", "Expected a session", { hint: 'give its id, name or "last"' });
-  const found = await findPlace(reference, { paths: pathsFor(config, context), cwd: context.cwd, current });
-  const asked = { complete, settings: config.settings, signal };
+  const [paths, current] = [pathsFor(config, context), context.sessionManager.getSessionId()];
+  const found = await findPlace(reference, { paths, cwd: context.cwd, current });
+  const how = { complete, settings: config.settings, signal };
   const { answer, confidence, citations, notes } = await querySession(
     found,
     stringOf(input.question) ?? "",
-    asked,
+    how,
   );
   return JSON.stringify({ answer, confidence, citations, notes }, null, 1);
 }
@@ -299,7 +284,6 @@ const TOOLS: readonly Tool[] = [
       properties: { session: TEXT, sessionId: { ...TEXT, description: "as session" }, question: TEXT },
     },
     says: FOREIGN_LABEL,
-    most: QUERIES_PER_TURN,
     run: askSession,
   },
   {

@@ -13,10 +13,11 @@ import type { Session } from "../../lib/hosts/session.ts";
 import type { MetaOutcome } from "../../lib/naming/meta-words.ts";
 import type { Asked } from "../asked.ts";
 import { logFailure, startBackground, startBeginning } from "../hook.ts";
-import { answerMoment, tellActivity, tellReferences, tellRules } from "../moments.ts";
+import { answerMoment, lookAround, tellRules } from "../moments.ts";
+import { tellActivity, tellReferences } from "../prompt-answer.ts";
 import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
-import { namingModel, namingModelName, promptModel } from "./models.ts";
+import { namingModel, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
 import { afterTurn, currentSession, loadState, on, type PiState, pathsFor, showStatus } from "./state.ts";
 
@@ -45,7 +46,8 @@ export function registerPrompt(state: PiState): void {
   let deliver = () => {};
   registerRules(state);
   on(state, "before_agent_start", async (_, context) => {
-    const { text, delivered } = await tellActivity(askedIn(config, context));
+    const asked = askedIn(config, context);
+    const { text, delivered } = await tellActivity(asked, lookAround(asked));
     deliver = delivered;
     return message("session-update", text);
   });
@@ -195,10 +197,11 @@ async function makeMetaInPi(
 ): Promise<MetaOutcome> {
   const { config, abort, pi } = state;
   const { indexMeta } = await import("../../lib/naming/session-meta.ts");
+  const asked = namingModel(config, context);
   const outcome = await indexMeta(session, {
     paths: config.paths,
     settings: config.settings,
-    complete: namingModel(config, context),
+    complete: asked?.complete,
     force,
     rests: !force,
     signal: abort.signal,
@@ -216,7 +219,7 @@ async function makeMetaInPi(
     success: status === "indexed",
     sessionId: session.id,
     // A failed attempt names the model that failed.
-    model: error === undefined ? model : (namingModelName(config, context) ?? model),
+    model: error === undefined ? model : (asked?.name ?? model),
     timestamp: new Date().toISOString(),
     usage,
     error,

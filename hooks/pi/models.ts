@@ -1,8 +1,8 @@
 /** Asks models of pi's registry for names, answers and observations, as the user has set them up; calls are priced and capped. */
 
 import { describeError, SessionMemoryError } from "../../lib/base/errors.ts";
-import type { Config, ObserveSettings, Settings } from "../../lib/config/config.ts";
-import type { CompleteJson, JsonRequest, SendChat } from "../../lib/model/answers.ts";
+import type { Config, Settings } from "../../lib/config/config.ts";
+import type { CompleteJson, SendChat } from "../../lib/model/answers.ts";
 import type { PiContext, PiModel } from "./api.ts";
 
 /** The session's own model, as a `modelKeys` entry and as `observe.model`. */
@@ -13,43 +13,42 @@ const REFUSED = /^(?:Error:? )?4(?!08|99)\d\d\b/i;
 /** For names and questions without an `llm` block. */
 const NAMING_LIMITS = { dailyBudgetUsd: 1, timeoutMs: 30_000 };
 
+/** A model that can be asked. */
+interface NamedModel {
+  name: string;
+  complete: CompleteJson;
+}
+
 /** Returns the model for names and answers: one of `modelKeys`, else the `llm` block's; undefined without either. */
-export function namingModel(config: Config, context: PiContext): CompleteJson | undefined {
+export function namingModel(config: Config, context: PiContext): NamedModel | undefined {
   const { settings } = config;
+  const { llm } = settings;
   const model = keyedModel(settings, context);
-  if (model) return hostCompleter(model, { config, context, limits: settings.llm ?? NAMING_LIMITS });
-  if (!settings.llm) return undefined;
-  return async <T>(request: JsonRequest<T>) => {
-    const { configuredModel } = await import("../../lib/model/configured-model.ts");
-    const complete = await configuredModel(config);
-    if (!complete) throw new TypeError("Expected a model that can be asked");
-    return await complete(request);
+  if (model) return hostModel(model, { config, context, limits: llm ?? NAMING_LIMITS });
+  if (!llm) return undefined;
+  return {
+    name: llm.model,
+    async complete(request) {
+      const { configuredModel } = await import("../../lib/model/configured-model.ts");
+      const complete = await configuredModel(config);
+      if (!complete) throw new TypeError("Expected a model that can be asked");
+      return await complete(request);
+    },
   };
 }
 
 /** Returns the model that answers while a prompt waits; never a program, which takes seconds to start. */
 export function promptModel(config: Config, context: PiContext): CompleteJson | undefined {
   const isProgram = config.settings.llm?.command !== undefined && !keyedModel(config.settings, context);
-  return isProgram ? undefined : namingModel(config, context);
-}
-
-/** Returns the name of the model that `namingModel` asks. */
-export function namingModelName({ settings }: Config, context: PiContext): string | undefined {
-  const model = keyedModel(settings, context);
-  return model ? modelName(model) : settings.llm?.model;
+  return isProgram ? undefined : namingModel(config, context)?.complete;
 }
 
 /** Returns the model that observes, with its own cap and timeout; undefined if config.json or pi allows none. */
-export function observingModel(config: Config, context: PiContext): CompleteJson | undefined {
+export function observingModel(config: Config, context: PiContext): NamedModel | undefined {
   const { observe } = config.settings;
-  const model = observer(observe, context);
-  return model && hostCompleter(model, { config, context, limits: observe, purse: "observe" });
-}
-
-/** Returns the name of the model that observes. */
-export function observingModelName({ settings }: Config, context: PiContext): string | undefined {
-  const model = observer(settings.observe, context);
-  return model && modelName(model);
+  if (!context.modelRegistry.complete || observe.model === NO_MODEL) return undefined;
+  const model = findModel(observe.model, context);
+  return model && hostModel(model, { config, context, limits: observe, purse: "observe" });
 }
 
 /** Returns the entries of `modelKeys` that pi does not have. */
@@ -60,10 +59,6 @@ export function missingModels({ settings }: Config, context: PiContext): string[
 function keyedModel({ modelKeys }: Settings, context: PiContext): PiModel | undefined {
   if (!context.modelRegistry.complete) return undefined;
   return modelKeys.map((key) => findModel(key, context)).find((model) => model !== undefined);
-}
-
-function observer({ model: key }: ObserveSettings, context: PiContext): PiModel | undefined {
-  return context.modelRegistry.complete && key !== NO_MODEL ? findModel(key, context) : undefined;
 }
 
 function findModel(key: string, { model, modelRegistry }: PiContext): PiModel | undefined {
@@ -84,11 +79,14 @@ interface HostCall {
   purse?: "observe" | undefined;
 }
 
-/** Returns a completer that asks a model of pi's. What it needs is loaded with the first question: most prompts have none. */
-function hostCompleter(model: PiModel, call: HostCall): CompleteJson {
-  return async <T>(request: JsonRequest<T>) => {
-    const { jsonCompleter } = await import("../../lib/model/answers.ts");
-    return await jsonCompleter(await hostSender(model, call))(request);
+/** Returns a model of pi's. What asking it needs is loaded with the first question: most prompts have none. */
+function hostModel(model: PiModel, call: HostCall): NamedModel {
+  return {
+    name: modelName(model),
+    async complete(request) {
+      const { jsonCompleter } = await import("../../lib/model/answers.ts");
+      return await jsonCompleter(await hostSender(model, call))(request);
+    },
   };
 }
 

@@ -12,7 +12,7 @@ import type { LedgerRecord } from "../../lib/observe/observations.ts";
 import type { ObserveOutcome } from "../../lib/observe/observe.ts";
 import { logFailure } from "../hook.ts";
 import type { PiContext, PiEntry, PiEvent } from "./api.ts";
-import { observingModel, observingModelName } from "./models.ts";
+import { observingModel } from "./models.ts";
 import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } from "./state.ts";
 
 /** A token takes at least two bytes of transcript: growth too small for a step or a compaction is not read. */
@@ -50,7 +50,7 @@ async function readSettings({ config: { paths, settings } }: PiState) {
 /** Announces once per session which model observes and its daily cap, since nobody was asked. */
 function announceOnce(announced: Set<string>, state: PiState, context: PiContext): void {
   const { config } = state;
-  const model = observingModelName(config, context);
+  const model = observingModel(config, context)?.name;
   const id = context.sessionManager.getSessionId();
   if (model === undefined || announced.has(id)) return;
   announced.add(id);
@@ -158,7 +158,7 @@ export async function readForObserving(state: PiState, context: PiContext) {
   const leafId = context.sessionManager.getLeafId() ?? undefined;
   const memory = readSessionMemory(session, { paths, settings, leafId });
   const how = {
-    ...{ paths, settings, complete: observingModel(config, context), signal: state.abort.signal },
+    ...{ paths, settings, complete: observingModel(config, context)?.complete, signal: state.abort.signal },
     append: (record: LedgerRecord) => state.pi.appendEntry(LEDGER_ENTRY_TYPE, record),
     rowIds: true,
   };
