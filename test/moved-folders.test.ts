@@ -1,6 +1,6 @@
 /** A project's sessions stay its own when its folder is moved, and are not those of another repository in its old place. */
 
-import { beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../lib/config/config.ts";
@@ -13,6 +13,8 @@ import { secondsAgo, uuidFrom } from "./support/rows.ts";
 
 const home = homePerTest();
 let [shop, store] = ["", ""];
+const began = process.cwd();
+afterEach(() => process.chdir(began));
 
 beforeEach(() => {
   shop = join(home.root, "work", "shop");
@@ -46,6 +48,8 @@ test("what is shared of a project stays shared after a move, and is never anothe
   home.configure({ share: { projects: { "github.com/acme/*": "team" } } });
   repository(shop, origin);
   const old = session("brig", shop);
+  session("sloop", "."); // is nowhere, and not where this process works
+  process.chdir(shop);
   await home.ok("embed");
   const published = async () => {
     const config = await loadConfig(home.env, home.root);

@@ -2,9 +2,6 @@
 
 import { describe, expect, test } from "bun:test";
 import { findCommits, judgeCommand, readOutcome } from "../lib/transcripts/outcome.ts";
-import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
-import { homePerTest, writeClaude } from "./support/home.ts";
-import { type Row, secondsAgo, uuidFrom } from "./support/rows.ts";
 
 function call(target: string, result: Parameters<typeof readOutcome>[0]) {
   return { target, input: "", outcome: readOutcome(result), result: result?.text ?? "" };
@@ -108,50 +105,4 @@ test.each<[string, string, boolean, string[]]>([
   ["cat notes.txt", "[main 1a2b3c4] not a commit", false, []],
 ])("%p printing %p (error: %p) commits %p", (command, text, isError, expected) => {
   expect(findCommits(call(command, { text, isError }))).toEqual(expected);
-});
-
-describe("a session with a commit that a hook stopped and a test run that handled errors", () => {
-  const home = homePerTest();
-  const id = uuidFrom("judged");
-  const context = () => ({ sessionId: id, cwd: home.project, at: secondsAgo(90) });
-  const run = (callId: string, command: string, content: string, isError = false): Row[] => [
-    ...claudeAssistant({ ...context(), tools: [{ name: "Bash", input: { command }, id: callId }] }),
-    claudeToolResult({ ...context(), toolUseId: callId, content, isError }),
-  ];
-  const commit = (message: string) => `git commit -m "$(cat <<'EOF'\n${message}\n\nThe body.\nEOF\n)"`;
-
-  test("is told truly by its outline, its observations, its name and the day's list", async () => {
-    const rows = [
-      claudeUser({ ...context(), text: "mend the zeppelin totals" }),
-      ...run("c1", "bun test 2>&1 | tail -20", `${HANDLED} 1351 pass\n 0 fail`),
-      ...run(
-        "c2",
-        commit("fix: stopped by a hook"),
-        "Exit code 1\nhusky - pre-commit script failed (code 1)",
-        true,
-      ),
-      ...run("c3", commit("fix: lost in a wrapper"), "ok\nFAILED: git commit"),
-      ...run("c9", "git commit -am later", "please add the exporter first", true),
-      ...run("c4", "npm run check", "<tool_use_error>Sibling tool call errored</tool_use_error>", true),
-      ...run(
-        "c5",
-        commit("fix: given"),
-        `[main 1a2b3c4] fix: add the zeppelin totals\n${"a hook says\n".repeat(90)}`,
-      ),
-      ...claudeAssistant({ ...context(), text: "Both are mended." }),
-    ];
-    writeClaude(home, { id, rows });
-    expect(await home.ok("session-reader", id, "--outline")).toMatch(
-      /\n {2}ran 4 commands; failed: git commit .*; committed: fix: add the zeppelin totals\n/,
-    );
-    const observed = await home.ok("observe-compact", id, "--observe", "--render");
-    expect(observed.match(/✅ Committed: .*(?= \[)|`[^`]+` failed: .*?(?=;| \[)/g)).toEqual([
-      "`git commit -m \"$(cat <<'EOF' fix: stopped by a hook The body. EOF )\"` failed: husky - pre-commit script failed (code 1)",
-      "✅ Committed: fix: add the zeppelin totals",
-    ]);
-    expect(await home.ok("index-meta", id, "--force")).toMatch(/zeppelin totals/i);
-    expect(await home.ok("search", "--after", "1h")).toMatch(
-      /L12 \[Bash git commit .*\] fix: add the zeppelin totals/,
-    );
-  });
 });
