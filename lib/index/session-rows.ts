@@ -56,13 +56,19 @@ export function addChunk(
 ): void {
   const key = hash ?? contentHash(chunk);
   const topics = paidTopics(db, key) ?? chunk.header.topics;
+  // what was paid for before needs no run of its own; looked up first, since an UPDATE would write the full text to disk each time
+  const paid = db
+    .prepare(
+      "SELECT id, embedding FROM paid.vectors JOIN embedders USING (model, dimensions) WHERE content_hash = ? LIMIT 1",
+    )
+    .get(key);
   const header = { ...chunk.header, topics };
   const [first, last] = findEnds(chunk);
   const insert = db.prepare(
     `INSERT INTO chunks (session, chunk_index, exchange, timestamp, day, clock, speakers, topic_tags, has_decision,
        has_action, first_line, first_nth, last_line, last_nth, part_from, part_to, content_hash, tools, length,
-       token_count, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       token_count, created_at, embedder, embedding)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const { lastId } = insert.run(
     ...[session, chunk.index, exchange, timestamp],
@@ -71,16 +77,9 @@ export function addChunk(
     ...[chunk.hasDecision ? 1 : 0, chunk.hasAction ? 1 : 0],
     ...[first.line, first.nth, last.line, last.nth, first.part?.from ?? null, first.part?.to ?? null],
     ...[key, chunk.tools, headerText(header).length + chunk.content.length],
-    ...[chunk.tokens, new Date().toISOString()],
+    ...[chunk.tokens, new Date().toISOString(), paid?.id ?? null, paid?.embedding ?? null],
   );
   db.prepare(INSERT_TEXT).run(lastId, ...fullTextColumns({ ...chunk, header }));
-  // what was paid for before needs no run of its own
-  db.prepare(
-    `UPDATE chunks SET (embedder, embedding) = (
-       SELECT id, v.embedding FROM paid.vectors v JOIN embedders USING (model, dimensions)
-       WHERE v.content_hash = chunks.content_hash LIMIT 1)
-     WHERE id = ? AND EXISTS (SELECT 1 FROM paid.vectors v WHERE v.content_hash = chunks.content_hash)`,
-  ).run(lastId);
 }
 
 function findEnds({ rows }: Chunk): [first: Said, last: Said] {

@@ -296,6 +296,9 @@ function switchToWal(driver: Driver): void {
   }
 }
 
+/** SQLite prepares a join anew whenever a value compared with a column is bound, but not for an expression of it. */
+const BOUND = /= (?=[?$])/g;
+
 function wrapDriver(
   driver: Driver,
   path: string,
@@ -317,7 +320,7 @@ function wrapDriver(
       let statement = statements.get(sql);
       if (!statement) {
         statement = wrapStatement(
-          guarded(convert, () => driver.prepare(sql)),
+          guarded(convert, () => driver.prepare(sql.replace(BOUND, "= +"))),
           convert,
         );
         statements.set(sql, statement);

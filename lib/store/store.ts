@@ -213,10 +213,11 @@ CREATE TABLE rows (
   -- position among what the line gives
   nth INTEGER NOT NULL,
   at TEXT NOT NULL,
-  who TEXT NOT NULL CHECK (who IN ('user', 'assistant', 'tool')),
+  -- user, assistant or tool; without a CHECK, whose list SQLite would build anew for every row
+  who TEXT NOT NULL,
   text TEXT,
   result_line INTEGER,
-  kind TEXT CHECK (kind IN ('command', 'edit', 'write', 'read', 'search', 'fetch', 'other')),
+  kind TEXT,
   -- of a call; of a message that no person typed, 'program'
   tool TEXT,
   target TEXT,
@@ -224,7 +225,7 @@ CREATE TABLE rows (
   paths TEXT,
   -- empty where the target says it all
   input TEXT,
-  outcome TEXT CHECK (outcome IN ('done', 'failed', 'rejected', 'running', 'unknown')),
+  outcome TEXT,
   result TEXT
 ) STRICT;
 CREATE UNIQUE INDEX rows_place ON rows(session, line, nth);
