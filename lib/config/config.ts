@@ -26,7 +26,7 @@ export const INDEX_VERSION = 6;
 /** That of the list of what others share, with the index of their copies, and in its name. */
 export const REPLICA_VERSION = 6;
 
-/** What lies in the state folder. */
+/** Names in the state folder. */
 const PLACES = {
   /** The index of versions before indexes were caches: left to them, but for what only it holds. */
   former: "memory.db",

@@ -13,7 +13,7 @@ const FOUND_MAX_CHARS = 200;
 /** A place in the file: the file's path, and the keys that lead there. */
 type Place = readonly string[];
 
-/** What a key holds. */
+/** The values that a key takes. */
 interface Kind<T> {
   /** The value where the file names none; undefined for a key that is required. */
   usual?: T | undefined;
