@@ -50,6 +50,8 @@ export interface Laid {
   at?: string | undefined;
   /** Texts of it in other words. */
   words?: Record<string, string>;
+  /** Parts of its rows, as they stand there, and what is written in their places. */
+  rows?: Record<string, string>;
 }
 
 /** Lays a part of a host's fixtures; returns its files, those of databases without what lies beside them. */
@@ -83,7 +85,7 @@ function shift({ at }: Laid): number {
 
 /** Returns what writes the conversation for another session, directory, time, or in other words. */
 function changer(known: string, laid: Laid): (text: string) => string {
-  const { id, cwd, words = {} } = laid;
+  const { id, cwd, words = {}, rows = {} } = laid;
   const ms = shift(laid);
   const short = (whole: string) => `-${whole.slice(0, 8)}.jsonl`; // Gemini CLI names files so
   const said = Object.entries(words).map(
@@ -105,6 +107,7 @@ function changer(known: string, laid: Laid): (text: string) => string {
           [dashedPath(FIXTURES_CWD), dashedPath(cwd)] as const,
         ]),
     ...said,
+    ...Object.entries(rows),
   ];
   return (text) => {
     const named = pairs.reduce((whole, [a, b]) => whole.replaceAll(a, b), text);

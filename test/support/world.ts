@@ -5,7 +5,7 @@
  *     @config {"timezone": "UTC"}
  *     @file ~/shop/a.ts 2026-02-03 10:00                     its lines follow
  *     @claude 5eed0001 2026-02-03 10:00 in ~/ship            a session; "of <id>": a subagent, in pi a session that goes on, "fork of <id>": its rows first
- *     User: said at 10:00
+ *     User: said at 10:00                                    or `User {"origin": null}: …` with fields of its row, or without
  *       a further line
  *     [Bash make] failed                                     a minute later
  *       its output
@@ -272,7 +272,7 @@ function claudeRows(
 ): Row[] {
   const uuid = uuidFrom(seed);
   const row = { ...context, uuid, parentUuid };
-  if (who === "User") return [claudeUser({ ...row, text, extra })];
+  if (who === "User") return [claudeUser({ ...row, text, extra: present(extra) })];
   if (who === "Assistant") return claudeAssistant({ ...row, text }).map((made) => ({ ...made, ...extra }));
   if (who === "row") {
     const { type, ...fields } = JSON.parse(text) as Row;
@@ -296,6 +296,11 @@ function claudeRows(
       ...{ content: isChange ? "done" : body, isError: failed },
     }),
   ];
+}
+
+/** Returns fields with those left out that are null. */
+function present(fields: Row): Row {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? undefined]));
 }
 
 function touch(file: string, at: string): void {
