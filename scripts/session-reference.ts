@@ -12,7 +12,6 @@ import { SessionMemoryError } from "../lib/base/errors.ts";
 import { readJson } from "../lib/base/files.ts";
 import { isRecord, recordOf } from "../lib/base/json.ts";
 import { onMachine } from "../lib/base/text.ts";
-import { systemTimezone } from "../lib/base/time.ts";
 import type { Run } from "../lib/cli.ts";
 import type { PathsWithRules, Settings } from "../lib/config/config.ts";
 import type { Session } from "../lib/hosts/session.ts";
@@ -73,8 +72,6 @@ const HAND_OVER = "last";
 interface ReferenceOptions {
   paths: PathsWithRules;
   settings: Settings;
-  /** @default that of the settings, else the system's own */
-  timezone?: string | undefined;
   cwd: string;
   /** The id of the session in which the prompt is written. */
   current?: string | undefined;
@@ -184,7 +181,7 @@ async function describeLines(
   { written, name, question, ancestors }: Reference,
   options: ReferenceOptions & { rules: Rules },
 ): Promise<string[]> {
-  const style = { ...options.rules, timezone: options.timezone ?? options.settings.timezone };
+  const style = { ...options.rules, timezone: options.settings.timezone };
   const asked = async () =>
     shared ? (await import("../lib/share/find-place.ts")).findPlace(name, options) : { session };
   const answer = question === undefined ? undefined : await answerTo(question, asked, options);
@@ -302,7 +299,6 @@ async function main(run: Run<Record<never, never>>): Promise<void> {
   const given = words[0] ?? "-";
   const { references, text } = await referenceContext(given === "-" ? readFileSync(STDIN, "utf8") : given, {
     ...{ paths, settings, cwd, current: run.currentSession },
-    timezone: settings.timezone ?? systemTimezone(),
     model: async () => (await import("../lib/model/configured-model.ts")).configuredModel(run),
   });
   show({ references, text }, text === "" ? [] : [text]);

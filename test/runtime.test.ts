@@ -11,7 +11,8 @@ import { BUN_PATH, ROOT } from "./support/run.ts";
 function machine() {
   const path = mkdtempSync(join(tmpdir(), "session-memory-runtime-"));
   const root = join(path, "app");
-  for (const file of ["bin/session-memory", "bunfig.toml", "tsconfig.json"])
+  mkdirSync(join(root, "scripts"), { recursive: true });
+  for (const file of ["bin/session-memory", "lib/base/runtime.ts", "bunfig.toml", "tsconfig.json"])
     cpSync(join(ROOT, file), join(root, file), { recursive: true });
   const env = { PATH: BUN_PATH, HOME: join(path, "user") };
   return { path, root, env, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
@@ -19,7 +20,7 @@ function machine() {
 
 test("findRuntime() names what the starter finds, and nothing where it finds nothing", () => {
   using place = machine();
-  const find = (env: Record<string, string>) => findRuntime({ env, cwd: place.path, root: place.root });
+  const find = (env: Record<string, string>) => findRuntime({ env, cwd: place.path });
   expect(find(place.env)).toEqual({ name: "bun", command: join(BUN_PATH, "bun") });
   expect(find({ ...place.env, PATH: "/nowhere" })).toBeUndefined();
 });
@@ -40,8 +41,8 @@ test("trustedPath() leaves the project's folders out of PATH, as the starter doe
   for (const folder of [...own.slice(0, 1), join(cwd, ".venv/bin"), join(place.path, "shop/bin")])
     mkdirSync(folder, { recursive: true });
   const PATH = [`${cwd}/.venv/bin`, ".", "", own[0], "node_modules/.bin", `${cwd}/../bin`, own[1]].join(":");
-  expect(trustedPath({ env: { ...place.env, PATH }, cwd, root: place.root })).toBe(own.join(":"));
-  expect(trustedPath({ env: {}, cwd, root: place.root })).not.toContain("shop");
+  expect(trustedPath({ env: { ...place.env, PATH }, cwd })).toBe(own.join(":"));
+  expect(trustedPath({ env: {}, cwd })).not.toContain("shop");
 });
 
 test("startDetached() starts a program that sees the off switch, outlives its caller and does not hold it up", async () => {
@@ -56,10 +57,10 @@ test("startDetached() starts a program that sees the off switch, outlives its ca
     writeFileSync(${JSON.stringify(proof)} + ".part", JSON.stringify(seen));
     renameSync(${JSON.stringify(proof)} + ".part", ${JSON.stringify(proof)});`,
   );
-  const options = { env: { ...place.env, GIVEN: "yes" }, cwd: place.path, root: place.root };
+  const options = { env: { ...place.env, GIVEN: "yes" }, cwd: place.path };
   write(
     join(place.path, "ask.ts"),
-    `import { startDetached } from ${JSON.stringify(join(ROOT, "lib/base/runtime.ts"))};
+    `import { startDetached } from ${JSON.stringify(join(place.root, "lib/base/runtime.ts"))};
     startDetached("background", ["--session", "a b"], ${JSON.stringify(options)});`,
   );
   expect(await Bun.spawn([process.execPath, join(place.path, "ask.ts")]).exited).toBe(0);
@@ -76,7 +77,7 @@ test("startDetached() starts a program that sees the off switch, outlives its ca
 
 test("startDetached() survives a project folder that is gone, and a machine without a runtime", () => {
   using place = machine();
-  const gone = { cwd: join(place.path, "gone"), root: place.root };
-  expect(() => startDetached("background", [], { env: place.env, ...gone })).not.toThrow();
-  expect(() => startDetached("background", [], { env: { PATH: "/nowhere" }, ...gone })).not.toThrow();
+  const cwd = join(place.path, "gone");
+  for (const PATH of [BUN_PATH, "/nowhere"])
+    expect(() => startDetached("none", [], { env: { ...place.env, PATH }, cwd })).not.toThrow();
 });

@@ -1,6 +1,8 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { countPoints, type Line, linesWithin, type Part, plainText } from "../lib/base/output.ts";
 import { dresser, painter, sayTime } from "../lib/base/terminal.ts";
+
+afterEach(() => setSystemTime());
 
 test("painter() asks NO_COLOR and TERM", () => {
   const painted = (env: Record<string, string>) => painter(env)("bad", "failed");
@@ -28,8 +30,8 @@ test("dresser() paints parts by meaning, with a blank line between results", () 
 });
 
 test("sayTime() says a time as people do", () => {
-  const now = Date.parse("2026-03-01T00:30:00Z");
-  const say = (iso: string) => sayTime(iso, "Europe/Berlin", now);
+  setSystemTime(new Date("2026-03-01T00:30:00Z"));
+  const say = (iso: string) => sayTime(iso, "Europe/Berlin");
   expect(
     ["2026-02-28T23:05:00Z", "2026-02-28T08:05:00Z", "2026-02-03T08:05:00Z", "2025-02-03T08:05:00Z"].map(say),
   ).toEqual(["today 00:05", "yesterday 09:05", "3 Feb", "3 Feb 2025"]);

@@ -18,8 +18,6 @@ interface StartOptions {
   env: Environment;
   /** The project folder: no program in it is started. */
   cwd: string;
-  /** Our own root folder. @default {ROOT} */
-  root?: string | undefined;
 }
 
 /** This package's folder: the one around this file that holds the scripts, at whatever depth a bundle puts the code. */
@@ -35,13 +33,13 @@ function findRoot(folder: string): string {
 }
 
 /** Returns the command line of a script of ours (`search`), for a reader to copy. */
-export function ownCommand(name: string, root: string = ROOT): string[] {
-  return ["sh", join(root, "bin", "session-memory"), name];
+export function ownCommand(name: string): string[] {
+  return ["sh", join(ROOT, "bin", "session-memory"), name];
 }
 
 /** Finds the runtime of our scripts; undefined when there is none, and work must be done in slices in this process. */
-export function findRuntime({ env, cwd, root }: StartOptions): Runtime | undefined {
-  const found = askStarter("--runtime", { env, cwd, root });
+export function findRuntime(options: StartOptions): Runtime | undefined {
+  const found = askStarter("--runtime", options);
   const [, name, command] = /^(bun|node|deno) (.+)\n/.exec(found) ?? [];
   return command === undefined ? undefined : { name: name as Runtime["name"], command };
 }
@@ -54,9 +52,9 @@ export function trustedPath(options: StartOptions): string {
   return askStarter("--path", options).replace(/\n$/, "");
 }
 
-function askStarter(what: string, { env, cwd, root }: StartOptions): string {
+function askStarter(what: string, { env, cwd }: StartOptions): string {
   const { spawnSync } = process.getBuiltinModule("node:child_process");
-  const [, ...args] = ownCommand(what, root);
+  const [, ...args] = ownCommand(what);
   const { stdout } = spawnSync(SHELL, args, {
     ...{ cwd: placeToStart(cwd), env, encoding: "utf8", timeout: SEARCH_TIMEOUT_MS },
     stdio: ["ignore", "pipe", "ignore"],
@@ -68,9 +66,9 @@ function askStarter(what: string, { env, cwd, root }: StartOptions): string {
  * Starts a program of ours (`background`) in a process group of its own and does not wait for it. Hooks do nothing in it.
  * Without a runtime nothing happens.
  */
-export function startDetached(name: string, args: readonly string[], { env, cwd, root }: StartOptions): void {
+export function startDetached(name: string, args: readonly string[], { env, cwd }: StartOptions): void {
   const { spawn } = process.getBuiltinModule("node:child_process"); // as slow to load as Bun is to start
-  const [, ...words] = ownCommand(name, root);
+  const [, ...words] = ownCommand(name);
   const child = spawn(SHELL, [...words, ...args], {
     cwd: placeToStart(cwd),
     env: { ...withOwnRuntime(env), SESSION_MEMORY_DISABLE: "1" },

@@ -95,9 +95,9 @@ export function alignColumns(rows: readonly (readonly string[])[]): string[][] {
 }
 
 /** Returns a time as people say it: `today 14:30`, `yesterday 09:05`, `3 Feb`, `3 Feb 2025`. */
-export function sayTime(iso: string, timezone: string | undefined, now = Date.now()): string {
+export function sayTime(iso: string, timezone: string | undefined): string {
   const [day = "", clock = ""] = formatMinute(iso, timezone).split(" ");
-  const dayAgo = (ms: number) => formatDate(new Date(now - ms).toISOString(), timezone);
+  const dayAgo = (ms: number) => formatDate(new Date(Date.now() - ms).toISOString(), timezone);
   if (day === dayAgo(0)) return `today ${clock}`;
   if (day === dayAgo(DAY_MS)) return `yesterday ${clock}`;
   const said = `${Number(day.slice(8))} ${MONTHS[Number(day.slice(5, 7)) - 1]?.slice(0, 3)}`;

@@ -35,8 +35,8 @@ export function formatDate(iso: string, timezone?: string): string {
 }
 
 /** Returns an ISO time of UTC; undefined for one later than now: nothing that was read is newer than that. */
-export function pastTime(iso: string | undefined, now: Date = new Date()): string | undefined {
-  return iso !== undefined && iso <= now.toISOString() ? iso : undefined;
+export function pastTime(iso: string | undefined): string | undefined {
+  return iso !== undefined && iso <= new Date().toISOString() ? iso : undefined;
 }
 
 /** `45s`, `3m`, `2h`, `5d`: the largest unit that fits. */

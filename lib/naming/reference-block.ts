@@ -56,7 +56,7 @@ interface FoundRow {
 }
 
 interface Style extends Pick<Rules, "clean" | "hasText"> {
-  /** Without one, times are UTC: a local clock would cost a hook as much as starting. */
+  /** @default the system's own */
   timezone: string | undefined;
 }
 

@@ -3,7 +3,7 @@
  * calls and their results, in words that follow Zipf's law as real ones do.
  */
 
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Random, seeded } from "../support/random.ts";
 
@@ -30,14 +30,6 @@ export function writeCorpus(folder: string): string[] {
     writeFileSync(file, sessionText(random, { number, rows: MESSAGES / SESSIONS, bytes: SESSION_BYTES }));
     return file;
   });
-}
-
-/** Writes a transcript of about `bytes` whose tool results are most of it, as in real sessions. */
-export function writeTranscript(file: string, bytes: number): void {
-  const block = Buffer.from(sessionText(seeded(7), { number: 1, rows: 240, bytes: 1024 * 1024 }));
-  const descriptor = openSync(file, "w");
-  for (let written = 0; written < bytes; ) written += writeSync(descriptor, block);
-  closeSync(descriptor);
 }
 
 /** Words of a sentence length, with an identifier, a path or a number now and then. */
