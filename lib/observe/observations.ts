@@ -116,8 +116,9 @@ export type Ledger = readonly LedgerRecord[];
 
 /** A ledger folded. */
 export interface Memory {
-  /** The live ones, in ledger order. */
-  observations: Observation[];
+  /** The live ones by their ids, in ledger order. */
+  live: Map<string, Observation>;
+  readonly observations: Observation[];
   /** Every observation there ever was, for recall. */
   history: Map<string, Observation>;
   /** Requests that were settled. */
@@ -137,37 +138,22 @@ export interface Memory {
 /** The reason of tombstones for rows that are no longer part of the conversation. */
 export const BRANCH_LEFT = "branch left";
 
-/** Folds a ledger. Records of an unknown kind, as a later version may write, are ignored. */
+/** Folds a ledger: its records since it was last started over; for recall, all that was ever observed. */
 export function foldLedger(ledger: Ledger): Memory {
-  return openMemory(ledger).memory;
-}
-
-/** Returns a ledger's memory that further records can be added to as they are made. */
-export function openMemory(ledger: Ledger): { memory: Memory; add: (record: LedgerRecord) => void } {
   const memory = emptyMemory();
-  const live = new Map<string, Observation>();
-  const fold = (record: LedgerRecord) => {
-    if (record.kind === "observed") foldObserved(memory, live, record);
-    else if (record.kind === "reflected") foldReflected(memory, live, record);
-    else if (record.kind === "dropped") foldDropped(memory, live, record);
-  };
-  const show = () => {
-    memory.observations = [...live.values()];
-  };
-  ledger.forEach(fold);
-  show();
-  return {
-    memory,
-    add(record) {
-      fold(record);
-      show();
-    },
-  };
+  const restart = ledger.findLastIndex((record) => record.kind === "dropped" && record.ids === "all");
+  for (const record of ledger.slice(0, restart + 1)) remember(memory, record);
+  for (const record of ledger.slice(restart + 1)) addRecord(memory, record);
+  return memory;
 }
 
 function emptyMemory(): Memory {
+  const live = new Map<string, Observation>();
   return {
-    observations: [],
+    live,
+    get observations() {
+      return [...live.values()];
+    },
     history: new Map(),
     closed: new Set(),
     left: new Set(),
@@ -179,10 +165,21 @@ function emptyMemory(): Memory {
   };
 }
 
-function foldObserved(memory: Memory, live: Map<string, Observation>, record: ObservedRecord): void {
+function remember({ history }: Memory, record: LedgerRecord): void {
+  if ("observations" in record) for (const item of record.observations) history.set(item.id, item);
+}
+
+/** Adds a record to a memory. One of an unknown kind, as a later version may write, is ignored. */
+export function addRecord(memory: Memory, record: LedgerRecord): void {
+  remember(memory, record);
+  if (record.kind === "observed") foldObserved(memory, record);
+  else if (record.kind === "reflected") foldReflected(memory, record);
+  else if (record.kind === "dropped") foldDropped(memory, record);
+}
+
+function foldObserved(memory: Memory, record: ObservedRecord): void {
   for (const observation of record.observations) {
-    live.set(observation.id, observation);
-    memory.history.set(observation.id, observation);
+    memory.live.set(observation.id, observation);
     memory.left.delete(observation.id);
     if (observation.standing || observation.repeats || observation.replaces)
       memory.standing.set(observation.id, { observation, by: record.by });
@@ -196,32 +193,23 @@ function foldObserved(memory: Memory, live: Map<string, Observation>, record: Ob
   memory.coversTo = Math.max(memory.coversTo, record.coversTo);
 }
 
-function foldReflected(memory: Memory, live: Map<string, Observation>, record: ReflectedRecord): void {
-  memory.reflectedTokens = record.tokens;
-  for (const id of record.dropped) live.delete(id);
-  if (record.observations.length === 0) return;
-  for (const observation of record.observations) {
-    live.set(observation.id, observation);
-    memory.history.set(observation.id, observation);
-  }
+function foldReflected(memory: Memory, { observations, dropped, tokens }: ReflectedRecord): void {
+  const { live } = memory;
+  memory.reflectedTokens = tokens;
+  for (const id of dropped) live.delete(id);
+  if (observations.length === 0) return;
   // A merged observation goes where it happened, not to the end.
-  const sorted = [...live.values()].toSorted((a, b) => firstSource(a) - firstSource(b));
+  const sorted = [...live.values(), ...observations].toSorted((a, b) => firstSource(a) - firstSource(b));
   live.clear();
   for (const observation of sorted) live.set(observation.id, observation);
 }
 
-function foldDropped(memory: Memory, live: Map<string, Observation>, record: DroppedRecord): void {
-  if (record.ids === "all") {
-    const { history } = memory;
-    live.clear();
-    Object.assign(memory, emptyMemory(), { history });
-    return;
-  }
-  for (const id of record.ids) {
+function foldDropped({ live, left, standing }: Memory, { ids, reason }: DroppedRecord): void {
+  for (const id of ids) {
     live.delete(id);
-    if (record.reason !== BRANCH_LEFT) continue;
-    memory.left.add(id);
-    memory.standing.delete(id);
+    if (reason !== BRANCH_LEFT) continue;
+    left.add(id);
+    standing.delete(id);
   }
 }
 
@@ -286,19 +274,21 @@ export function nameDrafts(drafts: readonly Draft[], { taken, timezone, idOfLine
   });
 }
 
-/** Two thousand million ids: few in one session are alike, and those move on. */
-const ID_LENGTH = 6;
-
 function freeId(draft: Draft, isTaken: (id: string) => boolean): string {
   for (let turn = 0; ; turn++) {
-    const number = sha256()
-      .update(`${turn}\n${joinFields(draft)}`)
-      .digest()
-      .readUIntBE(0, 6);
-    const id = number.toString(36).padStart(10, "0").slice(-ID_LENGTH);
+    const id = shortKey(`${turn}\n${joinFields(draft)}`);
     // Only digits would look like a number of something.
     if (/[a-z]/.test(id) && !isTaken(id)) return id;
   }
+}
+
+/** Two thousand million ids: few in one session are alike, and those move on. */
+const ID_LENGTH = 6;
+
+/** Returns a short key of a text. */
+export function shortKey(text: string): string {
+  const number = sha256().update(text).digest().readUIntBE(0, 6);
+  return number.toString(36).padStart(10, "0").slice(-ID_LENGTH);
 }
 
 function joinFields({ at, priority, sources, text }: Draft): string {

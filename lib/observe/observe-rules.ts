@@ -6,6 +6,7 @@
 import { decisionsIn, rulesIn } from "../account/decided.ts";
 import { errorLines } from "../base/error-lines.ts";
 import { listed, truncate } from "../base/text.ts";
+import { commandKey } from "../history/commands.ts";
 import type { Done, Row, Said } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import {
@@ -37,8 +38,8 @@ const CHARS = { message: 330, offer: 200, rule: 200, command: 80, error: 160 };
 const CAUSE_CHARS = 240;
 /** The most notes of each kind that are kept of one message or stretch of work, the last ones; and steps after a failure. */
 const MOST = { rules: 3, notes: 3, files: 6, steps: 4 };
-/** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
-const READ_CHARS = { command: 4000, output: 20_000 };
+/** Characters read of an output, its end. */
+const READ_CHARS = 20_000;
 
 interface RuleContext {
   memory: Memory;
@@ -186,7 +187,7 @@ function workNotes(rows: readonly Row[]): Work {
     for (const subject of findCommits(row))
       commits.push(draftAt(row, "yellow", `${COMMITTED}${asLine(subject)}`));
     if (verdict === "stopped") continue;
-    const command = bareCommand(asLine(target));
+    const command = commandKey(target);
     const name = truncate(command, CHARS.command);
     follow(`ran \`${name}\``, command);
     const known = failures.get(command);
@@ -219,14 +220,8 @@ function draftAt({ line, at }: Pick<Row, "line" | "at">, priority: Draft["priori
   return { at: at ?? null, priority, text, sources: [line] };
 }
 
-/** The most error lines that are looked through for one that names the error, and characters of each. */
-const LINES_READ = 20;
-const LINE_READ = 400;
-/** Begins with an error's name; or holds one: a "not" or a "no" alone is not an error. */
-const NAMED_FIRST =
-  /^(?:[\s*(#>-]*|\S*: )(?:\w*(?:error|exception)\b|fatal|panic)|^\W*[×✗✘✖❌]|: (?:fatal )?error\b/i;
-const NAMED =
-  /error|exception|fail|fatal|panic|cannot|could not|not found|no such|denied|refused|rejected|conflict/i;
+/** A longer line of an output is data. */
+const LINE_CHARS = 400;
 
 /**
  * Returns the line of a failing command's output that names the error, or the one that says that it failed: that alone
@@ -234,24 +229,9 @@ const NAMED =
  */
 function describeFailure({ outcome, result }: Done, why: string | undefined): string {
   if (why !== undefined && outcome !== "failed") return why;
-  const output = result.slice(-READ_CHARS.output);
-  const reading = { max: LINES_READ, maxChars: LINE_READ };
-  const lines = errorLines(output, { ...reading, orAll: false }).filter(
-    (line) => !/\bwarn|warning:/i.test(line),
-  );
-  const first = lines.find((line) => NAMED_FIRST.test(line)) ?? why ?? lines.find((line) => NAMED.test(line));
-  return first ?? lines[0] ?? errorLines(output, { ...reading, orAll: true })[0] ?? "no output";
-}
-
-/** Returns a command on one line, without the directory change and variables before it and the pipe after it. */
-function bareCommand(command: string): string {
-  return command
-    .slice(0, READ_CHARS.command)
-    .trim()
-    .replace(/^(?:cd\s+(?:"[^"]*"|'[^']*'|\S+)\s*(?:&&|;)\s*)+/, "")
-    .replace(/^(?:[A-Z_][A-Z0-9_]*=\S*\s+)+/, "")
-    .replace(
-      /(?:\s*(?:2>&1|2>\/dev\/null|\|\s*(?:head|tail|cat|tee|grep)\b(?:"[^"]*"|'[^']*'|[^;&|"'])*))+\s*$/,
-      "",
-    );
+  const output = result.slice(-READ_CHARS);
+  const named = errorLines(output, { max: 20, maxChars: LINE_CHARS, orAll: false });
+  const first =
+    named.find((line) => /\b(?:\w*error|\w*exception|fatal|panic)\b|[×✗✘✖❌]/i.test(line)) ?? why ?? named[0];
+  return first ?? errorLines(output, { max: 1, maxChars: LINE_CHARS, orAll: true })[0] ?? "no output";
 }

@@ -13,6 +13,7 @@ import { toRows } from "../transcripts/calls.ts";
 import { exchangesIn } from "../transcripts/exchanges.ts";
 import { tally } from "../transcripts/tally.ts";
 import {
+  addRecord,
   asLine,
   BRANCH_LEFT,
   type Draft,
@@ -27,7 +28,6 @@ import {
   type Observation,
   type ObservationStep,
   type ObservedRecord,
-  openMemory,
   type StepNotes,
   uncovered,
 } from "./observations.ts";
@@ -98,11 +98,11 @@ async function observeLeft(options: ObserveOptions): Promise<ObserveOutcome> {
   // A part says nothing of the other rows.
   const ledger = options.isPart ? [...options.ledger] : await closeBranches(options);
   const outcome: ObserveOutcome = { ledger, steps: 0, observations: 0, tokens: 0, usd: 0 };
-  const { memory, add } = openMemory(ledger);
+  const memory = foldLedger(ledger);
   const put = async (record: LedgerRecord) => {
     await options.append(record);
     ledger.push(record);
-    add(record);
+    addRecord(memory, record);
   };
   const maxTokens = Math.max(STEP_TOKENS_MIN, settings.stepTokens >> Math.min(failures, 3));
   const older = when === "due" ? beforeTail(entries, settings.retainTokens) : entries;

@@ -6,7 +6,7 @@
  * the earlier ones in state.db, so that rewound ones are gone.
  */
 
-import { folded, sha256 } from "../base/text.ts";
+import { folded } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { sentences, spokenText } from "../language/speech.ts";
@@ -16,7 +16,7 @@ import { oneLine } from "../redact/redact.ts";
 import { sessionProject } from "../sessions/project.ts";
 import { sessionPlace } from "../sessions/sessions.ts";
 import { readRules } from "../transcripts/rules.ts";
-import { foldLedger, type Ledger, type Observation } from "./observations.ts";
+import { foldLedger, type Ledger, type Observation, shortKey } from "./observations.ts";
 import {
   AGENT,
   addMark,
@@ -155,12 +155,6 @@ function ownWords({ text }: Observation, { text: message }: Entry): string {
 }
 
 /** As long as an observation's, which the model names. */
-const ID_CHARS = 6;
-
 function makeId(parts: readonly string[]): string {
-  const number = sha256().update(parts.join("\n")).digest().readUIntBE(0, 6);
-  return `w${number
-    .toString(36)
-    .padStart(10, "0")
-    .slice(1 - ID_CHARS)}`;
+  return `w${shortKey(parts.join("\n")).slice(1)}`;
 }

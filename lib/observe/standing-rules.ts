@@ -100,17 +100,13 @@ function makeRules({ marks, ends }: StoredStanding): StandingRule[] {
     const named = mark.names.split(" ");
     for (const rule of rules) if (rule.ids.some((id) => named.includes(id))) rule.supersededBy ??= mark.id;
     if (mark.kind === "end") continue;
+    // by a person's word, unless it was laid down again since
+    const isEnd = (end: End) => isSameWords(end, mark) && mark.at <= end.at;
     const said = rules.findIndex((rule) => rule.supersededBy === undefined && isSameWords(rule.mark, mark));
     const ids = said === -1 ? [] : (rules.splice(said, 1)[0]?.ids ?? []);
-    rules.push({ mark, ids: [...ids, mark.id], isDropped: ends.some((end) => endsRule(end, mark)) });
+    rules.push({ mark, ids: [...ids, mark.id], isDropped: ends.some(isEnd) });
   }
   return rules.reverse().toSorted((a, b) => Number(holds(b)) - Number(holds(a)));
-}
-
-/** Returns whether a person's word ends a rule: the one of these words, unless it was laid down again since. */
-function endsRule(end: End, mark: StandingMark): boolean {
-  const isSamePlace = end.sessionId === mark.sessionId && end.line === mark.line;
-  return isSameWords(end, mark) && (isSamePlace || mark.at <= end.at);
 }
 
 type Words = Pick<StandingMark, "words">;
