@@ -322,7 +322,7 @@ export function warn(message: string): void {
   if (!quiet) say(asCalled(`warning: ${message}`));
 }
 
-/** Prints a remark on stderr (freshness, what was left out), unless `--quiet` is set. */
+/** Prints a remark on stderr (freshness, omissions), unless `--quiet` is set. */
 export function note(message: string): void {
   if (!quiet) say(asCalled(message));
 }

@@ -7,19 +7,19 @@ import { ROOT } from "./support/run.ts";
 
 /** Each wording with the most lines of comments that may have it: a commit that rewrites some lowers the number. */
 const WORDINGS: readonly (readonly [name: string, wording: RegExp, most: number])[] = [
-  ["a question word at the start", /\/\*\* (?:What|Whether|Which|Where|How|Why|When|Who)\b/, 127],
+  ["a question word at the start", /\/\*\* (?:What|Whether|Which|Where|How|Why|When|Who)\b/, 0],
   [
     "negation by a noun: is none, is no",
     /(?<!\bthere )\b(?:is|are|was|were|be) (?:none|no)\b(?! (?:longer|more|one)\b)/,
-    18,
+    0,
   ],
-  ["a headless clause: what is … of which", /\bof which\b|(?:^|[.;:,] )what (?:is|are|was|were)\b/i, 21],
-  ["those that for a noun", /\bthose (?:that|which|who)\b/, 5],
-  ["so many for a number", /\bso (?:many|much|few)\b/, 4],
-  ["is given for takes", /\b(?:is|are|was|were) given\b/, 5],
+  ["a headless clause: what is … of which", /\bof which\b|(?:^|[.;:,] )what (?:is|are|was|were)\b/i, 0],
+  ["those that for a noun", /\bthose (?:that|which|who)\b/, 0],
+  ["so many for a number", /\bso (?:many|much|few)\b/, 0],
+  ["is given for takes", /\b(?:is|are|was|were) given\b/, 0],
   ["where there is for if", /\bwhere there (?:is|are|was|were)\b/, 0],
   ["a sex for a user", /\b(?:he|him|his|she|her)\b/, 0],
-  ["a program in a hurry", /\bin a hurry\b/, 2],
+  ["a program in a hurry", /\bin a hurry\b/, 0],
 ];
 
 /** Returns the lines of comments with their places. */

@@ -1,6 +1,6 @@
 /**
- * Keeps a copy of each session that has been idle for a day, for when its host deletes the transcript: what is due is made, what
- * is excluded or over the limit is removed.
+ * Keeps a copy of each session that has been idle for a day, for when its host deletes the transcript: makes due copies, and
+ * removes copies that are excluded or over the limit.
  */
 
 import { readdirSync, rmdirSync, rmSync, utimesSync } from "node:fs";

@@ -64,7 +64,7 @@ function called(row: Done): JsonRecord {
   return { role: "assistant", timestamp: row.at, content: [call] };
 }
 
-/** Returns what a call was given, under the names by which its kind is read. */
+/** Returns a call's input, under the names by which its kind is read. */
 function inputOf({ kind, target, input, paths }: Done): JsonRecord {
   const text = input || target;
   if (kind === "command") return { command: text };

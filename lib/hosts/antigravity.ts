@@ -1,6 +1,6 @@
 /**
- * Antigravity CLI's sessions: a row for each step, what is typed, answered and done, in a folder by the session's id. A call is
- * answered by the step that comes so many after it as it is among its calls.
+ * Antigravity CLI's sessions: a row for each step (a prompt, an answer, a deed), in a folder named by the session's id. A call is
+ * answered by the step as many places after it as the call's place among its calls.
  */
 
 import { join, sep } from "node:path";
@@ -121,7 +121,7 @@ function folderIn({ content, tool_calls }: JsonRecord): string | undefined {
 
 const METADATA = /<ADDITIONAL_METADATA>\s*(\{[\s\S]*?\})\s*(?:<\/|$)/;
 
-/** What the client adds to a prompt. */
+/** The client's addition to a prompt. */
 const ADDED = /<(ADDITIONAL_METADATA|USER_SETTINGS_CHANGE)>/;
 
 /** The shorter log quotes arguments as JSON. */

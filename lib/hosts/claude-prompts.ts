@@ -49,7 +49,7 @@ export function typedPart(text: string): string {
   return typed.trim() === "" || typed === "Warmup" ? "" : typed;
 }
 
-/** What was typed, and when, in milliseconds. */
+/** The typed text, and its time in milliseconds. */
 interface Prompt {
   text: string;
   at: number;

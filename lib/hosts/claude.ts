@@ -35,14 +35,14 @@ import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 
-/** What other sessions and services say, for which the client makes a prompt. */
+/** Words of other sessions and services, which the client sends as a prompt. */
 const SENT =
   /^\s*(?:Another Claude session sent a message:\s*)?<(?:teammate-message|cross-session-message|channel)[\s>]/;
-/** What the client calls itself where a program started it, and what the prompts of programs come from. */
+/** The client's names where a program started it, and the origins of programs' prompts. */
 export const STARTED_BY_PROGRAM = /^(?:sdk-|claude-code-github-action$)/;
 const PROGRAM_SOURCE = /^(?:system|cron|sdk)$/;
 
-/** What was in the model's context and what it said; each row of one message repeats it. */
+/** Tokens of the model's context and of its answer; each row of one message repeats them. */
 const USAGE = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
 
 /** It cuts folder names here. */
@@ -260,14 +260,14 @@ function wholeOutput(text: string, result: JsonRecord, outputAt: OutputAt): stri
   return parts.length > 0 ? `${parts.join("\n")}\n…` : text;
 }
 
-/** What the host writes when the user turns a call down, and what then comes before the user's words. */
+/** The host's text for a call that the user turned down, and the one before the user's words. */
 const REJECTION =
   "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). ";
 const REJECTION_WORDS = `${REJECTION}To tell you how to proceed, the user said:\n`;
 /** The host's own note behind the user's words. */
 const REJECTION_NOTE =
   /\s*\n\nNote: The user's next message may contain a correction or preference\.[\s\S]*$/;
-/** What the host writes of a call that it did not begin. */
+/** The host's text for a call that it did not begin. */
 const NOT_BEGUN =
   /^<tool_use_error>(?:Sibling tool call errored|Cancelled\b)|^(?:This command requires approval|Claude requested permissions? to |Permission to use .{1,200} has been denied)|auto mode cannot determine the safety of/;
 
@@ -360,7 +360,7 @@ function saidText({ type, isMeta, isCompactSummary, message }: JsonRecord): stri
 }
 
 const HEAD_BYTES = 64 * 1024; // promised: the first and last 64 KiB
-/** What somebody said first is among the first few rows. */
+/** The rows among which the first words are. */
 const FIRST_BYTES = 16 * 1024;
 /** Larger folders are not searched for the origin of a fork. */
 const SIBLINGS_MAX = 500;
@@ -393,7 +393,7 @@ function forkOrigin(file: string, readHead: ReadHead): string | undefined {
   return origin?.file;
 }
 
-/** Returns the first row that somebody said: a client's own may come before those that it copied. */
+/** Returns the first row with somebody's words: a client's own row may come before the copied ones. */
 function firstRow(file: string): JsonRecord {
   return withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor, { block: FIRST_BYTES })) {

@@ -27,7 +27,7 @@ const NOT_TYPED = [
   "<turn_aborted>",
   "<subagent_notification>",
 ];
-/** Where sessions are from that a program started, or another session. */
+/** The origins of sessions that a program or another session started. */
 const PROGRAMS = /^\W*(?:exec|mcp|sub_?agent|thread_spawn|internal)\b/i;
 /** Files, tabs and selected text that an editor puts before a prompt. */
 const SHOWN = /^#[\s\S]*\n## My request for Codex:\s*/;
@@ -225,9 +225,9 @@ function answersIn(output: string, call: string): Answer[] {
   });
 }
 
-/** What the client writes when the user turns a call down. */
+/** The client's text for a call that the user turned down. */
 const REJECTED = /^(?:exec command|patch) rejected by user$/;
-/** What newer versions write before a command's output. */
+/** The text before a command's output in newer versions. */
 const PREAMBLE = /^(?:Chunk ID|Wall time|Exit code|Process (?:exited|running)|Original token count)[^\n]*\n/;
 
 function resultEntry(output: unknown, callId: string | undefined): BareEntry {
@@ -270,7 +270,7 @@ function parentInCodex(file: string): string | undefined {
   return /"type":"session_meta"[^\n]*"parent_thread_id":"([^"\n]+)"/.exec(ids)?.[1];
 }
 
-/** Calls run side by side: the end of one is among so many last lines. */
+/** The last lines in which the end of a call is looked for: calls run side by side. */
 const END_LINES = 50;
 
 /** Returns whether a transcript says of a command that has just ended that it failed; its hooks do not say. */

@@ -12,7 +12,7 @@ import { cutToHunks } from "./tool-call.ts";
 
 /** The line that the client appends to a command's output. */
 const SHELL_END = /\n?<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$/;
-/** What a hook said of a result, which the client appends to it. */
+/** A hook's words about a result, which the client appends to it. */
 const GUIDANCE =
   /\n*Tool "[^"\n]+" (?:succeeded|failed)\. Additional guidance from postToolUse(?:Failure)? hooks:\n[\s\S]*$/;
 

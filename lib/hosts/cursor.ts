@@ -64,9 +64,9 @@ export const host: HostFile = {
   },
 };
 
-/** What stands for a thought at the end of an answer. */
+/** The mark of a thought at the end of an answer. */
 const THOUGHT = /\s*\[REDACTED\]\s*$/;
-/** What the client puts before a prompt. */
+/** The client's text before a prompt. */
 const BEFORE = /^\s*<(?!user_query\b)([a-z_]+)[\s>]/;
 
 /** Reads the time in a prompt: `Tuesday, Jul 28, 2026, 12:06 PM (UTC+2)`. */
@@ -80,7 +80,7 @@ function promptTime(text: string): string | undefined {
 
 const TRANSCRIPTS = "agent-transcripts";
 
-/** What is known of projects' folders in this process: all sessions of a project ask for the same. */
+/** Folders of projects, found in this process: all sessions of a project ask for the same. */
 const workspaces = new Map<string, string | undefined>();
 
 /** Returns the directory of a project's folder: as the client noted it when it was trusted, else the only one that it may name. */
@@ -92,7 +92,7 @@ function findWorkspace(folder: string): string | undefined {
   return workspaces.get(folder);
 }
 
-/** The most folders that are listed to find a directory by its name: more are no path. */
+/** The most folders that are listed to find a directory by its name. */
 const LISTED_MAX = 256;
 
 /** Returns the one directory that has a name of Cursor's; undefined where none has it, or several. */

@@ -51,7 +51,7 @@ export const host: HostFile = {
 
 const TOOLS: Tools = { Execute: { action: "run" } };
 
-/** What the client tells the model, in rows of its own or beside somebody's words. */
+/** The client's own words to the model, in rows of their own or beside a person's. */
 const REMINDER = /<(system-reminder)>/;
 
 /** Returns whether the client put a row there: what it tells the model alone, or that a hook ran. */
@@ -72,7 +72,7 @@ function lastTitle(rowsWith: RowsWith, isSet: boolean): string | undefined {
   return undefined;
 }
 
-/** What it writes around the output of a command. */
+/** The text around the output of a command. */
 const FAILED = /^Error: Command failed \(exit code: -?\d+\)\n/;
 const EXITED = /\n*\[Process exited with code -?\d+\]\s*$/;
 

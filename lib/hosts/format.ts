@@ -1,4 +1,4 @@
-/** What every transcript format gives, and what several of them write alike. */
+/** The interface of transcript formats, and the parts that several of them share. */
 
 import { arrayOf, isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { headed } from "../base/text.ts";
@@ -10,17 +10,17 @@ import { toolCall } from "./tool-call.ts";
 
 type EntryPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
-/** What the first rows of a transcript say of the whole. */
+/** Facts of a whole transcript, from its first rows. */
 export interface Head extends Pick<Session, "agent" | "cwd" | "startedAt" | "parentId">, PartlyKnown<"id"> {
   /** The address of the repository it works in, where the host notes it (Codex). */
   remote?: string | undefined;
   /** The session that this one was forked or restored from: its id (Codex, Claude Code), or the path of its transcript (pi). */
   forkedFrom?: string | undefined;
-  /** Whether a program started it, without a person at it. */
+  /** True if a program started it, without a person at it. */
   isHeadless?: boolean | undefined;
   /** Codex: whether typed messages are marked by events of their own. */
   typedEvents?: boolean | undefined;
-  /** Whether the file is a copy of ours, in our plain form, of a session whose host writes another. */
+  /** True if the file is a copy of ours, in our plain form, of a session whose host writes another. */
   isInPlainForm?: true;
 }
 
@@ -48,7 +48,7 @@ export interface TreeNode {
   parentId: string | undefined;
   /** A typed prompt: two of them under one parent are an edit, and one of them was abandoned. */
   isPrompt: boolean;
-  /** What this row takes back: all from a row on, or from the last but so many prompts on. */
+  /** The rows that this row revokes: from a row on, or from a prompt on that is counted from the end. */
   takesBackFrom?: string | number | undefined;
 }
 
@@ -56,7 +56,7 @@ export interface TreeNode {
 export interface RawEntry extends Entry {
   /** On `tool` entries: the directory the call was made in. */
   workdir?: string | undefined;
-  /** On `user` entries that answer a tool: the user's text given the call, or "" when it is none. */
+  /** On `user` entries that answer a tool: the user's text for the call, or "". */
   settle?: ((call: ToolCall) => string) | undefined;
   /** On entries that count only by what the rows behind them say: whether they do. */
   counts?: ((later: Iterable<JsonRecord>) => boolean) | undefined;
@@ -66,7 +66,7 @@ export interface RawEntry extends Entry {
 export type BareEntry = Omit<RawEntry, keyof EntryPlace> & Partial<Pick<EntryPlace, "line">>;
 
 export interface Format {
-  /** Whether a record can only come from this host. */
+  /** True if a record can only come from this host. */
   matches(record: JsonRecord): boolean;
   /** Adds what a record says of the whole session, which began with the first row that has a time where none says so. */
   readHead(record: JsonRecord, head: Head): void;
@@ -84,7 +84,7 @@ export interface Format {
   beside?(file: string, head: Head): void;
   /** The key under which rows have their time. @default `timestamp`, in the row or its message */
   timeKey?: string;
-  /** Whether no later row adds to a head with a directory and a time. @default once it has an id */
+  /** True if no later row adds to a head with a directory and a time. @default once it has an id */
   isHeadComplete?(head: Head): boolean;
   /** The session that this one works for, where a listing can ask that of every file. */
   parentOf?(file: string): string | undefined;
@@ -96,7 +96,7 @@ export interface Format {
   failedOutput?(event: JsonRecord): string | undefined;
   /** The data that an extension keeps in a record under its own type. */
   kept?(record: JsonRecord, type: string): unknown;
-  /** How rows hang together, where a conversation can go on from one that is not its last. */
+  /** The links between rows, if a conversation can go on from one that is not its last. */
   tree?: Tree;
   /** True if rows may name their own place, which counts in place of the file's line. */
   namesPlaces?: boolean;
@@ -107,7 +107,7 @@ export type RowsWith = (text: string) => Iterable<JsonRecord>;
 export type ReadHead = (file: string) => Head | undefined;
 
 interface Tree {
-  /** Which rows count: those on the way to the last one, or all but those that hang off a prompt that was edited away. */
+  /** The rows that count: the way to the last one, or all but the rows below a prompt that was edited away. */
   live: "way to the last row" | "but edited away";
   /** The record's place in the tree, if it has one. */
   node(record: JsonRecord): TreeNode | undefined;
@@ -232,7 +232,7 @@ export function textOf(content: unknown): string {
   return parts.join("\n");
 }
 
-/** Returns what a person typed of a message, of each block by itself: what is attached to one ends with it. */
+/** Returns the typed part of a message, block by block: an attachment ends with its block. */
 export function typedText(content: unknown, typedIn: (block: string) => string): string {
   const blocks = typeof content === "string" ? [content] : arrayOf(content).map((block) => textOf([block]));
   return blocks
@@ -265,7 +265,7 @@ function isTextBlock(block: JsonRecord): boolean {
   return block.type === "text" || block.type === "input_text" || block.type === "output_text";
 }
 
-/** What we add to a result begins so: `[Seen Before] …`. */
+/** The start of our additions to a result: `[Seen Before] …`. */
 const OWN_WORDS = headed("Seen Before");
 
 /** Returns a result without what our own hook added to it, for hosts that keep no copy without that. */
@@ -307,7 +307,7 @@ function isCall({ type }: JsonRecord): boolean {
   return type === "tool_use" || type === "toolCall" || type === "server_tool_use";
 }
 
-/** What those tools of a host do whose names, or whose arguments' names, do not say it. */
+/** The kinds of a host's tools whose names, and arguments' names, do not tell. */
 export type Tools = Readonly<Record<string, Tool>>;
 
 interface Tool {
@@ -316,7 +316,7 @@ interface Tool {
   input?: (given: JsonRecord) => JsonRecord;
 }
 
-/** What a call in our plain form may say that it does. */
+/** The kinds that a call in our plain form may name. */
 const ACTIONS: readonly ToolAction[] = ["run", "edit", "read", "search"];
 
 /** Returns a tool call's entry, with the whole input where results are wanted. */
@@ -331,7 +331,7 @@ export function toCall(block: JsonRecord, results: boolean, tools: Tools = {}): 
 
 export interface Answer {
   question: string;
-  /** What there was to choose from. */
+  /** The choices. */
   options: string[];
   answer: string;
 }
@@ -404,7 +404,7 @@ export function copiedFormat(agent: Agent): Format {
   };
 }
 
-/** Returns the message of a plain line, or undefined when it is none. */
+/** Returns the message of a plain line, or undefined for any other line. */
 export function plainMessage(record: JsonRecord): JsonRecord | undefined {
   const message = record.type === "message" ? recordOf(record.message) : record;
   const hasContent = typeof message.content === "string" || Array.isArray(message.content);

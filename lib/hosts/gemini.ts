@@ -1,5 +1,5 @@
 /**
- * Gemini CLI's sessions: a header, then messages of which each state is a row of its own, and `$set` rows that patch the
+ * Gemini CLI's sessions: a header, then messages, each state in a row of its own, and `$set` rows that patch the
  * whole. What Qwen Code, its fork, writes alike is here too.
  */
 
@@ -117,7 +117,7 @@ export function promptText(parts: unknown): string {
   return partsText(end === -1 ? parts : arrayOf(parts).slice(0, end));
 }
 
-/** What Gemini CLI adds of a hook: the hook's own `<` is escaped in it. */
+/** Gemini CLI's frame around a hook's words, in which their own `<` is escaped. */
 const HOOK_TEXT = /<hook_context>[^<]*<\/hook_context>/g;
 
 function withoutHookText(text: string): string {
@@ -125,7 +125,7 @@ function withoutHookText(text: string): string {
 }
 
 /**
- * Returns a call's result from its state and the parts that the model was given. Those hold what hooks added to it: what a
+ * Returns a call's result from its state and the parts that the model received. These hold hooks' additions: what a
  * command printed is taken from the state where that has it alone.
  */
 export function callResult(state: JsonRecord, parts: unknown): BareEntry {

@@ -16,7 +16,7 @@ const [, HEADING = "", WORDS = ""] = /^\[(.+)\] (.+)$/.exec(LABEL) ?? [];
 const PAGE = new RegExp(
   `(?:${REQUEST}\\s+)?\\[${HEADING}\\] ${WORDS}\\nSession (?:"([^"\\n]*)" )?\\(([^)\\n]*)\\) · .*\\n[^]*?\\n${PLACES}\\n- .*\\n- .*`,
 );
-/** What was asked first stands for the name of a session without one. */
+/** The first request stands for the name of a session without one. */
 const ASKED = /\n## Asked\n- L\d+ "([^"\n]*)"/;
 
 /** Parts what a user sent into the page, as one line without words of the user's, and what was typed beside it. */

@@ -1,6 +1,6 @@
 /**
  * A host is a line of the table (table.ts), which says where its sessions are, and a file, which says how their rows are read and
- * what else is known of it. A host whose sessions are no files of lines has a store that they are copied from.
+ * its other facts. A host that keeps sessions in something other than files of lines has a store, from which they are copied.
  */
 
 import { join, posix, win32 } from "node:path";
@@ -23,19 +23,19 @@ export type Moment = "start" | "resume" | "prompt" | "failure" | "summary" | "co
 export interface HostLine {
   /** Its name in `--agent` and in the index. */
   agent: string;
-  /** Where it keeps its state: `~` is the user's home, and a variable may name another place. */
+  /** The folder of its state: `~` is the user's home, and a variable may name another place. */
   home: string;
   /** Its transcripts, and those of subagents. @default none: its sessions are in a store */
   transcripts?: readonly (TranscriptPattern | string)[];
   /** File names that no other host gives, the session's id in the first group. */
   names?: RegExp;
-  /** Whether it compresses sessions that are over. @default {false} */
+  /** True if it compresses sessions that are over. @default {false} */
   compresses?: true;
-  /** How the ids of subagents begin. @default as any other */
+  /** The start of subagents' ids. @default as any other */
   subagents?: string;
-  /** How the names of files begin that repeat a session and are none. */
+  /** The start of the names of files that repeat a session. */
   logs?: string;
-  /** How a directory begins the name of the folder of its sessions. @default as in Claude Code */
+  /** The form of a directory at the start of the name of its sessions' folder. @default as in Claude Code */
   folderBegin?: (directory: string) => string;
   /** The folder for its transcripts in a `.volute` folder; `names`: that folder names sessions in the host's own. */
   volute?: { folder: string } | "names";
@@ -51,7 +51,7 @@ export interface HostLine {
 /**
  * Transcripts by their path below the host's `home`: `<id>` is the session's, `<parent>` its parent's, `<cwd>` begins as its
  * directory does, `<subagent>` is an id like those of subagents, `<child>` what a parent alone calls one of its own, `<name>` one
- * of the host's `names`, `<day>` three folders or, for a caller in a hurry, those of the last month; `*` is any name, `**` any
+ * of the host's `names`, `<day>` three folders or, for `recent`, the folders of the last month; `*` is any name, `**` any
  * number of folders.
  */
 export interface TranscriptPattern {
@@ -62,23 +62,23 @@ export interface TranscriptPattern {
   names?: RegExp;
   /** A file that holds the same and more: one is left out that has it beside it. */
   unless?: string;
-  /** Whether sessions there are over, so that a caller in a hurry passes over them. @default {false} */
+  /** True if sessions there are over, so that `recent` skips them. @default {false} */
   isOver?: true;
 }
 
-/** What the file of a host says of it. */
+/** The facts in the file of a host. */
 export interface HostFile extends Format {
-  /** What people call it. */
+  /** Its name for people. */
   name: string;
   /** The program, as it is called. */
   program: string;
   /** The command that resumes a session, with `<id>` or `<file>`. */
   resume: string;
-  /** What to know before it is resumed. */
+  /** A remark for whoever resumes it. */
   resumeNote?: string;
-  /** Whether the id is in the file's name alone. @default {false}, its rows have it */
+  /** True if the id is in the file's name alone. @default {false}, its rows have it */
   isNamedById?: true;
-  /** Whether extensions put other files into its folders, so that a file may be no transcript. @default {false} */
+  /** True if extensions put other files into its folders, so that a file may be something else. @default {false} */
   hasOtherFiles?: true;
   /** Returns the name of the folder of a directory's sessions, where those stay that move on to another directory. */
   folderName?: (directory: string) => string;
@@ -86,11 +86,11 @@ export interface HostFile extends Format {
   metas?: string;
   /** The tools that our extension registers in it. */
   ownTools?: readonly string[];
-  /** How it calls us by hooks. */
+  /** The hooks by which it calls us. */
   hooks?: Hooks;
-  /** Where it looks for skills, for a host that no plugin of ours brings them to. */
+  /** The folder in which it looks for skills, for a host without a plugin of ours. */
   skills?: string;
-  /** Where it looks for a plugin, for one that ours in `hooks/<agent>/` tells what hooks tell elsewhere. */
+  /** The folder in which it looks for a plugin, for a host that `hooks/<agent>/` serves in place of hooks. */
   plugin?: string;
   /** Its own commands that install us, or bring us up to date, and that undo it. */
   wired?: (home: string) => { install: string[][]; remove: string[][] };
@@ -100,23 +100,23 @@ export interface HostFile extends Format {
   statusLine?: string;
   /** Returns what stays of us where it is taken out of a host. */
   leftIn?: (home: string, paths: Pick<Paths, "expand">) => string[];
-  /** Whether the model of a session observes it, without any setting. @default {false} */
+  /** True if the model of a session observes it, without any setting. @default {false} */
   observesItself?: true;
   /** The setting that says after how many days without a change it deletes a transcript, and its own default. */
   retention?: { settings: string; key: string; days: number };
   /** The folder of outputs that are too long for a row, in the one that is called as the transcript is. */
   outputs?: string;
-  /** What befalls sessions with several files, which have the first group of their names in common. */
+  /** The handling of sessions with several files, which share the first group of their names. */
   severalFiles?: { names: RegExp; shown: string; what: string; remedy: string };
   /** Its databases or documents, whose sessions are copied into a folder of ours by the host's name. */
   store?: StoredElsewhere;
-  /** Its file of all prompts, which outlives transcripts: for those that are gone the copies of their prompts stand in. */
+  /** Its file of all prompts, which outlives transcripts: copies of its prompts stand in for transcripts that are gone. */
   prompts?: StoredElsewhere;
-  /** Where newer versions keep sessions in a form that is not read yet, so that health can say so. */
+  /** The place of sessions in a newer form that is not read yet, so that health can say so. */
   unreadPlace?: string;
   /** The reason an empty transcript is not an empty session, where that is so. */
   emptiedWhy?: string;
-  /** How its rows become those of a new session, where it goes on with one that is put there. */
+  /** Makes its rows the rows of a new session, for a host that resumes a session put there. */
   restorer?: Restorer;
 }
 
@@ -124,9 +124,9 @@ interface Hooks {
   /** The file below `home` that names us where they are installed, and what else they may wait for. */
   installedIn: string;
   remedy: string;
-  /** Whether it shows a person what a hook says to them. @default {false} */
+  /** True if it shows a person what a hook says to them. @default {false} */
   showsPerson?: true;
-  /** What set-up writes into that file, for a host without a command that installs us. */
+  /** The entry that set-up writes into that file, for a host without a command that installs us. */
   written?: WrittenHooks;
 }
 
@@ -134,11 +134,11 @@ interface Hooks {
 export interface WrittenHooks {
   /** Its events by their names. */
   events: Readonly<Record<string, HookEvent>>;
-  /** What its time limits count a second as. */
+  /** One second in the unit of its time limits. */
   second: 1 | 1000;
-  /** What stands around `hooks` in a file that is ours alone. @default the host's own settings do */
+  /** The frame around `hooks` in a file that is ours alone. @default the host's own settings */
   ownFile?: Readonly<Record<string, unknown>>;
-  /** Whether what is said to the model stands in the answer itself too. @default {false} */
+  /** True if the text for the model stands in the answer itself too. @default {false} */
   saysAtTop?: true;
 }
 
@@ -154,7 +154,7 @@ interface StoredElsewhere extends HostStore {
   files: string;
 }
 
-/** What a host needs of a session in another place. */
+/** The facts of a session that a host needs in another place. */
 export interface RestoreTarget {
   id: string;
   /** The folder to go on in. */
@@ -165,18 +165,18 @@ export interface RestoreTarget {
   at: string;
 }
 
-/** How a host's rows become those of a new session, without what it cannot take: what belongs to one run of the client. */
+/** Makes a host's rows the rows of a new session, without the parts that belong to one run of the client. */
 export interface Restorer {
-  /** Whether it goes on with a session only while the folder is there that it began in. */
+  /** True if it goes on with a session only while the folder is there that it began in. */
   needsFolder: boolean;
   place(home: string, target: RestoreTarget, host: Pick<Paths, "expand"> & HostLine): string;
-  /** The rows that come before all others, of which one says where they are from. */
+  /** The rows before all others; one of them names their origin. */
   begin(target: RestoreTarget): JsonRecord[];
   /** The row as one of the new session; undefined where the host has no use for it. */
   row(record: JsonRecord, target: RestoreTarget): JsonRecord | undefined;
 }
 
-/** What stands for an image, which is in no copy. */
+/** The text in place of an image, which is in no copy. */
 const IMAGE = { type: "text", text: "[image]" };
 
 /** Returns a message's content without thoughts, with a word in place of each image; undefined for none. */

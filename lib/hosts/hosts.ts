@@ -9,7 +9,7 @@ export const HOSTS: readonly Host[] = await Promise.all(
   TABLE.map(async (line) => ({ ...line, ...(await line.load()).host })),
 );
 
-/** Returns a host by its name in `--agent`; undefined for `plain`, which is none. */
+/** Returns a host by its name in `--agent`; undefined for `plain`, which is not a host. */
 export function findHost(agent: string | undefined): Host | undefined {
   return HOSTS.find((host) => host.agent === agent);
 }

@@ -1,5 +1,5 @@
 /**
- * Kimi Code's sessions, a log of what each agent got and did, beside it the state of the session. What is said and done is logged
+ * Kimi Code's sessions: a log of each agent's input and deeds, beside it the state of the session. Words and deeds are logged
  * twice: as what is added to the context, which is read, and as messages of the agent.
  */
 

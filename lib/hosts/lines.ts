@@ -22,13 +22,13 @@ interface ByteLine {
   end: number;
   /** The line without its newline; undefined when it is longer than `LINE_MAX_BYTES`. */
   bytes: Buffer | undefined;
-  /** Whether a newline ends it; only the last line of a file may lack one. */
+  /** True if a newline ends it; only the last line of a file may lack one. */
   terminated: boolean;
-  /** How many lines it is: empty ones in a row come as one, since a file may hold millions. */
+  /** The number of lines: consecutive empty ones come as one, since a file may hold millions. */
   count: number;
 }
 
-/** A longer line is no message and is skipped without being held in memory. */
+/** A longer line is not a message, and is skipped without being held in memory. */
 export const LINE_MAX_BYTES = 64 * 1024 * 1024;
 const FORWARD_BLOCK_BYTES = 256 * 1024; // few reads of a large file, little memory for a small one
 const BACKWARD_BLOCK_BYTES = 64 * 1024; // the newest entries mostly take one read
@@ -231,7 +231,7 @@ function recover(text: string): { records: JsonRecord[]; damaged: boolean } {
 
 /**
  * Returns whether an object is a part of a torn record rather than a record: hosts put whole messages of others inside rows
- * (a subagent's inside a progress row), and those are no rows of the conversation.
+ * (a subagent's inside a progress row), which are not rows of the conversation.
  */
 function isNested(text: string, start: number, end: number): boolean {
   const before = text.slice(Math.max(0, start - BLANKS_MAX), start);
@@ -298,7 +298,7 @@ export function hashBefore(file: string, offset: number): string {
   );
 }
 
-/** What this process has read of transcripts so far. */
+/** The bytes of transcripts that this process has read so far. */
 export const reads = { bytes: 0 };
 
 /** Reads as `readSync` does, and counts what was read. */
@@ -317,7 +317,7 @@ export function readAt(
 /** A line parsed; of several states of one message a transcript's rows hold the last. */
 export interface ParsedLine extends Omit<ByteLine, "bytes"> {
   records: JsonRecord[];
-  /** Whether some of the line was not JSON. */
+  /** True if some of the line was not JSON. */
   damaged: boolean;
 }
 

@@ -154,7 +154,7 @@ function liveBranch(events: readonly JsonRecord[]): JsonRecord[] {
   return branch;
 }
 
-/** Returns an event as a line of ours; none for what is no conversation. */
+/** Returns an event as a line of ours; undefined outside the conversation. */
 function toLines({ type, id, timestamp, message, summary }: JsonRecord, clean: Clean): JsonRecord[] {
   if (type === "compaction" || type === "branch_summary")
     return [{ id, role: "summary", timestamp, content: clean(stringOf(summary) ?? "") }];
@@ -179,7 +179,7 @@ function cleanBlocks(content: unknown, clean: Clean): JsonRecord[] {
     });
 }
 
-/** What it writes behind the output of a command that failed, which is no error of the tool to it. */
+/** The text after the output of a failed command, which it does not count as the tool's error. */
 const EXITED = /(?:^|\n\n)\(Command exited with code -?\d+\)\s*$/;
 
 /** Returns a tool's result: what plugins add to it comes in further blocks, and is in no `aggregated`. */

@@ -14,7 +14,7 @@ export function ownFolder(transcript: string, name: string): string {
   return join(transcript.replace(/\.jsonl$/, ""), name);
 }
 
-/** The most that is read of an output, half of it from each end: what is longer is data. */
+/** The most that is read of an output, half of it from each end: longer ones are data. */
 const OUTPUT_BYTES_MAX = 1024 * 1024;
 
 /**

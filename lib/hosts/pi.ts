@@ -171,7 +171,7 @@ function answersIn(details: JsonRecord): Answer[] {
 
 /** A file that was named where pi was started. */
 const FILE = /<(file) name=/;
-/** What a schedule asks in OpenClaw, or a channel and other services bring. */
+/** Prompts of OpenClaw's schedules, channels and other services. */
 const BROUGHT = /^\[cron:|<<<EXTERNAL_UNTRUSTED_CONTENT/;
 
 /** Returns what a person typed of a user's message, or all of one that is nobody's. */

@@ -84,7 +84,7 @@ function isTyped({ type, provenance = "real_user", subtype, message }: JsonRecor
 /** Parts of a prompt that the client or a hook put there. */
 const PUT_IN = /^\s*<(system-reminder|task-notification|qwen:[a-z-]+)[ >][\s\S]*<\/\1>\s*$/;
 
-/** Returns what a person typed: newer versions keep that alone beside what the model was given. */
+/** Returns the typed text: newer versions keep it apart from the model's input. */
 function typedWords({ message, systemPayload }: JsonRecord): string {
   const shown = stringOf(recordOf(systemPayload).displayText);
   if (shown !== undefined) return shown;

@@ -15,7 +15,7 @@ export interface Session {
   agent: Agent;
   /** Absolute path of the transcript. */
   file: string;
-  /** What people call it: Volute name, meta file name or host title. */
+  /** Its name for people: Volute name, meta file name or host title. */
   name?: string | undefined;
   /** The directory it works in, from its records. */
   cwd?: string | undefined;
@@ -28,23 +28,23 @@ export interface Session {
   machine?: string | undefined;
   /** The person who shares it, unless it is of this machine's user. */
   owner?: string | undefined;
-  /** Whether only our own copy of its transcript is left. */
+  /** True if only our own copy of its transcript is left. */
   archived?: boolean | undefined;
   /** The time of the last dated row where that was read, else the file's. */
   updatedAt: string;
-  /** When the file was last changed: a copied or restored file is not a session that went on. */
+  /** The time of the last change: a copied or restored file is not a session that went on. */
   modifiedAt: string;
   /** Bytes. */
   size: number;
 }
 
-/** Facts of a session, any of which may be unknown. */
+/** Facts of a session; each may be unknown. */
 export type PartlyKnown<K extends keyof Session> = { [F in K]?: Session[F] | undefined };
 
 /** The names that tell a session from all others. */
 export type SessionKey = Pick<Session, "agent" | "id">;
 
-/** What a session is known by, with the file it is read from. */
+/** The identity of a session, with the file it is read from. */
 export type SessionIdentity = Pick<Session, "agent" | "id" | "file">;
 
 /** The session that a hook or a command runs in, and for which it looks at the others. */
@@ -68,7 +68,7 @@ export interface ToolCall {
   json?: string | undefined;
 }
 
-/** Where a row stands in its transcript. */
+/** The place of a row in its transcript. */
 interface RowPlace {
   line: number;
   /** Position among what its line gives: text and tool calls of one message may share a line. */
@@ -78,14 +78,14 @@ interface RowPlace {
   part?: { from: number; to: number } | undefined;
 }
 
-/** Who says a message; a compaction's summary is nobody's. */
+/** The speaker of a message; a compaction's summary has none. */
 export type Speaker = "user" | "assistant";
 
 /** Something that was said. */
 export interface Said<Who extends Speaker | "summary" = Speaker | "summary"> extends RowPlace {
   who: Who;
   text: string;
-  /** Whether it is the user's answer to a tool that asked, while the work goes on. */
+  /** True if it is the user's answer to a tool that asked, while the work goes on. */
   isAnswer?: boolean | undefined;
   /** False for a row of the user's that is not their word: a program wrote it, or another person. */
   typed?: boolean | undefined;
@@ -102,13 +102,13 @@ export interface Done extends RowPlace {
   /** Name of the tool. */
   tool: string;
   kind: CallKind;
-  /** What it was done to, on one line: a path, a command, a query. */
+  /** The object of the deed, on one line: a path, a command, a query. */
   target: string;
   paths: readonly string[];
   /** The command, the diff, the written file, the arguments; empty when the target says it all. */
   input: string;
   outcome: Outcome;
-  /** What came back. */
+  /** The result. */
   result: string;
   resultLine?: number | undefined;
   /** The unified diff that the host kept of an edit. */

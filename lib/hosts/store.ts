@@ -10,18 +10,18 @@ import type { openForeign, SqlDatabase } from "../store/sqlite.ts";
 /** Opens a database that another program writes: given, so that readers of rows load no SQLite. */
 type OpenDatabase = typeof openForeign;
 
-/** How sessions are read from the files in which a host keeps them. */
+/** Reads sessions from a host's own files. */
 export interface HostStore {
   /** Returns the files beside one that hold more of its sessions: when one of them changed, it is read again. */
   beside(file: string): string[];
   /** Opens a file of the host's, until it is closed; `openDatabase` opens one that is a database. */
   open(file: string, openDatabase: OpenDatabase): OpenStore;
-  /** Whether what is read are rows as the host's transcripts have them, which name the session themselves. @default {false} */
+  /** True if its rows have the form of the host's transcripts, which name the session themselves. @default {false} */
   hasHostRows?: true;
 }
 
 export interface OpenStore {
-  /** Whether a client is writing it: it is opened again. */
+  /** True if a client is writing it: it is opened again. */
   isBeingWritten?: boolean;
   /** Lists every session, the newest first. */
   sessions(): StoredSession[];
@@ -35,7 +35,7 @@ interface ReadOptions {
   clean: Clean;
 }
 
-/** How sessions are read from a host's database. */
+/** Reads sessions from a host's database. */
 interface HostDatabase {
   /** The tables without which it is not the host's. */
   tables: readonly string[];
@@ -85,10 +85,10 @@ export type Clean = Redactor;
 
 /** The most rows that are read at once: of sessions the newest, of one session its messages, and their parts. */
 export const ROWS_MAX = 200_000;
-/** The longest row that is read: a longer one is no message, and would take all memory. */
+/** The longest row that is read: a longer one is not a message, and would take all memory. */
 export const DATA_MAX = 16 * 1024 * 1024;
 
-/** Redacts every text of a value, with the names around it: what is on disk twice must not hold a secret twice. */
+/** Redacts every text of a value, with the names around it: a copy on disk must not repeat a secret. */
 export function redacted(value: unknown, clean: Clean): unknown {
   if (typeof value === "string" || typeof value !== "object" || value === null)
     return redactedAlone(value, clean);

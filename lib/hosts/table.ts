@@ -148,7 +148,7 @@ function piSessionsElsewhere({ expand }: Pick<Paths, "expand">): string | undefi
 /** The names that `--agent` takes. A folder of `{role, content}` lines is `plain`. */
 export const AGENTS: readonly string[] = [...TABLE.map(({ agent }) => agent), "plain"];
 
-/** Returns the line of a host by its name in `--agent`; undefined for `plain`, which is none. */
+/** Returns the line of a host by its name in `--agent`; undefined for `plain`, which is not a host. */
 export function findLine(agent: string | undefined): HostLine | undefined {
   return TABLE.find((host) => host.agent === agent);
 }

@@ -4,7 +4,7 @@ import { arrayOf, isRecord, type JsonRecord, jsonOf, recordOf, stringOf, strings
 import type { CallKind, Done, ToolAction, ToolCall } from "./session.ts";
 
 const PATH_ARGUMENTS = ["file_path", "filePath", "absolute_path", "path", "notebook_path"];
-/** For a search, what is looked for comes before where. */
+/** A search's pattern comes before its place. */
 const SEARCHED = ["pattern", "query", "url"];
 /** The argument that says what a call is about, the most telling name first. */
 const PRIMARY_ARGUMENTS = [
@@ -32,9 +32,9 @@ const ACTIONS: [ToolAction, RegExp][] = [
 const ANNOUNCING = /pass|pwd|pw\b|secret|token|key|auth|cred|phrase|pin\b|[^\0-\x7f]/i;
 
 interface CallOptions {
-  /** Whether the whole input is wanted. @default {false} */
+  /** True if the whole input is wanted. @default {false} */
   whole?: boolean;
-  /** What the tool does, where its host knows that. @default by its name */
+  /** The kind of deed, if the host knows it. @default by the tool's name */
   action?: ToolAction | undefined;
 }
 
@@ -174,7 +174,7 @@ function argumentsText(input: JsonRecord): string {
     .join("\n");
 }
 
-/** A line that comes again only after so many others is another one. */
+/** The most lines between two occurrences of one line; beyond that they are two lines. */
 const REACH_LINES = 100;
 
 /** Writes a replacement as a diff: of two lines that both come again on the other side, the nearer one is kept. */
@@ -202,7 +202,7 @@ export function cutToHunks(diff: unknown): string | undefined {
   return /^[+-](?!--|\+\+)/m.test(hunks) ? hunks : undefined;
 }
 
-/** Writes a host's structured patch as text; undefined when it is none. */
+/** Writes a host's structured patch as text; undefined for anything else. */
 export function patchText(patch: unknown): string | undefined {
   const hunks = arrayOf(patch)
     .filter(isRecord)

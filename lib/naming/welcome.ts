@@ -111,7 +111,7 @@ async function readAbout(
   const wentOnTo = (await lastEntry(session, paths, () => true))?.at ?? "";
   const open = wentOnTo <= meta.updatedAt ? /^(?:Open|Next|Last): .+$/m.exec(meta.summary)?.[0] : undefined;
   const name = found.name ?? meta.name;
-  // A name of first words is its own description. What is left comes first: the line may be cut.
+  // A name of first words is its own description. The open part comes first: the line may be cut.
   const asked = meta.model === RULES ? `Asked: ${meta.description}` : meta.description;
   const told = [open, meta.description === name ? "" : asked].flatMap((text) => text || []);
   const said = told.map((text) => text.replace(/(?<![.!?…])$/, ".")).join(" ");

@@ -198,7 +198,7 @@ ${step.text}
 Write the observations of the new conversation, oldest first. Cite its line numbers.`;
 }
 
-/** Returns the newest standing rules, one of which may be said again or changed. */
+/** Returns the newest standing rules, since the conversation may repeat or change one. */
 function standingLines(standing: readonly { id: string; words: string }[]): string {
   if (standing.length === 0) return "";
   const lines = standing

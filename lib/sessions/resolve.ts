@@ -153,7 +153,7 @@ function tryWhole(wanted: string, context: ResolveContext): Resolved | undefined
 /** A session that a reference may mean. */
 interface KnownSession extends Referable {
   session: SessionKey;
-  /** Its transcript and the copies of it, one of which may be newer; none if only a meta file is left. */
+  /** Its transcript and its copies, which may be newer; empty if only a meta file is left. */
   files: TranscriptFile[];
   names: string[];
 }

@@ -294,8 +294,8 @@ function outTest({ config, exclusion: { admits }, own }: PullOptions) {
 const SIZES_PAGE = 200;
 
 /**
- * Returns the newest sessions of each owner with their sizes, those beyond the cap left out without being counted. What was
- * counted or read before is noted; a held session counts at least its size here.
+ * Returns the newest sessions of each owner with their sizes, sessions beyond the cap left out without being counted. Earlier
+ * counts are noted; a held session counts at least its size here.
  */
 async function withSizes(
   hub: Hub,

@@ -131,8 +131,8 @@ export function openForeign(path: string, tables: readonly string[]): SqlDatabas
 }
 
 /**
- * Returns a URI that opens a file for reading: an immutable one without locks, and without files beside it. What is attached
- * in memory can be written, as it could not be in a connection that is read-only as a whole.
+ * Returns a URI that opens a file for reading: an immutable one without locks, and without files beside it. A database
+ * attached in memory can be written, as it could not be in a connection that is read-only as a whole.
  */
 function readingUri(path: string, { isImmutable }: { isImmutable: boolean }): string {
   const file = encodeURI(path).replace(/[?#]/g, encodeURIComponent);

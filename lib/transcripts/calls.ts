@@ -1,6 +1,6 @@
 /**
  * Checks tool calls with their results: an answer counts if its call was a question to the user, our own commands are left
- * out with their output, and long results are cut to their ends. What is left becomes rows.
+ * out with their output, and long results are cut to their ends. The rest becomes rows.
  */
 
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { commitLines, readOutcome } from "./outcome.ts";
 /** Sessions have thousands of calls; a result follows its call closely. */
 const CALLS_HELD = 512;
 
-/** What a result asks of its call. */
+/** The facts of a call that its result needs. */
 interface HeldCall {
   /** Without its input, which may be large; with a target only if it is a question, with paths only if it is an edit. */
   tool: ToolCall;
@@ -43,7 +43,7 @@ const OWN_COMMAND = new RegExp(
   ].join("|"),
   "m",
 );
-/** What is longer is data. */
+/** The longest text; a longer one is data. */
 const COMMAND_READ_MAX = 4000;
 
 /**
@@ -340,5 +340,5 @@ function cutTail(text: string, max: number): string {
   return `…${takeEnd(text, max - 1)}`;
 }
 
-/** How far back a result's call is looked for: calls of one message come back in any order, but soon. */
+/** The distance at which a result's call is looked for: calls of one message end in any order, but soon. */
 export const CALL_LINES_MAX = 300;

@@ -5,7 +5,7 @@ import type { Entry, Row } from "../hosts/session.ts";
 /** A user's message and all that follows until the next one. */
 export interface Exchange<T> {
   items: T[];
-  /** Whether a later user's message has closed it. */
+  /** True if a later user's message has closed it. */
   isClosed: boolean;
 }
 

@@ -15,9 +15,9 @@ import { redact } from "../redact/redact.ts";
 
 type KeyedRow = Pick<RawEntry, "id" | "at" | "kind" | "text" | "callId">;
 
-/** What tells forgotten rows. */
+/** The keys that identify forgotten rows. */
 export interface ForgottenTest {
-  /** Whether a key was kept; undefined where nothing was forgotten. */
+  /** True if a key was kept; undefined where nothing was forgotten. */
   isForgotten: ((key: string) => boolean) | undefined;
   clean: (text: string) => string;
 }
@@ -162,7 +162,7 @@ function readBlock(file: string, position: number): Buffer {
 
 const LOCK_WAIT_MS = 10_000; // a writer writes two files
 
-/** Keeps keys, each under its entry of `exclude`, beside those that count; then does what makes them count. */
+/** Keeps keys, each under its entry of `exclude`, beside the ones in force; then puts them in force. */
 export async function keepForgotten<T>(
   file: string,
   kept: Iterable<readonly [entry: string, keys: readonly string[]]>,

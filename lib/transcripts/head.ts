@@ -30,7 +30,7 @@ const FIRST_BYTES = 16 * 1024;
 const HEAD_BYTES = 64 * 1024;
 /** pi itself looks this far for its header. */
 const HEAD_MAX_BYTES = 1024 * 1024;
-/** The least that holds the longest first rows that hosts write, with images in them: what is beyond is no head. */
+/** The least that holds the longest first rows that hosts write, with images in them. */
 const HEAD_END = 16 * 1024 * 1024;
 
 /**
@@ -58,7 +58,7 @@ export function tryHead(file: string, stat?: Stats): Head | undefined {
   }
 }
 
-/** What was read of files as they were then: a run asks for the same head in several places. */
+/** Heads by their files' states: a run asks for the same head in several places. */
 const heads = new Map<string, { version: string; head: Head | undefined }>();
 /** The most that are kept: of more files each is asked for once at a time. */
 const HEADS_MAX = 10_000;
@@ -125,7 +125,7 @@ interface Validation {
 const DAMAGED_SHARE_MAX = 0.5;
 const WARNINGS_MAX = 20; // a screen of them
 
-/** The findings for a file in which nothing was said yet, which is no damage in a host's folder. */
+/** The findings for a file in which nothing was said yet, which is not damage in a host's folder. */
 export const SILENT = ["It is empty", "It holds no message of a user or an assistant"] as const;
 
 /** Validates a transcript: an unreadable line is a warning, a file without one readable message an error. */

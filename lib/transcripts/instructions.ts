@@ -1,10 +1,10 @@
-/** What agents read of a project by themselves. */
+/** The instruction files that agents read by themselves. */
 
 import { dirname, join } from "node:path";
 import { readText } from "../base/files.ts";
 
 const FILES = ["CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", "AGENTS.md"];
-/** The most of one: a longer one is no page of instructions, and a session waits for it. */
+/** The longest one: a longer file is not a page of instructions, and a session waits for it. */
 const MAX_BYTES = 256 * 1024;
 
 /** Returns the instructions that lie in a directory and in a number of folders above it. */

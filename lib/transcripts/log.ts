@@ -1,4 +1,4 @@
-/** Formats rows as a log, as text and as JSON: which are wanted, what is shown of them, and how many fit. */
+/** Formats rows as a log, as text and as JSON: chooses rows, their parts, and as many as fit. */
 
 import { countPoints, cutLine, type Line, type Part, plainText } from "../base/output.ts";
 import { counted, withoutMiddle } from "../base/text.ts";
@@ -8,14 +8,14 @@ import type { Done, LineRange, Row, Said } from "../hosts/session.ts";
 import { calledAction, countChanges, isChange } from "../hosts/tool-call.ts";
 import { oneLine } from "../redact/redact.ts";
 
-/** Which rows are wanted. */
+/** The choice of rows. */
 export interface RowFilter {
   speaker?: "user" | "assistant" | undefined;
   /** Words that all must occur, in lower case. */
   words: readonly string[];
-  /** Whether tool calls are wanted. */
+  /** True if tool calls are wanted. */
   tools: boolean;
-  /** Whether words may occur in tools' inputs and results too. */
+  /** True if words may occur in tools' inputs and results too. */
   insideTools: boolean;
   /** ISO times. */
   since?: string | undefined;
@@ -42,7 +42,7 @@ export function isWantedKind(
   return at === undefined || !((since !== undefined && at < since) || (until !== undefined && at > until));
 }
 
-/** Which rows of a session are read. */
+/** The span of rows that is read of a session. */
 export interface RowRequest {
   lines: readonly LineRange[] | undefined;
   around: number | undefined;
@@ -88,17 +88,17 @@ export function describeInside(row: Done): { input: string; result: string } {
   return { input, result: isCopy ? "" : row.result.trim() };
 }
 
-/** How a log is written. */
+/** The form of a log. */
 export interface LogStyle {
   /** IANA name. */
   timezone: string | undefined;
-  /** What the two who talk are called. @default User and Assistant */
+  /** The names of the two speakers. @default User and Assistant */
   participants?: Participants | undefined;
-  /** Whether nothing is cut: compaction summaries, inputs and results. */
+  /** True if nothing is cut: compaction summaries, inputs and results. */
   full: boolean;
-  /** Whether inputs and results are shown. */
+  /** True if inputs and results are shown. */
   tools: boolean;
-  /** Whether a row was taken back: the conversation went on from a row before it. */
+  /** True if a row was taken back: the conversation went on from a row before it. */
   isRewound: (row: Row) => boolean;
   /** The session's directory, from which paths within it are shown. @default none */
   cwd?: string | undefined;
@@ -194,7 +194,7 @@ function indented(text: string): string {
   return text.trim().replace(/\r\n?|[\n\u2028\u2029\u0085\v\f]/g, "\n  ");
 }
 
-/** Which of some formatted rows are shown where not all fit. */
+/** The choice of formatted rows if not all fit. */
 interface Fit {
   /** Code points, each row with its line break. */
   maxChars: number;
@@ -202,7 +202,7 @@ interface Fit {
   lines: readonly number[];
   /** The lines that were asked for. @default the end */
   asked: readonly LineRange[] | undefined;
-  /** Whether what was asked for is shown however long it is. */
+  /** True if the requested rows are shown at any length. */
   full: boolean;
   /** The session as a place names it. */
   id: string;

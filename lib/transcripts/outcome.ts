@@ -14,16 +14,16 @@ interface Judgement {
   verdict: Verdict;
   /** The line of its output that says so, where the host does not. */
   why?: string | undefined;
-  /** Whether it only looked: that something is not there is no failure of the work. */
+  /** True if it only looked: a search without a match is not a failure. */
   isLooking?: boolean;
 }
 
-/** What a call is judged by. */
+/** The facts by which a call is judged. */
 type Call = Pick<Done, "target" | "input" | "outcome" | "result">;
 
 /** Characters read: the beginning of a command, which may be a pasted script, and the end of an output. */
 const READ = { command: 4000, output: 4000 };
-/** What hosts write of a command that was broken off, at either end of what it printed. */
+/** Hosts' texts for an interrupted command, at either end of its output. */
 const BROKEN_OFF = /^(?:Exit code \d+\n)?\[Request interrupted by user|(?:^|\n)Command aborted\s*$/;
 
 /** Returns the outcome of a call as its host marks it. */
@@ -59,7 +59,7 @@ function exitCode(text: string): number {
 
 /** A commit as git prints it: `[main 1a2b3c4] fix: the subject`. */
 const COMMITTED = /^\[[^\]\n]+ [0-9a-f]{7,40}\] (.+)$/gm;
-/** The flag of a commit of which git prints nothing. */
+/** The flag of a commit that prints nothing. */
 const QUIET = /\bcommit\b[^\n;&|]*?\s(?:-[a-ln-z]*q|--quiet\b)/;
 
 /** Returns the lines by which git says that it committed. */
@@ -88,17 +88,17 @@ const SEEKING =
   /^(?:sudo )?(?:e?grep|rg|ag|which|type|command -v|test|\[|diff|cmp|jq|git (?:-C \S+ )?(?:diff|grep))(?![\w-])/;
 /** Commands that print what another program has said. */
 const TELLING = /^(?:gh|glab|curl|wget|ssh|journalctl|docker (?:compose )?logs|kubectl logs)\b/;
-/** What comes before a command's own words: keywords, brackets, variables. */
+/** The words before a command: keywords, brackets, variables. */
 const BEFORE = /^(?:(?:do|then|else|done|fi|time|env|[A-Za-z_]\w*=\S*)(?:\s+|$)|[({})]\s*)+/;
 
 interface Shape {
-  /** Whether it does more than look. */
+  /** True if it does more than look. */
   hasWork: boolean;
-  /** Whether its exit code is that of a pipe or of a later command. */
+  /** True if its exit code is that of a pipe or of a later command. */
   isHidden: boolean;
-  /** Whether its exit code may say no more than that nothing was found. */
+  /** True if its exit code may say no more than that nothing was found. */
   isSeeking: boolean;
-  /** Whether a summary in its output can only be that of its one piece of work. */
+  /** True if a summary in its output can only be that of its one piece of work. */
   isTold: boolean;
 }
 
@@ -152,13 +152,13 @@ const SAYS_FAILED = new RegExp(
 /** Longer lines are data. */
 const LINE_MAX = 160;
 const COUNT = /\b(\d+) (\p{L}+)/gu;
-/** What runners count: failures, what they ran or passed, and other things beside these. */
+/** The counts of test runners: failures, runs or passes, and others. */
 const FAILURES = /^(?:fail(?:ed|s|ures?|ing)?|errors?|errored|problems?)$/i;
 const RUNS =
   /^(?:pass(?:ed|es|ing)?|succeeded|tests?|doctests?|examples?|specs?|scenarios?|assertions?|total)$/i;
 const OTHERS =
   /^(?:warnings?|files?|skip(?:ped|s)?|pending|todo|ignored|measured|filtered|deselected|xfailed|xpassed|suites?|informations?|suggestions?|snapshots?|expect|modules?|issues?|cancelled|flaky)$/i;
-/** What else is on a line of counts. */
+/** The other words on a line of counts. */
 const BESIDE =
   /\b(?:\d[\d.,]*\s?(?:ms|s|sec|seconds?|m|min)?|tests?|test (?:suites|files|result)|results?|found|summary|ok|failed|passed|finished|done|out|in|and|of|across|ran|run|total|with|time|duration|expect|calls)\b/gi;
 const TITLE = /^\W*(?:found|tests?|test (?:suites|files|result)|summary|results?)\b/i;
@@ -168,7 +168,7 @@ interface CountedFailures {
   /** Undefined where it does not count them. */
   failures: number | undefined;
   hasRuns: boolean;
-  /** Whether it can be nothing but a summary. */
+  /** True if it can be nothing but a summary. */
   isSummary: boolean;
 }
 

@@ -71,20 +71,20 @@ export function ownRules(): Rules {
 /** The facts about a session that decide whether it is excluded: a subagent stays out with its parent. */
 export type Excludable = Pick<Session, "id" | "name" | "cwd" | "project" | "parentId">;
 
-/** Which sessions are excluded: for lib/sessions/gate.ts, which everything else asks. */
+/** The exclusion of sessions: for lib/sessions/gate.ts, which everything else asks. */
 interface SessionExclusion {
-  /** Whether a session is excluded by its id (of a UUID, its first four characters or more), name or project. */
+  /** True if a session is excluded by its id (of a UUID, its first four characters or more), name or project. */
   hasSession(session: Excludable): boolean;
-  /** Whether the decision needs a session's directory. */
+  /** True if the decision needs a session's directory. */
   readonly needsProject: boolean;
 }
 
 interface TextExclusion extends Pick<ForgottenTest, "isForgotten"> {
-  /** Whether a text is excluded. */
+  /** True if a text is excluded. */
   hasText(text: string): boolean;
-  /** Whether an entry is excluded by its text or by a tool's target. */
+  /** True if an entry is excluded by its text or by a tool's target. */
   hasEntry(entry: Pick<Entry, "text" | "tool" | "patch">): boolean;
-  /** Whether any text is excluded. */
+  /** True if any text is excluded. */
   readonly hasPatterns: boolean;
 }
 
@@ -146,13 +146,13 @@ function withRedacted(
   if (projects.length === 0) return [];
   const clean = redactor(extra);
   const given = projects.map((project) => expandHome(project, home));
-  // a name of which only the mark is left would fit every other
+  // a name reduced to its mark would fit every other
   const redacted = given.map((path) => clean(path)).filter((path) => !/^\[redacted:[^\]]*\]$/.test(path));
   return [...new Set([...given, ...redacted])];
 }
 
 /**
- * Returns a test for places of a project, which is given by its directory or one above it, with `~` for the user's home, or
+ * Returns a test for places of a project, named by its directory or one above it, with `~` for the user's home, or
  * by the directory's last part; `*` stands for any characters, as in `share.projects`.
  */
 function placeTest(project: string, home: string | undefined): (place: string) => boolean {

@@ -25,7 +25,7 @@ const ROWS_MAX = 64;
 /** Shorter ones are words with a number, like a user's or a machine's name. */
 const VALUE_MIN = 7;
 const VALUE_MAX = 200;
-/** What has a place of its own to be known at, and elsewhere is a number, a phrase or an address. */
+/** Secrets that are recognised only at a place of their own: elsewhere they are a number, a phrase or an address. */
 const UNKEPT = /^(?:code|pin|card|mnemonic|private-key|url-user|cookie|password-hash|custom)$/;
 
 /** The secrets of one transcript. */
@@ -44,7 +44,7 @@ interface SecretSource {
   noted?: string | undefined;
   /** Reads the entries of the row at a byte offset, with inputs and results. */
   entriesAt?(offset: number): readonly Entry[];
-  /** Whether the transcript is another than the one whose rows were noted. @default {false} */
+  /** True if the transcript is another than the one whose rows were noted. @default {false} */
   isAnew?: boolean | undefined;
 }
 
@@ -183,7 +183,7 @@ const COMMANDS_MAX = 64;
 /** The most of a command that is judged with its output. */
 const COMMAND_CHARS = 1000;
 
-/** A longer output is no word, whatever colours it is printed in. */
+/** The longest output that is a word, whatever colours it is printed in. */
 const OUTPUT_CHARS = 300;
 
 /** Returns what joins the output of a command to its line where it is one word, which a command may print for secret. */

@@ -4,11 +4,11 @@ import type { Done, Row, Said } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
 import { wasStopped } from "./outcome.ts";
 
-/** What was said and done in some rows. */
+/** The words and deeds of some rows. */
 export interface Tally {
   /** The messages of the user and the assistant. */
   messages: number;
-  /** What the user said first, and the assistant last. */
+  /** The user's first words, and the assistant's last. */
   firstUser?: Said;
   lastAssistant?: Said;
   /** Tool calls of every kind. */

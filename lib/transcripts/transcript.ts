@@ -27,18 +27,18 @@ export interface ReadProgress extends Cursor {
 }
 
 export interface ReadOptions {
-  /** What is redacted and excluded. */
+  /** Redaction and exclusion. */
   rules: Rules;
   /** @default the start */
   from?: Cursor | undefined;
-  /** Whether tool results are wanted too, and of long ones all or their ends. @default {false} */
+  /** True if tool results are wanted too, and of long ones all or their ends. @default {false} */
   results?: Results | undefined;
-  /** What to do with a last line that no newline ends: leave it for later, or take it if it is whole. @default {"wait"} */
+  /** The handling of a last line without a newline: leave it for later, or take it if it is whole. @default {"wait"} */
   unterminated?: "wait" | "accept";
-  /** What `readHead` found, to save reading it again. */
+  /** The result of `readHead`, to save reading it again. */
   head?: Head | undefined;
   progress?: ReadProgress;
-  /** What is known of the session's secrets. @default what was noted of it */
+  /** The session's known secrets. @default the noted ones */
   memory?: SecretMemory | undefined;
   /** Asked after each line: whether to stop there. */
   isOver?: (() => boolean) | undefined;
@@ -121,7 +121,7 @@ function entryFilter(options: FilterOptions): (raw: RawEntry) => Entry | undefin
 interface MemoryOptions {
   rules: Rules;
   head?: Head | undefined;
-  /** Whether it is another file than the one whose rows were noted. @default {false} */
+  /** True if it is another file than the one whose rows were noted. @default {false} */
   isAnew?: boolean;
 }
 
@@ -225,7 +225,7 @@ export interface ReadLastOptions extends Pick<ReadOptions, "rules" | "head" | "r
   before?: number | undefined;
   /** Counts what is wanted of entries. @default all */
   countIn?: (entries: readonly Entry[]) => number;
-  /** How much of that is enough. */
+  /** The part of it that is enough. */
   count: number;
   /** A byte offset that is read back beyond in any case. */
   beyond?: number;

@@ -21,7 +21,7 @@ interface BranchOptions extends Pick<ReadOptions, "rules" | "results"> {
 /**
  * Returns the entries of the active branch, without abandoned ones.
  *
- * pi: the rows from the root to the last entry. Claude Code: all rows but those that hang off a prompt which was
+ * pi: the rows from the root to the last entry. Claude Code: all rows but the ones below a prompt which was
  * edited away. Linear formats and a broken chain: file order.
  */
 export function readActiveBranch(file: string, { leafId, parentId, ...options }: BranchOptions): Entry[] {
@@ -142,7 +142,7 @@ function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined):
 const RECENT_MAX = 2000;
 
 /**
- * Returns what is given each record, in file order, and says of it whether the conversation went on from a row that was not
+ * Returns a function that takes each record, in file order, and says whether the conversation went on from a row that was not
  * its last, or may have done so: from one before what was seen.
  */
 export function branchWatch(agent: Agent): (record: JsonRecord) => boolean {
