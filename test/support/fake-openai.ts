@@ -167,7 +167,8 @@ function answer(request: RecordedRequest, response: ServerResponse, reply: Reply
   if (typeof reply === "function") answer(request, response, reply(request), dimensions);
   else if (typeof reply === "string") sendChat(request, response, { kind: "chat", content: reply });
   else if (reply.kind === "chat") sendChat(request, response, reply);
-  else if (reply.kind === "vectors") sendVectors(request, response, reply, dimensions);
+  else if (reply.kind === "vectors")
+    sendVectors(request, response, reply, request.body.dimensions ?? dimensions);
   else if (reply.kind === "status") {
     const body = reply.body ?? { error: { message: "scripted failure" } };
     sendJson(response, reply.status, body, reply.headers);

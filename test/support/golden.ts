@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { recordOf } from "../../lib/base/json.ts";
-import { answerAsModel, type Reply } from "./fake-openai.ts";
+import { answerAsModel, type RecordedRequest, type Reply } from "./fake-openai.ts";
 import { run as runOnDatabase } from "./hosts.ts";
 import { uuidFrom } from "./rows.ts";
 import { type Finished, HOOKS, ROOT, type RunOptions, runCommand, runScript, shellWords } from "./run.ts";
@@ -53,6 +53,7 @@ async function run(world: World, line: string, start: Start): Promise<Finished> 
   const shell = (command: string, stdin = "") =>
     runCommand(["sh", "-c", command], { env, cwd: folder, stdin });
   if (program === "reply") return reply(world, [name, ...args]);
+  if (program === "refuse") return refuse(world, [name, ...args]);
   if (program === "sql") return { stdout: runOnDatabase(name, args.join(" ")), stderr: "", exitCode: 0 };
   if (program !== "session-memory" && program !== "sent") return await shell(typed);
   const finished =
@@ -76,6 +77,18 @@ function reply({ model }: World, answers: readonly string[]): Finished {
     (text): Reply => (/^\d+$/.test(text) ? { kind: "status", status: Number(text) } : text),
   );
   model?.script(...replies, answerAsModel);
+  return { stdout: "", stderr: "", exitCode: 0 };
+}
+
+/** Has the embedder answer with these statuses, or refuse each request with a text that holds a word; "" for neither. */
+function refuse({ model }: World, [first = "", ...others]: readonly string[]): Finished {
+  const status = (code: number) => ({ kind: "status", status: code }) as const;
+  const byWord = ({ text }: RecordedRequest) =>
+    text.includes(first) ? status(400) : ({ kind: "vectors" } as const);
+  const replies = /\D/.test(first)
+    ? Array<Reply>(99).fill(byWord)
+    : [first, ...others].filter(Boolean).map(Number).map(status);
+  model?.scriptEmbeddings(...replies);
   return { stdout: "", stderr: "", exitCode: 0 };
 }
 
