@@ -1,12 +1,14 @@
+/** The index of transcripts in any pieces, and of those that are too large. What embed says of others: golden/indexing.txt. */
+
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Session } from "../lib/hosts/session.ts";
 import { indexSessions } from "../lib/index/indexing.ts";
-import { listSessions, unlistedTranscripts } from "../lib/sessions/sessions.ts";
+import { listSessions } from "../lib/sessions/sessions.ts";
 import type { openStore } from "../lib/store/store.ts";
-import { claudeAssistant, claudeState, claudeToolResult } from "./support/claude.ts";
-import { homePerTest, layFixtures, temporaryHome, write, writeClaude, writePi } from "./support/home.ts";
+import { claudeAssistant, claudeToolResult } from "./support/claude.ts";
+import { homePerTest, layFixtures, temporaryHome, write, writeClaude } from "./support/home.ts";
 import {
   chunksOf,
   contentOf,
@@ -17,7 +19,6 @@ import {
   settingsWith,
   turn,
 } from "./support/index.ts";
-import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
 import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
@@ -26,7 +27,6 @@ const home = homePerTest();
 
 const ONE = uuidFrom("session one");
 const TWO = uuidFrom("session two");
-const MAKE = [{ name: "Bash", input: { command: "make it" } }];
 
 function state(store: ReturnType<typeof openStore>, id: string) {
   return store.db
@@ -89,134 +89,6 @@ describe("indexSessions()", () => {
       pieces.close();
       whole.close();
     }
-  });
-
-  test("reads a replaced file from its start, also when it is larger than before", async () => {
-    const store = openHomeStore(home);
-    const file = writeClaude(home, {
-      id: ONE,
-      rows: [turn("old words", "old answer"), turn("more", "again", { minute: 2 })],
-    });
-    await indexHome(home, store);
-    writeFileSync(
-      file,
-      jsonl(turn("new words", `new answer ${"x ".repeat(60)}`), turn("and more", "of it", { minute: 3 })),
-    );
-    await indexHome(home, store);
-    expect(chunksOf(store, ONE).map((text) => text.slice(0, 15))).toEqual([
-      "User: new words",
-      "User: and more\n",
-    ]);
-    expect([countMatches(store, "old"), countMatches(store, "new")]).toEqual([0, 1]);
-    writeFileSync(file, jsonl(turn("short", "one")));
-    await indexHome(home, store);
-    expect(chunksOf(store, ONE)).toEqual(["User: short\nAssistant: one"]);
-  });
-
-  test("finds an edit of equal length far before the cursor with `all` only", async () => {
-    const store = openHomeStore(home);
-    const padding = Array.from({ length: 40 }, (_, i) =>
-      turn(`question ${i}`, `answer ${"word ".repeat(40)}`, { minute: i }),
-    );
-    const rows = [...padding.slice(0, 20), turn("before", "EDITED"), ...padding.slice(20)];
-    const file = writeClaude(home, { id: ONE, rows });
-    await indexHome(home, store);
-    const before = store.db
-      .prepare("SELECT id, content FROM session_chunks WHERE content LIKE '%question 7%'")
-      .get();
-    writeFileSync(file, readFileSync(file, "utf8").replace("EDITED", "CHANGE"));
-    await indexHome(home, store);
-    expect(countMatches(store, "EDITED")).toBe(1);
-    const report = await indexHome(home, store, { all: true });
-    expect([report.newChunks, countMatches(store, "EDITED"), countMatches(store, "CHANGE")]).toEqual([
-      1, 0, 1,
-    ]);
-    expect(
-      store.db.prepare("SELECT id, content FROM session_chunks WHERE content LIKE '%question 7%'").get(),
-    ).toEqual(before);
-  });
-
-  test("indexes rows that a fork copied once, and the fork's own", async () => {
-    const store = openHomeStore(home);
-    const rows = [
-      turn("shared question", "shared answer", { sessionId: ONE, tools: MAKE }),
-      turn("only in one", "yes", { minute: 1, sessionId: ONE }),
-    ].flat();
-    const file = writeClaude(home, { id: ONE, rows });
-    const copied = rows.slice(0, 2).map((row) => ({ ...row, sessionId: TWO }));
-    const fork = writeClaude(home, {
-      id: TWO,
-      rows: [copied, turn("only in two", "yes", { minute: 2, sessionId: TWO })],
-    });
-    utimesSync(file, 1000, 1000);
-    await indexHome(home, store);
-    expect(chunksOf(store, ONE)).toEqual([
-      "User: shared question\nAssistant: shared answer",
-      "User: only in one\nAssistant: yes",
-    ]);
-    expect(chunksOf(store, TWO)).toEqual(["User: only in two\nAssistant: yes"]);
-    expect(store.db.prepare("SELECT * FROM copies").all()).toEqual([{ session_id: TWO, owner_id: ONE }]);
-    expect(store.db.prepare("SELECT target FROM rows WHERE who = 'tool'").all()).toEqual([
-      { target: "make it" },
-    ]);
-    appendFileSync(fork, jsonl(turn("later in two", "yes", { minute: 3, sessionId: TWO })));
-    await indexHome(home, store);
-    expect(countMatches(store, "shared")).toBe(1);
-  });
-
-  test("takes a row once that stands twice in one file, and short ids of other times as others", async () => {
-    const store = openHomeStore(home);
-    const said = turn("once", "only");
-    writeClaude(home, { id: ONE, rows: [said, turn("between", "them", { minute: 1 }), said] });
-    const entry = (text: string, at: string) =>
-      piLinked([
-        piHeader({ id: TWO }),
-        piUser({ id: "aaaaaaaa", text, at }),
-        piAssistant({ id: "bbbbbbbb", text: "ok", at }),
-      ]);
-    writePi(home, { id: TWO, rows: entry("pi one", "2026-02-01T10:00:00.000Z") });
-    const third = uuidFrom("pi three");
-    writePi(home, {
-      id: third,
-      at: "2026-02-02T10:00:00.000Z",
-      rows: [piHeader({ id: third }), ...entry("pi two", "2026-02-02T10:00:00.000Z").slice(1)],
-    });
-    await indexHome(home, store);
-    expect(chunksOf(store, ONE)).toEqual(["User: once\nAssistant: only", "User: between\nAssistant: them"]);
-    expect([...chunksOf(store, TWO), ...chunksOf(store, third)]).toEqual([
-      "User: pi one\nAssistant: ok",
-      "User: pi two\nAssistant: ok",
-    ]);
-  });
-
-  test("skips and counts lines that are no JSON, and quarantines a file with no message", async () => {
-    const store = openHomeStore(home);
-    writeClaude(home, {
-      id: ONE,
-      rows: `${jsonl(turn("a", "b"))}{"broken\nnot json\n${jsonl(turn("c", "d", { minute: 4 }))}`,
-    });
-    const noise = writeClaude(home, { id: TWO, rows: "\u0000\u0001\u0002 binary\nmore of it\n" });
-    const report = await indexHome(home, store);
-    expect(report.skippedLines).toBe(2);
-    expect(report.quarantined).toEqual([{ file: noise, reason: "2 of 2 lines are not JSON" }]);
-    expect(state(store, ONE)).toMatchObject({ status: "complete", chunk_count: 2, skipped_lines: 2 });
-    expect(state(store, TWO)).toMatchObject({
-      status: "quarantined",
-      chunk_count: 0,
-      error: "2 of 2 lines are not JSON",
-    });
-    expect((await indexHome(home, store)).quarantined).toEqual([]);
-    writeFileSync(noise, jsonl(turn("now it", "is one")));
-    await indexHome(home, store);
-    expect(state(store, TWO)).toMatchObject({ status: "complete", chunk_count: 1, error: null });
-  });
-
-  test("takes a file in which nothing was said yet for no fault", async () => {
-    const store = openHomeStore(home);
-    writeClaude(home, { id: ONE, rows: "" });
-    writeClaude(home, { id: TWO, rows: "\n\n" });
-    writeClaude(home, { id: uuidFrom("opened"), rows: [claudeState("file-history-snapshot", {})] });
-    expect((await indexHome(home, store)).quarantined).toEqual([]);
   });
 
   test("goes on with the others when a file may not be read, and tries it again", async () => {
@@ -325,20 +197,5 @@ describe("indexSessions()", () => {
       .map((row) => String(row.id));
     expect(ids[0]).toBe("today");
     expect(ids[1]).toMatch(/^today~[0-9a-f]{6}$/);
-  });
-
-  test("knows the agent of a given file whose first line was half written before", async () => {
-    const store = openHomeStore(home);
-    const paths = { ...home.paths, transcripts: [join(home.root, "given")] };
-    const file = join(home.root, "given", `${ONE}.jsonl`);
-    const whole = jsonl(...turn("where is the sextant", "In room 1.", { sessionId: ONE }));
-    for (const written of [whole.slice(0, 40), whole]) {
-      write(file, written);
-      const listed = listSessions(paths);
-      const sessions = [...listed, ...unlistedTranscripts(paths, listed)];
-      await indexSessions({ store, paths, sessions, settings: settingsWith() });
-    }
-    expect(store.db.prepare("SELECT id, agent FROM sessions").all()).toEqual([{ id: ONE, agent: "claude" }]);
-    expect(chunksOf(store, ONE)).toEqual(["User: where is the sextant\nAssistant: In room 1."]);
   });
 });
