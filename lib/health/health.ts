@@ -21,7 +21,7 @@ import { checkHooks, type HookRuns, readHookLog } from "./hook-runs.ts";
 import { findMovedHosts } from "./moved-hosts.ts";
 import { describeReceivers } from "./receivers.ts";
 
-export interface HealthOptions {
+interface HealthOptions {
   config: Pick<Config, "paths" | "settings" | "env">;
   /** The reason that config.json cannot be used; the settings are then the defaults. */
   configError: SessionMemoryError | undefined;
