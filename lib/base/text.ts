@@ -244,3 +244,19 @@ export const MACHINE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
+
+/** Returns ascending numbers as ranges, in each of which they are at most `apart` from one another. */
+export function rangesOf(numbers: Iterable<number>, apart = 1): [from: number, to: number][] {
+  const ranges: [number, number][] = [];
+  for (const number of numbers) {
+    const last = ranges.at(-1);
+    if (last && number - last[1] <= apart) last[1] = number;
+    else ranges.push([number, number]);
+  }
+  return ranges;
+}
+
+/** Returns a range as places name it. */
+export function formatRange(from: number, to: number): string {
+  return from === to ? `${from}` : `${from}-${to}`;
+}

@@ -3,13 +3,12 @@
 import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { isFile, statPath } from "../base/files.ts";
-import { counted } from "../base/text.ts";
+import { counted, formatRange, rangesOf } from "../base/text.ts";
 import { readFully, withFile } from "../hosts/lines.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import { rewoundLines } from "../index/index-state.ts";
 import { isFiller, readReply } from "../language/speech.ts";
 import type { Hit } from "../search/hit.ts";
-import { formatRange } from "../search/print.ts";
 import type { ShownRow } from "../search/rows.ts";
 import type { Store } from "../store/store.ts";
 import type { Rules } from "../transcripts/rules.ts";
@@ -215,6 +214,7 @@ function hitsBySession(judged: readonly JudgedLine[], verb: string): Hit[] {
   return [...Map.groupBy(pairs, ({ writer }) => writer.session.id).values()].map((own) => {
     const changes = [...new Set(own.map(({ writer }) => writer))].sort(byTime);
     const numbers = [...new Set(own.map(({ line }) => line.number))];
+    const ranges = rangesOf(numbers).map(([from, to]) => formatRange(from, to));
     const [first, last] = [changes[0] as Change, changes.at(-1) as Change];
     const shown = changes.length > CHANGES_SHOWN ? changes.slice(-CHANGES_SHOWN) : changes;
     const rows = [
@@ -225,7 +225,7 @@ function hitsBySession(judged: readonly JudgedLine[], verb: string): Hit[] {
       {
         session: first.session,
         at: last.deed.at,
-        summary: `${verb} ${numbers.length === 1 ? "line" : "lines"} ${formatRanges(numbers)}`,
+        summary: `${verb} ${numbers.length === 1 ? "line" : "lines"} ${ranges.join(", ")}`,
         rows,
         from: rows[0]?.line ?? first.deed.line,
         to: last.deed.line,
@@ -238,17 +238,6 @@ function hitsBySession(judged: readonly JudgedLine[], verb: string): Hit[] {
 
 function linesBy(own: readonly { line: JudgedLine; writer: Change }[], change: Change): string[] {
   return own.filter(({ writer }) => writer === change).map(({ line }) => `+${line.key}`);
-}
-
-/** Names numbers as ranges: `3-5, 9`. */
-function formatRanges(numbers: readonly number[]): string {
-  const ranges: [number, number][] = [];
-  for (const number of numbers) {
-    const last = ranges.at(-1);
-    if (last && number === last[1] + 1) last[1] = number;
-    else ranges.push([number, number]);
-  }
-  return ranges.map(([from, to]) => formatRange(from, to)).join(", ");
 }
 
 /** Returns the request that a change was made for, and what the agent said last before it. */

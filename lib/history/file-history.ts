@@ -2,7 +2,7 @@
 
 import { basename, dirname, isAbsolute, join, normalize as normalizePosix, relative } from "node:path";
 import { statPath } from "../base/files.ts";
-import { baseName } from "../base/text.ts";
+import { baseName, rangesOf } from "../base/text.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange, onlyChanges } from "../hosts/tool-call.ts";
 import type { Stored } from "../index/stored-rows.ts";
@@ -224,7 +224,10 @@ function makeFileHit(store: Store, touched: readonly Touched[], scope: FindScope
     rows: withoutRepeats(shown.flatMap((each) => shownRows(store, each, scope))),
     from: first.deed.line,
     to: last.deed.line,
-    also: spans(touched.filter((each) => !shown.includes(each)).map(({ deed }) => deed.line)),
+    also: rangesOf(
+      touched.filter((each) => !shown.includes(each)).map(({ deed }) => deed.line),
+      REASON_LINES,
+    ),
   });
 }
 
@@ -242,17 +245,6 @@ function withoutRepeats(rows: readonly ShownRow[]): ShownRow[] {
     ({ line, who }, i) =>
       who === "tool" || rows.findIndex((row) => row.line === line && row.who === who) === i,
   );
-}
-
-/** Joins lines that are close to each other into spans. */
-function spans(lines: readonly number[]): [number, number][] {
-  const found: [number, number][] = [];
-  for (const line of lines) {
-    const last = found.at(-1);
-    if (last && line - last[1] <= REASON_LINES) last[1] = line;
-    else found.push([line, line]);
-  }
-  return found;
 }
 
 /** Finds the sessions in which the file was spoken of. */
@@ -274,7 +266,10 @@ function discussions(store: Store, names: readonly string[], scope: FindScope): 
       rows: [{ ...message, text: around(scope.clean(message.text), base) }],
       from: message.line,
       to: message.line,
-      also: spans(places.slice(1).map((place) => place.message.line)),
+      also: rangesOf(
+        places.slice(1).map((place) => place.message.line),
+        REASON_LINES,
+      ),
     });
   });
 }

@@ -374,22 +374,16 @@ async function scrubLedger(
   part: (record: JsonRecord) => Scrubbed,
   dryRun: boolean,
 ): Promise<number> {
-  const scrubbed = () => {
-    let removed = 0;
+  return await withLock(`${file}.lock`, WRITER_WAIT_MS, () => {
+    let all = 0;
     const lines = (readIfExists(file) ?? "").split("\n").filter(Boolean);
     const kept = lines.flatMap((line) => {
       const record = parseRecord(line);
-      const result = part(record ?? { line });
-      removed += result.removed;
-      if (!record) return result.removed > 0 ? [] : [line];
-      return [result.removed > 0 ? JSON.stringify(result.value) : line];
+      const { value, removed } = part(record ?? { line });
+      all += removed;
+      return removed === 0 ? line : record ? JSON.stringify(value) : [];
     });
-    return { removed, text: kept.map((line) => `${line}\n`).join("") };
-  };
-  if (dryRun || scrubbed().removed === 0) return scrubbed().removed;
-  return await withLock(`${file}.lock`, WRITER_WAIT_MS, () => {
-    const { removed, text } = scrubbed();
-    replaceFile(file, text);
-    return removed;
+    if (all > 0 && !dryRun) replaceFile(file, kept.map((line) => `${line}\n`).join(""));
+    return all;
   });
 }

@@ -5,7 +5,7 @@
  * rules, reflection, rendering) works on the `Memory` that `foldLedger` returns.
  */
 
-import { sha256, withoutMiddle } from "../base/text.ts";
+import { formatRange, rangesOf, sha256, withoutMiddle } from "../base/text.ts";
 import { formatMinute, systemTimezone } from "../base/time.ts";
 import type { Entry, Row } from "../hosts/session.ts";
 import { estimateTokens } from "../language/tokens.ts";
@@ -297,13 +297,8 @@ function joinFields({ at, priority, sources, text }: Draft): string {
 
 /** Returns lines as ascending ranges: `12-14,17`. */
 export function lineSpans(lines: Iterable<number>): string {
-  const spans: [from: number, to: number][] = [];
-  for (const line of [...new Set(lines)].toSorted((a, b) => a - b)) {
-    const last = spans.at(-1);
-    if (last && line === last[1] + 1) last[1] = line;
-    else spans.push([line, line]);
-  }
-  return spans.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join();
+  const ranges = rangesOf([...new Set(lines)].toSorted((a, b) => a - b));
+  return ranges.map(([from, to]) => formatRange(from, to)).join();
 }
 
 /** Parses what `lineSpans` wrote. */

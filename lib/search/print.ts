@@ -1,7 +1,7 @@
 /** Formats hits as lines within a budget of code points: the rows that answer, one line a hit, or one line a session. */
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
-import { counted } from "../base/text.ts";
+import { counted, formatRange } from "../base/text.ts";
 import { formatLocal, formatMinute } from "../base/time.ts";
 import type { Participants } from "../config/config.ts";
 import type { Done } from "../hosts/session.ts";
@@ -383,11 +383,6 @@ function sessionParts({ session }: Pick<Hit, "session">, style: HitStyle): strin
     oneLine(shownName(session, style) ?? "", NAME_MAX),
     oneLine(shownProject(session, style) ?? "", PROJECT_MAX),
   ];
-}
-
-/** Returns lines as a place names them. */
-export function formatRange(from: number, to: number): string {
-  return from === to ? `${from}` : `${from}-${to}`;
 }
 
 /** Returns a time to the minute. */
