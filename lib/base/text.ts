@@ -245,7 +245,7 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** Returns ascending numbers as ranges, in each of which they are at most `apart` from one another. */
+/** Returns ascending numbers as ranges; numbers at most `apart` from the one before share a range. */
 export function rangesOf(numbers: Iterable<number>, apart = 1): [from: number, to: number][] {
   const ranges: [number, number][] = [];
   for (const number of numbers) {
