@@ -5,12 +5,13 @@ import { basename, join } from "node:path";
 import { usageError } from "../lib/base/command.ts";
 import { isTerminal } from "../lib/base/output.ts";
 import { ROOT } from "../lib/base/runtime.ts";
+import { wrapColumns } from "../lib/base/terminal.ts";
 import { counted, nearestTo, quoted, shortId, truncate } from "../lib/base/text.ts";
 import { formatMinute } from "../lib/base/time.ts";
 import { print, runMain } from "../lib/cli.ts";
 
-/** Where descriptions begin, and the width of a terminal that nobody widened. */
-const [INDENT, COLUMNS] = [20, 80];
+/** Where descriptions begin, and the columns of a terminal that nobody widened, but the last. */
+const [INDENT, COLUMNS] = [20, 79];
 /** The first sentence of a script's file. */
 const DESCRIPTION = /\/\*\*\s*\n? ?\*? ?([^\n]*)/;
 const GIVEN_CHARS = 200; // promised: at most 200 of what was given
@@ -78,7 +79,8 @@ function listScripts(): string {
   const rows = scriptNames().map((name) => {
     const [, description = ""] =
       DESCRIPTION.exec(readFileSync(join(ROOT, "scripts", `${name}.ts`), "utf8")) ?? [];
-    return `  ${name.padEnd(INDENT - 2)}${wrap(description.replace(/\.$/, ""))}`;
+    const row = `  ${name.padEnd(INDENT - 2)}${description.replace(/\.$/, "")}`;
+    return wrapColumns(row, COLUMNS, INDENT);
   });
   const head = "Usage: session-memory <script> [options]\n\nScripts:";
   return `${head}\n${rows.join("\n")}\n\nsession-memory <script> --help shows a script's options, --version the version.`;
@@ -86,15 +88,4 @@ function listScripts(): string {
 
 function version(): string {
   return (JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string }).version;
-}
-
-/** Breaks a text between words, so that a terminal does not break it within one. */
-function wrap(text: string): string {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const longer = `${lines.at(-1)} ${word}`.trimStart();
-    if (INDENT + longer.length < COLUMNS) lines[lines.length - 1] = longer;
-    else lines.push(word);
-  }
-  return lines.join(`\n${" ".repeat(INDENT)}`);
 }

@@ -68,9 +68,12 @@ export function cutColumns(text: string, columns: number): string {
   return `${fitted}…${" ".repeat(Math.max(0, columns - used - 1))}`;
 }
 
-/** Breaks a line between words where a terminal would break it within one; what follows is indented below it. */
-function wrapColumns(line: string, columns: number): string {
-  const indent = (/^ */.exec(line)?.[0].length ?? 0) + HANGING;
+/** Breaks a line between words where a terminal would break it within one; what follows is indented. */
+export function wrapColumns(
+  line: string,
+  columns: number,
+  indent = (/^ */.exec(line)?.[0].length ?? 0) + HANGING,
+): string {
   let [wrapped, used] = ["", 0];
   for (const word of line.split(/(?<=\S)(?= )/)) {
     const width = countColumns(word);

@@ -38,9 +38,8 @@ interface Claim {
 export const CLAIMS: readonly Claim[] = [
   {
     needs: "turn",
-    says: "While a session runs, what matters is noted line by line: the user's own words, decisions, errors and what followed,\nresults, files.",
-    otherwise:
-      "With `--observe` what matters in a session is noted line by line: the user's own words, decisions, errors and what followed,\nresults, files.",
+    says: "While a session runs, what matters is noted line by line",
+    otherwise: "With `--observe` what matters in a session is noted line by line",
   },
   {
     needs: "compaction",
@@ -59,8 +58,8 @@ export const CLAIMS: readonly Claim[] = [
   },
   {
     needs: "start",
-    says: "5. A [Standing Rules] line is what the user said in an earlier session of this project.",
-    otherwise: "5. A standing rule is what the user said in an earlier session of this project.",
+    says: "5. A [Standing Rules] line is what",
+    otherwise: "5. A standing rule is what",
   },
   {
     needs: "own id",
