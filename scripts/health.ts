@@ -15,6 +15,7 @@ import { counted, shortId, unbroken } from "../lib/base/text.ts";
 import { formatLocal, formatMinute } from "../lib/base/time.ts";
 import { integer, type Run, runScript, toggle, usageError } from "../lib/cli.ts";
 import { checkHealth, type Health } from "../lib/health/health.ts";
+import { describeBehind } from "../lib/index/freshness.ts";
 import { listSessions } from "../lib/sessions/sessions.ts";
 
 const USAGE = `\
@@ -101,11 +102,6 @@ function* healthLines(
   yield `redacted: ${counted(redactions, "secret")} in what is stored · spent today: $${spendToday.toFixed(4)}`;
   yield `sends: ${sends}`;
   yield `runtime: ${runtime}`;
-}
-
-function describeBehind({ sessions, bytes }: Health["metrics"]["behind"]): string {
-  if (sessions === 0) return "up to date";
-  return `behind by ${counted(sessions, "session")} (${(bytes / 1e6).toFixed(1)} MB)`;
 }
 
 if (import.meta.main) await runScript(SCRIPT, main);

@@ -33,6 +33,7 @@ import {
   sessionTopics,
 } from "../lib/history/session-search.ts";
 import { AGENTS } from "../lib/hosts/table.ts";
+import { describeBehind } from "../lib/index/freshness.ts";
 import { LIMIT_MAX } from "../lib/search/print.ts";
 import type { SearchFilters } from "../lib/search/search-filters.ts";
 
@@ -178,11 +179,8 @@ function describeIndex(
   const embed = ["session-memory embed", ...given.map((path) => `--sessions ${quoted(path)}`)].join(" ");
   const held = [counted(sessions, "session"), counted(chunks, "chunk")];
   if (vectors > 0) held.push(counted(vectors, "vector"));
-  const state =
-    behind.sessions === 0
-      ? "up to date"
-      : `behind by ${counted(behind.sessions, "session")} (${(behind.bytes / 1e6).toFixed(1)} MB): run ${embed}`;
-  return `index: ${held.join(", ")}, ${state}`;
+  const how = behind.sessions === 0 ? "" : `: run ${embed}`;
+  return `index: ${held.join(", ")}, ${describeBehind(behind)}${how}`;
 }
 
 // its second is promised

@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { changedAt } from "../base/files.ts";
-import { shortDigest } from "../base/text.ts";
+import { counted, shortDigest } from "../base/text.ts";
 import type { ExcludeSettings, Paths, Settings } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
@@ -108,6 +108,11 @@ function digestPatterns(patterns: readonly string[]): string | undefined {
 export interface Behind {
   sessions: number;
   bytes: number;
+}
+
+export function describeBehind({ sessions, bytes }: Behind): string {
+  if (sessions === 0) return "up to date";
+  return `behind by ${counted(sessions, "session")} (${(bytes / 1e6).toFixed(1)} MB)`;
 }
 
 /** Returns whether a session's file is as it was when it was read to its end. */

@@ -99,7 +99,7 @@ export function parseTime(
 function readDate(word: string, clock: Clock): Stretch | undefined {
   const date = word.replace(BEFORE_DATE, "").replace(/-(?=\d(?!\d))/g, "-0");
   for (const written of [date, `in ${date}`]) {
-    for (const pattern of DATES) {
+    for (const pattern of [...DATES, /^(?<year>\d{4})$/g]) {
       const [found] = written.matchAll(pattern);
       if (found?.[0] !== written) continue;
       const stretches = findStretches(found.groups ?? {}, clock);
