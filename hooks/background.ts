@@ -25,8 +25,8 @@ import { catchUp } from "../lib/index/indexing.ts";
 import { configuredModel } from "../lib/model/configured-model.ts";
 import { indexMeta, isKnownNotDue } from "../lib/naming/session-meta.ts";
 import { observeSettings } from "../lib/observe/ledger.ts";
-import { observeSession, readSessionMemory } from "../lib/observe/observe-session.ts";
-import { keepStanding, standingFor } from "../lib/observe/standing-marks.ts";
+import { keepRules, observeSession } from "../lib/observe/observe-session.ts";
+import { standingFor } from "../lib/observe/standing-marks.ts";
 import { isSameWords } from "../lib/observe/standing-rules.ts";
 import { findTranscripts } from "../lib/sessions/found.ts";
 import { projectKey } from "../lib/sessions/project.ts";
@@ -98,7 +98,7 @@ async function followTurn(job: Job): Promise<void> {
     perform(job, name, () => withKept(session, job, () => work(session, job)));
   // its host observes by itself, and short sessions not at all
   if (job["index-only"]) {
-    if (session.size <= SMALL_BYTES) await keeping("rules", noteStanding);
+    if (session.size <= SMALL_BYTES) await keeping("rules", keepRules);
     return;
   }
   if (save === "" && !isWorthReading(session, readRecord(paths, session).indexedTo?.size)) return;
@@ -174,12 +174,6 @@ async function withKept(
   const due = [...(isOver ? readDue(paths, id) : []), ...kept];
   if (due.length > 0) leaveDue(paths, isOver ? cwd : id, due);
   if (isOver) clearDue(paths, id);
-}
-
-/** Keeps what the session's user laid down, explicit or marked by the observer. */
-async function noteStanding(session: Session, { paths, settings }: Job): Promise<void> {
-  const { entries, ledger } = readSessionMemory(session, { paths, settings });
-  await keepStanding(session, { paths, entries, ledger });
 }
 
 async function describeSession(session: Session, job: Job): Promise<void> {

@@ -6,10 +6,9 @@ import { quoted } from "../lib/base/text.ts";
 import { loadConfig, type Settings } from "../lib/config/config.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import { statUnpacked } from "../lib/hosts/packed.ts";
-import { ledgerFile, observeSettings, readLedgerFile, redactLedger } from "../lib/observe/ledger.ts";
+import { storedLedger } from "../lib/observe/handed-ledger.ts";
+import { observeSettings } from "../lib/observe/ledger.ts";
 import { observationsAfterCompaction, observationsToCome } from "../lib/observe/render-observations.ts";
-import { readRules } from "../lib/transcripts/rules.ts";
-import { sessionCleaner } from "../lib/transcripts/transcript.ts";
 import type { Asked } from "./asked.ts";
 
 /** Claude Code takes 10,000 and shows the model a file's name in place of more; a host's own summary comes with it. */
@@ -28,17 +27,16 @@ export function describeObserved(asked: Asked): string | undefined {
     "To read on around a line of it:",
     `${run("session-reader")} --line <line> --around 10`,
   ].join("\n");
-  return observationsAfterCompaction(readHookLedger(asked), { maxChars: CONTEXT_MAX_CHARS, lookUp });
+  return observationsAfterCompaction(ledgerOf(asked), { maxChars: CONTEXT_MAX_CHARS, lookUp });
 }
 
 /** Returns the line that announces observations behind a summary; undefined without any. */
 export function announceObserved(asked: Asked): string | undefined {
-  return observationsToCome(readHookLedger(asked));
+  return observationsToCome(ledgerOf(asked));
 }
 
-function readHookLedger({ session: { id, file }, paths, settings }: Asked) {
-  const { records } = readLedgerFile(ledgerFile(paths, id));
-  return redactLedger(records, sessionCleaner(file, readRules(settings)));
+function ledgerOf({ host: agent, session: { id, file = "" }, paths, settings }: Asked) {
+  return storedLedger({ id, agent, file }, { paths, settings });
 }
 
 /**

@@ -4,8 +4,7 @@ import type { PathsWithRules, Settings } from "../config/config.ts";
 import { standingSentences } from "../language/standing.ts";
 import { visibleSessionAt } from "../sessions/sessions.ts";
 import type { Store } from "../store/store.ts";
-import { readSessionMemory } from "./observe-session.ts";
-import { keepStanding } from "./standing-marks.ts";
+import { keepRules } from "./observe-session.ts";
 
 /** Keeps what was laid down in sessions that were indexed since a time. */
 export async function keepFound(
@@ -21,6 +20,6 @@ export async function keepFound(
   const telling = rows.filter(({ text }) => standingSentences(String(text)).length > 0);
   for (const file of new Set(telling.map(({ file }) => String(file)))) {
     const session = visibleSessionAt(file, paths);
-    if (session) await keepStanding(session, { paths, ...readSessionMemory(session, { paths, settings }) });
+    if (session) await keepRules(session, { paths, settings });
   }
 }

@@ -12,7 +12,7 @@ const READ_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Returns a session's ledger as it is stored, redacted. */
 export function storedLedger(
-  session: Session,
+  session: Pick<Session, "id" | "agent" | "file">,
   { paths, settings }: { paths: Pick<Paths, "observations">; settings: Pick<Settings, "redact" | "exclude"> },
 ): Ledger {
   const rules = readRules(settings);

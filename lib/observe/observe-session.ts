@@ -89,6 +89,12 @@ export async function observeSession(
   return await locked(session, options, (state) => runSteps(state, { ...options, append }));
 }
 
+/** Keeps the standing rules of a session, and observes nothing. */
+export async function keepRules(session: Session, options: MemoryOptions): Promise<void> {
+  const { entries, ledger } = readSessionMemory(session, options);
+  await keepStanding(session, { paths: options.paths, entries, ledger });
+}
+
 /** Takes the same steps without keeping anything. */
 export async function tryOut(session: Session, options: SessionContext & Steps): Promise<SessionOutcome> {
   return await runSteps(readSessionMemory(session, options), { ...options, append() {}, isTrial: true });

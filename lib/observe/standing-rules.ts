@@ -147,6 +147,7 @@ export async function rulesOfAll(
 /** Returns the rules that hold in a directory's project, without those of sessions and of texts that are kept out. */
 export async function rulesHolding(directory: string, paths: PathsWithRules): Promise<StandingRule[]> {
   const { marks, ends } = await readStandingFor(directory, paths);
+  if (marks.length === 0) return [];
   return makeRules({ marks: await visibleMarks(marks, paths), ends }).filter(holds);
 }
 
@@ -185,17 +186,16 @@ export async function standingText(
   { id, cwd, since = "" }: Hearer,
   { paths, timezone }: Hearing,
 ): Promise<string | undefined> {
-  if (!isStored(paths)) return undefined;
+  const heard = (await rulesHolding(cwd, paths)).filter(
+    ({ mark }) => mark.sessionId !== id && (since === "" || mark.at > since),
+  );
+  if (heard.length === 0) return undefined;
   const [{ readRules }, { oneLine }, { fit }] = await Promise.all([
     import("../transcripts/rules.ts"),
     import("../redact/redact.ts"),
     import("../base/fit.ts"),
   ]);
   const { clean } = readRules(paths.rules);
-  const heard = (await rulesHolding(cwd, paths)).filter(
-    ({ mark }) => mark.sessionId !== id && (since === "" || mark.at > since),
-  );
-  if (heard.length === 0) return undefined;
   const isSaid = await instructionsTest(cwd);
   const untold = heard.filter(({ mark }) => !isSaid(mark.words));
   const blocks = untold.slice(0, MOST.lines).map(({ mark }, rank) => {
@@ -237,11 +237,6 @@ export function formatPlace({ sessionId, line }: StandingMark): string {
 /** The most characters of a rule. */
 export const WORDS_CHARS = 160; // promised
 
-function isStored(paths: Pick<PathsWithRules, "state">): boolean {
-  const find = ({ db }: Store) => db.prepare("SELECT 1 FROM standing_marks LIMIT 1").get() !== undefined;
-  return withExistingState(paths, find) ?? false;
-}
-
 const OPENING_WORD =
   /^(?:always|never|ever|now|here|going|forward|future|next|time|remember|want|project|repo)$/;
 const NEGATES =
@@ -279,7 +274,8 @@ export function replaceMarks(
       state.db.prepare("DELETE FROM standing_marks WHERE agent = ? AND session_id = ?").run(agent, id);
       for (const mark of marks) insertMark(state, mark);
     });
-  if (marks.length > 0 || isStored(paths)) withState(paths, replace);
+  if (marks.length > 0) withState(paths, replace);
+  else withExistingState(paths, replace);
 }
 
 /** Adds a mark beside those of its session. */
