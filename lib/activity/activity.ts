@@ -13,7 +13,7 @@ import { linesForward, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { isMessage, settle, toRow } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
-import { ownRules, type Rules } from "../transcripts/rules.ts";
+import { ownRules, placeRules, type Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
 import { entryKey, offsetSince, readEntries } from "../transcripts/transcript.ts";
 import type { Mark, Marks } from "./look.ts";
@@ -272,7 +272,7 @@ function copiesIn(
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
   const isNew = ({ at }: Entry) => after === undefined || at === undefined || at >= after;
   const from = { offset, line: 0 };
-  const first = readEntries(file, { rules: ownRules(), head, from, isOver }).find(
+  const first = readEntries(file, { rules: placeRules(), head, from, isOver }).find(
     (entry) => entry.id !== undefined && isNew(entry),
   )?.id;
   const originals = first === undefined ? [] : sources.files.filter(isSource);

@@ -62,10 +62,15 @@ function compileRules({ patterns, forgotten }: Exclude, extra: readonly string[]
 
 let own: Rules | undefined;
 
-/** Returns the rules without config.json, for readers that look at times, ids and places only. */
+/** Returns the rules without config.json. */
 export function ownRules(): Rules {
   own ??= readRules({ redact: { extra: [] }, exclude: { sessions: [], projects: [], patterns: [] } });
   return own;
+}
+
+/** Returns rules that redact nothing, for readers that look at times, ids and places only. */
+export function placeRules(): Rules {
+  return { ...ownRules(), clean: (text) => text };
 }
 
 /** The facts about a session that decide whether it is excluded: a subagent stays out with its parent. */

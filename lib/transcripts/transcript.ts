@@ -17,7 +17,7 @@ import { countLines, cursorOn, offsetOfLine } from "./cursor.ts";
 import { forgottenRows, rowKey } from "./forgotten.ts";
 import { headIn, readHead } from "./head.ts";
 import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
-import { ownRules, type Rules } from "./rules.ts";
+import { placeRules, type Rules } from "./rules.ts";
 import { cleanEntries, type SecretMemory, secretMemory } from "./secret-rows.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
@@ -373,8 +373,10 @@ function findEnd(
   return Number.MAX_SAFE_INTEGER;
 }
 
-/** Each probe reaches back four times as far as the one before. */
-const PROBE_BYTES = 256 * 1024;
+/** The first probe for a time; each further one reaches back four times as far. */
+const PROBE_BYTES = 16 * 1024;
+/** From this reach on, a probe may begin amid an answer: the prompt of a long one lies too far away. */
+const PROMPT_BYTES = 256 * 1024;
 
 /** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
 export function offsetSince(file: string, since: string | undefined, isOver?: () => boolean): number {
@@ -382,10 +384,15 @@ export function offsetSince(file: string, since: string | undefined, isOver?: ()
   const size = statUnpacked(file)?.size ?? 0;
   for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
     const offset = nextLineStart(file, size - reach);
-    const from = { offset, line: 0 };
-    for (const { at } of readEntries(file, { rules: ownRules(), from, isOver })) {
-      if (at !== undefined && at < since) return offset;
-      if (at !== undefined) break;
+    let isPrompted = reach >= PROMPT_BYTES;
+    for (const { at, kind } of readEntries(file, {
+      rules: placeRules(),
+      from: { offset, line: 0 },
+      isOver,
+    })) {
+      isPrompted ||= kind === "user";
+      if (at !== undefined && at >= since) break;
+      if (at !== undefined && isPrompted) return offset;
     }
   }
   return 0;
