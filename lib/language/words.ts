@@ -33,19 +33,16 @@ export function hasUnspaced(text: string): boolean {
 export function splitJoined(...texts: string[]): string {
   const found = new Set<string>();
   for (const text of texts) {
-    for (const name of text.match(/[a-zA-Z\d]+/g) ?? []) {
-      if (name.length > NAME_MAX || !IS_JOINED.test(name)) continue;
+    for (const name of text.match(JOINED) ?? [])
       for (const part of splitName(name)) if (part.length > 1) found.add(part);
-    }
     for (const run of text.match(UNSPACED) ?? []) for (const pair of characterPairs(run)) found.add(pair);
   }
   return [...found].join(" ");
 }
 
-/** A longer word is data, not a name. */
-const NAME_MAX = 80;
-/** fooBar, or the last capital of HTTPServer. */
-const IS_JOINED = /[a-z][A-Z]|[A-Z\d][A-Z][a-z]/;
+/** A word like fooBar, or with the last capital of HTTPServer; a longer one than 80 characters is data, not a name. */
+const JOINED =
+  /(?<![a-zA-Z\d])(?=[a-zA-Z\d]*(?:[a-z][A-Z]|[A-Z\d][A-Z][a-z]))[a-zA-Z\d]{1,80}(?![a-zA-Z\d])/g;
 
 /** `parseHTMLFile2` → parse HTML File2. One part: the name is not a joined one. */
 function splitName(name: string): string[] {
