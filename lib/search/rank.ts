@@ -147,7 +147,6 @@ export function fuse(lists: readonly Float64Array[]): Float64Array {
 
 /** Positions of the documents with a score, best first. */
 export function bestFirst(scores: Float64Array): number[] {
-  const found: number[] = [];
-  for (const [position, score] of scores.entries()) if (score > 0) found.push(position);
+  const found = [...scores.keys()].filter((position) => (scores[position] as number) > 0);
   return found.sort((a, b) => (scores[b] as number) - (scores[a] as number) || a - b);
 }

@@ -88,9 +88,7 @@ function chanceOf(features: Unit["features"]): number {
 
 /** Returns the share of a question's worth that some stems make. */
 function shareOf(held: Float64Array, worths: Float64Array): number {
-  let sum = 0;
-  for (const [i, worth] of worths.entries()) sum += worth * (held[i] as number);
-  return sum;
+  return worths.reduce((sum, worth, i) => sum + worth * (held[i] as number), 0);
 }
 
 function bestShare(held: Float64Array | undefined, { phrasings }: AskedWorth): number {
@@ -99,10 +97,8 @@ function bestShare(held: Float64Array | undefined, { phrasings }: AskedWorth): n
 
 /** Returns the most of each stem that some units hold. */
 function union(all: readonly Float64Array[]): Float64Array {
-  const most = new Float64Array(all[0]?.length ?? 0);
-  for (const held of all)
-    for (const [i, share] of held.entries()) if (share > (most[i] as number)) most[i] = share;
-  return most;
+  const none = new Float64Array(all[0]?.length ?? 0);
+  return all.reduce((most, held) => most.map((share, i) => Math.max(share, held[i] as number)), none);
 }
 
 interface Cut extends Pick<Unit, "row" | "start" | "end" | "held"> {
