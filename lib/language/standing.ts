@@ -7,6 +7,7 @@
  */
 
 import { isQuestion, matchPhrases, QUOTED, sentences, spokenText } from "./speech.ts";
+import { phrases } from "./words.ts";
 
 /** A longer message is a plan or a paste, and a longer sentence is more than an instruction. */
 const READ_CHARS = { message: 1200, sentence: 300 };
@@ -14,11 +15,11 @@ const READ_CHARS = { message: 1200, sentence: 300 };
 const LIST_ITEMS = 3;
 
 /** Verbs of an agent's own work, in the base form. */
-const WORK = `amend|annotate|answer|apologi[sz]e|approve|ask|assume|branch|bump|comment|commit|confirm|deploy|document|double-check|explain|follow|force[- ]push
+const WORK = phrases`amend|annotate|answer|apologi[sz]e|approve|ask|assume|branch|bump|comment|commit|confirm|deploy|document|double-check|explain|follow|force[- ]push
   (?:re)?format|guess|hard-?code|install|introduce|invent|leave comments|lint|merge|mix|mock|prefer|propose|rebase|refactor|rename|reply|respond
-  (?:re-?)?run(?! (?:into|out))|sign|skip|speak|squash|stage|stick|suggest|summari[sz]e|talk|test|touch|typecheck|(?:re)?use(?! cases?\\b)|verify|wait|work|wrap up`;
+  (?:re-?)?run(?! (?:into|out))|sign|skip|speak|squash|stage|stick|suggest|summari[sz]e|talk|test|touch|typecheck|(?:re)?use(?! cases?\b)|verify|wait|work|wrap up`;
 /** Verbs of programs too: "always show the banner" is a task, "always show me the diff" is not. */
-const SHARED = `add|avoid|begin|break|build|change|check|clean|copy|create|delete|disable|do|edit|end|finish|(?:re)?generate|catch|drop|give(?! up)|group|ignore|include
+const SHARED = phrases`add|avoid|begin|break|build|change|check|clean|copy|create|delete|disable|do|edit|end|finish|(?:re)?generate|catch|drop|give(?! up)|group|ignore|include
   keep|leave|let|link|list|log|make|mark|mention|modify|move|name|open|override|paste|pin|plan|prefix|print|publish|pull|push|put|quote|read|rebuild|release
   remove|replace|reset|restart|review|rewrite|save|say|send|show|sort|split|start|stop|store|tag|tell|translate|trust|undo|update|upgrade|validate|wrap|write`;
 const VERB = `(?:${WORK}|${SHARED})(?![\\w'’])`;
@@ -131,7 +132,7 @@ function matchBeginning(form: (language: Language) => string): RegExp {
 }
 
 function matchStart(forms: string): RegExp {
-  return new RegExp(`^${POLITE}(?:${forms})`.replace(/\n\s*/g, "|"), "iu");
+  return new RegExp(`^${POLITE}(?:${forms})`, "iu");
 }
 
 /** A clause of place narrows a rule to the project, which it is kept for anyway. */

@@ -90,12 +90,17 @@ qual quais quando que quem sao se sem ser seu sua tem um uma umas uns voce
 /** Lower case, without accents. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(`${ENGLISH} ${OTHERS}`.trim().split(/\s+/));
 
+/** Returns the patterns of a list, whose lines break it as `|` does. */
+export function phrases({ raw: [list = ""] }: TemplateStringsArray): string {
+  return list.trim().replace(/\s*\n\s*/g, "|");
+}
+
 /**
  * Words by which a question asks for what was said or came about, and that name nothing: where no session holds them, nothing
  * of what is asked for is missing. About thirty a language; a pattern stands for the forms of a word.
  */
 const ASKING = new RegExp(
-  `^(?:${`
+  `^(?:${phrases`
   accord(?:ing)?|settled?|decid(?:e[ds]?|ing)|decisions?|agree[ds]?|conclu(?:de[ds]?|sions?)|verdicts?|outcomes?|insist(?:s|ed|ing)?
   mention(?:s|ed)?|remark(?:s|ed)?|speak|spoken?|deals?|dealt|dealing|discuss(?:es|ed|ions?)|conversations?|chats?|became|becomes?
   happen(?:s|ed|ing)?|hold(?:s|ing)?|held|keeps?|kept|refus(?:e[ds]?|al)|suggest(?:s|ed|ions?)?|propos(?:e[ds]?|als?)
@@ -107,10 +112,7 @@ const ASKING = new RegExp(
   decid[ei]e?s?|discute|dite?s?|passe|devenue?|choisie?|refusee?|proposee?|resolue?|parle|arrive|reste|pourtant|finalement
   paso|dijo|dijimos|decidimos|decidio|decidido|hablamos|hablado|salia|salio|quedo|queda|eligio|elegimos|resolvio|resuelto|propuso
   decidiu|disse|dissemos|falamos|falou|aconteceu|ficou|escolheu|escolhemos|resolveu|resolvido|combinamos|sugeriu
-  решили|решено|сказали?|говорили|случилось|произошло|стало|стал|выбрали|обсуждали|осталось|предложили?`
-    .trim()
-    .split(/\s*\n\s*/)
-    .join("|")})$`,
+  решили|решено|сказали?|говорили|случилось|произошло|стало|стал|выбрали|обсуждали|осталось|предложили?`})$`,
 );
 
 /** Returns whether a folded word asks for what was said or came about, and names nothing itself. */
@@ -169,11 +171,6 @@ const LEADS_IN = new RegExp(
   `^(?:(?:${LEAD_INS})(?=[\\s,.!:;–]|$)[\\s,.!:;–-]*|(?:${UNSPACED_LEAD_INS})[，,、\\s]*)`,
   "iu",
 );
-
-/** Returns the patterns of a list, whose lines break it as `|` does. */
-function phrases({ raw: [list = ""] }: TemplateStringsArray): string {
-  return list.trim().replace(/\s*\n\s*/g, "|");
-}
 
 /** Returns the words of a text that name something, in lower case; ids, numbers and what every session says left out. */
 export function contentWords(text: string): string[] {
