@@ -22,10 +22,8 @@ beforeEach(() => {
   writeClaude(home, { id: OTHER, rows });
 });
 
-const kinds: [what: string, plant: (path: string) => unknown][] = [
-  ["a pipe", (path) => execFileSync("mkfifo", [path])],
-  ["a link to a device", (path) => symlinkSync("/dev/zero", path)],
-];
+const pipe = (path: string) => execFileSync("mkfifo", [path]);
+const device = (path: string) => symlinkSync("/dev/zero", path);
 
 /** A process of its own: what waits for a pipe can be ended. */
 async function run(name: string, args: string[], stdin = ""): Promise<string> {
@@ -34,14 +32,19 @@ async function run(name: string, args: string[], stdin = ""): Promise<string> {
   return stdout;
 }
 
-test.each(kinds)("%s as a meta file, a host's database or title silences no command", async (_, plant) => {
-  const places = [
-    join(home.paths.meta, `${OTHER}.meta.json`),
-    join(home.paths.pi, "sessions-meta", `${uuidFrom("pi")}.meta.json`),
-    join(home.home, ".local/share/opencode/opencode.db"),
-    join(home.paths.claude, "settings.json"),
+test("a pipe or a link to a device as a meta file, a host's database or title silences no command", async () => {
+  const metas = join(home.paths.pi, "sessions-meta");
+  const places: [string, typeof pipe | typeof device][] = [
+    [join(home.paths.meta, `${OTHER}.meta.json`), pipe],
+    [join(home.paths.meta, `${ME}.meta.json`), device],
+    [join(metas, `${uuidFrom("pi")}.meta.json`), device],
+    [join(metas, `${uuidFrom("another")}.meta.json`), pipe],
+    [join(home.home, ".local/share/opencode/opencode.db"), pipe],
+    [join(home.home, ".local/share/kilo/kilo.db"), device],
+    [join(home.paths.claude, "settings.json"), device],
+    [join(home.paths.codex, "config.toml"), pipe],
   ];
-  for (const place of places) {
+  for (const [place, plant] of places) {
     mkdirSync(dirname(place), { recursive: true });
     plant(place);
   }
@@ -52,14 +55,22 @@ test.each(kinds)("%s as a meta file, a host's database or title silences no comm
   expect(await run("health", [])).toContain("runtime: ");
 });
 
-test.each(kinds)("%s as a hook's transcript is not read, and the hook does its work", async (_, plant) => {
-  const transcript_path = join(home.root, `${ME}.jsonl`);
-  plant(transcript_path);
-  const input = { session_id: ME, transcript_path, cwd: home.project, prompt: "hello", source: "startup" };
-  const hook = (name: string) => run(name, [], JSON.stringify(input));
+test("a pipe or a link to a device as a hook's transcript is not read, and the hook does its work", async () => {
+  const [piped, linked] = ["piped", "linked"].map((name) => join(home.root, `${name}.jsonl`)) as [
+    string,
+    string,
+  ];
+  pipe(piped);
+  device(linked);
+  const hook = (name: string, transcript_path = piped, session_id = ME) => {
+    const input = { session_id, transcript_path, cwd: home.project, prompt: "hello", source: "startup" };
+    return run(name, [], JSON.stringify(input));
+  };
   expect(await hook("user-prompt-submit")).toContain("hoist the sextant");
   expect(await hook("user-prompt-submit")).toBe("");
-  for (const name of ["session-start", "pre-compact", "stop", "session-end", "post-tool-use-failure"])
-    await hook(name);
-  await run("hooks/background.ts", ["--session", ME, "--file", transcript_path, "--cwd", home.project]);
+  expect(await hook("user-prompt-submit", linked, uuidFrom("linked"))).toContain("hoist the sextant");
+  for (const name of ["session-start", "pre-compact", "stop"]) await hook(name);
+  for (const name of ["session-end", "post-tool-use-failure"]) await hook(name, linked);
+  for (const file of [piped, linked])
+    await run("hooks/background.ts", ["--session", ME, "--file", file, "--cwd", home.project]);
 });

@@ -1,7 +1,7 @@
 /** A host that changed where or how it writes is noticed by health, by the times of its rows: a copied home is no such host. */
 
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Host } from "../lib/hosts/host.ts";
@@ -99,51 +99,60 @@ function copied({ home }: TemporaryHome): void {
     utimesSync(join(home, name), new Date(), new Date());
 }
 
-describe.each(HOSTS.map((host) => ({ host, agent: host.agent })))("$agent", ({ host }) => {
-  const start = `warning: ${host.name} wrote 3h ago, `;
+const named = ({ name }: Host, last: string, file: string) =>
+  `warning: ${name} wrote 3h ago, ${last}: ${file}`;
+const OLD = "the newest session read is 71d old";
 
-  test.each([
-    { days: 71, last: "the newest session read is 71d old" },
-    { days: undefined, last: "no session of it is read" },
-  ])("that writes in another form is named with a file of it: $last", async ({ days, last }) => {
-    if (days !== undefined) writeOld(home, host, days);
-    expect(await findings(home)).toEqual([]);
-    const named = writeUnreadable(home, host).map((file) => `${start}${last}: ${file}`);
-    const found = await findings(home);
-    expect([found.length, named]).toEqual([1, expect.arrayContaining(found)]);
-  });
+test.each([
+  { days: 71, last: OLD },
+  { days: undefined, last: "no session of it is read" },
+])("each host that writes in another form is named with a file of it: $last", async ({ days, last }) => {
+  if (days !== undefined) for (const host of HOSTS) writeOld(home, host, days);
+  expect(await findings(home)).toEqual([]);
+  const lines = HOSTS.flatMap((host) =>
+    writeUnreadable(home, host).map((file) => [named(host, last, file), host.agent] as const),
+  );
+  const found = await findings(home);
+  expect(found.map((line) => new Map(lines).get(line) ?? line).sort()).toEqual(
+    HOSTS.map(({ agent }) => agent).sort(),
+  );
+});
 
-  test("of which a session is read from these days is not named", async () => {
-    writeOld(home, host, 2);
-    expect(await findings(home)).toEqual([]);
-    writeUnreadable(home, host);
-    expect(await findings(home)).toEqual([]);
-  });
+test("no host of which a session is read from these days is named", async () => {
+  for (const host of HOSTS) writeOld(home, host, 2);
+  expect(await findings(home)).toEqual([]);
+  for (const host of HOSTS) writeUnreadable(home, host);
+  expect(await findings(home)).toEqual([]);
+});
 
-  test("is not named for its settings, nor for what a client writes that is only started", async () => {
+test("no host is named for its settings, nor for what a client writes that is only started", async () => {
+  const started = JSON.stringify({ startedAt: new Date().toISOString() });
+  for (const host of HOSTS) {
     const [root, place] = [home.paths.expand(host.home), placeOf(home, host)];
     writeOld(home, host, 71);
-    const started = JSON.stringify({ startedAt: new Date().toISOString() });
     for (const name of ["settings.json", "auth.json", "log/today", "plugins/a/data.json"])
       write(join(root, name), started);
     for (const name of ["session.db", `${uuidFrom("new")}.runtime.json`, "meta.json", ".lock", "MEMORY.md"])
       if (place !== undefined) write(join(place, name), started);
-    expect(await findings(home)).toEqual([]);
-  });
+  }
+  expect(await findings(home)).toEqual([]);
+});
 
-  test("whose home was copied is not named, unless it wrote in another form since", async () => {
+test("no host whose home was copied is named, unless it wrote in another form since", async () => {
+  const places = HOSTS.flatMap((host) => {
     const place = placeOf(home, host);
     writeOld(home, host, 71);
-    const file = join(place ?? home.root, "turns.v9");
-    for (const rows of [jsonl({ at: daysAgo(71), until: daysAgo(-90) }), "no time stands here"]) {
-      write(file, rows);
-      copied(home);
-      expect(await findings(home)).toEqual([]);
-    }
-    write(file, jsonl({ at: Date.now() - 3 * HOUR - 60_000, words: "count the newts" }));
-    const named = `${start}the newest session read is 71d old: ${file}`;
-    expect(await findings(home)).toEqual(place === undefined ? [] : [named]);
+    return place === undefined ? [] : [{ host, file: join(place, "turns.v9") }];
   });
+  for (const rows of [jsonl({ at: daysAgo(71), until: daysAgo(-90) }), "no time stands here"]) {
+    for (const { file } of places) write(file, rows);
+    copied(home);
+    expect(await findings(home)).toEqual([]);
+  }
+  const said = jsonl({ at: Date.now() - 3 * HOUR - 60_000, words: "count the newts" });
+  for (const { file } of places) write(file, said);
+  const lines = places.map(({ host, file }) => named(host, OLD, file));
+  expect((await findings(home)).sort()).toEqual(lines.sort());
 });
 
 test("sessions of a database that are excluded are no sign that its host moved", async () => {
@@ -167,6 +176,5 @@ test("Cursor that keeps its chats in databases is named with one of them", async
   using db = new Database(file, { create: true });
   db.run("CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB)");
   age(file);
-  const last = "the newest session read is 71d old";
-  expect(await findings(home)).toEqual([`warning: Cursor wrote 3h ago, ${last}: ${file}`]);
+  expect(await findings(home)).toEqual([named(cursor, OLD, file)]);
 });

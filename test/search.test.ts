@@ -12,7 +12,7 @@ import { sessionSearch } from "../scripts/search.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { layFixtures, temporaryHome } from "./support/home.ts";
 import { HITS, indexHome, openHomeStore } from "./support/index.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 import { emptyWorld, lay, type World, worldOf } from "./support/world.ts";
 
 describe("in the world of golden/search.txt", () => {
@@ -48,8 +48,8 @@ describe("in the world of golden/search.txt", () => {
       ["weather remark", "clouds 😀"],
       ["did the assistant do it"],
     ];
-    for (let round = 0; round < 40; round++) {
-      const maxChars = random.integer(200, round < 20 ? 1500 : 5000);
+    for (let round = 0; round < 20 * SOAK; round++) {
+      const maxChars = random.integer(200, round < 10 ? 1500 : 5000);
       const form = random.pick([[], ["--brief"], ["--by-session"], ["--full"], ["--context", "1"]]);
       const limits = ["--limit", `${random.integer(1, 30)}`, "--max-chars", `${maxChars}`];
       const printed = await search(...random.pick(questions), ...form, ...limits);
@@ -67,7 +67,7 @@ test("finds keep to their limit, and name the one at which all of them are there
   lay(world, worldOf("search-deeds"));
   const find = (...args: string[]) => world.ok("search", "--file", "costs.ts", "--quiet", ...args);
   const whole = await find();
-  for (let maxChars = 200; maxChars < [...whole].length + 1; maxChars += 19) {
+  for (let maxChars = 200; maxChars < [...whole].length + 1; maxChars += 67) {
     const printed = await find("--max-chars", `${maxChars}`);
     expect([...printed].length).toBeLessThanOrEqual(maxChars);
     const [, chars = ""] = / --max-chars (\d+)$/.exec(printed.trimEnd()) ?? [];
