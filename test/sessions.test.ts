@@ -1,9 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { appendFileSync, mkdirSync, rmSync, utimesSync } from "node:fs";
-import { basename, join } from "node:path";
+import { appendFileSync, mkdirSync, utimesSync } from "node:fs";
+import { join } from "node:path";
 import { listByLastRow } from "../lib/sessions/listing.ts";
 import { type ListOptions, listSessions, sessionAt } from "../lib/sessions/sessions.ts";
-import { withVoluteAt } from "../lib/sessions/volute.ts";
 import { claudeState, claudeUser } from "./support/claude.ts";
 import { codexMeta } from "./support/codex.ts";
 import { FIXTURES } from "./support/fixtures.ts";
@@ -16,7 +15,6 @@ import {
   writeClaude,
   writeCodex,
   writePi,
-  writeVolute,
 } from "./support/home.ts";
 import { piHeader, piUser } from "./support/pi.ts";
 import { plainLine } from "./support/plain.ts";
@@ -231,56 +229,4 @@ test("listSessions() passes over folders that cannot be read", () => {
   write(home.paths.pi, "a file where a folder should be");
   write(join(home.paths.openclaw, "agents", "main"), "a file where a folder should be");
   expect(ids(home)).toEqual(["seen"]);
-});
-
-test("listSessions() names Volute's sessions, adds its pi ones and leaves its ephemeral ones out", () => {
-  const mind = join(home.root, "mind");
-  const cwd = join(mind, "home");
-  mkdirSync(cwd, { recursive: true });
-  for (const id of ["chat", "scratch", "other"])
-    prompted(home, id, { cwd: id === "other" ? home.project : cwd });
-  writeVolute(mind, "discord", { sessionId: "chat" });
-  writeVolute(mind, "new-1", { sessionId: "scratch" });
-  writeVolute(mind, "helper", { sessionId: "other" });
-  const old = writePi(home, {
-    id: "mail-1",
-    at: "2026-01-01T00:00:00.000Z",
-    rows: [piHeader({ id: "mail-1", cwd })],
-  });
-  const late = writePi(home, { id: "mail-2", rows: [piHeader({ id: "mail-2", cwd })] });
-  age(old, 100);
-  for (const piFile of [old, late]) writeVolute(mind, "email", { piFile });
-  const email = (name = "") => join(mind, ".volute", "pi-sessions", "email", name);
-  age(email(basename(old)), 100);
-  const conflict = basename(late).replace(".jsonl", ".sync-conflict-20260203-143000-ABCDEFG.jsonl");
-  age(write(email(conflict), jsonl(piHeader({ id: "mail-3", cwd }))), -100);
-  writeVolute(mind, "new-2", { piFile: late });
-  rmSync(home.paths.pi, { recursive: true });
-  const shown = (options: ListOptions) =>
-    listSessions(withVoluteAt(home.paths, options.cwd ?? ""), options)
-      .map(({ id, name }) => [id, name])
-      .sort();
-  const expected = [
-    ["chat", "discord"],
-    ["mail-2", "email"],
-    ["other", "helper"],
-  ];
-  expect(shown({ cwd })).toEqual(expected);
-  expect(shown({ cwd, project: cwd })).toEqual(expected);
-  expect(shown({ cwd: home.root }).map(([id]) => id)).toEqual(["chat", "other", "scratch"]);
-});
-
-test("listSessions() follows no path out of a Volute file and survives broken ones", () => {
-  const mind = join(home.root, "mind");
-  prompted(home, "chat", { cwd: mind });
-  write(join(home.paths.claude, "secret.jsonl"), jsonl(claudeUser({ text: "hello" })));
-  writeVolute(mind, "escape", { sessionId: "../secret" });
-  for (const [name, text] of [
-    ["broken", "{"],
-    ["list", "[]"],
-    ["number", '{"sessionId": 1}'],
-  ]) {
-    write(join(mind, ".volute", "sessions", `${name}.json`), text ?? "");
-  }
-  expect(ids(home, { cwd: mind, project: mind })).toEqual(["chat"]);
 });
