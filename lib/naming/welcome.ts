@@ -10,6 +10,7 @@ import { DAY_MS, formatAge } from "../base/time.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Session } from "../hosts/session.ts";
+import { splitWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { storedTranscripts } from "../sessions/found.ts";
 import { metaFile, RULES, readMeta } from "../sessions/meta.ts";
@@ -113,7 +114,8 @@ async function readAbout(
   const name = found.name ?? meta.name;
   // A name of first words is its own description. The open part comes first: the line may be cut.
   const asked = meta.model === RULES ? `Asked: ${meta.description}` : meta.description;
-  const told = [open, meta.description === name ? "" : asked].flatMap((text) => text || []);
+  const isName = splitWords(meta.description).join() === splitWords(name).join();
+  const told = [open, isName ? "" : asked].flatMap((text) => text || []);
   const said = told.map((text) => text.replace(/(?<![.!?…])$/, ".")).join(" ");
   return { id: session.id, name, said };
 }
