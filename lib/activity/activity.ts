@@ -13,7 +13,7 @@ import { linesForward, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { isMessage, settle, toRow } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
-import { ownRules, placeRules, type Rules } from "../transcripts/rules.ts";
+import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
 import { entryKey, offsetSince, readEntries } from "../transcripts/transcript.ts";
 import type { Mark, Marks } from "./look.ts";
@@ -162,7 +162,7 @@ function read(
   }: { copiesOf: (part: Part) => (entry: Entry) => boolean; rules: Rules; isOver: () => boolean },
 ): SessionActivity {
   // A host copies rows when it creates the file, so those after a valid mark are new.
-  const isCopy = offset > 0 && mark ? () => false : copiesOf({ file: session.file, head, offset, after });
+  const isCopy = offset > 0 && mark ? () => false : copiesOf({ head, after });
   const did = emptyTally();
   let lastId: string | undefined;
   const progress = { offset, line: 0, skipped: 0 };
@@ -196,7 +196,7 @@ function read(
 const WHOLE_BYTES = 64 * 1024;
 
 /** The part of a transcript to check. */
-type Part = Pick<PendingRead, "head" | "offset" | "after"> & { file: string };
+type Part = Pick<PendingRead, "head" | "after">;
 
 /** Transcripts that may hold the originals of copied rows. */
 interface Originals {
@@ -261,7 +261,7 @@ function tryReadHead(file: string): Head | undefined {
  * not contain the first id need not be compared. Rows not compared in time count as new.
  */
 function copiesIn(
-  { file, head, offset, after }: Part,
+  { head, after }: Part,
   {
     sources,
     isSource,
@@ -270,19 +270,16 @@ function copiesIn(
 ): (entry: Entry) => boolean {
   // A fork's header may have its own time, and older entries copied below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
-  const isNew = ({ at }: Entry) => after === undefined || at === undefined || at >= after;
-  const from = { offset, line: 0 };
-  const first = readEntries(file, { rules: placeRules(), head, from, isOver }).find(
-    (entry) => entry.id !== undefined && isNew(entry),
-  )?.id;
-  const originals = first === undefined ? [] : sources.files.filter(isSource);
-  const copied = originals.flatMap((source) => {
-    const part = isOver() ? undefined : sources.partOf(source, after);
-    return part?.holds(first ?? "") ? [part.keys()] : [];
-  });
+  const holding = (id: string) =>
+    sources.files.filter(isSource).flatMap((source) => {
+      const part = isOver() ? undefined : sources.partOf(source, after);
+      return part?.holds(id) ? [part.keys()] : [];
+    });
+  let copied: ReturnType<typeof holding> | undefined;
   return (entry) => {
+    if (entry.id !== undefined) copied ??= holding(entry.id);
     if (born !== undefined && entry.at !== undefined && entry.at < born) return true;
     const key = entryKey(entry);
-    return key !== undefined && copied.some((keys) => keys.has(key));
+    return key !== undefined && copied?.some((keys) => keys.has(key)) === true;
   };
 }
