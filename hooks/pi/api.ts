@@ -72,7 +72,7 @@ export interface PiContext {
   };
   isIdle(): boolean;
   hasPendingMessages?(): boolean;
-  compact(options?: { onComplete?: () => void; onError?: (error: Error) => void }): void;
+  compact(options: object): void;
 }
 
 export interface PiCommandContext extends PiContext {
@@ -92,7 +92,7 @@ export interface PiTool {
     signal: AbortSignal | undefined,
     onUpdate: unknown,
     context: PiContext,
-  ): Promise<{ content: { type: "text"; text: string }[]; details: unknown; isError?: boolean }>;
+  ): Promise<{ content: { type: "text"; text: string }[]; details: unknown }>;
 }
 
 /** The entries that pi is about to summarise. */

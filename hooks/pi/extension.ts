@@ -19,7 +19,16 @@ import type { PiApi, PiContext } from "./api.ts";
 import { registerObservationCommands, registerTools } from "./commands.ts";
 import { namingModel, promptModel } from "./models.ts";
 import { registerObservations } from "./observations.ts";
-import { afterTurn, currentSession, loadState, on, type PiState, pathsFor, showStatus } from "./state.ts";
+import {
+  afterTurn,
+  currentSession,
+  loadState,
+  on,
+  type PiState,
+  pathsFor,
+  shownRows,
+  showStatus,
+} from "./state.ts";
 
 /** A key that is typed meanwhile waits so long: a frame of a terminal at 50 Hz. */
 const SLICE_MS = 20;
@@ -73,17 +82,14 @@ function registerRules(state: PiState): void {
   const { config } = state;
   let asked: string | undefined;
   on(state, "before_agent_start", async (_, context) => {
-    const session = sessionIn(context);
-    const branch = context.sessionManager.getBranch();
-    const compaction = branch.findLast(({ type }) => type === "compaction");
-    const time = `${session.id} ${compaction?.id ?? ""}`;
+    const rows = shownRows(context);
+    const time = `${sessionIn(context).id} ${rows[0]?.id ?? ""}`;
     if (asked === time) return undefined;
     const isFirst = asked === undefined;
     asked = time;
-    const kept = branch.findIndex(({ id }) => id === compaction?.firstKeptEntryId);
-    const isTold = branch.slice(Math.max(0, kept)).some(({ customType }) => customType === RULES);
+    const isTold = rows.some(({ customType }) => customType === RULES);
     // a session that goes on hears what was laid down since its last row
-    const since = isTold && isFirst ? branch.at(-1)?.timestamp : undefined;
+    const since = isTold && isFirst ? rows.at(-1)?.timestamp : undefined;
     if (isTold && since === undefined) return undefined;
     const { text, delivered } = await tellRules(askedIn(config, context), since);
     delivered();

@@ -13,7 +13,7 @@ import type { ObserveOutcome } from "../../lib/observe/observe.ts";
 import { logFailure } from "../hook.ts";
 import type { PiContext, PiEntry, PiEvent } from "./api.ts";
 import { observingModel } from "./models.ts";
-import { afterTurn, currentSession, exclusively, on, type PiState, showStatus } from "./state.ts";
+import { afterTurn, currentSession, exclusively, on, type PiState, shownRows, showStatus } from "./state.ts";
 
 /** A token takes at least two bytes of transcript: growth too small for a step or a compaction is not read. */
 const BYTES_PER_TOKEN_MIN = 2;
@@ -165,13 +165,10 @@ export async function readForObserving(state: PiState, context: PiContext) {
   return { memory, how, canObserve: how.complete !== undefined || memory.settings.rules };
 }
 
-/** Counts the tokens of the rows that the model sees unchanged: the tail that the last compaction kept, and all since. */
-async function rawInContext({ sessionManager }: PiContext, entries: readonly Entry[]): Promise<number> {
+/** Counts the tokens of the rows that the model sees unchanged. */
+async function rawInContext(context: PiContext, entries: readonly Entry[]): Promise<number> {
   const { rawTokens } = await import("../../lib/observe/observe.ts");
-  const branch = sessionManager.getBranch();
-  const kept = branch.findLast(({ type }) => type === "compaction")?.firstKeptEntryId;
-  const first = branch.findIndex(({ id }) => id === kept);
-  const ids = collectIds(branch.slice(Math.max(0, first)));
+  const ids = collectIds(shownRows(context));
   return rawTokens(entries.filter(({ kind, id }) => kind !== "summary" && (id === undefined || ids.has(id))));
 }
 

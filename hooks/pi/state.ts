@@ -10,7 +10,7 @@ import {
 } from "../../lib/config/config.ts";
 import type { Session } from "../../lib/hosts/session.ts";
 import { logFailure } from "../hook.ts";
-import type { PiApi, PiContext, PiEvent } from "./api.ts";
+import type { PiApi, PiContext, PiEntry, PiEvent } from "./api.ts";
 import { missingModels } from "./models.ts";
 
 /** The time that pi's shutdown waits for running work; the rest is left for another time. */
@@ -158,6 +158,18 @@ export async function currentSession({ sessionManager }: PiContext): Promise<Ses
   if (file === undefined) return undefined;
   const { sessionAt } = await import("../../lib/sessions/sessions.ts");
   return sessionAt(file);
+}
+
+/** Returns the rows that the model sees unchanged: the tail that the last compaction kept, and all since. */
+export function shownRows({ sessionManager }: PiContext): readonly PiEntry[] {
+  const branch = sessionManager.getBranch();
+  const kept = branch.findLast(({ type }) => type === "compaction")?.firstKeptEntryId;
+  return branch.slice(
+    Math.max(
+      0,
+      branch.findIndex(({ id }) => id === kept),
+    ),
+  );
 }
 
 /** Returns the places that may be read for pi's current session. */
