@@ -5,7 +5,6 @@
 
 import type { Look } from "../lib/activity/look.ts";
 import type { ReportedFailure } from "../lib/activity/seen.ts";
-import type { Updates } from "../lib/activity/updates.ts";
 import { type JsonRecord, jsonOf, stringOf } from "../lib/base/json.ts";
 import { logEvent } from "../lib/base/output.ts";
 import { loadConfig } from "../lib/config/config.ts";
@@ -32,9 +31,12 @@ export async function answerPrompt(asked: Asked, look: Look | undefined, due?: A
 /** Returns the news of other sessions, none without a look. Once delivered, it is marked as seen. */
 export async function tellActivity(asked: Asked, look: Look | undefined): Promise<Answer> {
   if (!look) return together();
-  const { paths } = asked;
+  const { paths, settings } = asked;
   const session = look.viewer.id;
-  const { text: news, problems, commit } = await readNews(asked, look);
+  const { readUpdates } = await import("../lib/activity/updates.ts");
+  const deadline = Math.max(look.now + READING_MS, Date.now() + READING_MIN_MS);
+  const reading = { paths, settings, current: look.viewer, look, deadline };
+  const { text: news, problems, commit } = readUpdates(reading);
   for (const problem of problems) logEvent(paths.log, { event: "activity", ok: false, session, problem });
   const text = news ?? undefined;
   return {
@@ -48,20 +50,6 @@ export async function tellActivity(asked: Asked, look: Look | undefined): Promis
       }
     },
   };
-}
-
-/** Reads the sessions that the look found. Loads nothing that reads transcripts when none has changed. */
-async function readNews(
-  { paths, settings }: Asked,
-  look: Look,
-): Promise<Pick<Updates, "text" | "problems" | "commit">> {
-  if (look.changed.length === 0 && !look.mayHaveNews) {
-    const { saveMarks } = await import("../lib/activity/marks.ts");
-    return { text: null, problems: [], commit: () => saveMarks(look) };
-  }
-  const { readUpdates } = await import("../lib/activity/updates.ts");
-  const deadline = Math.max(look.now + READING_MS, Date.now() + READING_MIN_MS);
-  return readUpdates({ paths, settings, current: look.viewer, look, deadline });
 }
 
 /** Returns what is known of the sessions that a prompt mentions. A failure is logged. */

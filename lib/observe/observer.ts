@@ -6,6 +6,7 @@
 
 import { z } from "zod";
 import { describeError } from "../base/errors.ts";
+import { fit } from "../base/fit.ts";
 import { truncate } from "../base/text.ts";
 import { estimateTokens } from "../language/tokens.ts";
 import type { CompleteJson, JsonRequest } from "../model/answers.ts";
@@ -178,8 +179,8 @@ Rules
 
 Answer with JSON only: {"observations": [{"ids": ["k3f9a2"], "priority": "red" | "yellow" | "green", "text": "…"}]}`;
 
-/** Tokens of earlier observations that the observer sees; the newest, since what is new follows from those. */
-const HISTORY_TOKENS = 4000;
+/** Characters of earlier observations that the observer sees; the newest, since what is new follows from those. */
+const HISTORY_CHARS = 14_000;
 
 /** The most standing rules that the observer sees, and the most characters of each: enough to know it by. */
 const STANDING_SHOWN = { rules: 12, chars: 60 };
@@ -227,21 +228,14 @@ Open 🔴, to be kept as they are: ${open.join(", ") || "none"}${wish}
 Write the condensed observations, oldest first.`;
 }
 
-/** Returns the newest observations that fit, with every open request whatever its age, in ledger order. */
+/** Returns the observations that fit, in ledger order: open requests first, then the newest. */
 function newestLines(memory: Memory): string {
-  const chosen = new Set(openThreads(memory).slice(-40));
-  let room = HISTORY_TOKENS;
-  for (const observation of chosen) room -= estimateTokens(observationLine(observation));
-  for (const observation of memory.observations.toReversed()) {
-    if (chosen.has(observation)) continue;
-    room -= estimateTokens(observationLine(observation));
-    if (room < 0) break;
-    chosen.add(observation);
-  }
-  return memory.observations
-    .filter((observation) => chosen.has(observation))
-    .map(observationLine)
-    .join("\n");
+  const open = new Set(openThreads(memory));
+  const blocks = memory.observations.map((item, at) => ({
+    rank: (open.has(item) ? 0 : 1e6) - at,
+    forms: [[observationLine(item)]],
+  }));
+  return fit(blocks, { maxChars: HISTORY_CHARS, gap: () => [] }).join("\n");
 }
 
 /** One observation is a line, not an essay; sources beyond these say no more. */
