@@ -19,7 +19,7 @@ import { type TemporaryHome, temporaryHome, write, writeClaude } from "./support
 import { piAssistant, piHeader, piLinked, piUser } from "./support/pi.ts";
 import { type PiHost, piHost } from "./support/pi-host.ts";
 import type { Row } from "./support/rows.ts";
-import { runScript } from "./support/run.ts";
+import { runScript, shellWords } from "./support/run.ts";
 import { writeWork } from "./support/work.ts";
 
 setDefaultTimeout(120_000);
@@ -185,66 +185,81 @@ function add(exit: string, text: string): void {
   exits.set(exit, `${exits.get(exit) ?? ""}${text}\n`);
 }
 
+/** What is run, with TOLD for the session and WORDS for the secrets in it; a line that begins with "=" is run for its JSON too. */
+const COMMANDS = `
+embed --dry-run
+=embed
+embed --topics
+=embed --status
+=embed --validate-only
+=index-meta --all --force
+=observe-compact TOLD --observe
+=observe-compact TOLD --reflect --render
+=observe-compact TOLD --view obs
+observe-compact TOLD --view raw --rebuild
+=observe-compact TOLD --recall ID
+=session-reader TOLD
+=session-reader TOLD --full
+=session-reader TOLD --line 2
+=session-reader TOLD --tools
+=session-reader TOLD --outline
+=session-reader TOLD --grep gateway
+=session-reader --list
+=session-reader PLAIN/notes-${IN_PATH}.jsonl
+=session-reader --list --sessions PLAIN
+=session-reader PLAIN/FORGED.jsonl
+=session-reader "${OWN} ${TOKEN}"
+session-reader --lines ${TOKEN}
+session-reader --${TOKEN}
+session-reader --list --sessions /none/${TOKEN}
+=search gateway "${OWN} ${TOKEN} gateway" --explain
+=search gateway --brief
+=search gateway --by-session
+=search gateway --full
+=search --topics
+=search --file gateway.ts
+=search --error "error: refused"
+=search --command deploy
+=search "plain gateway" --sessions PLAIN
+=query-session TOLD WORDS
+=session-reference 'see @@TOLD and @@"${OWN} ${TOKEN}" and @@TOLD: WORDS'
+=save-session TOLD --llm-slug
+save-session TOLD --dir memory/by-rule
+=report TOLD
+=report --all --out pages
+=activity-summary --current ${ASKING} --peek
+=health
+=forget TOLD --dry-run
+=forget --pattern ${OWN} --dry-run`;
+
 async function run(script: string, ...args: string[]): Promise<string> {
   const { stdout, stderr } = await runScript(script, args, { env: home.env, cwd: folder });
   add(`${script} ${args.filter((arg) => arg.startsWith("--")).join(" ")}`.trim(), stdout + stderr);
   return stdout;
 }
 
-/** A script's text and its JSON. */
-async function both(script: string, ...args: string[]): Promise<void> {
-  await run(script, ...args);
-  await run(script, ...args, "--json");
-}
-
 async function runScripts(): Promise<void> {
-  await run("embed", "--dry-run");
-  await both("embed");
-  await run("embed", "--topics");
-  await both("embed", "--status");
-  await both("embed", "--validate-only");
-  await both("index-meta", "--all", "--force");
-  await both("observe-compact", TOLD, "--observe");
-  await both("observe-compact", TOLD, "--reflect", "--render");
-  await both("observe-compact", TOLD, "--view", "obs");
-  await run("observe-compact", TOLD, "--view", "raw", "--rebuild");
-  const dump = await run("observe-compact", TOLD, "--dump", "--json");
-  const id = /"id": "([a-z0-9]+)"/.exec(dump)?.[1] ?? "";
-  await both("observe-compact", TOLD, "--recall", id);
-  await both("session-reader", TOLD);
-  await both("session-reader", TOLD, "--full");
-  await both("session-reader", TOLD, "--line", "2");
-  await both("session-reader", TOLD, "--tools");
-  await both("session-reader", TOLD, "--outline");
-  await both("session-reader", TOLD, "--grep", "gateway");
-  await both("session-reader", "--list");
-  await both("session-reader", join(home.root, "plain", `notes-${IN_PATH}.jsonl`));
-  await both("session-reader", "--list", "--sessions", join(home.root, "plain"));
-  await both("session-reader", join(home.root, "plain", `note${FORGED}.jsonl`));
-  await both("session-reader", `${OWN} ${TOKEN}`);
-  for (const args of [["--lines", TOKEN], [`--${TOKEN}`], ["--list", "--sessions", `/none/${TOKEN}`]]) {
-    await run("session-reader", ...args);
+  let id = "";
+  for (const line of COMMANDS.trim().split("\n")) {
+    if (line.endsWith(" ID")) {
+      const dump = await run("observe-compact", TOLD, "--dump", "--json");
+      id = /"id": "([a-z0-9]+)"/.exec(dump)?.[1] ?? "";
+    }
+    const words = shellWords(line.replace(/^=/, "")).map((word) =>
+      word
+        .replaceAll("TOLD", TOLD)
+        .replace("PLAIN", join(home.root, "plain"))
+        .replace("FORGED", `note${FORGED}`)
+        .replace("WORDS", `What about ${planted}?`)
+        .replace(/^ID$/, id),
+    );
+    const [script = "", ...args] = words;
+    await run(script, ...args);
+    if (line.startsWith("=")) await run(script, ...args, "--json");
   }
-  await both("search", "gateway", `${OWN} ${TOKEN} gateway`, "--explain");
-  for (const mode of ["--brief", "--by-session", "--full"]) await both("search", "gateway", mode);
-  await both("search", "--topics");
-  await both("search", "--file", "gateway.ts");
-  await both("search", "--error", "error: refused");
-  await both("search", "--command", "deploy");
-  await both("search", "plain gateway", "--sessions", join(home.root, "plain"));
-  await both("query-session", TOLD, `What about ${planted}?`);
-  await both("session-reference", `see @@${TOLD} and @@"${OWN} ${TOKEN}" and @@${TOLD}: what of ${planted}?`);
-  await both("save-session", TOLD, "--llm-slug");
-  await run("save-session", TOLD, "--dir", "memory/by-rule");
-  await both("report", TOLD);
-  await both("report", "--all", "--out", "pages");
   for (const name of readdirSync(join(folder, "pages"))) {
     add(`report page ${name}`, readFileSync(join(folder, "pages", name), "utf8"));
   }
-  await both("activity-summary", "--current", ASKING, "--peek");
-  await both("health");
-  await both("forget", TOLD, "--dry-run");
-  await both("forget", "--pattern", OWN, "--dry-run");
 }
 
 async function runHooks(): Promise<void> {
