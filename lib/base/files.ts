@@ -22,7 +22,7 @@ import {
   statfsSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describeError, hasCode, SessionMemoryError } from "./errors.ts";
@@ -143,18 +143,15 @@ function writeTemporary(
   const temporary = temporaryPath(path);
   const descriptor = openSync(temporary, "wx", FILE_MODE);
   try {
-    const bytes = typeof content === "string" ? Buffer.from(content) : content;
-    for (let written = 0; written < bytes.length; ) {
-      written += writeSync(descriptor, bytes, written, bytes.length - written);
-    }
+    writeFileSync(descriptor, content);
     if (durable) fsyncSync(descriptor);
+    return temporary;
   } catch (error) {
-    closeSync(descriptor);
     remove(temporary);
     throw error;
+  } finally {
+    closeSync(descriptor);
   }
-  closeSync(descriptor);
-  return temporary;
 }
 
 /** Returns a name beside a file for its new content; `removeLeftovers` knows it. */
