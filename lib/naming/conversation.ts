@@ -5,7 +5,7 @@
  */
 
 import { counted, folded, withoutMiddle } from "../base/text.ts";
-import type { Done, Row, Said } from "../hosts/session.ts";
+import type { Row } from "../hosts/session.ts";
 import { isFunctionWord } from "../language/words.ts";
 import { callText } from "../transcripts/log.ts";
 
@@ -47,49 +47,38 @@ export function conversationText(
 }
 
 /** Returns the rows that are shown, by their position, rendered; no others are, however many there are. */
-function choose(rows: readonly Row[], options: ConversationOptions): Map<number, string> {
-  const { maxBytes, lines, relevance } = options;
-  const all = relevance && renderAll(rows, options);
-  if (all) return all;
+function choose(
+  rows: readonly Row[],
+  { maxBytes, lines, relevance }: ConversationOptions,
+): Map<number, string> {
   const shown = new Map<number, string>();
   let left = maxBytes;
-  const take = (indexes: readonly number[], share: number, { whole = false } = {}) => {
+  const part = Math.floor(maxBytes * MESSAGE_SHARE);
+  const take = (indexes: Iterable<number>, share: number, { isUnbroken = false, most = part } = {}) => {
     let budget = Math.min(left, share);
     for (const index of indexes) {
       const row = rows[index];
       if (!row || shown.has(index)) continue;
-      const text = shortForm(row, { maxBytes: Math.floor(maxBytes * MESSAGE_SHARE), lines });
+      const text = rendered(row, { lines, most });
       const bytes = Buffer.byteLength(text) + 2;
-      if (bytes > budget && whole) return;
+      if (bytes > budget && isUnbroken) return;
       if (bytes > budget) continue;
       shown.set(index, text);
       budget -= bytes;
       left -= bytes;
     }
   };
+  // Calls are shown only where they are asked for.
+  if (relevance) take(rows.keys(), maxBytes, { isUnbroken: true, most: Number.POSITIVE_INFINITY });
+  if (relevance && shown.size === rows.length) return shown;
+  shown.clear();
+  left = maxBytes;
   const of = (isWanted: (who: Row["who"]) => boolean) =>
     rows.flatMap(({ who }, index) => (isWanted(who) ? [index] : []));
   take(of((who) => who === "user").slice(0, 1), maxBytes * SHARES.head);
   take(of((who) => who === "summary").toReversed(), maxBytes * SHARES.summaries);
-  // calls are shown only where they are asked for
   if (relevance) take(mostRelevant(rows, relevance), maxBytes * SHARES.relevant);
-  take(of((who) => who !== "tool").toReversed(), left, { whole: true });
-  return shown;
-}
-
-/** Returns all rows, calls with what they wrote and what came of them, if they fit. */
-function renderAll(
-  rows: readonly Row[],
-  { maxBytes, lines }: ConversationOptions,
-): Map<number, string> | undefined {
-  const shown = new Map<number, string>();
-  let left = maxBytes;
-  for (const [index, row] of rows.entries()) {
-    const text = row.who === "tool" ? callForm(row, lines) : saidForm(row, row.text.trim(), lines);
-    left -= Buffer.byteLength(text) + 2;
-    if (left < 0) return undefined;
-    shown.set(index, text);
-  }
+  take(of((who) => who !== "tool").toReversed(), left, { isUnbroken: true });
   return shown;
 }
 
@@ -104,29 +93,17 @@ function mostRelevant(rows: readonly Row[], relevance: (row: Row) => number): nu
 
 const SPEAKERS = { user: "User", assistant: "Assistant", summary: "Summary of what came before" };
 
-function saidForm({ line, who }: Said, text: string, lines: boolean | undefined): string {
-  return onLine(line, `${SPEAKERS[who]}: ${text}`, lines);
-}
-
-/** Renders a call with its whole input, and its result, which has a line of its own. */
-function callForm(row: Done, lines: boolean | undefined, result = row.result.trim()): string {
+/** Renders a row in some bytes: a call with its whole input, where that is not limited, and its result, which has a line of its own. */
+function rendered(row: Row, { lines, most }: { lines: boolean | undefined; most: number }): string {
+  const onLine = (line: number, text: string) => (lines ? `L${line} ${text}` : text);
+  if (row.who !== "tool")
+    return onLine(row.line, `${SPEAKERS[row.who]}: ${shortened(row.text.trim(), most)}`);
   const { tool, target, input } = row;
-  const written = input === "" || input.startsWith(target) ? input : `${target}\n${input}`;
-  const call = onLine(row.line, `[${tool} ${written || target}]`, lines);
-  return result === ""
-    ? call
-    : `${call}\n\n${onLine(row.resultLine ?? row.line, `Result: ${result}`, lines)}`;
-}
-
-/** Renders a message or a result cut to some bytes, of a call its target alone. */
-function shortForm(row: Row, { maxBytes, lines }: { maxBytes: number; lines: boolean | undefined }): string {
-  if (row.who !== "tool") return saidForm(row, shortened(row.text.trim(), maxBytes), lines);
-  const target = shortened(row.target, maxBytes / 2);
-  return callForm({ ...row, target, input: "" }, lines, shortened(row.result.trim(), maxBytes / 2));
-}
-
-function onLine(line: number, text: string, lines: boolean | undefined): string {
-  return lines ? `L${line} ${text}` : text;
+  const whole = input.startsWith(target) ? input : `${target}\n${input}`;
+  const called = input === "" || most < Number.POSITIVE_INFINITY ? shortened(target, most / 2) : whole;
+  const call = onLine(row.line, `[${tool} ${called}]`);
+  const result = shortened(row.result.trim(), most / 2);
+  return result === "" ? call : `${call}\n\n${onLine(row.resultLine ?? row.line, `Result: ${result}`)}`;
 }
 
 /** The most bytes of the mark between what is kept. */
