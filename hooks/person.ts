@@ -1,12 +1,16 @@
 /** Tells the person of what is known when a session begins, and of rules that were kept, in hosts that show it. */
 
+import { existsSync } from "node:fs";
 import { dueFile } from "../lib/activity/look.ts";
 import { statPath } from "../lib/base/files.ts";
+import { ROOT } from "../lib/base/runtime.ts";
 import { findHost } from "../lib/hosts/hosts.ts";
 import type { Answer, Asked } from "./asked.ts";
 
-/** Returns the rules that were kept and the day's word. */
+/** Returns what keeps us from working here, else the rules that were kept and the day's word. */
 export async function tellPerson(asked: Asked): Promise<(Answer | undefined)[]> {
+  const lack = lackOfPackages(asked);
+  if (lack !== undefined) return [{ toPerson: lack, delivered() {} }];
   return findHost(asked.host)?.hooks?.showsPerson ? [await keptWord(asked), await dayWord(asked)] : [];
 }
 
@@ -26,4 +30,15 @@ async function keptWord({ paths, settings, session, text }: Asked): Promise<Answ
   const kept = await describeKept(readDue(paths, key), session.cwd, paths);
   if (kept.length === 0) return undefined;
   return { toPerson: kept.join("\n"), delivered: () => clearDue(paths, key) };
+}
+
+/** Returns what to run in a clone without the packages that read config.json: what follows would fail unseen. */
+function lackOfPackages({ paths }: Asked): string | undefined {
+  if (!existsSync(paths.config)) return undefined;
+  try {
+    import.meta.resolve("zod");
+    return undefined;
+  } catch {
+    return `session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${ROOT})`;
+  }
 }

@@ -109,13 +109,23 @@ describe("what the file system refuses", () => {
     for (const folder of ["lib", "scripts", "hooks"])
       cpSync(join(ROOT, folder), join(own.root, "clone", folder), { recursive: true });
     mkdirSync(own.paths.home);
-    writeFileSync(own.paths.config, '{"embedding": {}}');
-    const script = join(own.root, "clone", "scripts", "embed.ts");
+    writeFileSync(own.paths.config, "{}");
+    const script = join(own.root, "clone", "scripts", "health.ts");
     const options = { env: own.env, cwd: own.project };
     expect(await runCommand([process.execPath, "--no-install", script], options)).toEqual({
       stdout: "",
-      stderr: `error: NOT_FOUND: Cannot load "openai": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
+      stderr: `error: NOT_FOUND: Cannot load "zod": the packages are not installed\nhint: run bun install in ${join(own.root, "clone")}\n`,
       exitCode: 1,
+    });
+    const hook = join(own.root, "clone", "hooks", "event.ts");
+    const input = { session_id: "x", transcript_path: "x.jsonl", cwd: own.project, source: "resume" };
+    const stdin = JSON.stringify(input);
+    expect(
+      await runCommand([process.execPath, "--no-install", hook, "session-start"], { ...options, stdin }),
+    ).toEqual({
+      stdout: `{"systemMessage":"session-memory keeps nothing yet: its packages are not installed (bun install --cwd ${join(own.root, "clone")})"}\n`,
+      stderr: "",
+      exitCode: 0,
     });
   }, 30_000);
 

@@ -4,7 +4,8 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { recordOf } from "../lib/base/json.ts";
-import { SETTINGS as KINDS, parseSettings } from "../lib/config/schema.ts";
+import { defaultSettings } from "../lib/config/config.ts";
+import { parseSettings, settingKeys } from "../lib/config/schema.ts";
 import { layFixtures, temporaryHome } from "./support/home.ts";
 import { ROOT, runScript, shellWords } from "./support/run.ts";
 
@@ -91,14 +92,15 @@ test("the table of scripts names all of them", () => {
 
 test("the tables of settings have a row for every key, with its default, and for no other", () => {
   const blocks = '{"llm": {"model": "m"}, "embedding": {}, "share": {}}';
-  const settings = parseSettings(blocks, "config.json");
+  const settings = parseSettings(blocks, "config.json", defaultSettings());
   const rows = [...SETTINGS.matchAll(/^\| `([\w.]+)` \| (.*?) \|/gm)].map(([, key = "", said = ""]) => {
     const value = key.split(".").reduce<unknown>((at, part) => recordOf(at)[part], settings);
     return { key, said, value };
   });
-  const keys = Object.entries<{ keys?: object }>(KINDS.keys).flatMap(([key, { keys }]) =>
-    keys ? Object.keys(keys).map((name) => `${key}.${name}`) : [key],
-  );
+  const keys = settingKeys([]).flatMap((key) => {
+    const inner = key === "transcripts" ? [] : settingKeys([key]);
+    return inner.length > 0 ? inner.map((name) => `${key}.${name}`) : [key];
+  });
   const ofProgram = ["llm.command", "llm.dailyCalls"];
   expect(rows.map(({ key }) => key).toSorted()).toEqual([...keys, ...ofProgram].toSorted());
   const isRequired = (key: string) => key === "llm.model";

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { copyFileSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { defaultSettings } from "../lib/config/config.ts";
 import { parseSettings } from "../lib/config/schema.ts";
 import { temporaryHome, write } from "./support/home.ts";
 import { hasPostgres, type Postgres, startPostgres } from "./support/postgres.ts";
@@ -25,7 +26,7 @@ function commandOf(name: string): string {
 test("each config.json that docs/sharing.md shows is valid", () => {
   const examples = [...PAGE.matchAll(/```json\n([\s\S]*?)\n```/g)].map(([, json = ""]) => json);
   expect(examples).toHaveLength(2);
-  for (const json of examples) parseSettings(json, "config.json");
+  for (const json of examples) parseSettings(json, "config.json", defaultSettings());
 });
 
 describe.skipIf(!hasPostgres())("docs/sharing.md", () => {

@@ -1,14 +1,17 @@
 /**
- * Every path, and the whole configuration, from an environment without what a project folder put there.
+ * Every default and path, and the whole configuration, from an environment without what a project folder put there.
+ *
+ * `loadConfig` validates config.json and loads the schema (zod) only when there is a file to validate.
  */
 
 import { existsSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
 import { readIfExists, readText } from "../base/files.ts";
+import { isRecord, parseRecord } from "../base/json.ts";
 import type { Environment } from "../base/runtime.ts";
-import { shortHash } from "../base/text.ts";
-import { type ExcludeSettings, parseSettings, type Settings, type SyncedFolder } from "./schema.ts";
+import { MACHINE_NAME, shortHash } from "../base/text.ts";
+import type { ExcludeSettings, Settings, SyncedFolder } from "./schema.ts";
 
 export type { Environment } from "../base/runtime.ts";
 export type {
@@ -26,40 +29,35 @@ export const INDEX_VERSION = 6;
 /** That of the list of what others share, with the index of their copies, and in its name. */
 export const REPLICA_VERSION = 6;
 
-/** Names in the state folder. */
-const PLACES = {
-  /** The index of versions before indexes were caches: left to them, but for what only it holds. */
-  former: "memory.db",
-  /** The replica of the version before. */
-  formerShared: "shared.db",
-  /** The indexes of given transcripts. */
-  indexes: "indexes",
-  /** Vectors and topics that were paid for. */
-  paid: "paid.db",
-  /** State that is not derived from transcripts. */
-  state: "state.db",
-  /** The list of what others share, with the index of their copies. */
-  shared: `shared-${REPLICA_VERSION}.db`,
-  notes: "notes",
-  /** Our copies of sessions, one kind for all. */
-  copies: "copies",
-  /** The copies of versions before there was one place for all. */
-  archive: "archive",
-  /** The folder of sessions as HTML pages. */
-  reports: "reports",
-  config: "config.json",
-  cursors: "cursors",
-  observations: "observations",
-  meta: "sessions-meta",
-  log: "log.ndjson",
-};
-type Places = Record<keyof typeof PLACES, string>;
-
-export interface Paths extends Places {
+export interface Paths {
   /** All our state. */
   home: string;
   /** The index in use: the main one, or that of given transcripts. A cache: it is made again from transcripts. */
   database: string;
+  /** The index of versions before indexes were caches: left to them, but for what only it holds. */
+  former: string;
+  /** The replica of the version before. */
+  formerShared: string;
+  /** The indexes of given transcripts. */
+  indexes: string;
+  /** Vectors and topics that were paid for. */
+  paid: string;
+  /** State that is not derived from transcripts. */
+  state: string;
+  /** The list of what others share, with the index of their copies. */
+  shared: string;
+  notes: string;
+  /** Our copies of sessions, one kind for all. */
+  copies: string;
+  /** The copies of versions before there was one place for all. */
+  archive: string;
+  /** The folder of sessions as HTML pages. */
+  reports: string;
+  config: string;
+  cursors: string;
+  observations: string;
+  meta: string;
+  log: string;
   /**
    * Returns a folder as the table of hosts names it: `~` is the user's home, in `($VARIABLE|~/folder)` the variable moves it;
    * "" where nothing names it.
@@ -98,12 +96,49 @@ export interface Config {
 
 export type Participants = Settings["participants"];
 
+export const PARTICIPANTS: Participants = { user: "User", assistant: "Assistant" };
+
 /** Returns the defaults of config.json's keys; `llm`, `embedding` and `share` have defaults only inside the block. */
 export function defaultSettings(): Settings {
-  return parseSettings("{}", "");
-}
+  return {
+    transcripts: [],
+    participants: PARTICIPANTS,
 
-export const PARTICIPANTS: Participants = defaultSettings().participants;
+    commandName: "index-session",
+    statusKey: "session-index",
+    minNewUserMessages: 5,
+    notificationAutoClearMs: 5000,
+    modelKeys: [],
+    activity: {
+      scope: "project",
+      maxChars: 500,
+      digest: true,
+      welcome: true,
+      seenBefore: true,
+      rules: true,
+      daily: true,
+      statusLine: true,
+    },
+    observe: {
+      model: "active",
+      dailyBudgetUsd: 1,
+      timeoutMs: 20000,
+      mode: "buffered",
+      auto: true,
+      early: "ask",
+      observerTokens: 30000,
+      reflectorTokens: 40000,
+      retainTokens: 8000,
+      stepTokens: 8000,
+      rules: false,
+    },
+    notes: { onClear: true },
+    archive: { maxMb: 2048, agents: [] },
+    redact: { extra: [] },
+    exclude: { sessions: [], projects: [], patterns: [] },
+    volute: [],
+  };
+}
 
 /** Returns the file in which it is noted which repositories were where. */
 export function repositoriesFile(home: string): string {
@@ -133,17 +168,38 @@ function withFiles<T extends Pick<Settings, "redact" | "exclude">>(
 export const EXCLUDE_KEYS = ["sessions", "projects", "patterns"] as const;
 export type ExcludeKey = (typeof EXCLUDE_KEYS)[number];
 
-/** The keys that hooks need before a prompt. */
-const HOOK_KEYS = ["activity", "exclude", "redact", "transcripts", "volute"];
-
-/** Reads the settings that the prompt hook needs; undefined when config.json is invalid there. */
+/**
+ * Reads the settings that the prompt hook needs by plain checks: the schema costs four empty starts. Undefined when
+ * config.json exists and is invalid.
+ */
 export function readHookSettings(paths: Pick<Paths, "config" | "expand">): Settings | undefined {
-  try {
-    return withFiles(parseSettings(readIfExists(paths.config) ?? "{}", paths.config, HOOK_KEYS), paths);
-  } catch (error) {
-    if (error instanceof SessionMemoryError) return undefined;
-    throw error;
-  }
+  const settings = defaultSettings();
+  const text = readIfExists(paths.config);
+  if (text === undefined) return withFiles(settings, paths);
+  const file = parseRecord(text);
+  if (!file) return undefined;
+  const { activity, exclude, redact, volute } = settings;
+  const read = fillInAlike(file, { activity, exclude, redact, volute });
+  const { transcripts = [] } = file;
+  if (!read || !Array.isArray(transcripts) || !transcripts.every(isSyncedFolder)) return undefined;
+  if (!["project", "all"].includes(read.activity.scope) || read.activity.maxChars < 0) return undefined;
+  return withFiles({ ...settings, ...read, transcripts }, paths);
+}
+
+/** Returns the defaults with the given values in their place, key by key; undefined if one is of another type. */
+function fillInAlike<T>(given: unknown, usual: T): T | undefined {
+  if (given === undefined) return usual;
+  const isList = Array.isArray(given) && given.every((item) => typeof item === "string");
+  if (Array.isArray(usual)) return isList ? (given as T) : undefined;
+  if (!isRecord(usual)) return typeof given === typeof usual ? (given as T) : undefined;
+  if (!isRecord(given)) return undefined;
+  const read = Object.entries(usual).map(([key, value]) => [key, fillInAlike(given[key], value)] as const);
+  return read.some(([, value]) => value === undefined) ? undefined : (Object.fromEntries(read) as T);
+}
+
+function isSyncedFolder(value: unknown): value is SyncedFolder {
+  if (!isRecord(value) || typeof value.path !== "string" || value.path === "") return false;
+  return typeof value.machine === "string" && MACHINE_NAME.test(value.machine);
 }
 
 /** Returns the paths that the environment determines. */
@@ -152,23 +208,34 @@ export function resolvePaths(env: Environment): PathsWithRules {
   const home = resolve(env.SESSION_MEMORY_HOME || join(user, ".session-memory"));
   const given = (env.SESSION_MEMORY_SESSIONS ?? "").split(delimiter).filter(Boolean);
   const transcripts = given.map((path) => resolve(path));
-  const places = Object.entries(PLACES).map(([place, name]) => [place, join(home, name)]);
-  const inHome = Object.fromEntries(places) as Places;
+  const config = join(home, "config.json");
   const expand: Paths["expand"] = (place) => {
     const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
     return path && resolve(path.replace(/^~/, user));
   };
-  const { redact, exclude } = withFiles(defaultSettings(), { ...inHome, expand });
-  const database = indexPath(home, transcripts);
   return {
-    ...inHome,
     home,
-    database,
+    database: indexPath(home, transcripts),
+    former: join(home, "memory.db"),
+    formerShared: join(home, "shared.db"),
+    indexes: join(home, "indexes"),
+    paid: join(home, "paid.db"),
+    shared: join(home, `shared-${REPLICA_VERSION}.db`),
+    state: join(home, "state.db"),
+    notes: join(home, "notes"),
+    copies: join(home, "copies"),
+    archive: join(home, "archive"),
+    reports: join(home, "reports"),
+    config,
+    cursors: join(home, "cursors"),
+    observations: join(home, "observations"),
+    meta: join(home, "sessions-meta"),
+    log: join(home, "log.ndjson"),
     expand,
     transcripts,
     volute: [],
     synced: [],
-    rules: { redact, exclude },
+    rules: withFiles(NO_RULES, { config, expand }),
   };
 }
 
@@ -178,6 +245,11 @@ function indexPath(home: string, transcripts: readonly string[]): string {
   const key = shortHash([...new Set(transcripts)].sort().join("\0"));
   return join(home, "indexes", `${key.toString(16)}-${INDEX_VERSION}.db`);
 }
+
+const NO_RULES: PathsWithRules["rules"] = {
+  redact: { extra: [] },
+  exclude: { sessions: [], projects: [], patterns: [] },
+};
 
 const VOLUTE = ".volute";
 
@@ -227,7 +299,9 @@ export async function loadConfig(env: Environment, cwd: string): Promise<Config>
   const { paths } = config;
   const text = readIfExists(paths.config);
   if (text === undefined) return config;
-  const settings = withFiles(parseSettings(text, paths.config), paths);
+  // The schema costs four empty starts, so it is loaded only for a file that is there.
+  const { parseSettings } = await import("./schema.ts");
+  const settings = withFiles(parseSettings(text, paths.config, defaultSettings()), paths);
   return { ...config, settings, paths: withFolders(paths, { settings, env: config.env }) };
 }
 
@@ -241,7 +315,7 @@ export function defaultConfig(env: Environment, cwd: string): Config {
 
 /** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
 export function seeingExcluded(paths: PathsWithRules): PathsWithRules {
-  return { ...paths, rules: { ...paths.rules, exclude: defaultSettings().exclude, seesExcluded: true } };
+  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude, seesExcluded: true } };
 }
 
 /** Returns what a process excluded at its start together with what config.json excludes now. */

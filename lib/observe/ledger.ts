@@ -31,7 +31,6 @@ import {
 } from "../base/json.ts";
 import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { ObserveSettings, Paths } from "../config/config.ts";
-import { faultOf, SETTINGS } from "../config/schema.ts";
 import type { Format } from "../hosts/format.ts";
 import { findFormat } from "../hosts/hosts.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
@@ -280,7 +279,7 @@ export function parseChanges(changes: Readonly<Record<string, string>>): Record<
     const value = typed(text);
     const wrong = fault(key, value);
     if (wrong === undefined) return [key, value];
-    const hint = `known keys: ${Object.keys(KEPT).join(", ")}`;
+    const hint = `known keys: ${[...KEPT.keys()].join(", ")}`;
     throw new SessionMemoryError("USAGE", `Cannot set ${key}=${text}: ${wrong}`, { hint });
   });
   return Object.fromEntries(values);
@@ -320,13 +319,27 @@ function typed(text: string): unknown {
   return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
 }
 
-/** The keys that are kept for all sessions; config.json alone says who observes and at what cost. */
-const { model: _, dailyBudgetUsd: _cap, timeoutMs: _limit, ...KEPT } = SETTINGS.keys.observe.keys;
+/** The keys that are kept for all sessions, with their values or the least number; config.json alone says who observes and at what cost. */
+const KEPT = new Map<string, readonly unknown[] | number>([
+  ["mode", ["buffered", "blocking"]],
+  ["auto", [true, false]],
+  ["early", ["ask", "yes", "no"]],
+  ["rules", [true, false]],
+  ["observerTokens", 1],
+  ["reflectorTokens", 1],
+  ["retainTokens", 0],
+  ["stepTokens", 1],
+]);
 
-/** Returns why a value does not fit a key; undefined when it does. */
+/** Returns why a value does not fit a key, as the schema of config.json has it; undefined when it does. */
 function fault(key: string, value: unknown): string | undefined {
-  const kind = new Map(Object.entries(KEPT)).get(key);
-  return kind ? faultOf(kind, value) : "there is no such key";
+  const fits = KEPT.get(key);
+  if (fits === undefined) return "there is no such key";
+  if (typeof fits === "number") {
+    const isNumber = Number.isInteger(value) && Number(value) >= fits;
+    return isNumber ? undefined : `expected a whole number of at least ${fits}`;
+  }
+  return fits.includes(value) ? undefined : `expected ${fits.slice(0, -1).join(", ")} or ${fits.at(-1)}`;
 }
 
 /** Forgets in each ledger, under its writers' lock, and returns how many it was found in. */
