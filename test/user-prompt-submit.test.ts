@@ -177,7 +177,6 @@ test("the hook loads no more than it takes to look", () => {
     "lib/base/json.ts",
     "lib/base/text.ts",
     "lib/config/config.ts",
-    "lib/config/schema.ts",
     "lib/hosts/names.ts",
     "lib/hosts/table.ts",
     "lib/sessions/places.ts",
