@@ -17,7 +17,6 @@ import { NEWLINE, readAt, readFully, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { PartlyKnown, Session } from "../hosts/session.ts";
 import type { ForgetIn, Forgetting, Found } from "../store/state.ts";
-import type { Activity } from "./digest.ts";
 import {
   type Glance,
   hasViewerMoved,
@@ -37,9 +36,6 @@ export interface Advance {
   session: Pick<Session, "id"> & PartlyKnown<"file">;
   mark: Mark;
 }
-
-/** A shared session, and how many messages it has. */
-type SharedCount = Pick<Activity, "id" | "messages">;
 
 /** Bytes of a file's beginning, and before an offset, that go into a fingerprint. */
 const HEAD_BYTES = 1024;
@@ -82,27 +78,18 @@ export function passing(
   };
 }
 
-/** Says that a mark counts the bytes of a copy, which is not asked for them. */
-const IN_COPY = "copy";
+/** Says that a mark counts what no file is asked for: the bytes of a copy, or the messages of a shared session. */
+const COUNTED = "copy";
 
-/** Returns the mark to write of a session that is a copy, seen up to a byte of it. */
-export function markInCopy(offset: number): Mark {
-  return { offset, fingerprint: IN_COPY };
+/** Returns what to write of a session that is not a file here, seen up to a count. */
+export function passingCounted(id: string, count: number): Advance {
+  return { session: { id }, mark: { offset: count, fingerprint: COUNTED } };
 }
 
-/** Returns the byte up to which a session that is a copy was seen; undefined where it was not looked at as one. */
-export function seenInCopy(mark: Mark | undefined): number | undefined {
-  return mark?.fingerprint === IN_COPY ? mark.offset : undefined;
-}
-
-/** Returns the mark to write of a shared session, all of whose messages were seen. */
-export function passingShared({ id, messages }: SharedCount): Advance {
-  return { session: { id }, mark: { offset: messages, fingerprint: "shared" } };
-}
-
-/** Returns how many messages of a shared session were not seen yet. */
-export function countUnseen({ id, messages }: SharedCount, marks: Marks | undefined): number {
-  return messages - (marks?.get(id)?.offset ?? 0);
+/** Returns the count up to which such a session was seen; 0 where it was not looked at as one. */
+export function countSeenOf(id: string, marks: Marks | undefined): number {
+  const mark = marks?.get(id);
+  return mark?.fingerprint === COUNTED ? mark.offset : 0;
 }
 
 /** Returns whether a mark says what was seen of a session, not only that it was looked at. */

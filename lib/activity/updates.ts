@@ -23,15 +23,7 @@ import { addRow, emptyTally } from "../transcripts/tally.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
 import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook } from "./look.ts";
-import {
-  type Advance,
-  countUnseen,
-  markInCopy,
-  passing,
-  passingShared,
-  saveMarks,
-  seenInCopy,
-} from "./marks.ts";
+import { type Advance, countSeenOf, passing, passingCounted, saveMarks } from "./marks.ts";
 
 /** A look with the sessions of its changed files. */
 interface View extends Omit<Look, "changed" | "mayHaveNews"> {
@@ -244,7 +236,11 @@ function markSeen(
     const isWhole = stat?.size === advance.mark.offset;
     return isWhole ? passing({ found: session, stat }, view.marks) : [];
   });
-  const seen = [...advances, ...shared.map(passingShared), ...(view.passed ?? [])];
+  const seen = [
+    ...advances,
+    ...shared.map(({ id, messages }) => passingCounted(id, messages)),
+    ...(view.passed ?? []),
+  ];
   return saveMarks(view, seen, isOwnKept ? [] : undefined);
 }
 
@@ -294,14 +290,13 @@ function activityIn(
   marks: Look["marks"],
   since: Date | undefined,
 ): SessionActivity | undefined {
-  const seen = since ? 0 : (seenInCopy(marks?.get(news.id)) ?? 0);
+  const seen = since ? 0 : countSeenOf(news.id, marks);
   const rows = news.rows.filter(({ end }) => end > seen);
   if (rows.length === 0) return undefined;
   const did = emptyTally();
   for (const { row, goesOn } of rows) addRow(did, row, { goesOn });
   const session = sessionOf(news);
-  const mark = markInCopy(Math.max(...rows.map(({ end }) => end)));
-  const advance = { session: { id: news.id }, mark };
+  const advance = passingCounted(news.id, Math.max(...rows.map(({ end }) => end)));
   return { session, did, advance, skipped: 0, isHeadless: news.isHeadless };
 }
 
@@ -313,7 +308,7 @@ function readSharedNews(paths: Pick<Paths, "home">, directory: string | undefine
 }
 
 function isNew(news: SharedNews, { marks, now }: Pick<Look, "marks" | "now">): boolean {
-  return Date.parse(news.latest) >= now - FIRST_LOOK_MS && countUnseen(news, marks) > 0;
+  return Date.parse(news.latest) >= now - FIRST_LOOK_MS && news.messages > countSeenOf(news.id, marks);
 }
 
 function newsOfShared(
@@ -328,7 +323,7 @@ function newsOfShared(
     ...news,
     name: show(name === null ? `${from}:${rest.slice(0, 8)}` : `${name} (${from})`, NAME_MAX),
     ageSeconds: secondsSince(latest, now),
-    messages: countUnseen(news, marks),
+    messages: news.messages - countSeenOf(id, marks),
     ...{ firstUser: said(news.firstUser), lastAssistant: said(news.lastAssistant) },
     ...{ edited: shown(edited), read: shown(news.read) },
   };

@@ -37,10 +37,8 @@ export async function suggestQuestions(
 ): Promise<string[]> {
   // By words alone: nothing is sent for a suggestion.
   const local = { ...config, paths, settings: { ...settings, embedding: undefined } };
-  const all = [...listByLastRow(paths, { project: cwd, cwd }), ...listByLastRow(paths)];
-  const sessions = [...new Map(all.map((each) => [each.id, each])).values()].filter(
-    ({ size }) => size <= BYTES_MAX,
-  );
+  const byId = new Map(newestFirst(paths, cwd).map((each) => [each.id, each]));
+  const sessions = [...byId.values()].filter(({ size }) => size <= BYTES_MAX);
   const [answered, found] = [new Set<string>(), new Set<string>()];
   let tries = 0;
   for (const session of sessions.slice(0, SESSIONS_MAX)) {
@@ -63,12 +61,15 @@ function isAnswer(row: { who: string; text: string } | undefined): boolean {
 
 /** Returns what one may ask about the last session with a name of its own: the current directory's project's, else any. */
 export function questionByName(paths: PathsWithRules, cwd: string): string | undefined {
-  for (const sessions of [listByLastRow(paths, { project: cwd, cwd }), listByLastRow(paths)])
-    for (const session of sessions) {
-      const question = askByName(session);
-      if (question !== undefined) return question;
-    }
-  return undefined;
+  return newestFirst(paths, cwd)
+    .map(askByName)
+    .find((question) => question !== undefined);
+}
+
+/** Yields the sessions of the current directory's project, then all, the ones with the newest rows first. */
+function* newestFirst(paths: PathsWithRules, cwd: string): Generator<Session> {
+  yield* listByLastRow(paths, { project: cwd, cwd });
+  yield* listByLastRow(paths);
 }
 
 function askByName({ name }: Session): string | undefined {
