@@ -29,35 +29,40 @@ export const INDEX_VERSION = 6;
 /** That of the list of what others share, with the index of their copies, and in its name. */
 export const REPLICA_VERSION = 6;
 
-export interface Paths {
+/** Names in the state folder. */
+const PLACES = {
+  /** The index of versions before indexes were caches: left to them, but for what only it holds. */
+  former: "memory.db",
+  /** The replica of the version before. */
+  formerShared: "shared.db",
+  /** The indexes of given transcripts. */
+  indexes: "indexes",
+  /** Vectors and topics that were paid for. */
+  paid: "paid.db",
+  /** State that is not derived from transcripts. */
+  state: "state.db",
+  /** The list of what others share, with the index of their copies. */
+  shared: `shared-${REPLICA_VERSION}.db`,
+  notes: "notes",
+  /** Our copies of sessions, one kind for all. */
+  copies: "copies",
+  /** The copies of versions before there was one place for all. */
+  archive: "archive",
+  /** The folder of sessions as HTML pages. */
+  reports: "reports",
+  config: "config.json",
+  cursors: "cursors",
+  observations: "observations",
+  meta: "sessions-meta",
+  log: "log.ndjson",
+};
+type Places = Record<keyof typeof PLACES, string>;
+
+export interface Paths extends Places {
   /** All our state. */
   home: string;
   /** The index in use: the main one, or that of given transcripts. A cache: it is made again from transcripts. */
   database: string;
-  /** The index of versions before indexes were caches: left to them, but for what only it holds. */
-  former: string;
-  /** The replica of the version before. */
-  formerShared: string;
-  /** The indexes of given transcripts. */
-  indexes: string;
-  /** Vectors and topics that were paid for. */
-  paid: string;
-  /** State that is not derived from transcripts. */
-  state: string;
-  /** The list of what others share, with the index of their copies. */
-  shared: string;
-  notes: string;
-  /** Our copies of sessions, one kind for all. */
-  copies: string;
-  /** The copies of versions before there was one place for all. */
-  archive: string;
-  /** The folder of sessions as HTML pages. */
-  reports: string;
-  config: string;
-  cursors: string;
-  observations: string;
-  meta: string;
-  log: string;
   /**
    * Returns a folder as the table of hosts names it: `~` is the user's home, in `($VARIABLE|~/folder)` the variable moves it;
    * "" where nothing names it.
@@ -208,34 +213,23 @@ export function resolvePaths(env: Environment): PathsWithRules {
   const home = resolve(env.SESSION_MEMORY_HOME || join(user, ".session-memory"));
   const given = (env.SESSION_MEMORY_SESSIONS ?? "").split(delimiter).filter(Boolean);
   const transcripts = given.map((path) => resolve(path));
-  const config = join(home, "config.json");
+  const places = Object.entries(PLACES).map(([place, name]) => [place, join(home, name)]);
+  const inHome = Object.fromEntries(places) as Places;
   const expand: Paths["expand"] = (place) => {
     const path = place.replace(/\(\$(\w+)\|([^)]*)\)/, (_, name, otherwise) => env[name] || otherwise);
     return path && resolve(path.replace(/^~/, user));
   };
+  const { redact, exclude } = withFiles(defaultSettings(), { ...inHome, expand });
+  const database = indexPath(home, transcripts);
   return {
+    ...inHome,
     home,
-    database: indexPath(home, transcripts),
-    former: join(home, "memory.db"),
-    formerShared: join(home, "shared.db"),
-    indexes: join(home, "indexes"),
-    paid: join(home, "paid.db"),
-    shared: join(home, `shared-${REPLICA_VERSION}.db`),
-    state: join(home, "state.db"),
-    notes: join(home, "notes"),
-    copies: join(home, "copies"),
-    archive: join(home, "archive"),
-    reports: join(home, "reports"),
-    config,
-    cursors: join(home, "cursors"),
-    observations: join(home, "observations"),
-    meta: join(home, "sessions-meta"),
-    log: join(home, "log.ndjson"),
+    database,
     expand,
     transcripts,
     volute: [],
     synced: [],
-    rules: withFiles(NO_RULES, { config, expand }),
+    rules: { redact, exclude },
   };
 }
 
@@ -245,11 +239,6 @@ function indexPath(home: string, transcripts: readonly string[]): string {
   const key = shortHash([...new Set(transcripts)].sort().join("\0"));
   return join(home, "indexes", `${key.toString(16)}-${INDEX_VERSION}.db`);
 }
-
-const NO_RULES: PathsWithRules["rules"] = {
-  redact: { extra: [] },
-  exclude: { sessions: [], projects: [], patterns: [] },
-};
 
 const VOLUTE = ".volute";
 
@@ -315,7 +304,7 @@ export function defaultConfig(env: Environment, cwd: string): Config {
 
 /** Returns the paths for a command that must see excluded sessions: to forget them, or to bring them back. */
 export function seeingExcluded(paths: PathsWithRules): PathsWithRules {
-  return { ...paths, rules: { ...paths.rules, exclude: NO_RULES.exclude, seesExcluded: true } };
+  return { ...paths, rules: { ...paths.rules, exclude: defaultSettings().exclude, seesExcluded: true } };
 }
 
 /** Returns what a process excluded at its start together with what config.json excludes now. */
