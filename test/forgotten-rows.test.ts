@@ -19,14 +19,13 @@ import { codexAnswer, codexCall, codexCallOutput, codexMeta, codexPrompt } from 
 import { ours } from "./support/forget.ts";
 import { type TemporaryHome, temporaryHome, writeClaude, writeCodex, writePi } from "./support/home.ts";
 import { AGENTS, hostId, layHost } from "./support/hosts.ts";
+import { killPoints, runKilled } from "./support/kill.ts";
 import { piAssistant, piEntry, piHeader, piLinked, piUser } from "./support/pi.ts";
-import { fuzzSeed, seeded } from "./support/random.ts";
+import { SOAK } from "./support/random.ts";
 import { jsonl, type Row, uuidFrom } from "./support/rows.ts";
-import { starting } from "./support/run.ts";
 
-/** A longer run by hand raises it. */
-const KILLS = Number(process.env.SESSION_MEMORY_TEST_KILLS ?? 3);
-setDefaultTimeout(60_000 + KILLS * 10_000);
+const KILLS = 3;
+setDefaultTimeout(60_000 + KILLS * SOAK * 10_000);
 
 /** Begins every word that is forgotten. */
 const MARK = "zqvictim";
@@ -363,7 +362,6 @@ describe("what was forgotten stays so", () => {
 });
 
 test("kill -9 at any moment: commands print all of it or nothing, and the next run completes it", async () => {
-  const random = seeded(fuzzSeed("kill -9 while rows are forgotten"));
   using home = temporaryHome();
   const { rows, own, write } = SAID.claude(home);
   write(VICTIM, rows);
@@ -376,18 +374,12 @@ test("kill -9 at any moment: commands print all of it or nothing, and the next r
     cpSync(from, to, { recursive: true, preserveTimestamps: true });
   };
   copy(home.paths.home, before.paths.home);
-  let atWork = 0;
-  for (let kill = 0; kill < KILLS; kill++) {
+  const forgetting = ["forget", VICTIM, "--yes"];
+  const { ms } = await runKilled(forgetting, { env: home.env });
+  let killed = 0;
+  for (const point of killPoints(KILLS)) {
     copy(before.paths.home, home.paths.home);
-    const child = Bun.spawn([...starting("forget"), VICTIM, "--yes"], {
-      env: home.env,
-      stdout: "ignore",
-      stderr: "ignore",
-    });
-    const timer = setTimeout(() => child.kill("SIGKILL"), random.integer(60, 500));
-    await child.exited;
-    clearTimeout(timer);
-    if (child.signalCode === "SIGKILL") atWork++;
+    if ((await runKilled(forgetting, { env: home.env }, point * ms)).isKilled) killed++;
     const isForgotten = existsSync(home.paths.config);
     const expected = isForgotten ? [] : expect.arrayContaining(KNOWN);
     expect([isForgotten, await told(home, { agent: "claude", fork: FORK, other: VICTIM }, READERS)]).toEqual([
@@ -397,5 +389,5 @@ test("kill -9 at any moment: commands print all of it or nothing, and the next r
     await home.ok("forget", VICTIM, "--yes");
     expect(holding(home)).toEqual([]);
   }
-  expect(atWork).toBeGreaterThan(0);
+  expect(killed).toBeGreaterThan(0);
 });
