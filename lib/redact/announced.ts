@@ -21,6 +21,7 @@ import {
   lineStart,
   longestPart,
   lookAt,
+  RANDOM_MIN,
   type ReportSecret,
   SENTENCE,
 } from "./looks.ts";
@@ -183,6 +184,7 @@ function isSecret(
   { name, before, text }: { name: Name; before: string; text: string },
 ): boolean {
   const { way, isQuoted } = value;
+  if (name.level === TOKEN && value.text.length < RANDOM_MIN) return false;
   const between = text.slice(name.end, value.start);
   const hasScheme = /(?:bearer|basic|token|apikey|digest|negotiate)[ \t]+$/i.test(between);
   if (text.startsWith(":?", name.end)) return false; // what is said where a variable is missing
@@ -365,6 +367,15 @@ interface Name {
   kind: string;
 }
 
+const IN_NAME = /[\w$.-]/;
+
+/** Returns where the characters of a kind begin that end at a place. */
+function startOfRun(text: string, end: number, kind: RegExp): number {
+  let start = end;
+  while (start > 0 && end - start < NAME_MAX && kind.test(text.charAt(start - 1))) start--;
+  return start;
+}
+
 /** Reads the whole name that has its ending at a place. */
 function nameEndingAt(text: string, at: number, ending: string): Name | undefined {
   let end = at + ending.length;
@@ -372,8 +383,8 @@ function nameEndingAt(text: string, at: number, ending: string): Name | undefine
     ? PASSWORD
     : LEVELS.find(([, endings]) => endings.test(ending))?.[0];
   if (level === undefined) return undefined;
-  const before = text.slice(Math.max(0, at - NAME_MAX), at);
-  const prefix = /[\w$.-]*$/.exec(before)?.[0] ?? "";
+  const start = startOfRun(text, at, IN_NAME);
+  const prefix = text.slice(start, at);
   const isJoined = /[a-z]$/.test(prefix)
     ? /^[a-z]/.test(ending)
     : /[A-Z]$/.test(prefix) && /^[A-Z]{2}/.test(ending);
@@ -381,9 +392,10 @@ function nameEndingAt(text: string, at: number, ending: string): Name | undefine
   TAIL.lastIndex = end;
   if (TAIL.test(text)) end = TAIL.lastIndex;
   if (/^(?:[A-Za-z0-9$]|_+[A-Za-z0-9]|[.-][a-z])/.test(text.slice(end, end + 3))) return undefined;
-  const qualifier = /([A-Z]?[a-z\d]+|[A-Z\d]+)[ _.$-]?$/.exec(before)?.[1] ?? "";
+  const joint = /[ _.$-]/.test(text.charAt(at - 1)) ? at - 1 : at;
+  const word = text.slice(startOfRun(text, joint, /[A-Za-z\d]/), joint);
+  const qualifier = /(?:[A-Z]?[a-z\d]+|[A-Z\d]+)$/.exec(word)?.[0] ?? "";
   if (level !== PASSWORD && HARMLESS.test(qualifier)) return undefined;
-  const start = at - prefix.length;
   const isSecret = level === TOKEN && QUALIFIER.test(qualifier);
   return {
     text: text.slice(start, end),

@@ -30,7 +30,7 @@ const HEX = /^(?:0x|sha\d{1,3}[:-])?[0-9a-f]+$/i;
 /** Shorter hashes are as often numbers. */
 const HASH_MIN = 24;
 /** Shorter values are as often words in an unusual spelling. */
-const RANDOM_MIN = 16;
+export const RANDOM_MIN = 16;
 
 /** Reports a secret by its place and kind. */
 export type ReportSecret = (start: number, end: number, kind: string) => void;

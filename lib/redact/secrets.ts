@@ -60,22 +60,22 @@ function merge(spans: Span[]): Span[] {
   return merged;
 }
 
-function findSecrets(text: string, { words, prefixes, runs, isForeign }: Scan): Span[] {
+function findSecrets(text: string, { words, prefixes, runs, isForeign, isMarked }: Scan): Span[] {
   const spans: Span[] = [];
   const found = (start: number, end: number, kind: string) => spans.push({ start, end, kind });
-  const blocks = findKeyBlocks(text, found);
-  const isShown = text.includes(";base64,")
-    ? (at: number) => MEDIA.test(text.slice(Math.max(0, at - 90), at))
-    : () => false;
+  const blocks = isMarked ? findKeyBlocks(text, found) : [];
+  const isShown = (at: number) => isMarked && MEDIA.test(text.slice(Math.max(0, at - 90), at));
   const tokens = runs.filter(({ start, end }) => UNUSUAL.test(text.slice(start, end)) && !isShown(start));
   let from = 0;
   for (const at of prefixes) if (at >= from) from = findFormat(text, at, found);
   for (const run of tokens) findMiddles(text, run, found);
   findAnnounced(text, words, found);
   if (isForeign) findForeign(text, found);
-  findInAddresses(text, found);
-  findCards(text, found);
-  findKeyArrays(text, found);
+  if (isMarked) {
+    findInAddresses(text, found);
+    findCards(text, found);
+  }
+  if (text.length >= ARRAY_MIN) findKeyArrays(text, found);
   const guessed = (start: number, end: number, kind: string) =>
     spans.push({ start, end, kind, isGuess: true });
   let [until, next] = [0, 0];
@@ -132,23 +132,19 @@ const PUTTY = /Private-Lines: \d{1,3}[\s]/g;
 function findKeyBlocks(text: string, found: ReportSecret): { start: number; end: number }[] {
   const open: { start: number; end: number }[] = [];
   let end = -2;
-  if (text.includes("-----BEGIN ")) {
-    for (const { index, 0: begin, 1: label = "" } of text.matchAll(BEGIN)) {
-      if (index < (open.at(-1)?.end ?? 0)) continue;
-      const body = index + begin.length;
-      // looked for once and kept, so that many beginnings without an end stay linear
-      if (end !== -1 && end < body) end = text.indexOf("-----END", body);
-      const until = endOfBlock(text, body, end);
-      if (PRIVATE.test(label) && MATERIAL.test(text.slice(body, until))) found(index, until, "private-key");
-      open.push({ start: index, end: until });
-    }
+  for (const { index, 0: begin, 1: label = "" } of text.matchAll(BEGIN)) {
+    if (index < (open.at(-1)?.end ?? 0)) continue;
+    const body = index + begin.length;
+    // looked for once and kept, so that many beginnings without an end stay linear
+    if (end !== -1 && end < body) end = text.indexOf("-----END", body);
+    const until = endOfBlock(text, body, end);
+    if (PRIVATE.test(label) && MATERIAL.test(text.slice(body, until))) found(index, until, "private-key");
+    open.push({ start: index, end: until });
   }
-  if (text.includes("Private-Lines: ")) {
-    for (const { index, 0: head } of text.matchAll(PUTTY)) {
-      const body = index + head.length;
-      const until = endOfBody(text, body);
-      if (until > body) found(body, until, "private-key");
-    }
+  for (const { index, 0: head } of text.matchAll(PUTTY)) {
+    const body = index + head.length;
+    const until = endOfBody(text, body);
+    if (until > body) found(body, until, "private-key");
   }
   return open;
 }
@@ -174,9 +170,11 @@ function endOfBody(text: string, from: number): number {
 
 const ARRAY = /\[\s{0,8}((?:\d{1,3}\s{0,8},\s{0,8}){63}\d{1,3}),?\s{0,8}\]/g;
 
+/** 64 digits, their commas and brackets. */
+const ARRAY_MIN = 129;
+
 /** Reports keys written as 64 bytes. */
 function findKeyArrays(text: string, found: ReportSecret): void {
-  if (text.search(ARRAY) === -1) return;
   for (const { index, 0: whole, 1: bytes = "" } of text.matchAll(ARRAY)) {
     if (bytes.split(",").every((byte) => Number(byte) < 256))
       found(index + 1, index + whole.length - 1, "private-key");
@@ -280,7 +278,7 @@ function findInAddresses(text: string, found: ReportSecret): void {
       if (!TEMPLATE.test(text.slice(start, end))) found(start, end, "password");
     }
   }
-  if (!text.includes("://") || !text.includes("@")) return;
+  if (!text.includes("@")) return;
   for (const { index, 1: user = "", 2: password = "" } of text.matchAll(USER)) {
     const start = index + 3;
     // a slash is believed only where no port and path can be meant
