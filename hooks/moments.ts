@@ -70,10 +70,9 @@ async function lastRowTime({ session: { file }, paths }: Asked): Promise<string 
     import("../lib/hosts/packed.ts"),
   ]);
   if (file === undefined || !statUnpacked(file)?.isFile()) return undefined;
-  const isDated = ({ at }: Pick<Row, "at">) => at !== undefined;
-  const countIn = (found: readonly Pick<Row, "at">[]) => found.filter(isDated).length;
-  const { entries } = readLast(file, { rules: readRules(paths.rules), countIn, count: 1 });
-  return entries.findLast(isDated)?.at;
+  const isWanted = ({ at }: Pick<Row, "at">) => at !== undefined;
+  const { entries } = readLast(file, { rules: readRules(paths.rules), isWanted, count: 1 });
+  return entries.findLast(isWanted)?.at;
 }
 
 /** Returns the standing rules alone, since a time if one is named. */

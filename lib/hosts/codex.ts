@@ -15,7 +15,7 @@ import {
   toCall,
 } from "./format.ts";
 import { type HostFile, keepContent, moved, PLUGIN, pluginCommands, type Restorer } from "./host.ts";
-import { linesBackward, parseLine, readFully, withFile } from "./lines.ts";
+import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 
 const ROW_TYPES = new Set(["session_meta", "response_item", "event_msg", "turn_context", "compacted"]);
@@ -270,19 +270,22 @@ function parentInCodex(file: string): string | undefined {
   return /"type":"session_meta"[^\n]*"parent_thread_id":"([^"\n]+)"/.exec(ids)?.[1];
 }
 
-/** The last lines in which the end of a call is looked for: calls run side by side. */
-const END_LINES = 50;
+/** The last bytes in which the end of a call is looked for: calls run side by side, and print much. */
+const END_BYTES = 4 * 1024 * 1024;
 
 /** Returns whether a transcript says of a command that has just ended that it failed; its hooks do not say. */
 export function hasFailedInCodex(file: string, callId: string): boolean {
   return withFile(file, (descriptor, size) => {
-    for (const { bytes } of Iterator.from(linesBackward(descriptor, size)).take(END_LINES)) {
+    let hasFailed = false;
+    for (const { bytes } of linesForward(descriptor, { from: Math.max(0, size - END_BYTES) })) {
+      if (!bytes?.includes(callId)) continue;
       for (const { payload } of parseLine(bytes).records) {
         const event = recordOf(payload);
         const end = isRecord(event.item) ? event.item : event;
-        if (callId === (end.call_id ?? end.id) && end.exit_code !== undefined) return end.exit_code !== 0;
+        if (callId === (end.call_id ?? end.id) && end.exit_code !== undefined)
+          hasFailed = end.exit_code !== 0;
       }
     }
-    return false;
+    return hasFailed;
   });
 }

@@ -1,6 +1,6 @@
 /**
- * JSONL by bytes: complete lines forward from an offset with constant memory, lines backward from the end, and the
- * objects of a line that was fused or torn by two writers.
+ * JSONL by bytes: complete lines from an offset with constant memory, and the objects of a line that was fused or torn by two
+ * writers.
  *
  * Cursors are byte offsets, so nothing here counts characters, and no cut ever falls inside a multi-byte character.
  */
@@ -31,8 +31,7 @@ interface ByteLine {
 /** A longer line is not a message, and is skipped without being held in memory. */
 export const LINE_MAX_BYTES = 64 * 1024 * 1024;
 const FORWARD_BLOCK_BYTES = 256 * 1024; // few reads of a large file, little memory for a small one
-const BACKWARD_BLOCK_BYTES = 64 * 1024; // the newest entries mostly take one read
-const BACKWARD_BLOCK_MAX_BYTES = 4 * 1024 * 1024; // doubled up to here where a line is long
+const NEAR_BLOCK_BYTES = 64 * 1024; // what is looked for mostly stands in one
 export const NEWLINE = 10; // its byte
 /** The start of a record inside a damaged line, by the first key that hosts write. */
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
@@ -141,45 +140,6 @@ export function* linesForward(
     const bytes = skipping ? undefined : buffer.subarray(0, filled);
     yield { offset, end: offset + skipping + filled, bytes, terminated: false, count: 1 };
   }
-}
-
-/** Yields the lines of an open file from its end to its start; each line's bytes are its own. */
-export function* linesBackward(descriptor: number, size: number): Generator<ByteLine> {
-  let position = size; // everything from here on has been read
-  let held: Buffer = Buffer.alloc(0); // the front part of the line that goes on before `position`
-  let overlong = false;
-  let block = BACKWARD_BLOCK_BYTES;
-  let end = size;
-  let terminated = false;
-  while (position > 0) {
-    const start = Math.max(0, position - block);
-    block = Math.min(block * 2, BACKWARD_BLOCK_MAX_BYTES);
-    const chunk = readFully(descriptor, start, position - start);
-    const buffer = held.length ? Buffer.concat([chunk, held]) : chunk;
-    let limit = buffer.length; // end of the line being looked for
-    let search = chunk.length - 1;
-    while (search >= 0) {
-      const newline = buffer.lastIndexOf(NEWLINE, search);
-      if (newline === -1) break;
-      const offset = start + newline + 1;
-      if (offset < end) {
-        const bytes = overlong ? undefined : buffer.subarray(newline + 1, limit);
-        yield { offset, end, bytes, terminated, count: 1 };
-      }
-      overlong = false;
-      terminated = true;
-      end = offset;
-      limit = newline;
-      search = newline - 1;
-    }
-    held = buffer.subarray(0, limit);
-    if (held.length > LINE_MAX_BYTES) {
-      overlong = true;
-      held = Buffer.alloc(0);
-    }
-    position = start;
-  }
-  if (end > 0) yield { offset: 0, end, bytes: overlong ? undefined : held, terminated, count: 1 };
 }
 
 /**
@@ -322,43 +282,38 @@ export interface ParsedLine extends Omit<ByteLine, "bytes"> {
 }
 
 /** Lines between two states of one message: its tokens and its tool calls are written soon after its words. */
-export const STATES_WITHIN = 16;
+const STATES_WITHIN = 16;
 
 /** Returns a reader of the records of an open file after a byte offset, for what only they say of a row. */
 export function recordsAfter(descriptor: number): (offset: number) => Iterable<JsonRecord> {
   return function* (from) {
-    for (const { bytes } of linesForward(descriptor, { from, block: BACKWARD_BLOCK_BYTES }))
+    for (const { bytes } of linesForward(descriptor, { from, block: NEAR_BLOCK_BYTES }))
       yield* parseLine(bytes).records;
   };
 }
 
-/**
- * Yields the rows of an open file from the byte `from` to its end, or back from the byte `before` to its start: the last state of
- * each message where its first one is.
- */
+/** Yields the rows of an open file that begin between two bytes: the last state of each message where its first one is. */
 export function* parsedLines(
   descriptor: number,
   { messageOf }: Format,
-  { from, before }: { from?: number; before?: number } = {},
+  { from = 0, before = Number.POSITIVE_INFINITY } = {},
 ): Generator<ParsedLine> {
-  const isForward = before === undefined;
-  const lines = isForward ? linesForward(descriptor, { from }) : linesBackward(descriptor, before);
   const held: ParsedLine[] = [];
-  for (const { offset, end, terminated, count, bytes } of lines) {
-    const row = { offset, end, terminated, count, ...parseLine(bytes) };
+  for (const { offset, end, terminated, count, bytes } of linesForward(descriptor, { from })) {
+    if (offset >= before) break;
+    const later = { offset, end, terminated, count, ...parseLine(bytes) };
     if (!messageOf) {
-      yield row;
+      yield later;
       continue;
     }
-    for (const other of held) {
-      const [earlier, later] = isForward ? [other, row] : [row, other];
+    for (const earlier of held) {
       const states = new Map(later.records.map((record) => [messageOf(record), record]));
       const begun = new Set(earlier.records.map(messageOf));
       for (const messages of [states, begun]) messages.delete(undefined);
       earlier.records = earlier.records.map((record) => states.get(messageOf(record)) ?? record);
       later.records = later.records.filter((record) => !begun.has(messageOf(record)));
     }
-    held.push(row);
+    held.push(later);
     if (held.length > STATES_WITHIN) yield held.shift() as ParsedLine;
   }
   yield* held;

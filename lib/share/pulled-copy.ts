@@ -8,7 +8,7 @@ import { utimesSync } from "node:fs";
 import { remove } from "../base/files.ts";
 import { type JsonRecord, stringsOf } from "../base/json.ts";
 import { appendBlocks, type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
-import { linesBackward, parseLine, withFile } from "../hosts/lines.ts";
+import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
 import { BLOCKED } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { placeOf, rowRecord } from "../hosts/plain-row.ts";
@@ -109,15 +109,15 @@ export function pulledCopy(file: string, options: CopyOptions): CopyWriter {
 
 /** Reads the lines of a copy from a place on, and the bytes before them. */
 function linesFrom(file: string, from: Place): { kept: number; lines: OldLine[] } {
-  return withFile(file, (descriptor, size) => {
-    const lines: OldLine[] = [];
-    for (const { bytes, offset, end } of linesBackward(descriptor, size)) {
+  return withFile(file, (descriptor) => {
+    let [kept, lines]: [number, OldLine[]] = [0, []];
+    for (const { bytes, offset, end } of linesForward(descriptor)) {
       const place = placeOf(bytes);
       // the head, and a row that was kept out since, name no place
-      if (offset === 0 || (place && isBefore(place, from))) return { kept: end, lines: lines.reverse() };
-      lines.push({ text: bytes?.toString("utf8") ?? "", end });
+      if (offset === 0 || (place && isBefore(place, from))) [kept, lines] = [end, []];
+      else lines.push({ text: bytes?.toString("utf8") ?? "", end });
     }
-    return { kept: 0, lines: lines.reverse() };
+    return { kept, lines };
   });
 }
 

@@ -8,7 +8,6 @@ import {
   type ParsedLine,
   parsedLines,
   readAt,
-  readSize,
   recordsAfter,
   withFile,
 } from "../hosts/lines.ts";
@@ -22,52 +21,70 @@ interface EntryLine extends ParsedLine {
   entries: RawEntry[];
 }
 
-interface TranscriptCursor {
-  /** The bytes of its lines. */
-  size: number;
-  /** Yields the lines from a place on. */
-  forward(from?: Cursor): Generator<EntryLine>;
-  /** Yields the lines before a byte offset, the last first; `line` is 0 in their entries. @default the end */
-  backward(before?: number): Generator<EntryLine>;
+interface LineOptions {
+  head: Head;
+  /** True if results and whole inputs are wanted. */
+  results: boolean;
+  /** @default the start */
+  from?: Cursor;
+  /** The byte before which they begin. @default the end */
+  before?: number;
 }
 
-const START: Cursor = { offset: 0, line: 0 };
-
-/** Returns a cursor on an open transcript, whose entries have results and whole inputs where these are wanted. */
-export function cursorOn(
+/** Yields the lines of an open transcript from a place on. */
+export function* linesWithEntries(
   file: string,
   descriptor: number,
-  { head, results }: { head: Head; results: boolean },
-): TranscriptCursor {
+  { head, results, from: { offset, line } = { offset: 0, line: 0 }, before }: LineOptions,
+): Generator<EntryLine> {
   const format = formatOf(head);
   const folder = findHost(head.agent)?.outputs;
   const outputAt = folder === undefined ? undefined : (path: string) => readOutput(file, folder, path);
   const settings = { head, results, later: recordsAfter(descriptor), outputAt };
-  const withEntries = (row: ParsedLine, line: number): EntryLine => {
-    const place = { line, nth: 0, offset: row.offset, end: row.end };
+  let next = line + 1;
+  for (const row of parsedLines(descriptor, format, { from: offset, before })) {
+    const place = { line: next, nth: 0, offset: row.offset, end: row.end };
     const entries: RawEntry[] = [];
     for (const record of row.records) {
       place.nth = entries.length;
       entries.push(...readBareEntry(format, record, place, settings));
     }
-    return Object.assign(row, { entries });
-  };
-  const size = readSize(descriptor);
-  return {
-    size,
-    *forward({ offset, line } = START) {
-      let next = line + 1;
-      for (const row of parsedLines(descriptor, format, { from: offset })) {
-        const { count } = row;
-        yield withEntries(row, next);
-        next += count;
-      }
-    },
-    *backward(before = size) {
-      for (const row of parsedLines(descriptor, format, { before: Math.min(before, size) }))
-        yield withEntries(row, 0);
-    },
-  };
+    const { count } = row;
+    yield Object.assign(row, { entries });
+    next += count;
+  }
+}
+
+/** The distance at which a row's call, or an earlier state of its message, is looked for. */
+const BEFORE_BYTES = 512 * 1024;
+
+/** Returns the entries shortly before a byte offset; their lines are not counted. */
+export function entriesBefore(
+  file: string,
+  descriptor: number,
+  { head, before }: { head: Head; before: number },
+): RawEntry[] {
+  const from = { offset: Math.max(0, before - BEFORE_BYTES), line: 0 };
+  const lines = linesWithEntries(file, descriptor, { head, results: false, from, before });
+  // the first line is cut, unless it is the file's
+  return [...lines.drop(from.offset > 0 ? 1 : 0).flatMap(({ entries }) => entries)];
+}
+
+/** A place nearer to the end is tried first; each further one reaches back four times as far. */
+const REACH_BYTES = 16 * 1024;
+
+/** Yields places at which lines begin, ever further back from a byte offset, at last the file's start. */
+export function* placesBack(file: string, before: number): Generator<number> {
+  for (let reach = REACH_BYTES; reach < before; reach *= 4) yield lineAfter(file, before - reach);
+  yield 0;
+}
+
+/** Returns the start of the line after a position. */
+export function lineAfter(file: string, position: number): number {
+  return withFile(file, (descriptor) => {
+    const [line] = linesForward(descriptor, { from: position }).take(1);
+    return line?.end ?? position;
+  });
 }
 
 /** Returns the first and the last entry of a transcript, as its host wrote them; none where nothing is said or done. */
@@ -75,15 +92,17 @@ export function outermostEntries(file: string): RawEntry[] {
   return withFile(file, (descriptor, size) => {
     const head = headIn(file, descriptor, size);
     if (!head) return [];
-    const cursor = cursorOn(file, descriptor, { head, results: false });
-    const firstOf = (lines: Generator<EntryLine>) =>
-      lines
+    const entriesFrom = (offset: number) =>
+      linesWithEntries(file, descriptor, { head, results: false, from: { offset, line: 0 } })
         .filter(({ damaged, terminated }) => terminated || !damaged) // half written
-        .flatMap(({ entries }) => entries.slice(0, 1))
-        .take(1)
-        .toArray();
-    const first = firstOf(cursor.forward());
-    return first.length === 0 ? [] : [...first, ...firstOf(cursor.backward())];
+        .flatMap(({ entries }) => entries);
+    const [first] = entriesFrom(0).take(1);
+    if (!first) return [];
+    for (const offset of placesBack(file, size)) {
+      const last = entriesFrom(offset).reduce<RawEntry | undefined>((_, entry) => entry, undefined);
+      if (last) return [first, last];
+    }
+    return [first];
   });
 }
 

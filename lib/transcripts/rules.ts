@@ -68,11 +68,6 @@ export function ownRules(): Rules {
   return own;
 }
 
-/** Returns rules that redact nothing, for readers that look at times, ids and places only. */
-export function placeRules(): Rules {
-  return { ...ownRules(), clean: (text) => text };
-}
-
 /** The facts about a session that decide whether it is excluded: a subagent stays out with its parent. */
 export type Excludable = Pick<Session, "id" | "name" | "cwd" | "project" | "parentId">;
 

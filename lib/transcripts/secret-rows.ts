@@ -110,21 +110,31 @@ export function secretMemory(
 const KEY_REACH = 6;
 
 /**
- * Returns what redacts entries in their order, and gives none for one that is forgotten or excluded. An excluded prompt excludes
- * its answer, up to the next prompt.
+ * Returns a test for entries in their order: whether one may be shown, unless it is forgotten. An excluded prompt excludes its
+ * answer, up to the next prompt.
  */
-export function cleanEntries(
-  { hasEntry }: Rules,
-  memory: Pick<SecretMemory, "clean">,
-): (raw: Entry, isForgotten?: boolean) => Entry | undefined {
+export function entryTest({
+  hasEntry,
+}: Pick<Rules, "hasEntry">): (raw: Entry, isForgotten?: boolean) => boolean {
   let isAnswerExcluded = false;
-  const inTurn = textsInTurn();
-  const printed = printedBy();
   return (raw, isForgotten = false) => {
-    const withoutKey = inTurn(raw.text);
     const isExcluded = hasEntry(raw);
     if (raw.kind === "user") isAnswerExcluded = isExcluded;
-    if (isForgotten || isExcluded || isAnswerExcluded) return undefined;
+    return !isForgotten && !isExcluded && !isAnswerExcluded;
+  };
+}
+
+/** Returns what redacts entries in their order, and gives none for one that is forgotten or excluded. */
+export function cleanEntries(
+  rules: Rules,
+  memory: Pick<SecretMemory, "clean">,
+): (raw: Entry, isForgotten?: boolean) => Entry | undefined {
+  const isShown = entryTest(rules);
+  const inTurn = textsInTurn();
+  const printed = printedBy();
+  return (raw, isForgotten) => {
+    const withoutKey = inTurn(raw.text);
+    if (!isShown(raw, isForgotten)) return undefined;
     const clean: Clean = (text, taken) => memory.clean(withoutKey(text), { rows: [raw.offset], taken });
     const output = printed(raw);
     const judged = output && memory.clean(output.text, output);

@@ -1,6 +1,6 @@
 /**
- * Reads a transcript file as entries, redacted and without what is excluded: forward from a cursor, backward from its end (so
- * that a huge file takes no longer than a small one), or around a line.
+ * Reads a transcript file as entries, redacted and without what is excluded: from a cursor, from as far before its end or a line as
+ * it takes (so that a huge file takes no longer than a small one), always in file order.
  *
  * Files are only ever read. A line counts when its newline is there; a half-written last line waits.
  */
@@ -9,16 +9,23 @@ import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { formatOf } from "../hosts/hosts.ts";
-import { closeTranscript, linesForward, openTranscript, STATES_WITHIN, withFile } from "../hosts/lines.ts";
+import { closeTranscript, openTranscript, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Cursor, Entry, Row } from "../hosts/session.ts";
 import { CALL_LINES_MAX, callCheck, toRows } from "./calls.ts";
-import { countLines, cursorOn, offsetOfLine } from "./cursor.ts";
+import {
+  countLines,
+  entriesBefore,
+  lineAfter,
+  linesWithEntries,
+  offsetOfLine,
+  placesBack,
+} from "./cursor.ts";
 import { forgottenRows, rowKey } from "./forgotten.ts";
 import { headIn, readHead } from "./head.ts";
-import { isWanted, isWantedKind, type RowFilter } from "./log.ts";
-import { placeRules, type Rules } from "./rules.ts";
-import { cleanEntries, type SecretMemory, secretMemory } from "./secret-rows.ts";
+import { isWantedKind, isWanted as isWantedRow, type RowFilter } from "./log.ts";
+import { ownRules, type Rules } from "./rules.ts";
+import { cleanEntries, entryTest, type SecretMemory, secretMemory } from "./secret-rows.ts";
 
 /** The position after the last complete line read. Updated while entries are consumed. */
 export interface ReadProgress extends Cursor {
@@ -40,6 +47,8 @@ export interface ReadOptions {
   progress?: ReadProgress;
   /** The session's known secrets. @default the noted ones */
   memory?: SecretMemory | undefined;
+  /** True if nothing is redacted, for what is read but not shown. @default {false} */
+  isBare?: boolean;
   /** Asked after each line: whether to stop there. */
   isOver?: (() => boolean) | undefined;
   /** Called with each record. */
@@ -51,6 +60,7 @@ export interface ReadOptions {
 /** Yields a transcript's entries in file order, holding no more than one line. */
 export function* readEntries(file: string, options: ReadOptions): Generator<Entry> {
   const { rules, from, results = false, unterminated = "wait", onRecord, onForgotten, isOver } = options;
+  const { isBare, memory } = options;
   const { progress = { offset: 0, line: 0, skipped: 0 } } = options;
   Object.assign(progress, { offset: from?.offset ?? 0, line: from?.line ?? 0, skipped: 0 });
   const descriptor = openTranscript(file);
@@ -58,25 +68,23 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
     const head = options.head ?? headIn(file, descriptor);
     if (!head) return;
     const { offset } = progress;
-    const before = (lines: number) =>
-      cursorOn(file, descriptor, { head, results: false })
-        .backward(offset)
-        .take(lines)
-        .flatMap(({ entries }) => entries)
-        .toArray();
+    const before = () => (offset > 0 ? entriesBefore(file, descriptor, { head, before: offset }) : []);
     const hasStates = offset > 0 && formatOf(head).messageOf !== undefined;
-    const shown = entryFilter({
-      ...{ head, rules, results, onForgotten },
-      memory: options.memory ?? secretsIn(file, { rules, head }),
-      callsBefore: () => (offset > 0 ? before(CALL_LINES_MAX) : []),
-      known: hasStates ? new Set(before(STATES_WITHIN).map(stateKey)) : undefined,
-    });
-    const cursor = cursorOn(file, descriptor, { head, results: results !== false });
-    for (const { entries, records, damaged, terminated, count, end } of cursor.forward(progress)) {
+    const known = hasStates ? new Set(before().map(stateKey)) : undefined;
+    const isForgotten = forgottenRows(head.agent, rules);
+    const checked = callCheck(head, results, before);
+    const clean = isBare
+      ? bareEntries(rules)
+      : cleanEntries(rules, memory ?? secretsIn(file, { rules, head }));
+    const lines = linesWithEntries(file, descriptor, { head, results: results !== false, from: progress });
+    for (const { entries, records, damaged, terminated, count, end } of lines) {
       if (!terminated && (unterminated === "wait" || damaged)) return;
       if (onRecord) for (const record of records) onRecord(record);
       for (const raw of entries) {
-        const entry = shown(raw);
+        const isOut = isForgotten(raw);
+        if (isOut) onForgotten?.(raw);
+        const counted = known?.has(stateKey(raw)) ? undefined : checked(raw);
+        const entry = counted && clean(counted, isOut);
         if (entry) yield entry;
       }
       // Together: whoever keeps both while a line is taken would count its damage again on the way back.
@@ -93,29 +101,6 @@ export function* readEntries(file: string, options: ReadOptions): Generator<Entr
 /** Returns the key of an entry among the states of its message, which rows after it may repeat. */
 function stateKey({ id, kind, callId, text }: RawEntry): string {
   return `${id} ${kind} ${callId ?? text}`;
-}
-
-interface FilterOptions extends Pick<ReadOptions, "rules" | "onForgotten"> {
-  head: Head;
-  results: Results;
-  memory: SecretMemory;
-  callsBefore?: () => Iterable<RawEntry>;
-  /** The keys of entries that were read before. */
-  known?: ReadonlySet<string> | undefined;
-}
-
-/** Returns a filter for raw entries in their order, which gives the redacted entry of one that counts and may be read. */
-function entryFilter(options: FilterOptions): (raw: RawEntry) => Entry | undefined {
-  const { head, rules, results, memory, callsBefore, known, onForgotten } = options;
-  const isForgotten = forgottenRows(head.agent, rules);
-  const checked = callCheck(head, results, callsBefore);
-  const clean = cleanEntries(rules, memory);
-  return (raw) => {
-    const isOut = isForgotten(raw);
-    if (isOut) onForgotten?.(raw);
-    const entry = known?.has(stateKey(raw)) ? undefined : checked(raw);
-    return entry && clean(entry, isOut);
-  };
 }
 
 interface MemoryOptions {
@@ -140,8 +125,10 @@ export function secretsIn(file: string, { rules, head, isAnew }: MemoryOptions):
 function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick<MemoryOptions, "head">) {
   if (!head || !statUnpacked(file)) return [];
   return withFile(file, (descriptor): RawEntry[] => {
-    const rows = cursorOn(file, descriptor, { head, results: true }).forward({ offset, line: 0 });
-    return rows.take(1).toArray()[0]?.entries ?? [];
+    const [row] = linesWithEntries(file, descriptor, { head, results: true, from: { offset, line: 0 } }).take(
+      1,
+    );
+    return row?.entries ?? [];
   });
 }
 
@@ -169,70 +156,64 @@ export function isForgottenWhole(file: string, rules: Rules): boolean {
   return readEntries(file, { rules, onForgotten }).next().done === true && holdsAny;
 }
 
-/** The raw entries of some last lines, in file order, each result with its call; `line` is 0 where a row names none. */
-interface LastPart {
-  raws: RawEntry[];
-  /** Damaged lines so far. */
-  skipped: number;
+interface Wanted extends Pick<ReadOptions, "rules" | "results"> {
+  head: Head;
+  /** The byte offset of a line, before which the rows are. @default the end */
+  before?: number;
+  isWanted: (row: Row) => boolean;
+  count: number;
+  /** Returns whether all of these rows are too old for others before them to be wanted. */
+  isOver?: ((rows: readonly Row[]) => boolean) | undefined;
 }
 
-/** Yields parts of a transcript from its end to its start: each can be read without those before it. */
-function* partsBackward(
-  file: string,
-  { rules, head, results, before }: { head: Head } & Pick<ReadLastOptions, "rules" | "results" | "before">,
-): Generator<LastPart> {
-  const descriptor = openTranscript(file);
-  try {
-    let lines: RawEntry[][] = [];
-    let skipped = 0;
-    const areOpen = openCalls();
-    const cursor = cursorOn(file, descriptor, { head, results: results !== false });
-    for (const { entries, damaged, terminated } of cursor.backward(before)) {
-      if (damaged && terminated) skipped++;
-      if (damaged && !terminated) continue;
-      lines.push(entries);
-      // An answer is kept out by its prompt, and a result counts by its call: both come before it.
-      const isOpen = areOpen(entries.toReversed());
-      const hasPrompt = entries.some(({ kind }) => kind === "user");
-      if (isOpen || (!hasPrompt && (rules.hasPatterns || rules.isForgotten))) continue;
-      yield { raws: lines.reverse().flat(), skipped };
-      lines = [];
-    }
-    yield { raws: lines.reverse().flat(), skipped };
-  } finally {
-    closeTranscript(descriptor); // also when the taker stops early
+/**
+ * Yields the places from which reading gives enough wanted rows, the last one first. There may still be too few, since words are
+ * looked for in rows that are not redacted yet.
+ */
+function* startsOf(file: string, wanted: Wanted): Generator<number> {
+  const { head, rules, results, isWanted, count, isOver } = wanted;
+  const { before = statUnpacked(file)?.size ?? 0 } = wanted;
+  const bare = { head, rules, results, isBare: true, unterminated: "accept" } as const;
+  for (const offset of placesBack(file, before)) {
+    const from = { offset, line: 0 };
+    const progress = { ...from, skipped: 0 };
+    const isBefore = () => progress.offset >= before;
+    let entries = [...readEntries(file, { ...bare, from, progress, isOver: isBefore })];
+    // An answer is kept out by its prompt, which comes before it.
+    const prompts = entries.filter(({ kind }) => kind === "user");
+    const isCut = offset > 0 && (rules.hasPatterns || rules.isForgotten !== undefined);
+    if (isCut) entries = prompts[0] ? entries.slice(entries.indexOf(prompts[0])) : [];
+    const rows = toRows(entries);
+    const first = rows.filter(isWanted).at(-count);
+    const place = entries.find(({ line }) => line === first?.line);
+    const begin = isCut ? prompts.findLast((prompt) => prompt.offset <= (place?.offset ?? 0)) : place;
+    if (begin) yield begin.offset;
+    const isLast = isOver?.(rows) === true;
+    if (first || isLast || offset === 0) yield offset;
+    if (isLast) return;
   }
 }
 
-/** Returns a function that takes the entries of each line, all from the last to the first, and says whether calls of results are to come. */
-function openCalls(): (found: readonly RawEntry[]) => boolean {
-  const open = new Map<string, number>();
-  let line = 0;
-  return (found) => {
-    line++;
-    for (const { callId, tool, kind, settle } of found) {
-      if (callId === undefined) continue;
-      if (tool) open.delete(callId);
-      else if (kind === "result" || settle) open.set(callId, line);
-    }
-    for (const [callId, since] of open) if (line - since > CALL_LINES_MAX) open.delete(callId);
-    return open.size > 0;
-  };
+function bareEntries(rules: Rules): (raw: Entry, isForgotten: boolean) => Entry | undefined {
+  const isShown = entryTest(rules);
+  return (raw, isForgotten) => (isShown(raw, isForgotten) ? raw : undefined);
+}
+
+/** Returns a place with the lines before it, by a line whose place is known. */
+function placeAt(file: string, offset: number, known = { line: 1, offset: 0 }): Cursor {
+  const between = [known.offset, offset].sort((a, b) => a - b) as [number, number];
+  const count = withFile(file, (descriptor) => countLines(descriptor, ...between));
+  return { offset, line: known.line - 1 + (offset < known.offset ? -count : count) };
 }
 
 export interface ReadLastOptions extends Pick<ReadOptions, "rules" | "head" | "results"> {
-  /** Byte offset of a line's start to read back from. @default the file's end */
-  before?: number | undefined;
-  /** Counts what is wanted of entries. @default all */
-  countIn?: (entries: readonly Entry[]) => number;
-  /** The part of it that is enough. */
+  /** The choice of rows that are counted. @default all */
+  isWanted?: (row: Row) => boolean;
+  /** The number of them that is enough. */
   count: number;
-  /** A byte offset that is read back beyond in any case. */
-  beyond?: number;
   /** A line whose place is known, to count from. @default the first */
   known?: { line: number; offset: number } | undefined;
-  /** Asked after each part: whether to stop there. */
-  isOver?: () => boolean;
+  isOver?: Wanted["isOver"];
 }
 
 /**
@@ -240,42 +221,17 @@ export interface ReadLastOptions extends Pick<ReadOptions, "rules" | "head" | "r
  * in file order, so that what an entry announces as a secret is known in those after it.
  */
 export function readLast(file: string, options: ReadLastOptions): { entries: Entry[]; skipped: number } {
-  const { rules, head = readHead(file), results = false, count, known, isOver } = options;
-  const { before = 0, beyond = Number.POSITIVE_INFINITY, countIn = ({ length }) => length } = options;
-  const parts: RawEntry[][] = [];
-  let [found, wanted, skipped] = [0, count, 0];
-  if (!head) return { entries: [], skipped };
-  const read = () => {
-    const shown = entryFilter({ head, rules, results, memory: secretsIn(file, { rules, head }) });
-    const raws = parts.toReversed().flat();
-    numberLines(file, raws, known);
-    return raws.flatMap((raw) => shown(raw) ?? []);
-  };
-  for (const part of partsBackward(file, { ...options, head, results })) {
-    ({ skipped } = part);
-    parts.push(part.raws);
-    found += countIn(part.raws);
-    if (isOver?.()) break;
-    if (found < wanted || (part.raws[0]?.offset ?? before) >= beyond) continue;
-    const entries = read();
-    if (countIn(entries) >= count) return { entries, skipped };
-    wanted = 2 * found + 1; // some are ours, forgotten or excluded
+  const { head = readHead(file), isWanted = () => true, known, ...reading } = options;
+  const { rules, results, count, isOver } = reading;
+  const progress = { offset: 0, line: 0, skipped: 0 };
+  let entries: Entry[] = [];
+  if (!head) return { entries, skipped: 0 };
+  for (const start of startsOf(file, { rules, results, count, isOver, head, isWanted })) {
+    const from = placeAt(file, start, known);
+    entries = [...readEntries(file, { rules, results, head, from, progress, unterminated: "accept" })];
+    if (toRows(entries).filter(isWanted).length >= count) break;
   }
-  return { entries: read(), skipped };
-}
-
-/** Fills in the lines of entries that were read from the end and name none, counting on from a line whose place is known. */
-function numberLines(file: string, entries: readonly Entry[], known = { line: 1, offset: 0 }): void {
-  withFile(file, (descriptor) => {
-    let { line, offset } = known;
-    for (const entry of entries) {
-      if (entry.line > 0) continue;
-      if (entry.offset >= offset) line += countLines(descriptor, offset, entry.offset);
-      else line -= countLines(descriptor, entry.offset, offset);
-      offset = entry.offset;
-      entry.line = line;
-    }
-  });
+  return { entries, skipped: progress.skipped };
 }
 
 interface RowOptions extends Pick<ReadLastOptions, "rules" | "head" | "known" | "results"> {
@@ -287,10 +243,6 @@ function resultsFor({ insideTools }: RowFilter): Results {
   return insideTools || (({ action }) => action === "edit");
 }
 
-function wantedRows(entries: readonly Entry[], filter: RowFilter): Row[] {
-  return toRows(entries).filter((row) => isWanted(row, filter));
-}
-
 /** Rows older than what is asked for, one after the other, before no newer one is expected: they are not always in order. */
 const OLDER_MAX = 500;
 
@@ -299,19 +251,16 @@ export function readLastRows(
   file: string,
   { filter, results = resultsFor(filter), ...options }: RowOptions & { count: number },
 ): { rows: Row[]; skipped: number } {
-  let older = 0;
-  const countIn = (found: readonly Entry[]) => {
-    const rows = toRows(found);
-    const isRecent = rows.some(({ at }) => at === undefined || at >= (filter.since ?? ""));
-    older = isRecent ? 0 : older + rows.length;
-    return rows.filter((row) => isWanted(row, filter)).length;
-  };
-  const { entries, skipped } = readLast(file, {
-    ...{ ...options, results, countIn },
-    isOver: () => older > OLDER_MAX,
-  });
-  return { rows: wantedRows(entries, filter).slice(-options.count), skipped };
+  const isWanted = (row: Row) => isWantedRow(row, filter);
+  const isRecent = ({ at }: Row) => at === undefined || at >= (filter.since ?? "");
+  const isOver = (rows: readonly Row[]) =>
+    rows.length > OLDER_MAX && !rows.slice(0, OLDER_MAX).some(isRecent);
+  const { entries, skipped } = readLast(file, { ...options, results, isWanted, isOver });
+  return { rows: toRows(entries).filter(isWanted).slice(-options.count), skipped };
 }
+
+/** The distance before an output at which its call is looked for. */
+const CALL_BYTES = 256 * 1024;
 
 /**
  * Reads the rows on some lines, `around` rows before and after them, as far as the filter lets them through; undefined
@@ -321,86 +270,71 @@ export function readRowsAt(
   file: string,
   { from, to, around, ...options }: RowOptions & { from: number; to: number; around: number },
 ): Row[] | undefined {
-  const { rules, filter, results = resultsFor(filter) } = options;
-  const offset = withFile(file, (descriptor, size) => {
-    const head = headIn(file, descriptor, size);
-    return offsetOfLine(descriptor, from, { size, isNamed: head && formatOf(head).namesPlaces });
-  });
-  if (offset === undefined) return undefined;
-  const start = { offset, line: from - 1 };
-  const isBefore = (entry: Entry) => entry.offset < offset;
-  const { entries } = readLast(file, {
-    ...{ rules, results, known: { line: from, offset }, count: around, beyond: offset },
-    countIn: (found) => wantedRows(found.filter(isBefore), filter).length,
-    before: findEnd(file, { start, to, around, filter, rules }),
-  });
-  const rows = wantedRows(entries, filter);
-  const first = rows.filter(({ line }) => line < from);
-  const behind = rows.filter(({ line }) => line > to);
+  const { rules, filter, results = resultsFor(filter), head = readHead(file) } = options;
+  const offset = withFile(file, (descriptor, size) =>
+    offsetOfLine(descriptor, from, { size, isNamed: head && formatOf(head).namesPlaces }),
+  );
+  if (offset === undefined || !head) return undefined;
+  const isWanted = (row: Row) => isWantedRow(row, filter);
+  const readFrom = (start: number) => {
+    const begin = placeAt(file, start, { line: from, offset });
+    const entries = readEntries(file, { rules, results, head, from: begin, unterminated: "accept" });
+    return toRows([...upTo(entries, { from, to, around, filter })]).filter(isWanted);
+  };
+  const before = (rows: readonly Row[]) => rows.filter(({ line }) => line < from);
+  let rows: Row[] = [];
+  if (around === 0) rows = readFrom(offset);
+  else
+    for (const start of startsOf(file, { rules, results, head, before: offset, isWanted, count: around })) {
+      rows = readFrom(start);
+      if (before(rows).length >= around) break;
+    }
   const within = rows.filter(({ line }) => line >= from && line <= to);
   // A search names the line of an output, which is shown with its call.
   const isAnswered = (row: Row) => row.who === "tool" && (row.resultLine ?? 0) >= from;
-  if (within.length === 0 && around === 0) return first.filter(isAnswered);
-  return [...(around > 0 ? first.slice(-around) : []), ...within, ...behind.slice(0, around)];
+  if (within.length === 0 && around === 0)
+    return before(readFrom(lineAfter(file, Math.max(0, offset - CALL_BYTES)))).filter(isAnswered);
+  const behind = rows.filter(({ line }) => line > to);
+  return [...(around > 0 ? before(rows).slice(-around) : []), ...within, ...behind.slice(0, around)];
 }
 
-/** Finds where reading may end: after the wanted rows and the results of their calls. */
-function findEnd(
-  file: string,
-  { start, to, around, rules, filter }: RowOptions & { start: Cursor; to: number; around: number },
-): number {
-  const progress: ReadProgress = { ...start, skipped: 0 };
+/** Yields entries up to the last wanted row behind some lines, and to the results of the calls on them. */
+function* upTo(
+  entries: Iterable<Entry>,
+  { from, to, around, filter }: Pick<RowOptions, "filter"> & { from: number; to: number; around: number },
+): Generator<Entry> {
   const open = new Set<string>();
   let after = 0;
   let last = to;
-  for (const entry of readEntries(file, {
-    rules,
-    from: start,
-    results: () => false,
-    unterminated: "accept",
-    progress,
-  })) {
-    const { line, kind, callId } = entry;
-    if (after >= around && line > last && (open.size === 0 || line > last + CALL_LINES_MAX))
-      return entry.offset;
+  for (const entry of entries) {
+    const { line, kind, callId, tool, at } = entry;
+    if (after >= around && line > last && (open.size === 0 || line > last + CALL_LINES_MAX)) return;
+    yield entry;
     if (kind === "result") open.delete(callId ?? "");
-    else if (line <= to || after < around) {
-      if (entry.tool && callId !== undefined) open.add(callId);
-      if (line > to && isWantedKind({ who: kind, at: entry.at }, filter)) after++;
+    else if (line >= from && (line <= to || after < around)) {
+      if (tool && callId !== undefined) open.add(callId);
+      if (line > to && isWantedKind({ who: kind, at }, filter)) after++;
       last = Math.max(last, line);
     }
   }
-  return Number.MAX_SAFE_INTEGER;
 }
 
-/** The first probe for a time; each further one reaches back four times as far. */
-const PROBE_BYTES = 16 * 1024;
-/** From this reach on, a probe may begin amid an answer: the prompt of a long one lies too far away. */
+/** From this reach on, a place may lie amid an answer: the prompt of a long one lies too far away. */
 const PROMPT_BYTES = 256 * 1024;
 
 /** Returns the start of a line that precedes every row newer than an ISO time, assuming that rows are in order of time. */
 export function offsetSince(file: string, since: string | undefined, isOver?: () => boolean): number {
   if (since === undefined) return 0;
   const size = statUnpacked(file)?.size ?? 0;
-  for (let reach = PROBE_BYTES; reach < size; reach *= 4) {
-    const offset = nextLineStart(file, size - reach);
-    let isPrompted = reach >= PROMPT_BYTES;
-    for (const { at, kind } of readEntries(file, {
-      rules: placeRules(),
-      from: { offset, line: 0 },
-      isOver,
-    })) {
+  for (const offset of placesBack(file, size)) {
+    if (offset === 0) break;
+    let isPrompted = size - offset >= PROMPT_BYTES;
+    const from = { offset, line: 0 };
+    for (const { at, kind } of readEntries(file, { rules: ownRules(), isBare: true, from, isOver })) {
       isPrompted ||= kind === "user";
       if (at !== undefined && at >= since) break;
       if (at !== undefined && isPrompted) return offset;
     }
   }
   return 0;
-}
-
-function nextLineStart(file: string, position: number): number {
-  return withFile(file, (descriptor) => {
-    const [line] = linesForward(descriptor, { from: position }).take(1);
-    return line?.end ?? position;
-  });
 }
