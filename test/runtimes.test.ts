@@ -16,6 +16,7 @@ const { posting, deploy } = FIXTURES.claude;
 
 /** Commands of all scripts with the exit code each must have, one after the other in one home with an embedder, a model and a hub. */
 const COMMANDS: [exitCode: number, script: string, ...args: string[]][] = [
+  [0, "search", "--help"],
   [0, "embed", "--no-vectors", "--quiet"],
   [0, "search", "what did Jason say about posting frequency", "--no-index", "--json", "--quiet"],
   [0, "embed", "--dry-run", "--topics", "--json"],
@@ -35,30 +36,21 @@ const COMMANDS: [exitCode: number, script: string, ...args: string[]][] = [
   [1, "session-reader", "no such session"],
   [2, "session-reader", "--lines", "x"],
   [0, "handoff", posting.id, "--prompt"],
-  [1, "handoff", "no such session"],
   [0, "rules", "--json"],
-  [1, "rules", "--drop", "zzzzzz"],
-  [2, "rules", "--drop", "zzzzzz", "--markdown"],
   [0, "restore", posting.id, "--dry-run"],
-  [1, "restore", "no such session"],
   [0, "status-line", "--json"],
-  [2, "status-line", "--nowhere"],
   [0, "activity-summary", "--peek", "--current", deploy.id, "--since", "2026-01-01", "--max-chars", "2000"],
   [0, "report", posting.id, "--json"],
-  [2, "report", posting.id, "--all"],
   [0, "share", "--dry-run", "--json"],
   [0, "share", "--json"],
   [0, "share", "--status", "--json"],
-  [2, "share", "--nowhere"],
   [0, "search", "lighthouse keeper", "--json", "--quiet"],
   [0, "health", "--json"],
   [0, "setup", "--quiet"],
-  [2, "setup", "claude"],
   [0, "forget", posting.id, "--dry-run"],
   [1, "forget", posting.id],
   [0, "forget", posting.id, "--yes", "--json"],
   [0, "forget", "--before", "2020-01-01"],
-  [2, "forget", posting.id, "--pattern", "x"],
   [0, "share", "--leave", "--json"],
 ];
 
@@ -67,10 +59,7 @@ const RUNTIMES = [
   { name: "Deno", command: denoCommand() },
 ];
 const SCRIPTS = readdirSync(join(ROOT, "scripts")).map((file) => basename(file, ".ts"));
-const ALL = [
-  ...SCRIPTS.map((script): (typeof COMMANDS)[number] => [0, script, "--help"]),
-  ...COMMANDS,
-].filter(([, script]) => script !== "share" || hasPostgres());
+const ALL = COMMANDS.filter(([, script]) => script !== "share" || hasPostgres());
 
 test("every script is run on every runtime", () => {
   expect([...new Set(COMMANDS.map(([, script]) => script))].sort()).toEqual(SCRIPTS.toSorted());
