@@ -99,15 +99,10 @@ export function takeLook({ paths, viewer, scope, now = Date.now(), changedAfter 
   };
 }
 
-/** Returns the file with the recent activity of others who share, which each pull writes beside the replica. */
-export function sharedNewsFile({ home }: Pick<Paths, "home">): string {
-  return join(home, "shared-news.json");
-}
-
-/** Returns whether copies were written, or anything was pulled, since the viewer last looked. */
+/** Returns whether copies were written since the viewer last looked. */
 function mayHaveNews(paths: Pick<Paths, "home">, { path }: MarksFile): boolean {
-  const newest = (files: string[]) => Math.max(...files.map((file) => statPath(file)?.mtimeMs ?? 0));
-  return newest([newsFile(paths), sharedNewsFile(paths)]) > newest([path, ownMarksFile(path)]);
+  const changed = (file: string) => statPath(file)?.mtimeMs ?? 0;
+  return changed(newsFile(paths)) > Math.max(changed(path), changed(ownMarksFile(path)));
 }
 
 type Detector = (found: TranscriptFile, stat: Stats) => boolean;
@@ -148,7 +143,7 @@ function statCopied(file: string): Stats | undefined {
 
 /** The place in a transcript up to which a viewer has seen it. */
 export interface Mark {
-  /** The first unseen byte, where a line begins; of a shared session, which has no file here, the messages seen. */
+  /** The first unseen byte, where a line begins. */
   offset: number;
   /** A hash of bytes before the offset, and the file's modification time at that moment. */
   fingerprint: string;

@@ -5,15 +5,14 @@
 
 import { isAbsolute, relative, resolve } from "node:path";
 import { type NewsOf, newsSince, readNews } from "../archive/news.ts";
-import { readJson, statPath } from "../base/files.ts";
-import { arrayOf } from "../base/json.ts";
+import { statPath } from "../base/files.ts";
 import { onMachine, shortId } from "../base/text.ts";
 import { pastTime } from "../base/time.ts";
-import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
+import type { PathsWithRules, Settings } from "../config/config.ts";
 import type { Said, Session, Viewer } from "../hosts/session.ts";
 import { oneLine } from "../redact/redact.ts";
 import { exclusionBy } from "../sessions/gate.ts";
-import { directoryHere, projectDirectories, readOrigin } from "../sessions/project.ts";
+import { directoryHere, projectDirectories } from "../sessions/project.ts";
 import { withNames } from "../sessions/record.ts";
 import { identifySession, newestCopies, projectTest } from "../sessions/sessions.ts";
 import { lastTime } from "../sessions/titles.ts";
@@ -22,7 +21,7 @@ import type { Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally } from "../transcripts/tally.ts";
 import { readActivities, readOwnEdits, type SessionActivity } from "./activity.ts";
 import { type Activity, isNews, type Overlap, renderDigest } from "./digest.ts";
-import { FIRST_LOOK_MS, type Look, type Sighting, sharedNewsFile, takeLook } from "./look.ts";
+import { FIRST_LOOK_MS, type Look, newsAfter, type Sighting, takeLook } from "./look.ts";
 import { type Advance, countSeenOf, passing, passingCounted, saveMarks } from "./marks.ts";
 
 /** A look with the sessions of its changed files. */
@@ -34,8 +33,6 @@ interface View extends Omit<Look, "changed" | "mayHaveNews"> {
   passed?: readonly Advance[];
   /** The latest work in sessions that are copies. @default nothing */
   copied?: readonly SessionActivity[];
-  /** The latest work of others who share the project. @default nothing */
-  shared?: readonly SharedNews[];
 }
 
 interface DigestOptions {
@@ -73,15 +70,6 @@ interface News {
   edited: string[];
   /** Absolute paths of files that it did not succeed in editing yet. */
   tried: string[];
-  latest: string;
-}
-
-/** The activity of a shared session (`alice@desk:<id>`) within the last hour, as it was pulled. */
-export interface SharedNews extends Omit<Activity, "name" | "ageSeconds" | "isMinor"> {
-  name: string | null;
-  /** The origin of its repository. */
-  project: string;
-  /** Time of the last message; of `messages` in all, more than were seen are news. */
   latest: string;
 }
 
@@ -138,16 +126,14 @@ export function readUpdates(options: UpdateOptions): Updates {
   const describe = (found: readonly Session[]) => withNames(found, paths);
   const maxChars = options.maxChars ?? settings.activity.maxChars;
   const isAsked = since !== undefined;
-  const shared =
-    look.mayHaveNews && !isAsked ? readSharedNews(paths, scope === "all" ? undefined : current.cwd) : [];
   const news = isAsked ? newsSince(paths, since.getTime()) : look.mayHaveNews ? readNews(paths) : [];
   const viewer = { ...look.viewer };
   viewer.file ??= news.find(({ id }) => id === viewer.id)?.file;
   const copied = news
     .filter((each) => isWanted(sessionOf(each)))
-    .flatMap((each) => activityIn(each, look.marks, since) ?? []);
+    .flatMap((each) => activityIn(each, look, since) ?? []);
   return renderUpdates(
-    { ...look, viewer, sessions, describe, copied, shared, passed },
+    { ...look, viewer, sessions, describe, copied, passed },
     { settings, maxChars, since, deadline: options.deadline },
   );
 }
@@ -183,16 +169,11 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
   const activities = [...read, ...(view.copied ?? [])];
   const active = activities.filter(({ did }) => isNews(did));
   const described = view.describe(active.map(({ session }) => session));
-  const own = active
+  const news = active
     .map((each, i) => ({ ...each, session: described[i] ?? each.session }))
     .filter(({ session }) => rules.admits(session))
-    .map((each) => toNews(each, { now, show, rules }));
-  const top = projectDirectories(viewer.cwd)[0] ?? viewer.cwd;
-  const shared = (view.shared ?? []).filter(
-    (news) => isNew(news, { marks, now }) && rules.admits({ ...news, name: news.name ?? undefined }),
-  );
-  const others = shared.map((news) => newsOfShared(news, { marks, now, show, top }));
-  const news: News[] = [...own, ...others].sort((a, b) => (a.latest < b.latest ? 1 : -1));
+    .map((each) => toNews(each, { viewer, now, show, rules }))
+    .sort((a, b) => (a.latest < b.latest ? 1 : -1));
   const near = news.some(({ edited, tried }) => edited.length + tried.length > 0)
     ? findOverlaps(news, { view, since, show, rules })
     : [];
@@ -213,9 +194,7 @@ export function renderUpdates(view: View, { settings, maxChars, since, deadline 
     problems,
     skipped: activities.reduce((sum, { skipped }) => sum + skipped, 0),
     commit: () =>
-      since !== undefined ||
-      !isWhole ||
-      markSeen(view, activities, { shared, isOwnKept: overlaps.length < near.length }),
+      since !== undefined || !isWhole || markSeen(view, activities, overlaps.length < near.length),
   };
 }
 
@@ -225,40 +204,33 @@ type Show = (text: string, max: number) => string;
  * Sessions that have only read files so far are reported later, with what they do then: they are looked at when they change.
  * While another session tries to edit a file of the viewer's, the viewer's edits go on to count as made since it looked.
  */
-function markSeen(
-  view: View,
-  activities: readonly SessionActivity[],
-  { shared, isOwnKept }: { shared: readonly SharedNews[]; isOwnKept: boolean },
-): boolean {
+function markSeen(view: View, activities: readonly SessionActivity[], isOwnKept: boolean): boolean {
   const advances = activities.flatMap(({ session, did, advance }) => {
     if (!advance || isNews(did) || did.read.size === 0) return advance ?? [];
     const stat = statPath(session.file);
     const isWhole = stat?.size === advance.mark.offset;
     return isWhole ? passing({ found: session, stat }, view.marks) : [];
   });
-  const seen = [
-    ...advances,
-    ...shared.map(({ id, messages }) => passingCounted(id, messages)),
-    ...(view.passed ?? []),
-  ];
-  return saveMarks(view, seen, isOwnKept ? [] : undefined);
+  return saveMarks(view, [...advances, ...(view.passed ?? [])], isOwnKept ? [] : undefined);
 }
 
 function toNews(
   { session, did, isHeadless = false }: SessionActivity,
-  { now, show, rules }: { now: number; show: Show; rules: Rules },
+  { viewer, now, show, rules }: Pick<View, "viewer" | "now"> & { show: Show; rules: Rules },
 ): News {
   const called = session.name === undefined || rules.hasText(session.name) ? undefined : session.name;
   const latest = pastTime(did.latest) ?? session.updatedAt;
-  const here = directoryHere(session);
+  // another person's paths are those of the project
+  const here = session.owner === undefined ? directoryHere(session) : viewer.cwd;
   const top = here === undefined ? undefined : projectDirectories(here)[0];
-  const absolute = (path: string) => (here === undefined ? path : resolve(here, path));
+  const base = session.owner === undefined ? here : top;
+  const absolute = (path: string) => (base === undefined ? path : resolve(base, path));
   const shown = (path: string) => show(pathWithin(absolute(path), [top, session.cwd]), PATH_MAX);
   const said = (row: Said | undefined) => (row ? show(row.text, TEXT_MAX) : null);
   const edited = [...new Set([...did.edited.keys()].map(absolute))];
   const activity: Activity = {
     id: session.id,
-    name: show(onMachine(called ?? shortId(session.id), session), NAME_MAX),
+    name: show(shownName(session, called), NAME_MAX),
     agent: session.agent,
     ageSeconds: secondsSince(latest, now),
     messages: did.messages,
@@ -273,67 +245,36 @@ function toNews(
   return { activity: { ...activity, isMinor }, isNamed: called !== undefined, edited, tried, latest };
 }
 
+/** Returns what a session is called, with where it is from. */
+function shownName(session: Session, called: string | undefined): string {
+  const { id, owner } = session;
+  if (owner === undefined) return onMachine(called ?? shortId(id), session);
+  const colon = id.indexOf(":");
+  const from = id.slice(0, colon);
+  return called === undefined ? `${from}:${shortId(id.slice(colon + 1))}` : `${called} (${from})`;
+}
+
 /** Returns whether nothing was said in a session but a slash command, which the host may have answered. */
 function saysNothing({ firstUser, lastAssistant, messages }: Activity): boolean {
   if (firstUser === null) return lastAssistant === null;
   return /^\/[\w:.-]+(?:\s|$)/.test(firstUser) && messages <= COMMAND_AND_ANSWER;
 }
 
-function sessionOf({ agent, id, parentId, file, cwd, startedAt, updatedAt, machine }: NewsOf): Session {
-  const facts = { agent, id, parentId, file, cwd, startedAt, machine };
-  return { ...facts, updatedAt, modifiedAt: updatedAt, size: 0 };
+function sessionOf({ rows: _, isHeadless: __, ...facts }: NewsOf): Session {
+  return { ...facts, modifiedAt: facts.updatedAt, size: 0 };
 }
 
 /** Returns what was done in a session that is a copy since it was last seen, or since a time; undefined if nothing was. */
-function activityIn(
-  news: NewsOf,
-  marks: Look["marks"],
-  since: Date | undefined,
-): SessionActivity | undefined {
-  const seen = since ? 0 : countSeenOf(news.id, marks);
-  const rows = news.rows.filter(({ end }) => end > seen);
+function activityIn(news: NewsOf, look: Look, since: Date | undefined): SessionActivity | undefined {
+  const seen = since ? 0 : countSeenOf(news.id, look.marks);
+  const after = seen > 0 || since ? "" : new Date(newsAfter(look)).toISOString();
+  const rows = news.rows.filter(({ end, row: { at = after } }) => end > seen && at >= after);
   if (rows.length === 0) return undefined;
   const did = emptyTally();
   for (const { row, goesOn } of rows) addRow(did, row, { goesOn });
   const session = sessionOf(news);
   const advance = passingCounted(news.id, Math.max(...rows.map(({ end }) => end)));
   return { session, did, advance, skipped: 0, isHeadless: news.isHeadless };
-}
-
-/** Reads the news of other members, of all projects or of a directory's, from a small file: a prompt must not wait for a database. */
-function readSharedNews(paths: Pick<Paths, "home">, directory: string | undefined): SharedNews[] {
-  const origin = directory === undefined ? undefined : readOrigin(directory);
-  const all = arrayOf(readJson(sharedNewsFile(paths))) as SharedNews[]; // written by us, and whole
-  return all.filter(({ project }) => directory === undefined || project === origin);
-}
-
-function isNew(news: SharedNews, { marks, now }: Pick<Look, "marks" | "now">): boolean {
-  return Date.parse(news.latest) >= now - FIRST_LOOK_MS && news.messages > countSeenOf(news.id, marks);
-}
-
-function newsOfShared(
-  { project: _, latest, ...news }: SharedNews,
-  { marks, now, show, top }: Pick<Look, "marks" | "now"> & { show: Show; top: string },
-): News {
-  const { id, name, edited } = news;
-  const [from = "", rest = id] = /^([^:]*):(.*)$/.exec(id)?.slice(1) ?? [];
-  const said = (text: string | null) => text && show(text, TEXT_MAX);
-  const shown = (paths: readonly string[]) => paths.map((path) => show(path, PATH_MAX));
-  const activity: Activity = {
-    ...news,
-    name: show(name === null ? `${from}:${rest.slice(0, 8)}` : `${name} (${from})`, NAME_MAX),
-    ageSeconds: secondsSince(latest, now),
-    messages: news.messages - countSeenOf(id, marks),
-    ...{ firstUser: said(news.firstUser), lastAssistant: said(news.lastAssistant) },
-    ...{ edited: shown(edited), read: shown(news.read) },
-  };
-  return {
-    activity,
-    isNamed: name !== null,
-    edited: edited.map((path) => resolve(top, path)),
-    tried: [],
-    latest,
-  };
 }
 
 function findOverlaps(

@@ -1,9 +1,14 @@
-/** Keeps the file from which a prompt hook tells what was done in sessions that are copies: their rows of the last hour. */
+/**
+ * Keeps the file from which a prompt hook tells what was done in sessions of databases and of other people, which are copies: their
+ * rows of the last hour.
+ */
 
+import { join } from "node:path";
 import { readJson, remove, replaceFile, statPath } from "../base/files.ts";
-import { arrayOf } from "../base/json.ts";
+import { arrayOf, recordOf, stringOf } from "../base/json.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { findHost } from "../hosts/hosts.ts";
+import { BLOCKED } from "../hosts/names.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Entry, Row, Session } from "../hosts/session.ts";
 import { type Told, toldCopies } from "../sessions/copy-list.ts";
@@ -13,12 +18,10 @@ import { isMessage, settle, toRow } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { offsetSince, readEntries } from "../transcripts/transcript.ts";
+import { besideCopy } from "./copy.ts";
 
 /** A session with its rows of the last hour. */
-export interface NewsOf
-  extends Pick<Session, "agent" | "id" | "parentId" | "file" | "cwd" | "startedAt" | "updatedAt"> {
-  owner?: string | undefined;
-  machine?: string | undefined;
+export interface NewsOf extends Omit<Session, "modifiedAt" | "size"> {
   isHeadless?: boolean | undefined;
   rows: NewsRow[];
 }
@@ -34,8 +37,10 @@ interface NewsRow {
 const HOUR_MS = 3_600_000;
 /** The most that is kept of a text: a digest shows 100 characters. */
 const TEXT_MAX = 400;
-/** Told of one session: more rows of an hour are hardly read. */
-const ROWS_MAX = 500;
+/** Rows of one session, and sessions: a digest shows five, and more rows of an hour are hardly read. */
+const MAX = { rows: 500, sessions: 20 };
+/** The file in which an earlier version kept what was pulled. */
+const FORMER = "shared-news.json";
 
 /** Reads the file; nothing where config.json was changed since: what it excludes may stand there. */
 export function readNews(paths: PathsWithRules): NewsOf[] {
@@ -56,16 +61,19 @@ export function keepNews(paths: PathsWithRules, written: ReadonlySet<string>): v
   const kept = readNews(paths).filter(
     ({ file, updatedAt }) => !written.has(file) && told.has(file) && Date.parse(updatedAt) > since,
   );
-  const files = isCurrent(paths) ? [...written] : changedSince(told, since);
-  const news = [...kept, ...newsIn(paths, files, { told, since })];
-  const text = news.length > 0 ? JSON.stringify(news) : "";
-  if (text === "" && kept.length === 0) remove(newsFile(paths));
-  else replaceFile(newsFile(paths), text, { durable: false });
+  const isAsked = isCurrent(paths) ? (file: string) => written.has(file) : () => true;
+  const news = [...kept, ...newsIn(paths, changedSince(told, since).filter(isAsked), { told, since })]
+    .sort((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt))
+    .slice(0, MAX.sessions);
+  if (news.length === 0) remove(newsFile(paths));
+  else replaceFile(newsFile(paths), JSON.stringify(news), { durable: false });
+  remove(join(paths.home, FORMER));
 }
 
-/** Reads the rows of copies since a time, of those sessions that hooks tell of. */
+/** Reads the rows of copies since a time, of this user's sessions that hooks tell of. */
 export function newsSince(paths: PathsWithRules, since: number): NewsOf[] {
-  const told = new Map([...formerTold(paths), ...toldCopies(paths)]);
+  const own = [...toldCopies(paths)].filter(([, { owner }]) => owner === undefined);
+  const told = new Map([...formerTold(paths), ...own]);
   return newsIn(paths, changedSince(told, since), { told, since });
 }
 
@@ -78,8 +86,13 @@ function formerTold(paths: PathsWithRules): [string, Told][] {
   });
 }
 
+/** Returns the copies that hooks tell of and that changed since a time; the time of one that was pulled is its owner's. */
 function changedSince(told: ReadonlyMap<string, Told>, since: number): string[] {
-  return [...told].flatMap(([file, { changed = 0 }]) => (changed >= since || changed === 0 ? [file] : []));
+  return [...told].flatMap(([file, { from, owner, changed = 0 }]) => {
+    const time = owner === undefined ? changed : statPath(file + BLOCKED)?.mtimeMs;
+    const isTold = owner !== undefined || from === "store";
+    return isTold && time !== undefined && (time >= since || time === 0) ? [file] : [];
+  });
 }
 
 function newsIn(
@@ -90,7 +103,7 @@ function newsIn(
   const rules = currentExclusion({ paths, settings: paths.rules });
   return files.flatMap((file) => {
     const about = told.get(file);
-    if (about?.from !== "store") return [];
+    if (!about) return [];
     try {
       return newsOf(file, about, { rules, since: new Date(since).toISOString() }) ?? [];
     } catch {
@@ -118,19 +131,13 @@ function newsOf(
   }
   const last = rows.at(-1)?.row.at;
   if (!head || last === undefined) return undefined;
-  const { cwd, startedAt, isHeadless } = head;
-  const facts = {
-    agent,
-    id,
-    parentId: parentId ?? head.parentId,
-    file,
-    cwd,
-    startedAt,
-    owner,
-    machine,
-    isHeadless,
+  const { cwd, startedAt, isHeadless, remote: project } = head;
+  return {
+    ...{ agent, id: head.id ?? id, parentId: parentId ?? head.parentId },
+    ...{ file, cwd, project, startedAt, isHeadless },
+    ...(owner !== undefined && { owner, machine, name: stringOf(recordOf(readJson(besideCopy(file))).name) }),
+    ...{ updatedAt: last, rows: rows.slice(-MAX.rows) },
   };
-  return { ...facts, updatedAt: last, rows: rows.slice(-ROWS_MAX) };
 }
 
 /** Returns a row with no more than a digest says of it. */

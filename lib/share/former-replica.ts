@@ -4,6 +4,7 @@
  */
 
 import { closeSync, openSync, renameSync } from "node:fs";
+import { besideCopy } from "../archive/copy.ts";
 import { FILE_MODE, hasContent, remove, replaceFile, statPath, whyUnwritable } from "../base/files.ts";
 import { type PathsWithRules, REPLICA_VERSION } from "../config/config.ts";
 import type { Row } from "../hosts/session.ts";
@@ -14,7 +15,7 @@ import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
 import { isOfVersion, PARTS } from "../store/carry-over.ts";
 import { openDatabase, type SqlRow } from "../store/sqlite.ts";
 import { copyDatabase } from "../store/store.ts";
-import { besideCopy, pulledCopy } from "./pulled-copy.ts";
+import { pulledCopy } from "./pulled-copy.ts";
 import { openReplica, placeOfShared, type Replica } from "./replica.ts";
 
 /** The version whose replica has the tables of ours, with the words of sessions in them. */

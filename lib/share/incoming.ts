@@ -3,6 +3,7 @@
  * config.json excludes is left out. The copies are indexed as any transcript is.
  */
 
+import { besideCopy } from "../archive/copy.ts";
 import { replaceFile } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import type { Config } from "../config/config.ts";
@@ -19,7 +20,7 @@ import { identifySession } from "../sessions/sessions.ts";
 import { cleaner, toDescription, toExchange } from "./checked.ts";
 import { batchesBy, type Hub } from "./hub.ts";
 import { DESCRIBE_SESSIONS, DESCRIBED, readPages } from "./hub-pages.ts";
-import { besideCopy, type CopyChange, type CopyWriter, pulledCopy } from "./pulled-copy.ts";
+import { type CopyChange, type CopyWriter, pulledCopy } from "./pulled-copy.ts";
 import {
   emptyShared,
   heldSize,

@@ -8,20 +8,13 @@
  */
 
 import { isAbsolute } from "node:path";
-import { sharedNewsFile } from "../activity/look.ts";
-import type { SharedNews } from "../activity/updates.ts";
-import { replaceFile } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
-import { type Config, currentExclude, type Paths } from "../config/config.ts";
-import type { Said } from "../hosts/session.ts";
+import { type Config, currentExclude } from "../config/config.ts";
 import { markErase } from "../index/forget-rows.ts";
-import { storedRows } from "../index/held-sessions.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { readOrigin } from "../sessions/project.ts";
-import type { SqlRow } from "../store/sqlite.ts";
 import { expandHome } from "../transcripts/rules.ts";
-import { tally } from "../transcripts/tally.ts";
 import { toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
 import { countSizes } from "./hub-pages.ts";
@@ -348,41 +341,4 @@ function feedKey({ project, origin }: { project: string; origin: string }): stri
 
 function identify({ number, agent, storedId }: Pick<SharedSession, "number" | "agent" | "storedId">): string {
   return `${number} ${agent} ${storedId}`;
-}
-
-const HOUR_MS = 3_600_000;
-const SESSIONS_MAX = 20; // a digest shows five
-const NEWS_TEXT_MAX = 400; // a digest shows 100
-
-/** Replaces the file, where what it says has changed. */
-export function writeSharedNews(replica: Replica, paths: Paths, now: Date = new Date()): void {
-  const since = new Date(now.getTime() - HOUR_MS).toISOString();
-  const sessions = replica.db
-    .prepare(
-      `SELECT h.stored_id, h.agent, h.project, s.name FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id
-       WHERE s.parent_id IS NULL AND h.updated_at > ? ORDER BY h.updated_at DESC LIMIT ?`,
-    )
-    .all(since, SESSIONS_MAX);
-  const news = sessions.flatMap((row) => readNews(replica, row, since) ?? []);
-  replaceFile(sharedNewsFile(paths), `${JSON.stringify(news)}\n`, { durable: false });
-}
-
-function readNews(replica: Replica, row: SqlRow, since: string): SharedNews | undefined {
-  const rows = storedRows(replica, String(row.stored_id));
-  const recent = tally(rows.filter(({ at = "" }) => at > since));
-  if (recent.latest === undefined) return undefined;
-  const text = (found: Said | undefined) => found?.text.slice(0, NEWS_TEXT_MAX) ?? null;
-  return {
-    id: String(row.stored_id),
-    name: row.name === null ? null : String(row.name),
-    agent: String(row.agent),
-    project: String(row.project),
-    latest: recent.latest,
-    messages: tally(rows).messages,
-    firstUser: text(recent.firstUser),
-    lastAssistant: text(recent.lastAssistant),
-    edited: [...recent.edited.keys()],
-    read: [...recent.read],
-    ran: recent.ran,
-  };
 }

@@ -5,6 +5,7 @@
  */
 
 import { utimesSync } from "node:fs";
+import { besideCopy } from "../archive/copy.ts";
 import { remove } from "../base/files.ts";
 import { type JsonRecord, stringsOf } from "../base/json.ts";
 import { appendBlocks, type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
@@ -64,11 +65,6 @@ interface CopyOptions {
   /** The places of exchanges that are gone. */
   gone: readonly Place[];
   modifiedAt: string;
-}
-
-/** Returns the file beside a copy with what its owner's machine says of the session. */
-export function besideCopy(file: string): string {
-  return file.replace(/\.jsonl$/, ".json");
 }
 
 /** Removes a copy, with what is beside it. */

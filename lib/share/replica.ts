@@ -4,7 +4,7 @@
  */
 
 import { join } from "node:path";
-import { writeCopy } from "../archive/copy.ts";
+import { besideCopy, writeCopy } from "../archive/copy.ts";
 import { changedAt, namesIn, readJson, replaceFile, statPath } from "../base/files.ts";
 import { shortHash } from "../base/text.ts";
 import { type Paths, type PathsWithRules, REPLICA_VERSION, type Settings } from "../config/config.ts";
@@ -21,7 +21,7 @@ import { archivePlace } from "../sessions/places.ts";
 import type { Held } from "../sessions/resolve.ts";
 import type { ForgetIn, Forgetting } from "../store/state.ts";
 import { hasReplica, openStore, readFact, removeDatabase, type Store, writeFact } from "../store/store.ts";
-import { besideCopy, removePulled } from "./pulled-copy.ts";
+import { removePulled } from "./pulled-copy.ts";
 
 /** The list, and the folder of the copies. */
 export interface Replica extends Store {

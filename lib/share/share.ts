@@ -4,6 +4,8 @@
  */
 
 import { join } from "node:path";
+import { copiesLock } from "../archive/copies.ts";
+import { keepNews } from "../archive/news.ts";
 import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
@@ -20,8 +22,8 @@ import { PULLED_FACT, removeDatabase, type Store, withExistingStore, writeFact }
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
-import { type PullReport, pullShared, writeSharedNews } from "./pull.ts";
-import { openForPull, readShared, removeReplica, withReplica } from "./replica.ts";
+import { type PullReport, pullShared } from "./pull.ts";
+import { openForPull, placeOfShared, readShared, removeReplica, withReplica } from "./replica.ts";
 import {
   hubId,
   ownMachine,
@@ -96,6 +98,7 @@ export async function leaveHub(config: Config): Promise<{ hub: string; sessions:
       await hub.query("DELETE FROM session_memory.origins WHERE id = $1", [origin]);
       removeReplica(config.paths);
       removeDatabase(config.paths.formerShared);
+      keepNews(config.paths, new Set());
       withState(config.paths, (state) => {
         state.db.exec("DELETE FROM share_published; DELETE FROM share_facts");
         writeShareFact(state, "left", new Date().toISOString());
@@ -169,8 +172,9 @@ async function exchange(
         if (isEraseDue(replica)) eraseFreed(replica);
         writeFact(replica, PULLED_FACT, new Date().toISOString());
         if (report.sessions + report.removed > 0) {
-          writeSharedNews(replica, paths);
           keepCopyList(paths);
+          const pulled = new Set(readShared(replica).map((session) => placeOfShared(replica, session)));
+          await withLock(copiesLock(paths), LOCK_WAIT_MS, () => keepNews(paths, pulled));
         }
         return report;
       }).finally(receiving.end);

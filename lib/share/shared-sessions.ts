@@ -1,5 +1,6 @@
 /** Finds others' sessions by their copies: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
+import { besideCopy } from "../archive/copy.ts";
 import { changedAt, readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
 import { projectName } from "../base/text.ts";
@@ -14,7 +15,6 @@ import { type ListOptions, listSessions, projectDirectory } from "../sessions/se
 import { type SqlRow, textOf } from "../store/sqlite.ts";
 import { type Store, withShared } from "../store/store.ts";
 import type { Place } from "./find-place.ts";
-import { besideCopy } from "./pulled-copy.ts";
 
 /** Returns the sessions that others share as references know them, without those excluded since the last pull. */
 export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
