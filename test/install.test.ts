@@ -13,7 +13,7 @@ import {
   statSync,
   symlinkSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { homePerTest, write } from "./support/home.ts";
 import { BUN_PATH, ROOT, runCommand } from "./support/run.ts";
 
@@ -108,6 +108,16 @@ test("npm start installs a build that needs no packages, and a plugin that leads
     runCommand(["/bin/sh", starter, ...words], { env, cwd: home.project });
   const search = await run(join(stage, "bin", "session-memory"), "search", "anything", "--json", "--quiet");
   expect([JSON.parse(search.stdout).results, search.exitCode]).toEqual([[], 0]);
+  const scripts = readdirSync(join(ROOT, "scripts")).map((name) => basename(name, ".ts"));
+  const helped = scripts.map(async (name) => [
+    name,
+    await run(join(stage, "bin", "session-memory"), name, "--help"),
+  ]);
+  for (const [name, printed] of await Promise.all(helped))
+    expect([name, printed]).toEqual([
+      name,
+      { stdout: expect.stringContaining("Usage: "), stderr: "", exitCode: 0 },
+    ]);
 
   const plugin = join(stage, "plugin");
   expect(

@@ -2,11 +2,10 @@
 
 import { hashBefore } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { LineSpan, Row, Session } from "../hosts/session.ts";
+import type { LineSpan, Session } from "../hosts/session.ts";
 import type { Held } from "../sessions/resolve.ts";
 import { type Store, withExistingStore } from "../store/store.ts";
 import { hostId, rewoundLines, SESSION_COLUMNS, toIndexedSession } from "./index-state.ts";
-import { readRows } from "./stored-rows.ts";
 
 /** Returns every session in the index as references know it: by the host's id, and by the index's own. */
 export function heldSessions(store: Store): (Held & { number: number })[] {
@@ -27,12 +26,6 @@ export function heldSessions(store: Store): (Held & { number: number })[] {
         names: name === undefined ? [] : [name],
       };
     });
-}
-
-/** Returns the rows of a session, in their order. */
-export function storedRows(store: Store, sessionId: string): Row[] {
-  const number = store.db.prepare("SELECT number FROM sessions WHERE id = ?").get(sessionId)?.number;
-  return number === undefined ? [] : readRows(store, Number(number));
 }
 
 /** Returns the sessions of an index as references know them; only those without a transcript, where these alone are wanted. */
