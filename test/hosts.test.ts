@@ -239,12 +239,12 @@ export const host: HostFile = {
     head.cwd ??= stringOf(record.folder);
     head.startedAt ??= isoTime(record.timestamp);
   },
-  entries(record, { results }) {
+  entries(record) {
     const text = stringOf(record.text) ?? "";
     if (record.acme === "asked") return [{ kind: "user", text }];
     if (record.acme === "answered") return [{ kind: "assistant", text }];
     if (record.acme !== "ran") return [];
-    return [toCall({ id: record.timestamp, name: "shell", input: { command: text } }, results)];
+    return [toCall({ id: record.timestamp, name: "shell", input: { command: text } })];
   },
   title: (_, rowsWith) => [...rowsWith('"called"')].map(({ called }) => stringOf(called))[0],
 };

@@ -6,7 +6,7 @@
 import { utimesSync } from "node:fs";
 import { isRecord, type JsonRecord, recordOf } from "../base/json.ts";
 import { type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
-import { type Head, readBareEntry, TOLD } from "../hosts/format.ts";
+import { type Head, readBareEntry, TOLD, wholeEntry } from "../hosts/format.ts";
 import { formatOf } from "../hosts/hosts.ts";
 import {
   closeTranscript,
@@ -114,7 +114,7 @@ async function writeRows(
   let rested = 0;
   for (const { bytes, offset, end, terminated, count } of linesForward(descriptor)) {
     line++;
-    const { records, damaged } = bytes?.length === 0 ? NOTHING : parseLine(bytes);
+    const { records, damaged } = parseLine(bytes);
     // A row before which something is torn stays such a row.
     const torn = damaged ? DAMAGED : "";
     const copies = records.map((record) => copied(record, { line, offset, end }));
@@ -137,8 +137,6 @@ function toldBeside({ cwd, startedAt, ...head }: Head, clean: Rules["clean"]): J
   return { [TOLD]: { ...(cwd !== undefined && { cwd: clean(cwd) }), startedAt } };
 }
 
-const NOTHING: ReturnType<typeof parseLine> = { records: [], damaged: false };
-
 interface CopierOptions {
   rules: Rules;
   later: ReturnType<typeof recordsAfter>;
@@ -154,12 +152,12 @@ export function rowCopier(head: Head, { rules, later, memory, onExcluded }: Copi
   const inTurn = textsInTurn();
   return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {
     if (REPEATING.has(String(record.type))) return keepPlace(record);
-    const entries = readBareEntry(format, record, { ...place, nth: 0 }, { head, results: true, later });
+    const entries = readBareEntry(format, record, { ...place, nth: 0 }, { head, later });
     const before: ((text: string) => string)[] = [];
     let isExcluded = isForgotten(record);
     for (const entry of entries) {
       before.push(inTurn(entry.text));
-      if (shown(entry) === undefined) isExcluded = true;
+      if (shown(wholeEntry(entry)) === undefined) isExcluded = true;
     }
     const clean = (text: string) =>
       memory.clean(

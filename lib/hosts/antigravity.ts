@@ -42,7 +42,7 @@ export const host: HostFile = {
     head.cwd ??= readWorkspace(place);
   },
 
-  entries(record, { results }) {
+  entries(record) {
     const content = stringOf(record.content) ?? "";
     switch (record.type) {
       case "USER_INPUT":
@@ -56,9 +56,9 @@ export const host: HostFile = {
       case "CHECKPOINT":
         return [{ kind: "summary", text: content }];
       case "PLANNER_RESPONSE":
-        return [{ kind: "assistant", text: content }, ...toCalls(record, results)];
+        return [{ kind: "assistant", text: content }, ...toCalls(record)];
       default:
-        return results && isModel(record) ? [readResult(record, content)] : [];
+        return isModel(record) ? [readResult(record, content)] : [];
     }
   },
 
@@ -147,14 +147,14 @@ const TOOLS: Tools = {
   multi_replace_file_content: { action: "edit", input: (to) => ({ path: to.TargetFile, edits: chunks(to) }) },
 };
 
-function toCalls({ step_index, tool_calls }: JsonRecord, results: boolean): BareEntry[] {
+function toCalls({ step_index, tool_calls }: JsonRecord): BareEntry[] {
   const step = numberOf(step_index) ?? 0;
   return arrayOf(tool_calls).map((call, i) => {
     const { name, args } = recordOf(call);
     const given = Object.entries(recordOf(args)).map(([key, value]) => [key, unquoted(value)] as const);
     const input = Object.fromEntries(given);
     const bare = stringOf(name)?.replace(/^default_api:/, "");
-    return toCall({ id: String(step + 1 + i), name: bare, input }, results, TOOLS);
+    return toCall({ id: String(step + 1 + i), name: bare, input }, TOOLS);
   });
 }
 

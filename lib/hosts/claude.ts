@@ -140,12 +140,12 @@ export const host: HostFile = {
     }
   },
 
-  entries(record, { results, outputAt }) {
-    if (record.type === "user") return userEntries(record, { results, outputAt });
+  entries(record, { outputAt }) {
+    if (record.type === "user") return userEntries(record, outputAt);
     if (record.type === "queue-operation") return queuedEntries(record);
     if (record.type !== "assistant") return [];
     const { content, usage } = recordOf(record.message);
-    return assistantEntries(content, results, {
+    return assistantEntries(content, {
       contextTokens: sumTokens(usage, USAGE),
       workdir: stringOf(record.cwd),
     });
@@ -208,15 +208,12 @@ function ownSummary(rowsWith: RowsWith): string | undefined {
 
 type OutputAt = ((path: string) => string | undefined) | undefined;
 
-function userEntries(
-  record: JsonRecord,
-  { results, outputAt }: { results: boolean; outputAt: OutputAt },
-): BareEntry[] {
+function userEntries(record: JsonRecord, outputAt: OutputAt): BareEntry[] {
   const { content } = recordOf(record.message);
   if (record.isCompactSummary === true) return [{ kind: "summary", text: textOf(content) }];
   const answers = arrayOf(content).flatMap((block): BareEntry[] => {
     if (!isRecord(block) || block.type !== "tool_result") return [];
-    return [...(results ? [readResult(block, record, outputAt)] : []), ...readAnswer(block, record)];
+    return [readResult(block, record, outputAt), ...readAnswer(block, record)];
   });
   const text = saidText(record);
   return [...answers, { kind: "user", text, typed: SENT.test(text) ? false : isTyped(record) }];

@@ -105,11 +105,11 @@ export const host: HostFile = {
     if (record.type === "event_msg" && typedEvent(payload) !== undefined) head.typedEvents = true;
   },
 
-  entries(record, { head, results }) {
+  entries(record, { head }) {
     const payload = recordOf(record.payload);
     // The summariser's answer comes again as the summary.
     if (recordOf(record.metadata).compaction_output === true) return [];
-    if (record.type === "response_item") return itemEntries(payload, head, results);
+    if (record.type === "response_item") return itemEntries(payload, head);
     if (record.type === "compacted") return [{ kind: "summary", text: stringOf(payload.message) ?? "" }];
     // The event follows its item at once and is used in its place where the version writes events.
     const typed = record.type === "event_msg" && head.typedEvents ? typedEvent(payload) : undefined;
@@ -143,7 +143,7 @@ function typedEvent({ type, message, item }: JsonRecord): string | undefined {
   return type === "item_completed" && kind === "UserMessage" ? textOf(content) : undefined;
 }
 
-function itemEntries(payload: JsonRecord, head: Head, results: boolean): BareEntry[] {
+function itemEntries(payload: JsonRecord, head: Head): BareEntry[] {
   switch (payload.type) {
     case "message": {
       const text = textOf(payload.content);
@@ -155,26 +155,26 @@ function itemEntries(payload: JsonRecord, head: Head, results: boolean): BareEnt
         : [];
     }
     case "function_call":
-      return [callEntry(payload, parsedArguments(payload.arguments), results)];
+      return [callEntry(payload, parsedArguments(payload.arguments))];
     case "custom_tool_call":
-      return [callEntry(payload, payload.input, results)];
+      return [callEntry(payload, payload.input)];
     case "local_shell_call":
-      return [callEntry({ ...payload, name: "local_shell_call" }, recordOf(payload.action), results)];
+      return [callEntry({ ...payload, name: "local_shell_call" }, recordOf(payload.action))];
     case "web_search_call":
-      return [callEntry({ ...payload, name: "web_search" }, recordOf(payload.action), results)];
+      return [callEntry({ ...payload, name: "web_search" }, recordOf(payload.action))];
     case "function_call_output":
     case "custom_tool_call_output":
-      return outputEntries(payload, results);
+      return outputEntries(payload);
     default:
       return [];
   }
 }
 
-function callEntry({ name, call_id: id }: JsonRecord, input: unknown, results: boolean): BareEntry {
+function callEntry({ name, call_id: id }: JsonRecord, input: unknown): BareEntry {
   const patch = shellPatch(input);
   const call =
     patch === undefined ? { id, name, input: shellInput(input) } : { id, name: "apply_patch", input: patch };
-  return { ...toCall(call, results), workdir: stringOf(recordOf(input).workdir) };
+  return { ...toCall(call), workdir: stringOf(recordOf(input).workdir) };
 }
 
 function parsedArguments(text: unknown): unknown {
@@ -201,14 +201,14 @@ function shellInput(input: unknown): unknown {
   return isShell && command !== undefined ? { ...input, command } : input;
 }
 
-function outputEntries(payload: JsonRecord, results: boolean): BareEntry[] {
+function outputEntries(payload: JsonRecord): BareEntry[] {
   const { output } = payload;
   const callId = stringOf(payload.call_id);
-  const entries = results ? [resultEntry(output, callId)] : [];
-  if (typeof output !== "string" || !output.startsWith('{"answers"')) return entries;
+  const result = resultEntry(output, callId);
+  if (typeof output !== "string" || !output.startsWith('{"answers"')) return [result];
   const settle = ({ name, target }: ToolCall) =>
     name === "request_user_input" ? answerText(answersIn(output, target)) : "";
-  return [...entries, { kind: "user", text: "", callId, settle }];
+  return [result, { kind: "user", text: "", callId, settle }];
 }
 
 /** Reads `{"answers": {"<question id>": {"answers": ["…"]}}}`; the questions are in the call. */

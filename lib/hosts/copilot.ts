@@ -50,7 +50,7 @@ export const host: HostFile = {
     head.cwd ??= stringOf(recordOf(context).cwd);
   },
 
-  entries(record, { results }) {
+  entries(record) {
     const data = recordOf(record.data);
     // Events of subagents are written into the session's file, and say whose they are.
     if (record.agentId !== undefined || data.parentToolCallId !== undefined) return [];
@@ -65,9 +65,9 @@ export const host: HostFile = {
       case "session.compaction_complete":
         return data.success === false ? [] : [{ kind: "summary", text: stringOf(data.summaryContent) ?? "" }];
       case "tool.execution_start":
-        return [toCall({ id: data.toolCallId, name: data.toolName, input: data.arguments }, results)];
+        return [toCall({ id: data.toolCallId, name: data.toolName, input: data.arguments })];
       case "tool.execution_complete":
-        return results ? [readResult(data)] : [];
+        return [readResult(data)];
       default:
         return [];
     }

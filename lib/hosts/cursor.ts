@@ -50,17 +50,17 @@ export const host: HostFile = {
     head.cwd ??= findWorkspace(folders.slice(0, at).join(sep));
   },
 
-  entries(record, { results }) {
+  entries(record) {
     const { content } = recordOf(record.message);
     if (record.role === "assistant") {
-      const said = assistantEntries(content, results, { tools: TOOLS });
+      const said = assistantEntries(content, { tools: TOOLS });
       return said.map((entry) => (entry.tool ? entry : { ...entry, text: entry.text.replace(THOUGHT, "") }));
     }
     if (record.role !== "user") return [];
     const at = promptTime(textOf(content));
     const text = typedText(content, (block) => wrappedText(withoutAttached(block, BEFORE), "user_query"));
     const said: BareEntry = { kind: "user", text, ...(at !== undefined && { at }) };
-    return [...deedEntries(content, results), said];
+    return [...deedEntries(content), said];
   },
 };
 

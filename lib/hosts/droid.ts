@@ -30,14 +30,14 @@ export const host: HostFile = {
     head.parentId ??= stringOf(record.callingSessionId);
   },
 
-  entries(record, { results }) {
+  entries(record) {
     const { role, content } = recordOf(record.message);
     if (record.type !== "message" || isPutIn(record)) return [];
-    if (role === "assistant") return assistantEntries(content, results, { tools: TOOLS });
+    if (role === "assistant") return assistantEntries(content, { tools: TOOLS });
     if (role !== "user") return [];
     const text = typedText(content, (block) => withoutAttached(block, REMINDER).trim());
     const said: BareEntry = { kind: "user", text };
-    return [...deedEntries(content, results).map(bareResult), said];
+    return [...deedEntries(content).map(bareResult), said];
   },
 
   parentOf: (file) => stringOf(firstRecord(file)?.callingSessionId),

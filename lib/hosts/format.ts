@@ -6,7 +6,7 @@ import { DAY_MS } from "../base/time.ts";
 import { partHanded } from "./handed.ts";
 import { rowEntries } from "./plain-row.ts";
 import type { Agent, Entry, PartlyKnown, Session, ToolAction, ToolCall } from "./session.ts";
-import { toolCall } from "./tool-call.ts";
+import { type RawCall, toolCall } from "./tool-call.ts";
 
 type EntryPlace = Pick<Entry, "line" | "nth" | "offset" | "end">;
 
@@ -35,11 +35,10 @@ export type Results = boolean | "ends" | ((call: ToolCall, line: number) => bool
 
 interface EntryOptions {
   head: Head;
-  results: boolean;
   /** Reads an output that the host keeps in a file beside the transcript, by the path that a row names. */
   outputAt?: ((path: string) => string | undefined) | undefined;
   /** The records after a byte offset, as far as they are asked for. */
-  later: (offset: number) => Iterable<JsonRecord>;
+  later?: (offset: number) => Iterable<JsonRecord>;
 }
 
 /** A row's identity and parent in the conversation tree. */
@@ -53,13 +52,20 @@ export interface TreeNode {
 }
 
 /** An entry as it is read, before what its neighbours say of it is known. */
-export interface RawEntry extends Entry {
+export interface RawEntry extends Omit<Entry, "tool"> {
+  tool?: RawCall;
   /** On `tool` entries: the directory the call was made in. */
   workdir?: string | undefined;
   /** On `user` entries that answer a tool: the user's text for the call, or "". */
   settle?: ((call: ToolCall) => string) | undefined;
   /** On entries that count only by what the rows behind them say: whether they do. */
   counts?: ((later: Iterable<JsonRecord>) => boolean) | undefined;
+}
+
+/** Returns an entry with the input of its call. */
+export function wholeEntry(raw: RawEntry): Entry {
+  const { tool, ...entry } = raw;
+  return tool ? { ...entry, tool: { ...tool, input: tool.readInput() } } : entry;
 }
 
 /** An entry as a format reads it from a record: `readBareEntry` adds the place that it lacks, and the record's id and time. */
@@ -158,7 +164,7 @@ export function readBareEntry(
     // One by one, without a copy more than needed: this runs for every row there is.
     for (const given of format.entries(record, options))
       for (const entry of given.kind === "user" ? partHanded(given) : [given]) {
-        if (isContent(entry) && entry.counts?.(options.later(end)) !== false)
+        if (isContent(entry) && entry.counts?.(options.later?.(end) ?? []) !== false)
           read.push({
             line,
             nth: nth++,
@@ -289,7 +295,6 @@ interface SaidOptions extends Pick<RawEntry, "contextTokens" | "workdir"> {
 /** Returns what an assistant message says and calls, in block order. */
 export function assistantEntries(
   content: unknown,
-  results: boolean,
   { contextTokens, workdir, tools }: SaidOptions = {},
 ): BareEntry[] {
   if (typeof content === "string") return [{ kind: "assistant", text: content, contextTokens }];
@@ -298,7 +303,7 @@ export function assistantEntries(
     if (!isRecord(block)) continue;
     if (isTextBlock(block))
       entries.push({ kind: "assistant", text: stringOf(block.text) ?? "", contextTokens });
-    else if (isCall(block)) entries.push({ ...toCall(block, results, tools), workdir });
+    else if (isCall(block)) entries.push({ ...toCall(block, tools), workdir });
   }
   return entries;
 }
@@ -319,13 +324,13 @@ interface Tool {
 /** The kinds that a call in our plain form may name. */
 const ACTIONS: readonly ToolAction[] = ["run", "edit", "read", "search"];
 
-/** Returns a tool call's entry, with the whole input where results are wanted. */
-export function toCall(block: JsonRecord, results: boolean, tools: Tools = {}): BareEntry {
+/** Returns a tool call's entry. */
+export function toCall(block: JsonRecord, tools: Tools = {}): BareEntry {
   const name = stringOf(block.name) ?? "tool";
   const told = ACTIONS.find((each) => each === block.action);
   const { action = told, input } = (Object.hasOwn(tools, name) ? tools[name] : undefined) ?? {};
   const given = block.input ?? block.arguments;
-  const tool = toolCall(name, input && isRecord(given) ? input(given) : given, { whole: results, action });
+  const tool = toolCall(name, input && isRecord(given) ? input(given) : given, action);
   return { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId: stringOf(block.id) };
 }
 
@@ -363,14 +368,14 @@ export const plain: Format = {
     head.cwd ??= stringOf(record.cwd);
   },
 
-  entries(record, { results }) {
+  entries(record) {
     const { role, content } = plainMessage(record) ?? {};
     if (role === "summary") return [{ kind: "summary", text: textOf(content) }];
     if (role === "user" || role === "assistant") {
-      return [{ kind: role, text: textOf(content) }, ...deedEntries(content, results)];
+      return [{ kind: role, text: textOf(content) }, ...deedEntries(content)];
     }
     const isResult = role === "tool" || role === "toolResult";
-    return isResult && results ? [{ kind: "result", text: textOf(content) }] : [];
+    return isResult ? [{ kind: "result", text: textOf(content) }] : [];
   },
 };
 
@@ -385,7 +390,7 @@ export function copiedFormat(agent: Agent): Format {
     },
 
     entries(record, options) {
-      return rowEntries(record, options.results) ?? plain.entries(record, options);
+      return rowEntries(record) ?? plain.entries(record, options);
     },
 
     readHead(record, head) {
@@ -414,15 +419,13 @@ export function plainMessage(record: JsonRecord): JsonRecord | undefined {
 const STATES = ["rejected", "running"] as const;
 
 /** Returns the calls and the results of a message, in the form of most hosts. */
-export function deedEntries(content: unknown, results: boolean): BareEntry[] {
-  return arrayOf(content)
-    .filter(isRecord)
-    .flatMap((block) => readDeed(block, results));
+export function deedEntries(content: unknown): BareEntry[] {
+  return arrayOf(content).filter(isRecord).flatMap(readDeed);
 }
 
-function readDeed(block: JsonRecord, results: boolean): BareEntry[] {
-  if (isCall(block)) return [toCall(block, results)];
-  if (!results || block.type !== "tool_result") return [];
+function readDeed(block: JsonRecord): BareEntry[] {
+  if (isCall(block)) return [toCall(block)];
+  if (block.type !== "tool_result") return [];
   return [
     {
       kind: "result",

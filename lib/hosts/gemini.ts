@@ -50,7 +50,7 @@ export const host: HostFile = {
     head.cwd ??= stringsOf(directories)[0] ?? workspaceIn(arrayOf(messages)[0]) ?? workspaceIn(record);
   },
 
-  entries(record, { results }) {
+  entries(record) {
     if (record.type === "user") {
       const text = withoutHookText(promptText(record.displayContent ?? record.content));
       return text.startsWith("<session_context>") ? [] : [{ kind: "user", text }];
@@ -59,8 +59,8 @@ export const host: HostFile = {
     const calls = arrayOf(record.toolCalls)
       .filter(isRecord)
       .flatMap((call) => [
-        toCall({ id: call.id, name: call.name, input: call.args }, results),
-        ...(results ? [callResult(call, call.result)] : []),
+        toCall({ id: call.id, name: call.name, input: call.args }),
+        callResult(call, call.result),
       ]);
     return [{ kind: "assistant", text: partsText(record.content) }, ...calls];
   },

@@ -35,12 +35,12 @@ export const host: HostFile = {
     head.cwd ??= stringOf(readState(file).cwd);
   },
 
-  entries(record, { results }) {
+  entries(record) {
     switch (record.type) {
       case "context.append_message":
         return [typedEntry(recordOf(record.message))];
       case "context.append_loop_event":
-        return eventEntries(recordOf(record.event), results);
+        return eventEntries(recordOf(record.event));
       case "context.apply_compaction":
         return [{ kind: "summary", text: stringOf(record.summary) ?? "" }];
       default:
@@ -98,12 +98,12 @@ function isPerson(origin: unknown): boolean {
 /** The line that the client appends to the output of a command that fails. */
 const FAILED = /\n?Command failed with exit code: -?\d+\.?\s*$/;
 
-function eventEntries(event: JsonRecord, results: boolean): BareEntry[] {
+function eventEntries(event: JsonRecord): BareEntry[] {
   const { type, uuid, toolCallId, name, args, part, result } = event;
   const id = stringOf(uuid);
   if (type === "content.part") return [{ kind: "assistant", id, text: textOf(arrayOf([part])) }];
-  if (type === "tool.call") return [{ ...toCall({ id: toolCallId, name, input: args }, results), id }];
-  if (type !== "tool.result" || !results) return [];
+  if (type === "tool.call") return [{ ...toCall({ id: toolCallId, name, input: args }), id }];
+  if (type !== "tool.result") return [];
   const { output, isError } = recordOf(result);
   return [
     {

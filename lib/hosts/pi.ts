@@ -74,8 +74,8 @@ export const host: HostFile = {
     head.forkedFrom ??= stringOf(record.parentSession) ?? stringOf(record.branchedFrom);
   },
 
-  entries(record, { results }) {
-    if (record.type === "message") return messageEntries(record, results);
+  entries(record) {
+    if (record.type === "message") return messageEntries(record);
     const isSummary = record.type === "compaction" || record.type === "branch_summary";
     return isSummary ? [{ kind: "summary", text: stringOf(record.summary) ?? "" }] : [];
   },
@@ -106,14 +106,14 @@ function ownPackages(home: string): string[] {
   });
 }
 
-function messageEntries(record: JsonRecord, results: boolean): BareEntry[] {
+function messageEntries(record: JsonRecord): BareEntry[] {
   const message = recordOf(record.message);
   const { role, content, usage, output, exitCode, command } = message;
   switch (role) {
     case "user":
       return [{ kind: "user", ...saidToPi(content) }];
     case "assistant":
-      return assistantEntries(content, results, {
+      return assistantEntries(content, {
         contextTokens:
           numberOf(recordOf(usage).totalTokens) ||
           sumTokens(usage, ["input", "output", "cacheRead", "cacheWrite"]),
@@ -123,22 +123,22 @@ function messageEntries(record: JsonRecord, results: boolean): BareEntry[] {
       const id = `!${record.id ?? record.timestamp}`;
       const isError = (numberOf(exitCode) ?? 0) !== 0;
       const result: BareEntry = { kind: "result", text: stringOf(output) ?? "", callId: id, isError };
-      return [toCall({ id, name: "Bash", input: { command } }, results), ...(results ? [result] : [])];
+      return [toCall({ id, name: "Bash", input: { command } }), result];
     }
     case "toolResult":
-      return toolResultEntries(message, results);
+      return toolResultEntries(message);
     default:
       return []; // system prompts, injected messages of extensions, summaries replayed as messages
   }
 }
 
-function toolResultEntries(message: JsonRecord, results: boolean): BareEntry[] {
+function toolResultEntries(message: JsonRecord): BareEntry[] {
   const { toolName, content, details } = message;
   const callId = stringOf(message.toolCallId);
   const isError = message.isError === true;
   const isAsking = !isError && ASKING_TOOL.test(stringOf(toolName) ?? "");
   return [
-    ...(results ? [{ kind: "result", text: textOf(content), callId, isError } as const] : []),
+    { kind: "result", text: textOf(content), callId, isError },
     { kind: "user", text: isAsking ? answerText(answersIn(recordOf(details))) : "", callId },
   ];
 }

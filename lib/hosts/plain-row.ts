@@ -1,8 +1,8 @@
 /** A row as a record of our plain form, which names its own place, since pulled rows have gaps. */
 
 import { arrayOf, type JsonRecord, numberOf, stringOf, stringsOf } from "../base/json.ts";
-import type { Entry, Row, Speaker, ToolCall } from "./session.ts";
-import { CALL_KINDS, calledAction, toolName } from "./tool-call.ts";
+import type { Entry, Row, Speaker } from "./session.ts";
+import { CALL_KINDS, calledAction, type RawCall, toolName } from "./tool-call.ts";
 
 /** The topics of an exchange's chunks, or null for a chunk without: its first row keeps them. */
 type Topics = Entry["topics"];
@@ -31,8 +31,9 @@ const STATES = ["rejected", "running", "unknown"] as const;
 /** Returns what a row's record says, a call followed by its result; undefined for a record of another kind. */
 export function rowEntries(
   record: JsonRecord,
-  results: boolean,
-): (Omit<Entry, "line" | "nth" | "offset" | "end"> & { line?: number })[] | undefined {
+):
+  | (Omit<Entry, "line" | "nth" | "offset" | "end" | "tool"> & { line?: number; tool?: RawCall })[]
+  | undefined {
   const { who, isAnswer } = record;
   const topics = Array.isArray(record.topics)
     ? record.topics.map((given) => (Array.isArray(given) ? stringsOf(given) : null))
@@ -44,11 +45,11 @@ export function rowEntries(
     return [{ kind: speaker, text, topics, ...(isAnswer === true && { callId }) }];
   }
   if (who !== "tool") return undefined;
-  const tool = toCall(record, results);
+  const tool = toCall(record);
   const call = { kind: "tool" as const, text: `${tool.name} ${tool.target}`.trim(), tool, callId, topics };
   const { outcome } = record;
   const text = stringOf(record.result) ?? "";
-  if (!results || (outcome === "unknown" && text === "")) return [call];
+  if (outcome === "unknown" && text === "") return [call];
   const result = {
     kind: "result" as const,
     text,
@@ -56,17 +57,17 @@ export function rowEntries(
     isError: outcome === "failed",
     state: STATES.find((each) => each === outcome),
     patch: stringOf(record.patch),
-  } satisfies Omit<Entry, "line" | "nth" | "offset" | "end">;
+  };
   const line = numberOf(record.resultLine);
   return [call, line === undefined ? result : { ...result, line }];
 }
 
-function toCall(record: JsonRecord, whole: boolean): ToolCall {
+function toCall(record: JsonRecord): RawCall {
   const name = stringOf(record.tool) ?? "tool";
   const kind = CALL_KINDS.find((each) => each === record.kind) ?? "other";
   const action = calledAction({ tool: name, kind });
   const target = stringOf(record.target) ?? "";
   const paths = stringsOf(arrayOf(record.paths));
   const input = stringOf(record.input) || target;
-  return { name: toolName(name), target, action, paths, ...((whole || action === "run") && { input }) };
+  return { name: toolName(name), target, action, paths, readInput: () => input };
 }

@@ -40,7 +40,7 @@ export const host: HostFile = {
     head.cwd ??= stringOf(record.cwd);
   },
 
-  entries(record, { results }) {
+  entries(record) {
     const { parts } = recordOf(record.message);
     switch (record.type) {
       case "user":
@@ -50,11 +50,11 @@ export const host: HostFile = {
         const calls = arrayOf(parts)
           .map((part) => recordOf(recordOf(part).functionCall))
           .filter(({ name }) => name !== undefined)
-          .map(({ id, name, args }) => toCall({ id, name, input: args }, results));
+          .map(({ id, name, args }) => toCall({ id, name, input: args }));
         return [{ kind: "assistant", text: partsText(parts), contextTokens }, ...calls];
       }
       case "tool_result":
-        return results ? [callResult(recordOf(record.toolCallResult), parts)] : [];
+        return [callResult(recordOf(record.toolCallResult), parts)];
       case "system": {
         if (record.subtype !== "chat_compression") return [];
         const [first] = arrayOf(recordOf(record.systemPayload).compressedHistory);

@@ -120,7 +120,7 @@ export type Row = Said | Done;
 
 /**
  * What a transcript line gives: nothing, or one entry or several; `toRows` makes rows of them, each call with its result.
- * `result` entries are produced only when asked for.
+ *
  */
 export interface Entry {
   line: number;

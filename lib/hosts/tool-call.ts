@@ -31,22 +31,17 @@ const ACTIONS: [ToolAction, RegExp][] = [
 /** Names of secrets, as far as they are told without judging any. */
 const ANNOUNCING = /pass|pwd|pw\b|secret|token|key|auth|cred|phrase|pin\b|[^\0-\x7f]/i;
 
-interface CallOptions {
-  /** True if the whole input is wanted. @default {false} */
-  whole?: boolean;
-  /** The kind of deed, if the host knows it. @default by the tool's name */
-  action?: ToolAction | undefined;
+/** A call whose input is made into a text only where that is wanted. */
+export interface RawCall extends Omit<ToolCall, "input"> {
+  readInput: () => string;
 }
 
-/** Describes a tool call: its action and target, with the whole input where that is wanted. */
-export function toolCall(name: string, input: unknown, options: CallOptions = {}): ToolCall {
-  const { whole = false, action = toolAction(name) } = options;
-  const call: ToolCall = { name: toolName(name), action, ...readTarget(name, action, input) };
-  // A command is needed whole to recognise one of ours.
-  if (whole || action === "run") call.input = inputText(name, action, input);
-  const isListed = whole && isRecord(input) && action !== "edit" && action !== "run";
-  if (isListed && ANNOUNCING.test(call.input ?? "")) call.json = jsonOf(input);
-  return call;
+/** Describes a tool call; `action` is the kind of deed, where the host knows it. */
+export function toolCall(name: string, input: unknown, action = toolAction(name)): RawCall {
+  const readInput = () => inputText(name, action, input);
+  const call = { name: toolName(name), action, ...readTarget(name, action, input), readInput };
+  const isListed = isRecord(input) && action !== "edit" && action !== "run";
+  return isListed && ANNOUNCING.test(readInput()) ? { ...call, json: jsonOf(input) } : call;
 }
 
 /** Returns what a tool does, by its name. */

@@ -11,7 +11,7 @@ import { escapePattern, shortHash, takeEnd, takeStart } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "../hosts/session.ts";
-import { callKind, onlyChanges } from "../hosts/tool-call.ts";
+import { callKind, onlyChanges, type RawCall } from "../hosts/tool-call.ts";
 import { commitLines, readOutcome } from "./outcome.ts";
 
 /** Sessions have thousands of calls; a result follows its call closely. */
@@ -57,7 +57,7 @@ export function callCheck(
   callsBefore: () => Iterable<RawEntry> = () => [],
 ): (raw: RawEntry) => Entry | undefined {
   const calls = new Map<number, HeldCall>();
-  const take = ({ callId, line, workdir = cwd }: RawEntry, tool: ToolCall): HeldCall => {
+  const take = ({ callId, line, workdir = cwd }: RawEntry, tool: RawCall): HeldCall => {
     const { name, action } = tool;
     const target = action === "other" ? tool.target : "";
     const paths = action === "edit" ? tool.paths : [];
@@ -78,11 +78,14 @@ export function callCheck(
     return calls.get(key);
   };
   return (raw) => {
-    const { callId, tool, settle } = raw;
+    const { callId, tool, settle, kind } = raw;
+    if (kind === "result" && results === false) return undefined;
     if (tool) {
       const { isOurs, isWanted } = take(raw, tool);
-      const input = results === "ends" ? keepEnds(tool.input ?? "", { head: HEAD_CHARS }) : tool.input;
-      return isOurs ? undefined : { ...raw, tool: { ...tool, input: isWanted ? input : undefined } };
+      if (isOurs) return undefined;
+      const input = isWanted ? tool.readInput() : undefined;
+      const kept = input && results === "ends" ? keepEnds(input, { head: HEAD_CHARS }) : input;
+      return { ...raw, tool: { ...tool, input: kept } };
     }
     if (callId === undefined) return raw;
     const call = find(callId);
@@ -110,8 +113,8 @@ function resultEnds(entry: Entry, isOutput: boolean): Entry {
 }
 
 /** Returns whether a call is one of ours: what it prints is a copy of what is indexed already. */
-function isOwnCall(tool: ToolCall, cwd: string): boolean {
-  return OWN_TOOLS.has(tool.name) || (tool.action === "run" && isOwnCommand(tool.input ?? tool.target, cwd));
+function isOwnCall({ name, action, readInput }: RawCall, cwd: string): boolean {
+  return OWN_TOOLS.has(name) || (action === "run" && isOwnCommand(readInput(), cwd));
 }
 
 /** Returns whether a command line names our bin or a script of ours. */

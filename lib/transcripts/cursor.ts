@@ -23,7 +23,7 @@ interface EntryLine extends ParsedLine {
 
 interface LineOptions {
   head: Head;
-  /** True if results and whole inputs are wanted. */
+  /** True if the outputs are wanted that are too long for a row. */
   results: boolean;
   /** @default the start */
   from?: Cursor;
@@ -38,9 +38,9 @@ export function* linesWithEntries(
   { head, results, from: { offset, line } = { offset: 0, line: 0 }, before }: LineOptions,
 ): Generator<EntryLine> {
   const format = formatOf(head);
-  const folder = findHost(head.agent)?.outputs;
+  const folder = results ? findHost(head.agent)?.outputs : undefined;
   const outputAt = folder === undefined ? undefined : (path: string) => readOutput(file, folder, path);
-  const settings = { head, results, later: recordsAfter(descriptor), outputAt };
+  const settings = { head, later: recordsAfter(descriptor), outputAt };
   let next = line + 1;
   for (const row of parsedLines(descriptor, format, { from: offset, before })) {
     const place = { line: next, nth: 0, offset: row.offset, end: row.end };

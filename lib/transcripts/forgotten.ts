@@ -85,7 +85,7 @@ export function recordTest(
   if (!rules.isForgotten) return () => false;
   const isForgotten = forgottenRows(agent, rules);
   const place = { line: 0, nth: 0, offset: 0, end: 0 };
-  const options = { head: { agent }, results: true, later: () => [] };
+  const options = { head: { agent } };
   let isOut = false;
   return (record) => {
     for (const row of readBareEntry(format, record, place, options)) isOut = isForgotten(row);

@@ -148,7 +148,7 @@ export function validateSessionFile(file: string): Validation {
   const format = formatOf(head ?? { agent: "plain" });
   withFile(file, (descriptor) => {
     const later = recordsAfter(descriptor);
-    const settings = { head: head ?? { agent: "plain" }, results: false, later };
+    const settings = { head: head ?? { agent: "plain" }, later };
     for (const line of linesForward(descriptor)) {
       seen.lines += line.count;
       const name = `line ${seen.lines}`;

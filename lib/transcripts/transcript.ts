@@ -7,7 +7,7 @@
 
 import type { JsonRecord } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
-import type { Head, RawEntry, Results } from "../hosts/format.ts";
+import { type Head, type RawEntry, type Results, wholeEntry } from "../hosts/format.ts";
 import { formatOf } from "../hosts/hosts.ts";
 import { closeTranscript, openTranscript, withFile } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
@@ -116,19 +116,19 @@ export function secretsIn(file: string, { rules, head, isAnew }: MemoryOptions):
   return secretMemory(file, {
     clean,
     noted,
-    entriesAt: (offset) => entriesAt(file, offset, { head }),
+    entriesAt: (offset) => entriesAt(file, offset, head),
     isAnew,
   });
 }
 
 /** Reads the entries of the row at a byte offset; none where the host has deleted it. */
-function entriesAt(file: string, offset: number, { head = readHead(file) }: Pick<MemoryOptions, "head">) {
+function entriesAt(file: string, offset: number, head = readHead(file)) {
   if (!head || !statUnpacked(file)) return [];
-  return withFile(file, (descriptor): RawEntry[] => {
+  return withFile(file, (descriptor) => {
     const [row] = linesWithEntries(file, descriptor, { head, results: true, from: { offset, line: 0 } }).take(
       1,
     );
-    return row?.entries ?? [];
+    return row?.entries.map(wholeEntry) ?? [];
   });
 }
 
