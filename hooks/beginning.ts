@@ -1,6 +1,7 @@
 /** The words told to a session when it begins, and again after a compaction, which took them. */
 
 import { statPath } from "../lib/base/files.ts";
+import { hasPulled } from "../lib/sessions/places.ts";
 import type { Asked } from "./asked.ts";
 import { logFailure } from "./hook.ts";
 
@@ -15,7 +16,7 @@ export async function welcomeFor({ session, paths, settings, isTold }: Asked): P
 
 /** Returns the session of the project that others went on with last. SQLite is loaded only where anybody shares. */
 async function sharedLast(cwd: string, paths: Asked["paths"]) {
-  if (!statPath(paths.shared)) return undefined;
+  if (!hasPulled(paths)) return undefined;
   const { newestShared } = await import("../lib/share/shared-sessions.ts");
   const { readOrigin } = await import("../lib/sessions/project.ts");
   const project = readOrigin(cwd);

@@ -90,8 +90,8 @@ export interface Run<F extends Flags> extends Config {
 
 /** Takes over what the version before pulled, once: its code is loaded after an update alone. */
 async function takeOver(paths: PathsWithRules): Promise<void> {
-  if (paths.transcripts.length > 0 || !statPath(paths.formerShared) || statPath(paths.shared)) return;
-  (await import("./share/former-replica.ts")).takeFormerReplica(paths);
+  if (paths.transcripts.length > 0 || !statPath(paths.formerShared)) return;
+  (await import("./share/former-shared.ts")).takeFormerShared(paths);
 }
 
 /** Parses the command line, loads the configuration and runs a script, as `runMain` does. */

@@ -53,7 +53,7 @@ import { olderInstalls } from "../lib/index/former-index.ts";
 import { oneLine, redact } from "../lib/redact/redact.ts";
 import { fitting } from "../lib/sessions/gate.ts";
 import { projectKey } from "../lib/sessions/project.ts";
-import { heldShared } from "../lib/share/replica.ts";
+import { heldShared } from "../lib/share/shared-sessions.ts";
 
 const USAGE = `\
 Usage: session-memory forget <session>… | --project <p> | --before <t> | --pattern <regex>…

@@ -7,7 +7,7 @@
  * @module
  */
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { SessionMemoryError } from "../lib/base/errors.ts";
 import { readJson } from "../lib/base/files.ts";
 import { isRecord, recordOf } from "../lib/base/json.ts";
@@ -26,6 +26,7 @@ import {
   shownName,
 } from "../lib/naming/reference-block.ts";
 import { metaFile, readMeta, type SessionMeta } from "../lib/sessions/meta.ts";
+import { hasPulled } from "../lib/sessions/places.ts";
 import { readRecord } from "../lib/sessions/record.ts";
 import { findReferences, isFileName, isLikeName, type Reference } from "../lib/sessions/references.ts";
 import {
@@ -161,7 +162,7 @@ async function resolve(
   options: ReferenceOptions & Pick<ResolveContext, "remark" | "exact">,
 ): Promise<Pick<Place, "session" | "shared">> {
   const context = { ...options, sessionOnly: true };
-  if (!existsSync(options.paths.shared)) return { session: resolveSession(name, context) };
+  if (!hasPulled(options.paths)) return { session: resolveSession(name, context) };
   const { sharedHeld } = await import("../lib/share/shared-sessions.ts");
   const { session, held } = resolvePlace(name, { ...context, held: () => sharedHeld(options.paths) });
   return held?.shared ? { session, shared: held.shared } : { session };

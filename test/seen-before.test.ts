@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { postToolUseFailure } from "../hooks/agent-sdk.ts";
-import { REPLICA_VERSION } from "../lib/config/config.ts";
-import { openStore, PULLED_FACT, writeFact } from "../lib/store/store.ts";
+import { besideCopy } from "../lib/sessions/pulled.ts";
+import { openStore } from "../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write } from "./support/home.ts";
 import { indexHome, openHomeStore } from "./support/index.ts";
 import { jsonl, uuidFrom } from "./support/rows.ts";
+import { notePull } from "./support/share.ts";
 import { type Turn, writeWork } from "./support/work.ts";
 
 const ME = uuidFrom("me");
@@ -59,6 +59,12 @@ async function fail(
 
 /** A copy of another person's session. */
 const COPY = `/copies/${"0".repeat(32)}.jsonl`;
+
+/** Lets others' sessions have been pulled just now. */
+function notePulled(home: TemporaryHome): void {
+  write(join(home.paths.copies, basename(besideCopy(COPY))), "{}");
+  notePull(home);
+}
 const RTK = "error: unrecognized subcommand 'bun'\n\nUsage: rtk [OPTIONS] <COMMAND>";
 const short = (name: string) => uuidFrom(name).slice(0, 8);
 
@@ -76,13 +82,18 @@ const turns = [fails("rtk bun run test", RTK), runs("bun run test", "12 pass")];
 
 test("takes a session of one's own that another machine shared for the one that is here", async () => {
   using home = await homeWith({ one: turns });
-  const replica = openStore(home.paths.shared, { version: REPLICA_VERSION });
-  await indexHome(home, replica);
-  replica.db.exec(`UPDATE sessions SET id = 'alice@desk:' || id, file = '${COPY}'`);
-  writeFact(replica, PULLED_FACT, new Date().toISOString());
-  replica.close();
+  const change = (sql: string) => {
+    const store = openStore(home.paths.database);
+    store.db.exec(sql);
+    store.close();
+  };
+  change(
+    `UPDATE sessions SET id = 'alice@desk:' || id, file = '${COPY}', owner = 'alice'; DELETE FROM index_state; DELETE FROM row_keys`,
+  );
+  notePulled(home);
+  await index(home);
   expect(await fail(home, "rtk bun x", RTK)).toContain(`in 1 session, last ${short("one")}:2`);
-  rmSync(home.paths.database);
+  change("DELETE FROM sessions WHERE owner IS NULL");
   expect(await fail(home, "rtk bun x", RTK, { session_id: uuidFrom("another") })).toBe("");
 });
 
@@ -137,19 +148,21 @@ async function share(
   using theirs = temporaryHome();
   for (const [i, [name, turns]] of Object.entries(sessions).entries())
     writeWork(theirs, name, { day: i + 1, cwd: theirs.project }, ["user", "go on"], ...turns);
-  const replica = openStore(home.paths.shared, { version: REPLICA_VERSION });
-  await indexHome(theirs, replica);
-  const rows = replica.db.prepare("SELECT id FROM sessions WHERE file <> ?").all(COPY);
-  const update = replica.db.prepare(
-    "UPDATE sessions SET id = ?, file = ?, project = ?, cwd = ? WHERE id = ?",
+  const store = openStore(home.paths.database);
+  const own = store.db.prepare("SELECT id FROM own_sessions").all();
+  const known = new Set(own.map(({ id }) => id));
+  await indexHome(theirs, store);
+  const rows = store.db.prepare("SELECT id FROM own_sessions").all();
+  const update = store.db.prepare(
+    "UPDATE sessions SET id = ?, file = ?, project = ?, cwd = ?, owner = ? WHERE id = ?",
   );
-  for (const { id } of rows) {
+  for (const { id } of rows.filter(({ id }) => !known.has(id))) {
     const name = Object.keys(sessions).find((each) => uuidFrom(each) === id) ?? "";
-    const stored = `${rename(name.split(" ")[0] ?? "")}@desk:${id}`;
-    update.run(stored, COPY, project, project, String(id));
+    const owner = rename(name.split(" ")[0] ?? "");
+    update.run(`${owner}@desk:${id}`, COPY, project, project, owner, String(id));
   }
-  writeFact(replica, PULLED_FACT, new Date().toISOString());
-  replica.close();
+  store.close();
+  notePulled(home);
 }
 
 const ZOD = "Error: Cannot find module 'zodiac' in the project";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "bun:test";
 import { hasPostgres } from "./support/postgres.ts";
-import { hubPerBlock, listenAsHub, type Sharer, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { hubPerBlock, listenAsHub, pulledWords, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 const after = (home: Sharer, id: string, file: string) =>
   home.run("hooks/background.ts", "--session", id, "--file", file, "--cwd", home.project);
@@ -18,7 +18,7 @@ describe.skipIf(!hasPostgres())("in the background", () => {
     await after(alice, uuid(1), file);
     expect(postgres.sql("SELECT id FROM session_memory.sessions")).toEqual([uuid(1)]);
     await atStart(bob);
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${uuid(1)}`]);
+    expect(Object.keys(pulledWords(bob))).toEqual([`alice@desk:${uuid(1)}`]);
   });
 
   test("after --leave it stays away until share.ts is run by hand", async () => {

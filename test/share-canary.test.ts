@@ -8,7 +8,7 @@ import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.
 import { write, writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { runScript } from "./support/run.ts";
-import { hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { hubPerBlock, pulledWords, say, sharer, uuid } from "./support/share.ts";
 
 const SECRET = "ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789";
 const OWN_PATTERN = "falcon-7731";
@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgres())("the hub", () => {
     expect(never.filter(holds)).toEqual([]);
 
     await bob.share();
-    const [words = []] = Object.values(wordsIn(bob.paths.shared));
+    const [words = []] = Object.values(pulledWords(bob));
     expect(words[0]).toContain(KEPT);
     const shown = bytesUnder(bob.paths.home).join("\n");
     expect(never.slice(0, -3).filter((text) => shown.includes(text))).toEqual([]);
@@ -130,18 +130,16 @@ describe.skipIf(!hasPostgres())("the hub", () => {
     await alice.share();
     await bob.share();
     const key = `alice@desk:${uuid(5)}`;
-    expect(wordsIn(bob.paths.shared)[key]).toHaveLength(2);
+    expect(pulledWords(bob)[key]).toHaveLength(2);
     bob.configure({ exclude: { patterns: ["walrus"] }, redact: { extra: ["harbour"] } });
     await bob.share();
-    expect(wordsIn(bob.paths.shared)[key]).toEqual([
-      "User: where is the [redacted:custom]\nAssistant: in the bay",
-    ]);
+    expect(pulledWords(bob)[key]).toEqual(["User: where is the [redacted:custom]\nAssistant: in the bay"]);
     bob.configure({ exclude: { sessions: [uuid(5)] } });
     await bob.share();
-    expect(wordsIn(bob.paths.shared)[key]).toBeUndefined();
+    expect(pulledWords(bob)[key]).toBeUndefined();
     bob.configure({});
     await bob.share();
-    expect(wordsIn(bob.paths.shared)[key]).toHaveLength(2);
+    expect(pulledWords(bob)[key]).toHaveLength(2);
   });
 });
 

@@ -3,7 +3,6 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { INDEX_VERSION, REPLICA_VERSION } from "../lib/config/config.ts";
 import { readNote } from "../lib/hosts/blocks.ts";
 import { joinContent } from "../lib/index/chunk-text.ts";
 import { contentHash, putTopics } from "../lib/index/session-rows.ts";
@@ -18,6 +17,7 @@ import {
   hubPerBlock,
   initHub,
   PROJECT,
+  pulledWords,
   type Sharer,
   say,
   sharer,
@@ -33,7 +33,7 @@ const LONG = Array.from({ length: 90 }, (_, i) => `Drawer ${i} holds the chart o
 
 /** The rows of a shared session in a replica, in a line each. */
 function rowsIn({ paths }: Sharer, id: string): string[] {
-  const store = openStore(paths.shared, { version: REPLICA_VERSION });
+  const store = openStore(paths.database);
   const rows = store.db
     .prepare(
       `SELECT r.line, r.nth, r.who, coalesce(r.text, r.tool || ' ' || r.target || ': ' || r.outcome) AS text
@@ -89,9 +89,7 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
       "3.0 tool: Edit src/chest.ts: done",
       "5.0 assistant: That is all.",
     ]);
-    expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`]).toEqual(
-      wordsIn(alice.paths.database)[uuid(1)] as string[],
-    );
+    expect(pulledWords(bob)[`alice@desk:${uuid(1)}`]).toEqual(wordsIn(alice)[uuid(1)] as string[]);
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 
@@ -115,14 +113,13 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     await alice.share();
     await bob.share();
     const topics = (file: string) => {
-      const version = file === bob.paths.shared ? REPLICA_VERSION : INDEX_VERSION;
-      const { db, close } = openStore(file, { version });
+      const { db, close } = openStore(file);
       const found = db.prepare("SELECT topic_tags FROM session_chunks ORDER BY chunk_index").all();
       close();
       return found.map(({ topic_tags }) => String(topic_tags));
     };
-    expect(topics(bob.paths.shared)).toEqual(topics(alice.paths.database));
-    expect(topics(bob.paths.shared)[1]).toBe('["old charts"]');
+    expect(topics(bob.paths.database)).toEqual(topics(alice.paths.database));
+    expect(topics(bob.paths.database)[1]).toBe('["old charts"]');
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 
@@ -195,7 +192,7 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     ]);
     await bob.share();
     expect(texts()).toEqual(["one", "three alone", "four", "eight"]);
-    const words = wordsIn(bob.paths.shared)[RAW] ?? [];
+    const words = pulledWords(bob)[RAW] ?? [];
     expect(words).toEqual(["User: one", "User: three alone", "User: four", "User: eight"]);
     postgres.sql("DELETE FROM session_memory.sessions");
   });
@@ -211,7 +208,7 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
     ]);
     await bob.share();
     expect(rowsIn(bob, RAW).length).toBeGreaterThan(0);
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([RAW]);
+    expect(Object.keys(pulledWords(bob))).toEqual([RAW]);
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 
@@ -240,8 +237,8 @@ describe.skipIf(!hasPostgres())("an exchange", () => {
       writeClaude(alice, { id: uuid(1), rows: said });
       await alice.share();
       await bob.share();
-      const words = wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`];
-      expect(words).toEqual(wordsIn(alice.paths.database)[uuid(1)] as string[]);
+      const words = pulledWords(bob)[`alice@desk:${uuid(1)}`];
+      expect(words).toEqual(wordsIn(alice)[uuid(1)] as string[]);
       return copy();
     };
     const HEADER = 1024;

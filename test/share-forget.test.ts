@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { write, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { conversation, hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { conversation, hubPerBlock, pulledWords, say, sharer, uuid } from "./support/share.ts";
 
 /** Returns whether the bytes of a file hold a word. */
 function holds(file: string, word: string): boolean {
@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     await desk.share();
     await laptop.share();
     await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${id}`]);
+    expect(Object.keys(pulledWords(bob))).toEqual([`alice@desk:${id}`]);
 
     const { exitCode, stderr } = await desk.run("forget", id, "--yes");
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
@@ -46,10 +46,12 @@ describe.skipIf(!hasPostgres())("forget", () => {
     expect(rowsOf(id)).toBe("0|0");
     expect(await bob.prompt("hello")).toContain("marmot");
     const held = () =>
-      [bob.paths.shared, `${bob.paths.shared}-wal`, bob.paths.log].filter((file) => holds(file, "marmot"));
+      [bob.paths.database, `${bob.paths.database}-wal`, bob.paths.log].filter((file) =>
+        holds(file, "marmot"),
+      );
     expect(held()).not.toEqual([]);
     expect(await bob.share()).toMatchObject({ pulled: { removed: 1 } });
-    expect(wordsIn(bob.paths.shared)).toEqual({});
+    expect(pulledWords(bob)).toEqual({});
     expect(held()).toEqual([]);
 
     await laptop.share();
@@ -73,15 +75,15 @@ describe.skipIf(!hasPostgres())("forget", () => {
     say(alice, id, ["the walrus sings", "it does"], ["the seal swims", "it does too"]);
     await alice.share();
     await bob.share();
-    expect(wordsIn(bob.paths.shared)[`alice@desk:${id}`]).toHaveLength(2);
+    expect(pulledWords(bob)[`alice@desk:${id}`]).toHaveLength(2);
     await alice.run("forget", "--pattern", "walrus", "--yes");
     await alice.share();
     await bob.share();
-    expect(wordsIn(bob.paths.shared)[`alice@desk:${id}`]).toEqual([
-      "User: the seal swims\nAssistant: it does too",
-    ]);
+    expect(pulledWords(bob)[`alice@desk:${id}`]).toEqual(["User: the seal swims\nAssistant: it does too"]);
     expect(postgres.dump()).not.toContain("walrus");
-    expect([bob.paths.shared, `${bob.paths.shared}-wal`].filter((file) => holds(file, "walrus"))).toEqual([]);
+    expect([bob.paths.database, `${bob.paths.database}-wal`].filter((file) => holds(file, "walrus"))).toEqual(
+      [],
+    );
     postgres.sql("DELETE FROM session_memory.sessions");
   });
 
@@ -95,17 +97,17 @@ describe.skipIf(!hasPostgres())("forget", () => {
     writeMeta(alice, { sessionId: named, name: "tapir port", description: "a port", summary: "8443" });
     await alice.share();
     await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared)).toSorted()).toEqual(
-      [whole, named].map((id) => `alice@desk:${id}`),
-    );
+    expect(Object.keys(pulledWords(bob)).toSorted()).toEqual([whole, named].map((id) => `alice@desk:${id}`));
     await alice.run("forget", "--pattern", "tapir", "--yes");
     expect(holds(alice.paths.state, "tapir")).toBe(false);
     expect(await alice.share()).toMatchObject({ published: { withdrawn: 1 } });
     expect([rowsOf(whole), rowsOf(named)]).toEqual(["0|0", "1|1"]);
     expect(postgres.dump()).not.toContain("tapir");
     expect(await bob.share()).toMatchObject({ pulled: { removed: 1 } });
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${named}`]);
-    expect([bob.paths.shared, `${bob.paths.shared}-wal`].filter((file) => holds(file, "tapir"))).toEqual([]);
+    expect(Object.keys(pulledWords(bob))).toEqual([`alice@desk:${named}`]);
+    expect([bob.paths.database, `${bob.paths.database}-wal`].filter((file) => holds(file, "tapir"))).toEqual(
+      [],
+    );
     // what nothing was forgotten of stays where its transcript or its folder is gone
     rmSync(join(alice.paths.claude, "projects"), { recursive: true });
     expect(await alice.share()).toMatchObject({ published: { withdrawn: 0 } });
@@ -145,7 +147,7 @@ describe.skipIf(!hasPostgres())("forget", () => {
     const shown = await bob.run("forget", `alice@desk:${id}`, "--dry-run", "--json");
     expect(JSON.parse(shown.stdout)).toMatchObject({ removed: { sharedChunks: 1 } });
     await bob.run("forget", `alice@desk:${id}`, "--yes");
-    const held = () => ["", "-wal"].some((part) => holds(bob.paths.shared + part, "okapi"));
+    const held = () => ["", "-wal"].some((part) => holds(bob.paths.database + part, "okapi"));
     expect(held()).toBe(false);
     await bob.share();
     expect(held()).toBe(false);
@@ -163,9 +165,9 @@ describe.skipIf(!hasPostgres())("forget", () => {
     await alice.share();
     await bob.share();
     await bob.run("forget", "--project", bob.project, "--yes");
-    expect(wordsIn(bob.paths.shared)).toEqual({});
+    expect(pulledWords(bob)).toEqual({});
     await bob.share();
-    expect(wordsIn(bob.paths.shared)).toEqual({});
+    expect(pulledWords(bob)).toEqual({});
     expect([rowsOf(uuid(4)), rowsOf(uuid(5))]).toEqual(["1|1", "0|0"]);
   });
 

@@ -2,13 +2,20 @@
 
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { REPLICA_VERSION } from "../lib/config/config.ts";
 import { openStore } from "../lib/store/store.ts";
 import { write } from "./support/home.ts";
 import { killPoints, runKilled } from "./support/kill.ts";
 import { type Database, hasPostgres } from "./support/postgres.ts";
 import { fuzzSeed, seeded } from "./support/random.ts";
-import { conversation, hubPerBlock, type Sharer, sharer, uuid, wordsIn } from "./support/share.ts";
+import {
+  conversation,
+  hubPerBlock,
+  pulledWords,
+  type Sharer,
+  sharer,
+  uuid,
+  wordsIn,
+} from "./support/share.ts";
 
 const SESSIONS = 4;
 
@@ -62,7 +69,7 @@ describe.skipIf(!hasPostgres())("killed at any moment", () => {
 
     const published = Object.fromEntries(
       [desk, laptop].flatMap((home) =>
-        Object.entries(wordsIn(home.paths.database)).map(([id, words]) => [
+        Object.entries(wordsIn(home)).map(([id, words]) => [
           `alice@${home === desk ? "desk" : "laptop"}:${id}`,
           words,
         ]),
@@ -79,7 +86,7 @@ describe.skipIf(!hasPostgres())("killed at any moment", () => {
         ),
       ),
     );
-    expect(wordsIn(bob.paths.shared)).toEqual(published);
+    expect(pulledWords(bob)).toEqual(published);
     expect(
       postgres.sql(
         "SELECT owner, agent, id FROM session_memory.sessions GROUP BY 1, 2, 3 HAVING count(*) > 1",
@@ -103,7 +110,7 @@ function hubRows(postgres: Database): Record<string, string[]> {
 function rowsIn({ paths }: Sharer): Record<string, string[]> {
   const { db, close } = openStore(paths.database);
   const rows = db.prepare(
-    "SELECT s.id, r.text FROM rows r JOIN sessions s ON s.number = r.session ORDER BY r.line, r.nth",
+    "SELECT s.id, r.text FROM rows r JOIN own_sessions s ON s.number = r.session ORDER BY r.line, r.nth",
   );
   const byId = Object.groupBy(rows.all(), ({ id }) => String(id));
   close();
@@ -114,7 +121,7 @@ function rowsIn({ paths }: Sharer): Record<string, string[]> {
 
 /** Full text that fits its rows, and a file without damage. */
 function expectSound({ paths }: Sharer): void {
-  const { db, close } = openStore(paths.shared, { version: REPLICA_VERSION });
+  const { db, close } = openStore(paths.database);
   db.exec("INSERT INTO chunks_fts(chunks_fts, rank) VALUES ('integrity-check', 0)");
   const count = (table: string) => Number(db.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n);
   expect(count("chunks_fts")).toBe(count("session_chunks"));

@@ -5,7 +5,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { conversation, hubPerBlock, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import { conversation, hubPerBlock, pulledWords, say, sharer, uuid } from "./support/share.ts";
 
 describe.skipIf(!hasPostgres())("publishing", () => {
   const postgres = hubPerBlock();
@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgres())("publishing", () => {
     });
     expect(await alice.share()).toMatchObject({ published: { sessions: 2, chunks: 2 } });
     await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([1, 2].map((id) => `alice@desk:${uuid(id)}`));
+    expect(Object.keys(pulledWords(bob))).toEqual([1, 2].map((id) => `alice@desk:${uuid(id)}`));
     expect(
       at(
         uuid(1),

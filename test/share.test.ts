@@ -6,7 +6,16 @@ import { write } from "./support/home.ts";
 import { AGENTS, hostId, layHost } from "./support/hosts.ts";
 import { hasPostgres } from "./support/postgres.ts";
 import { secondsAgo } from "./support/rows.ts";
-import { conversation, hubPerBlock, initHub, PROJECT, say, sharer, uuid, wordsIn } from "./support/share.ts";
+import {
+  conversation,
+  hubPerBlock,
+  initHub,
+  PROJECT,
+  pulledWords,
+  say,
+  sharer,
+  uuid,
+} from "./support/share.ts";
 
 describe.skipIf(!hasPostgres())("sharing", () => {
   const postgres = hubPerBlock();
@@ -23,7 +32,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     ]);
     expect(await alice.share()).toMatchObject({ published: { sessions: 1, chunks: 1, withdrawn: 0 } });
     expect(await bob.share()).toMatchObject({ pulled: { sessions: 1, chunks: 1, removed: 0 } });
-    expect(wordsIn(bob.paths.shared)).toEqual({
+    expect(pulledWords(bob)).toEqual({
       [`alice@desk:${uuid(1)}`]: [
         "User: why are refunds booked twice\nAssistant: the webhook is retried; the ledger key was random",
       ],
@@ -46,7 +55,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     );
     expect(await alice.share()).toMatchObject({ published: { sessions: 1 } });
     await bob.share();
-    expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(1)}`]).toHaveLength(2);
+    expect(pulledWords(bob)[`alice@desk:${uuid(1)}`]).toHaveLength(2);
   });
 
   test("refuses rows over the limits, and reads past those of a hub from before them", async () => {
@@ -77,7 +86,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     postgres.sql(`UPDATE session_memory.sessions SET meta = jsonb_build_object('summary', repeat('x', 20000000)),
       observations = repeat('x', 20000000), name = repeat('n', 20000000) WHERE number = ${session}`);
     await bob.share();
-    expect(wordsIn(bob.paths.shared)[`alice@desk:${uuid(31)}`]).toEqual([
+    expect(pulledWords(bob)[`alice@desk:${uuid(31)}`]).toEqual([
       "User: what wakes the elevator\nAssistant: the capacitor beside the relay",
     ]);
     postgres.sql(`DELETE FROM session_memory.sessions WHERE id = '${uuid(31)}'`);
@@ -130,7 +139,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     // neither reads its own session from elsewhere
     expect(
       [desk, laptop].map(({ paths }) =>
-        Object.keys(wordsIn(paths.shared)).filter((id) => id.endsWith(uuid(2))),
+        Object.keys(pulledWords({ paths })).filter((id) => id.endsWith(uuid(2))),
       ),
     ).toEqual([[], []]);
   });
@@ -194,13 +203,13 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     say(alice, uuid(5), ["what is the port", "8443"]);
     await alice.share();
     await carol.share();
-    expect(Object.keys(wordsIn(carol.paths.shared))).toContain(`alice@desk:${uuid(5)}`);
+    expect(Object.keys(pulledWords(carol))).toContain(`alice@desk:${uuid(5)}`);
     postgres.sql("REVOKE team_app FROM carol");
     expect((await carol.share("--pull")).pulled?.removed).toBeGreaterThan(0);
-    expect(wordsIn(carol.paths.shared)).toEqual({});
+    expect(pulledWords(carol)).toEqual({});
     postgres.sql("GRANT team_app TO carol");
     await carol.share("--pull");
-    expect(Object.keys(wordsIn(carol.paths.shared))).toContain(`alice@desk:${uuid(5)}`);
+    expect(Object.keys(pulledWords(carol))).toContain(`alice@desk:${uuid(5)}`);
   });
 
   test("refills a hub that was restored from an older backup, and its readers follow", async () => {
@@ -221,17 +230,17 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     say(alice, uuid(7), ["another", "session"]);
     await alice.share();
     await bob.share();
-    const whole = wordsIn(bob.paths.shared);
+    const whole = pulledWords(bob);
     expect(Object.keys(whole)).toHaveLength(2);
     postgres.sql(`DROP DATABASE ${database}`, "postgres", "postgres");
     create(database, `TEMPLATE ${backup}`);
     await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${uuid(6)}`]);
+    expect(Object.keys(pulledWords(bob))).toEqual([`alice@desk:${uuid(6)}`]);
     say(alice, uuid(8), ["after the restore", "still here"]);
     await alice.share();
     await bob.share();
-    expect(wordsIn(bob.paths.shared)).toMatchObject(whole);
-    expect(Object.keys(wordsIn(bob.paths.shared))).toHaveLength(3);
+    expect(pulledWords(bob)).toMatchObject(whole);
+    expect(Object.keys(pulledWords(bob))).toHaveLength(3);
   });
 
   test("takes a session back that is kept out, or of a project that is shared no more", async () => {
@@ -244,7 +253,7 @@ describe.skipIf(!hasPostgres())("sharing", () => {
     alice.configure({ exclude: { sessions: [uuid(10)] } });
     expect(await alice.share()).toMatchObject({ published: { withdrawn: 1 } });
     await bob.share();
-    const held = () => Object.keys(wordsIn(bob.paths.shared)).filter((id) => /0000000(09|10)$/.test(id));
+    const held = () => Object.keys(pulledWords(bob)).filter((id) => /0000000(09|10)$/.test(id));
     expect(held()).toEqual([`alice@desk:${uuid(9)}`]);
     alice.configure({ share: { projects: { "github.com/acme/other": "team_app" } } });
     expect(await alice.share()).toMatchObject({ published: { withdrawn: 1 } });
@@ -323,13 +332,13 @@ describe.skipIf(!hasPostgres())("sharing", () => {
       `UPDATE session_memory.sessions SET updated_at = CASE id WHEN '${uuid(20)}' THEN '2099-01-03' WHEN '${uuid(21)}' THEN '2099-01-02' ELSE '2099-01-01' END WHERE id IN ('${uuid(20)}','${uuid(21)}','${uuid(22)}')`,
     );
     await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual([`alice@desk:${uuid(20)}`]);
+    expect(Object.keys(pulledWords(bob))).toEqual([`alice@desk:${uuid(20)}`]);
     bob.configure({ share: { maxChunks: 1000 } });
     await bob.share();
     const all = [20, 21, 22].map((id) => `alice@desk:${uuid(id)}`);
-    expect(Object.keys(wordsIn(bob.paths.shared))).toEqual(expect.arrayContaining(all));
+    expect(Object.keys(pulledWords(bob))).toEqual(expect.arrayContaining(all));
     postgres.sql(`UPDATE session_memory.sessions SET updated_at = '2020-01-01' WHERE id = '${uuid(22)}'`);
     await bob.share();
-    expect(Object.keys(wordsIn(bob.paths.shared))).not.toContain(`alice@desk:${uuid(22)}`);
+    expect(Object.keys(pulledWords(bob))).not.toContain(`alice@desk:${uuid(22)}`);
   });
 });

@@ -2,13 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { REPLICA_VERSION } from "../lib/config/config.ts";
-import { openStore, writeFact } from "../lib/store/store.ts";
+import { openStore } from "../lib/store/store.ts";
 import { claudeAssistant, claudeToolResult, claudeUser } from "./support/claude.ts";
 import { serverPerFile } from "./support/fake-openai.ts";
 import { writeClaude, writeMeta } from "./support/home.ts";
 import { hasPostgres } from "./support/postgres.ts";
-import { hubPerBlock, type Sharer, say, sharer, uuid } from "./support/share.ts";
+import { hubPerBlock, notePull, type Sharer, say, sharer, uuid } from "./support/share.ts";
 
 const ID = uuid(1);
 const ALICE = { owner: "alice", machine: "desk" };
@@ -247,7 +246,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     rmSync(bob.paths.copies, { recursive: true });
     await bob.share("--pull");
     expect(plain(await read(ID))).toEqual(WHOLE);
-    for (const part of ["", "-wal", "-shm"]) rmSync(bob.paths.shared + part, { force: true });
+    for (const part of ["", "-wal", "-shm"]) rmSync(bob.paths.database + part, { force: true });
     await bob.share("--pull");
     expect(plain(await read(ID))).toEqual(WHOLE);
     expect(await bob.ok("session-reference", '@@"double refunds"')).toContain("Refunds were booked twice");
@@ -263,19 +262,15 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     expect(await found("why are refunds booked twice")).toEqual([[ID, undefined]]);
   });
 
-  test("is not searched any more when the replica has not been pulled for 30 days", async () => {
+  test("is not searched any more when nothing has been pulled for 30 days", async () => {
     say(alice, uuid(3), ["where is the badger", "in the set"]);
     await alice.share();
     await bob.share();
     expect(await found("where is the badger")).toEqual([[uuid(3), ALICE]]);
-    const replica = openStore(bob.paths.shared, { version: REPLICA_VERSION });
-    const pulled = (days: number) =>
-      writeFact(replica, "pulled_at", new Date(Date.now() - days * 86_400_000).toISOString());
-    pulled(31);
+    notePull(bob, 31);
     expect(await found("where is the badger")).toEqual([]);
-    pulled(29);
+    notePull(bob, 29);
     expect(await found("where is the badger")).toEqual([[uuid(3), ALICE]]);
-    replica.close();
   });
 
   test("is what the first prompt brings in a new clone, where it is the project's last", async () => {
@@ -322,7 +317,7 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     postgres.sql(`UPDATE session_memory.sessions SET id = E'a\\n2. forged\\x1b[31m' WHERE id = '${uuid(21)}';
       UPDATE session_memory.sessions SET parent_id = E'a\\n2. forged\\x1b[31m' WHERE id = '${uuid(22)}'`);
     await bob.share();
-    const replica = openStore(bob.paths.shared, { version: REPLICA_VERSION });
+    const replica = openStore(bob.paths.database);
     const rows = replica.db.prepare("SELECT id, parent_id FROM sessions").all();
     replica.close();
     const own = rows.find((row) => String(row.id).includes("forged"))?.id;

@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { errorKeys } from "../base/error-lines.ts";
 import { DAY_MS } from "../base/time.ts";
-import { INDEX_VERSION, type Paths, REPLICA_VERSION, type Settings } from "../config/config.ts";
+import { INDEX_VERSION, type Paths, type Settings } from "../config/config.ts";
 import type { FailedCommand } from "../history/seen-before.ts";
 import { isOfVersion } from "../store/carry-over.ts";
 import { openDatabase } from "../store/sqlite.ts";
@@ -38,9 +38,7 @@ export async function seenText(
 ): Promise<string | undefined> {
   if (!settings.activity.seenBefore || failed.output === "") return undefined;
   const keys = await indexedKeys(failed.output, settings);
-  const isKnown =
-    holdsAny(paths.database, INDEX_VERSION, keys) || holdsAny(paths.shared, REPLICA_VERSION, keys);
-  if (!isKnown || (await failed.hasFailed?.()) === false) return undefined;
+  if (!holdsAny(paths.database, keys) || (await failed.hasFailed?.()) === false) return undefined;
   return await newlySeen(failed, { paths, settings, now });
 }
 
@@ -66,12 +64,12 @@ async function indexedKeys(output: string, settings: Settings): Promise<number[]
 }
 
 /** Returns whether an index holds an error's line. */
-function holdsAny(file: string, version: number, keys: readonly number[]): boolean {
+function holdsAny(file: string, keys: readonly number[]): boolean {
   if (keys.length === 0 || !existsSync(file)) return false;
   const db = openDatabase(file, { create: false });
   try {
     const find = "SELECT 1 FROM error_lines WHERE key IN (SELECT value FROM json_each(?)) LIMIT 1";
-    return isOfVersion(db, version) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
+    return isOfVersion(db, INDEX_VERSION) && db.prepare(find).get(JSON.stringify(keys)) !== undefined;
   } finally {
     db.close();
   }
@@ -86,7 +84,8 @@ async function newlySeen(
     { hiddenSessions },
     { onMachine, shortId },
     { findMachine },
-    { openShared, openStore, sharedBy },
+    { mayShowShared, sharedBy },
+    { openStore },
     { withState },
     { readRules },
     { readOrigin },
@@ -96,6 +95,7 @@ async function newlySeen(
     import("../search/search-filters.ts"),
     import("../base/text.ts"),
     import("../sessions/places.ts"),
+    import("../sessions/pulled.ts"),
     import("../store/store.ts"),
     import("../store/state.ts"),
     import("../transcripts/rules.ts"),
@@ -105,13 +105,12 @@ async function newlySeen(
   const [isOwn, origin] =
     failed.cwd === undefined ? [] : [matchProject(failed.cwd, paths), readOrigin(failed.cwd)];
   const rules = readRules(settings);
-  const own = existsSync(paths.database) ? openStore(paths.database, { create: false }) : undefined;
-  const shared = openShared(paths, now);
+  const store = openStore(paths.database, { create: false });
   try {
-    const isHidden = await hiddenSessions(own, { settings });
+    const isHidden = await hiddenSessions(store, { settings, own: !mayShowShared(paths, now) });
     return withState(paths, (state) => {
       const seen = seenBefore(
-        [own, shared].filter((store) => store !== undefined),
+        [store],
         { ...failed, output: rules.clean(failed.output) },
         {
           now,
@@ -135,8 +134,7 @@ async function newlySeen(
       return text !== "" && claim(state, failed.viewer, shown, now) ? text : undefined;
     });
   } finally {
-    own?.close();
-    shared?.close();
+    store.close();
   }
 }
 

@@ -264,8 +264,3 @@ function* textParts(descriptor: number): Generator<string> {
   }
   if (length > 0) yield lines.join("");
 }
-
-/** Returns the file beside a copy of another person's session with what that person's machine says of it. */
-export function besideCopy(file: string): string {
-  return file.replace(/\.jsonl$/, ".json");
-}

@@ -14,11 +14,11 @@ import type { Entry, Row, Session } from "../hosts/session.ts";
 import { type Told, toldCopies } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { archivePlace, formerCopies, newsFile } from "../sessions/places.ts";
+import { besideCopy } from "../sessions/pulled.ts";
 import { isMessage, settle, toRow } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { offsetSince, readEntries } from "../transcripts/transcript.ts";
-import { besideCopy } from "./copy.ts";
 
 /** A session with its rows of the last hour. */
 export interface NewsOf extends Omit<Session, "modifiedAt" | "size"> {

@@ -25,15 +25,13 @@ export type {
 } from "./schema.ts";
 
 /** `PRAGMA user_version` of an index, and in its name: two installed versions work beside each other. */
-export const INDEX_VERSION = 6;
-/** That of the list of what others share, with the index of their copies, and in its name. */
-export const REPLICA_VERSION = 6;
+export const INDEX_VERSION = 7;
 
 /** Names in the state folder. */
 const PLACES = {
   /** The index of versions before indexes were caches: left to them, but for what only it holds. */
   former: "memory.db",
-  /** The replica of the version before. */
+  /** The index in which the version before kept what it pulled. */
   formerShared: "shared.db",
   /** The indexes of given transcripts. */
   indexes: "indexes",
@@ -41,8 +39,6 @@ const PLACES = {
   paid: "paid.db",
   /** State that is not derived from transcripts. */
   state: "state.db",
-  /** The list of what others share, with the index of their copies. */
-  shared: `shared-${REPLICA_VERSION}.db`,
   notes: "notes",
   /** Our copies of sessions, one kind for all. */
   copies: "copies",

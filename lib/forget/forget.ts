@@ -68,9 +68,10 @@ export async function prepareIndexes(
   if (!dryRun) inIndexes(paths, (store) => isEraseDue(store) && eraseFreed(store));
 }
 
-/** Returns the sessions in all indexes. */
+/** Returns the own sessions in all indexes. */
 export function readHeld(paths: PathsWithRules): Held[] {
-  return inIndexes(paths, (store) => heldSessions(store)).flat();
+  const held = inIndexes(paths, (store) => heldSessions(store)).flat();
+  return held.filter(({ session }) => session.owner === undefined);
 }
 
 /** Forgets the given sessions. */

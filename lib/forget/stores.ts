@@ -19,7 +19,7 @@ import { forgetReports } from "../report/html.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/record.ts";
-import { forgetShared } from "../share/replica.ts";
+import { forgetPulled } from "../share/hub-list.ts";
 import { forgetPublished } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { forgetInLog } from "../store/forget-log.ts";
@@ -38,7 +38,7 @@ import { allIndexes, openStore, type Store } from "../store/store.ts";
 
 const STORES: readonly Forget[] = [
   ...[forgetNotes, forgetReports, forgetMetas, forgetLedgers, forgetRepositories, forgetStanding],
-  ...[forgetCopies, forgetMarks, forgetTold, forgetInLog, forgetShared, forgetWritten, forgetPublished],
+  ...[forgetCopies, forgetMarks, forgetTold, forgetInLog, forgetPulled, forgetWritten, forgetPublished],
   forgetUnnamed,
 ];
 
@@ -90,8 +90,8 @@ async function forgetInIndexes(
 ): Promise<Partial<Found>> {
   if (dryRun) {
     const rows = inIndexes(paths, (index) => countRows(forgetting, index));
-    const total = (key: "chunks" | "vectors") => rows.reduce((sum, each) => sum + each[key], 0);
-    return { chunks: total("chunks"), vectors: total("vectors") };
+    const total = (key: keyof (typeof rows)[0]) => rows.reduce((sum, each) => sum + each[key], 0);
+    return { chunks: total("chunks"), vectors: total("vectors"), sharedChunks: total("sharedChunks") };
   }
   const { redact, exclude } = paths.rules;
   const rules = currentExclusion({ paths, settings: { redact, exclude } });

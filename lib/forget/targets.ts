@@ -23,7 +23,6 @@ import {
 import { hasMeta } from "../sessions/record.ts";
 import { type Held, type ResolveContext, resolvePlace } from "../sessions/resolve.ts";
 import { listSessions, sessionPlace } from "../sessions/sessions.ts";
-import { sharedBy } from "../store/store.ts";
 
 /** A session to forget, as far as anything still records it: without `file` where neither host nor archive has it. */
 export type Target = Pick<Session, "id"> &
@@ -125,7 +124,7 @@ function allKnown({ paths, cwd, held }: TargetOptions): Forgettable[] {
   const known = gone.map(({ session }) => {
     const { id, parentId = id, cwd, file, project, updatedAt } = session;
     const place = { id: parentId, cwd, machine: findMachine(file, paths) };
-    const names = projectNames(sharedBy(session) ? { ...place, cwd: project } : place, lookup);
+    const names = projectNames(session.owner !== undefined ? { ...place, cwd: project } : place, lookup);
     return { target: toTarget(session), here: directoryHere(place), project, names, updatedAt };
   });
   return [...sessions, ...known];

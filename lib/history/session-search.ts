@@ -7,7 +7,14 @@ import { type Config, loadConfig, repositoriesFile } from "../config/config.ts";
 import { hasPromptsAlone } from "../hosts/blocks.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import { callingSession } from "../hosts/table.ts";
-import { type Behind, findChanged, isAllIndexed, isRedactedBy, openIndex } from "../index/freshness.ts";
+import {
+  type Behind,
+  findChanged,
+  isAllIndexed,
+  isRedactedBy,
+  openIndex,
+  unreadPulled,
+} from "../index/freshness.ts";
 import { hostId, type IndexedSession } from "../index/index-state.ts";
 import type { ChunkFilter } from "../search/candidates.ts";
 import { logSearch, projectPaths, readIndexSize } from "../search/corpus.ts";
@@ -24,19 +31,13 @@ import {
   printFull,
   printHits,
 } from "../search/print.ts";
-import {
-  hiddenSessions,
-  listStores,
-  type SearchFilters,
-  type Stores,
-  shortIdIn,
-  toFilter,
-} from "../search/search-filters.ts";
+import { hiddenSessions, type SearchFilters, shortIdIn, toFilter } from "../search/search-filters.ts";
 import { findCopy } from "../sessions/found.ts";
 import { readName } from "../sessions/meta.ts";
 import { findMachine } from "../sessions/places.ts";
+import { mayShowShared, pulledSessions, sharedBy } from "../sessions/pulled.ts";
 import { readRepositories } from "../store/repositories.ts";
-import { openShared, type Store, sharedBy, tendIndexes } from "../store/store.ts";
+import { type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import { withAftermath } from "./aftermath.ts";
 import type { BlameScope, Verdict } from "./blame.ts";
@@ -136,21 +137,12 @@ export async function searchAsText(
   return await withFreshIndex(resources, async ({ store, config, behind }) => {
     const hasIndexed = Number(store.db.prepare("SELECT total_changes() AS n").get()?.n ?? 0) > 0;
     const { signal, remark } = resources;
-    const shared = request.own ? undefined : openShared(config.paths);
-    try {
-      const { lines, results, semantic, blame } = await answer(store, request, {
-        config,
-        signal,
-        remark,
-        shared,
-      });
-      logSearch(store, { tookMs: performance.now() - started, results: results.length });
-      const text = lines.map(plainText).join("\n");
-      const index = { ...readIndexSize(store), behind, semantic };
-      return { lines, text, results, blame, index, hasIndexed };
-    } finally {
-      shared?.close();
-    }
+    const own = request.own === true || !mayShowShared(config.paths);
+    const { lines, results, semantic, blame } = await answer(store, request, { config, signal, remark, own });
+    logSearch(store, { tookMs: performance.now() - started, results: results.length });
+    const text = lines.map(plainText).join("\n");
+    const index = { ...readIndexSize(store), behind, semantic };
+    return { lines, text, results, blame, index, hasIndexed };
   });
 }
 
@@ -197,7 +189,7 @@ export async function sessionTopics(
       .prepare(
         `SELECT value AS topic, count(*) AS chunks, count(DISTINCT session_id) AS sessions
          FROM session_chunks, json_each(topic_tags)
-         WHERE session_id IN (SELECT id FROM sessions WHERE $subagents OR parent_id IS NULL)
+         WHERE session_id IN (SELECT id FROM own_sessions WHERE $subagents OR parent_id IS NULL)
          GROUP BY value HAVING count(*) >= $passages ORDER BY chunks DESC, topic`,
       )
       .all({ passages: TOPIC_PASSAGES_MIN, subagents: resources.subagents ? 1 : 0 })
@@ -215,14 +207,14 @@ export async function sessionTopics(
 interface Surroundings extends Pick<SearchResources, "remark"> {
   config: Config;
   signal: AbortSignal | undefined;
-  /** The store of what others share. */
-  shared?: Store | undefined;
+  /** True if others' sessions are left out. */
+  own: boolean;
 }
 
 /** Updates the index for up to a second; returns what is left. */
 async function updateIndex(
   store: Store,
-  { config, index, signal }: Surroundings & { index: boolean },
+  { config, index, signal }: Pick<Surroundings, "config" | "signal"> & { index: boolean },
 ): Promise<Behind> {
   const { settings, paths } = config;
   if (isAllIndexed(store, paths, settings)) return { sessions: 0, bytes: 0 };
@@ -233,7 +225,8 @@ async function updateIndex(
   ]);
   // Asked of those alone that changed: it may open files.
   const changed = findChanged(store, listSessions(paths, { subagents: true, excluded: true }), settings);
-  const sessions = visibleAmong(changed, paths);
+  const theirs = pulledSessions(paths, { files: unreadPulled(store, paths) });
+  const sessions = [...visibleAmong(changed, paths), ...theirs];
   if (!index) return readBehind({ store, sessions });
   return await catchUp({ store, paths, sessions, settings, deadlineMs: INDEX_MS, signal });
 }
@@ -253,21 +246,20 @@ interface Blamed {
 }
 
 async function answer(store: Store, request: SearchRequest, surroundings: Surroundings): Promise<Answer> {
-  const { config, remark } = surroundings;
+  const { config, remark, own } = surroundings;
   const { filters = {}, subagents = false } = request;
   const texts = [request.query ?? []].flat();
-  const stores = { store, shared: surroundings.shared };
-  const filter = await toFilter(filters, { ...stores, config, subagents, remark });
+  const filter = await toFilter(filters, { store, config, subagents, own, remark });
   const { file, error, command } = filters;
   const isOfDeeds = [file, error, command].some((asked) => asked !== undefined);
-  const times = isOfDeeds ? [] : await timesAsked(texts, filter, { config, stores });
-  const style = makeStyle(stores, config);
+  const times = isOfDeeds ? [] : await timesAsked(texts, filter, { config, store });
+  const style = makeStyle(store, config);
   if (!isOfDeeds && times.length === 0)
     return await answerQuestion(store, texts, { request, filter, style, ...surroundings });
   const { findHistory, makeScope, listSessionIds, timeHistory } = await import("./histories.ts");
   const cwd = request.cwd ?? process.cwd();
-  const isHidden = await hiddenSessions(store, config);
-  const scopes = listStores(stores).map((each) => ({
+  const isHidden = await hiddenSessions(store, { ...config, own });
+  const scopes = [store].map((each) => ({
     store: each,
     scope: makeScope(each, filter, { cwd, clean: style.clean, paths: config.paths }),
   }));
@@ -314,13 +306,13 @@ type TimeFilter = Pick<ChunkFilter, "after" | "before" | "projects">;
 async function timesAsked(
   texts: readonly string[],
   { after, before, topics }: ChunkFilter,
-  { config, stores }: { config: Config; stores: Stores },
+  { config, store }: { config: Config; store: Store },
 ): Promise<TimeFilter[]> {
   if (topics !== undefined) return [];
   if (texts.length === 0) return [{ after, before }];
   const { readTimeAsked } = await import("../language/times.ts");
   const clock = { now: new Date(), timezone: config.settings.timezone };
-  const known = listStores(stores).flatMap(projectPaths);
+  const known = projectPaths(store);
   const asked = texts.map((text) =>
     readTimeAsked(text, clock, [...new Set(known.map((path) => projectName(path)))]),
   );
@@ -375,7 +367,7 @@ async function answerQuestion(
     style,
     config,
     signal,
-    shared,
+    own,
   }: Surroundings & { request: SearchRequest; filter: ChunkFilter; style: HitStyle },
 ): Promise<Answer> {
   const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
@@ -390,14 +382,14 @@ async function answerQuestion(
       })
     : { semantic: "off: no embedding in config.json" };
   const cwd = request.cwd ?? process.cwd();
-  const found = findHits(listStores({ store, shared }), texts, {
+  const found = findHits([store], texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),
     timezone: config.settings.timezone,
     meaning,
     isOwn: matchProject(cwd, config.paths),
-    isHidden: await hiddenSessions(store, config),
+    isHidden: await hiddenSessions(store, { ...config, own }),
     after: (rows, place) => withAftermath(rows, { ...place, clean: style.clean, cwd }),
     style,
     maxChars: maxCharsFor(request),
@@ -425,16 +417,15 @@ function located(hit: Hit, paths: Config["paths"]): Hit {
   return isMore ? { ...hit, session: { ...session, file, sourceGone: false } } : hit;
 }
 
-/** Returns how the sessions of some stores are shown. */
-function makeStyle(stores: Stores, { settings, paths }: Config): HitStyle {
+/** Returns how sessions are shown. */
+function makeStyle(store: Store, { settings, paths }: Config): HitStyle {
   const nameOf = namer(paths);
-  const isClean = stores.shared === undefined && isRedactedBy(stores.store, settings);
   return {
-    clean: isClean ? (text) => text : readRules(settings).clean,
+    clean: isRedactedBy(store, settings) ? (text) => text : readRules(settings).clean,
     nameOf: oncePerSession(nameOf),
     shortId: oncePerSession((session) => {
       const machine = findMachine(session.file, paths);
-      return `${shortIdIn(stores, session)}${machine === undefined ? "" : `@${machine}`}`;
+      return `${shortIdIn(store, session)}${machine === undefined ? "" : `@${machine}`}`;
     }),
     originAt: (path) => readRepositories(repositoriesFile(paths.home)).get(path)?.at(-1)?.origin,
     timezone: settings.timezone,

@@ -12,7 +12,7 @@ import { HOSTS } from "../hosts/hosts.ts";
 import type { Session } from "../hosts/session.ts";
 import { countRedactions, redact } from "../redact/redact.ts";
 import { setAsideIn } from "../store/carry-over.ts";
-import { allIndexes, indexBytes, openStore, type Store } from "../store/store.ts";
+import { allIndexes, IS_OWN, indexBytes, openStore, type Store } from "../store/store.ts";
 import { countFailed, vectorSource } from "./chunk-vectors.ts";
 import { olderInstalls, unreadFormerIndex } from "./former-index.ts";
 import { type Behind, isIndexed, measureBehind } from "./freshness.ts";
@@ -188,10 +188,10 @@ const METRICS = `
   SELECT count(*) AS totalSessions, max(last_indexed) AS lastIndexed,
     round(avg(nullif(took_ms, 0)), 1) AS avgIndexTimePerSession,
     count(*) FILTER (WHERE status = 'quarantined') AS quarantinedSessions,
-    (SELECT count(*) FROM chunks) AS totalChunks,
+    (SELECT count(*) FROM chunks WHERE ${IS_OWN}) AS totalChunks,
     (SELECT count(*) FROM searches WHERE at > ?) AS searchCount24h,
     (SELECT round(avg(took_ms), 1) FROM (SELECT took_ms FROM searches ORDER BY at DESC LIMIT 1000)) AS avgSearchLatency
-  FROM index_state`;
+  FROM index_state WHERE ${IS_OWN}`;
 
 /** Only chunks that the full text knows to hold a marker are read. */
 function readRedactions(store: Store): number {

@@ -5,7 +5,7 @@
 
 import type { EmbeddingConfig } from "../config/config.ts";
 import { paidVector, putPaidVector } from "../store/paid.ts";
-import { readFact, type Store, writeFact } from "../store/store.ts";
+import { IS_OWN, readFact, type Store, writeFact } from "../store/store.ts";
 import { hostId } from "./index-state.ts";
 
 /** The embedder whose vectors `session_embeddings` holds; absent while some of them are missing there. */
@@ -63,7 +63,8 @@ export function pendingChunks(
 ): PendingChunk[] {
   const select = db.prepare(
     `SELECT id, session_id, content_hash, context_content, embedding_failures FROM session_chunks
-     WHERE embedder IS ? AND id > ? AND embedding_failures < ? ORDER BY id LIMIT ?`,
+     WHERE embedder IS ? AND id > ? AND embedding_failures < ? AND ${IS_OWN}
+     ORDER BY id LIMIT ?`,
   );
   // one query for each embedder, since the index has no "other than"
   const others = db.prepare("SELECT id FROM embedders WHERE id <> ?").all(embedder);
@@ -83,7 +84,7 @@ export function pendingChunks(
 /** Returns how many chunks have no vector of this embedder. */
 export function countPending(store: Store, embedder: number | undefined): number {
   const row = store.db
-    .prepare("SELECT count(*) AS n FROM chunks WHERE embedder IS NOT ?")
+    .prepare(`SELECT count(*) AS n FROM chunks WHERE embedder IS NOT ? AND ${IS_OWN}`)
     .get(embedder ?? -1);
   return Number(row?.n ?? 0);
 }

@@ -7,11 +7,11 @@ import { dirname } from "node:path";
 import { statPath } from "../base/files.ts";
 import type { Row } from "../hosts/session.ts";
 import type { Exclusion } from "../sessions/gate.ts";
-import type { Held } from "../sessions/resolve.ts";
+import { idsOf } from "../sessions/pulled.ts";
 import { erasePaid, releasePaid } from "../store/paid.ts";
 import type { SqlRow, SqlValue } from "../store/sqlite.ts";
 import type { Forgetting } from "../store/state.ts";
-import { noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
+import { IS_OWN, noteForgotten, readFact, SAID_IN_CHUNK, type Store, writeFact } from "../store/store.ts";
 import { type ForgottenTest, makeKeys } from "../transcripts/forgotten.ts";
 import { heldSessions } from "./held-sessions.ts";
 import { forgetProgress, hostId } from "./index-state.ts";
@@ -20,18 +20,28 @@ import type { Stored } from "./stored-rows.ts";
 
 /** The rows that would be removed. */
 interface RowsFound {
+  /** Chunks of own sessions. */
   chunks: number;
   vectors: number;
+  /** Chunks of others' sessions. */
+  sharedChunks: number;
 }
+
+const NOTHING: RowsFound = { chunks: 0, vectors: 0, sharedChunks: 0 };
 
 /** Present while the files may still hold bytes of forgotten rows. */
 const ERASE_FACT = "erase_due";
 
 /** Counts what `forgetRows` would remove. */
 export function countRows(forgetting: Forgetting, store: Store): RowsFound {
-  if ("ids" in forgetting) return countSessionRows(store, heldAmong(store, forgetting));
+  if ("ids" in forgetting)
+    return countChunks(
+      store,
+      "session",
+      JSON.stringify(heldAmong(store, forgetting).map(({ number }) => number)),
+    );
   const { chunks } = findText(store, forgetting.hasText);
-  return { chunks: chunks.length, vectors: chunks.filter(({ hasVector }) => hasVector).length };
+  return countChunks(store, "id", JSON.stringify(chunks));
 }
 
 /** Removes rows and their bytes. Returns false if another process is reading the files, which then still hold the bytes. */
@@ -45,17 +55,18 @@ function heldAmong(
   store: Store,
   { ids, lines }: Exclude<Forgetting, { hasText: unknown }>,
 ): ReturnType<typeof heldSessions> {
-  return heldSessions(store).filter(({ session: { id } }) => ids.has(id) && !lines?.has(id));
+  return heldSessions(store).filter(({ session }) =>
+    idsOf(session).some((id) => ids.has(id) && !lines?.has(id)),
+  );
 }
 
-function countSessionRows({ db }: Store, sessions: readonly Pick<Held, "storedId">[]): RowsFound {
-  const ids = JSON.stringify(sessions.map(({ storedId }) => storedId));
+/** Counts chunks by their own ids or their sessions' numbers. */
+function countChunks({ db }: Store, column: "id" | "session", values: string): RowsFound {
   const count = db.prepare(
-    `SELECT count(*) AS chunks, count(embedder) AS vectors FROM session_chunks
-     WHERE session_id IN (SELECT value FROM json_each(?))`,
+    `SELECT count(*) FILTER (WHERE own) AS chunks, count(embedder) AS vectors, count(*) FILTER (WHERE NOT own) AS sharedChunks
+     FROM (SELECT embedder, ${IS_OWN} AS own FROM chunks WHERE ${column} IN (SELECT value FROM json_each(?)))`,
   );
-  const { chunks, vectors } = count.get(ids) ?? {};
-  return { chunks: Number(chunks), vectors: Number(vectors) };
+  return { ...NOTHING, ...count.get(values) };
 }
 
 /** Removes what the index holds of sessions with rows that may be forgotten ones, by time and speaker: they are read again. */
@@ -85,41 +96,32 @@ export function forgetSessions(
   });
 }
 
-interface FoundChunk {
-  id: number;
-  hasVector: boolean;
-}
-
 type FoundRow = Pick<Stored, "id" | "who">;
 
 /**
  * Finds the rows and chunks that contain a text. It may reach over several messages, so a chunk that contains it goes with all
  * its messages, and a long message with all its pieces.
  */
-function findText(
-  store: Store,
-  hasText: (text: string) => boolean,
-): { chunks: FoundChunk[]; rows: FoundRow[] } {
-  const [chunks, rows] = [new Map<number, FoundChunk>(), new Map<number, FoundRow>()];
-  const addChunk = ({ id, embedder }: SqlRow) =>
-    chunks.set(Number(id), { id: Number(id), hasVector: embedder !== null });
+function findText(store: Store, hasText: (text: string) => boolean): { chunks: number[]; rows: FoundRow[] } {
+  const [chunks, rows] = [new Set<number>(), new Map<number, FoundRow>()];
+  const addChunk = ({ id }: SqlRow) => chunks.add(Number(id));
   const addRow = ({ id, who }: SqlRow) =>
     rows.set(Number(id), { id: Number(id), who: who as FoundRow["who"] });
   const isIn = (...texts: (SqlValue | undefined)[]) =>
     texts.some((text) => typeof text === "string" && hasText(text));
   const addMessages = () => {
-    for (const row of inChunks(store, "r.id, r.who", "c.id", chunks.keys())) addRow(row);
+    for (const row of inChunks(store, "r.id, r.who", "c.id", chunks)) addRow(row);
   };
-  const texts = store.db.prepare("SELECT id, context_content, content, tools, embedder FROM session_chunks");
+  const texts = store.db.prepare("SELECT id, context_content, content, tools FROM session_chunks");
   for (const chunk of texts.iterate())
     if (isIn(chunk.context_content, chunk.content, chunk.tools)) addChunk(chunk);
   const words = store.db.prepare("SELECT id, who, text, target, paths, input, result FROM rows");
   for (const row of words.iterate())
     if (isIn(row.text, row.target, row.paths, row.input, row.result)) addRow(row);
   addMessages();
-  for (const chunk of inChunks(store, "c.id, c.embedder", "r.id", rows.keys())) addChunk(chunk);
+  for (const chunk of inChunks(store, "c.id", "r.id", rows.keys())) addChunk(chunk);
   addMessages();
-  return { chunks: [...chunks.values()], rows: [...rows.values()] };
+  return { chunks: [...chunks], rows: [...rows.values()] };
 }
 
 /** Reads the messages `r` in chunks `c`, or the chunks of messages, for some ids of either. */
@@ -140,8 +142,8 @@ function forgetChunks(store: Store, hasText: (text: string) => boolean): void {
       .prepare(
         "SELECT DISTINCT s.id FROM chunks c JOIN sessions s ON s.number = c.session WHERE c.id IN (SELECT value FROM json_each(?))",
       )
-      .all(JSON.stringify(chunks.map(({ id }) => id)));
-    for (const { id } of chunks) removeChunk(store, id);
+      .all(JSON.stringify(chunks));
+    for (const id of chunks) removeChunk(store, id);
     for (const row of rows) removeRow(store, row);
     store.db.exec(
       `DELETE FROM exchanges WHERE id NOT IN (SELECT exchange FROM chunks);

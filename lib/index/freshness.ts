@@ -13,6 +13,7 @@ import type { Session } from "../hosts/session.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { findTranscripts } from "../sessions/found.ts";
 import type { Exclusion } from "../sessions/gate.ts";
+import { pulledFiles } from "../sessions/pulled.ts";
 import { openStore, readFact, type Store, writeFact } from "../store/store.ts";
 import { forgottenState } from "../transcripts/forgotten.ts";
 import { removeForgotten } from "./forget-rows.ts";
@@ -169,13 +170,22 @@ export function readStored(store: Store, session: Session): { id: string; known:
 
 /** Returns whether every transcript was read to its end. May return false where only opening the files could show it. */
 export function isAllIndexed(store: Store, paths: Paths, { exclude }: Pick<Settings, "exclude">): boolean {
-  if (!isFilteredBy(store, exclude)) return false;
+  if (!isFilteredBy(store, exclude) || unreadPulled(store, paths).length > 0) return false;
   const read = filesAsRead(store);
   return findTranscripts(paths, { subagents: true }).every(({ file, id, ephemeral }) => {
     const stat = ephemeral ? undefined : statUnpacked(file);
     if (!stat || read.has(`${stat.size} ${changedAt(stat)} ${file}`)) return true;
     return isHeldWhole(store, { file, id });
   });
+}
+
+/** Returns the copies of others' sessions that the index does not have, as one that is made anew: `share` indexes what it changes. */
+export function unreadPulled({ db }: Store, paths: Paths): string[] {
+  const files = pulledFiles(paths);
+  if (files.length === 0) return [];
+  const rows = db.prepare("SELECT file_path FROM index_state WHERE size >= 0").all();
+  const read = new Set(rows.map(({ file_path }) => file_path));
+  return files.filter((file) => !read.has(file));
 }
 
 /** Returns whether the index holds more of a session than the prompts that are left of it. */

@@ -28,10 +28,11 @@ export function heldSessions(store: Store): (Held & { number: number })[] {
     });
 }
 
-/** Returns the sessions of an index as references know them; only those without a transcript, where these alone are wanted. */
-export function heldIn(store: Store, { gone }: { gone: boolean }): Held[] {
-  const all = heldSessions(store);
-  return gone ? all.filter(({ session }) => !statUnpacked(session.file)) : all;
+/** Returns the sessions of an index that only it or others have, as references know them. */
+export function heldIn(store: Store, { own }: { own: boolean }): Held[] {
+  return heldSessions(store).filter(({ session: { owner, file } }) =>
+    owner === undefined ? !statUnpacked(file) : !own,
+  );
 }
 
 export interface KnownLines {

@@ -13,6 +13,7 @@ import type { Config } from "../config/config.ts";
 import type { Session } from "../hosts/session.ts";
 import type { CompleteJson } from "../model/answers.ts";
 import type { EmbedTexts } from "../model/configured-model.ts";
+import { pulledSessions } from "../sessions/pulled.ts";
 import { keepPaid, tendPaid } from "../store/paid.ts";
 import { copyDatabase, openStore, type Store, tendIndexes } from "../store/store.ts";
 import { findChanged, markSources } from "./freshness.ts";
@@ -78,7 +79,9 @@ export function findFailure({ vectors, topics }: RunReport): SessionMemoryError 
 async function readTranscripts(
   options: RunOptions,
 ): Promise<{ report: IndexReport; gone: number; pruned: number }> {
-  const { store, config, sessions, all, isComplete, prune } = options;
+  const { store, config, all, isComplete, prune } = options;
+  const theirs = isComplete ? pulledSessions(config.paths, { excluded: true }) : [];
+  const sessions = [...options.sessions, ...theirs];
   const changed = all ? sessions : findChanged(store, sessions, config.settings);
   const report = await readChanged(options, changed);
   const gone = isComplete ? markSources(store, sessions) : 0;

@@ -5,7 +5,7 @@
 
 import { placeOnDisk } from "../hosts/packed.ts";
 import type { Agent, Cursor, LineSpan, Session } from "../hosts/session.ts";
-import type { SqlRow } from "../store/sqlite.ts";
+import { type SqlRow, textOf } from "../store/sqlite.ts";
 import type { Store } from "../store/store.ts";
 
 /** `partial`: not all of its text is in the index, since reading was interrupted or the session is over the limit. */
@@ -50,7 +50,7 @@ export function emptyReport(): IndexReport {
 
 /** A session as the index knows it: its host's id made unique, and the index's own number of it. */
 export interface IndexedSession
-  extends Pick<Session, "id" | "agent" | "file" | "name" | "cwd" | "project" | "parentId"> {
+  extends Pick<Session, "id" | "agent" | "file" | "name" | "cwd" | "project" | "parentId" | "owner"> {
   /** The index's own number of it. */
   number: number;
   /** True if the transcript was deleted since. */
@@ -58,15 +58,15 @@ export interface IndexedSession
 }
 
 /** The columns of `sessions` that `toIndexedSession` reads. */
-export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, source_gone";
+export const SESSION_COLUMNS = "number, id, agent, file, name, cwd, project, parent_id, owner, source_gone";
 
 export function toIndexedSession(row: SqlRow): IndexedSession {
-  const [name, cwd, project, parentId] = [row.name, row.cwd, row.project, row.parent_id].map((fact) =>
-    typeof fact === "string" ? fact : undefined,
-  );
+  const [name, cwd, project, parentId, owner] = [
+    ...[row.name, row.cwd, row.project, row.parent_id, row.owner],
+  ].map(textOf);
   const [id, agent, file] = [String(row.id), row.agent as Agent, String(row.file)];
   const sourceGone = row.source_gone === 1;
-  return { number: Number(row.number), id, agent, file, name, cwd, project, parentId, sourceGone };
+  return { number: Number(row.number), id, agent, file, name, cwd, project, parentId, owner, sourceGone };
 }
 
 const SELECT_STATE = `
@@ -75,13 +75,13 @@ const SELECT_STATE = `
     last_indexed AS lastIndexed, error
   FROM sessions JOIN index_state ON session_id = id`;
 
-/** Facts that a new reading does not give stay. */
+/** Facts that a new reading does not give stay; a name that its owner took back goes. */
 const SAVE_SESSION = `
-  INSERT INTO sessions (number, id, agent, file, updated_at, compacted_line, name, cwd, project, started_at, parent_id)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  INSERT INTO sessions (number, id, agent, file, updated_at, compacted_line, name, cwd, project, started_at, parent_id, owner)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (number) DO UPDATE SET agent = excluded.agent, file = excluded.file,
     updated_at = excluded.updated_at, source_gone = 0,
-    compacted_line = coalesce(excluded.compacted_line, compacted_line), name = coalesce(excluded.name, name),
+    compacted_line = coalesce(excluded.compacted_line, compacted_line), name = coalesce(excluded.name, iif(excluded.owner IS NULL, name, NULL)),
     cwd = coalesce(excluded.cwd, cwd), project = coalesce(excluded.project, project),
     started_at = coalesce(excluded.started_at, started_at), parent_id = coalesce(excluded.parent_id, parent_id)`;
 
@@ -138,8 +138,8 @@ export function saveProgress(
   { facts = {}, updatedAt, compactedLine, tookMs }: SaveOptions,
 ): void {
   const { number, id, agent, file, cursor } = state;
-  const { name, cwd, project, startedAt, parentId } = facts;
-  const known = [compactedLine, name, cwd, project, startedAt, parentId].map((fact) => fact ?? null);
+  const { name, cwd, project, startedAt, parentId, owner } = facts;
+  const known = [compactedLine, name, cwd, project, startedAt, parentId, owner].map((fact) => fact ?? null);
   store.db.prepare(SAVE_SESSION).run(number, id, agent, file, updatedAt, ...known);
   const { fileHash, lastIndexed, chunkCount, status, size, modified, nextChunk, skippedLines, error } = state;
   store.db
@@ -199,13 +199,13 @@ export interface SessionStatus
   error?: string;
 }
 
-/** Returns the state of every session in the index, the newest first. */
+/** Returns the state of every own session in the index, the newest first. */
 export function readStatuses(store: Store): SessionStatus[] {
   const rows = store.db.prepare(
     `SELECT id, agent, name, file, status, chunk_count AS chunks,
        (SELECT count(embedder) FROM chunks c WHERE c.session = sessions.number) AS vectors,
        skipped_lines AS skippedLines, last_indexed AS lastIndexed, source_gone AS sourceGone, error
-     FROM sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`,
+     FROM own_sessions AS sessions JOIN index_state ON session_id = id ORDER BY updated_at DESC, id`,
   );
   return rows.all().map(({ name, file, sourceGone, error, ...row }) => {
     const texts = { ...(name ? { name } : {}), ...(error ? { error } : {}) };

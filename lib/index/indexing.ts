@@ -129,7 +129,9 @@ async function noteProjects({
   if (!isNew || paths.transcripts.length > 0) return;
   const { known, placeOf } = projectLookup(paths);
   const noted = new Set([...known.values()].flatMap((there) => there.flatMap(({ sessions }) => sessions)));
-  const rows = store.db.prepare("SELECT id, cwd, file FROM sessions WHERE parent_id IS NULL AND cwd <> ''");
+  const rows = store.db.prepare(
+    "SELECT id, cwd, file FROM own_sessions WHERE parent_id IS NULL AND cwd <> ''",
+  );
   const ran = rows.all().flatMap((row) => {
     const [id, cwd] = [hostId(String(row.id)), String(row.cwd)];
     return noted.has(id) || findMachine(String(row.file), paths) !== undefined ? [] : [{ id, cwd }];
@@ -224,6 +226,7 @@ function* indexFile(run: IndexingRun, session: Session): Generator<void> {
 }
 
 function sessionFacts(run: IndexingRun, session: Session, head: Head | undefined): Partial<Session> {
+  if (session.owner !== undefined) return session; // its copy has all of them beside it
   const cwd = head?.cwd ?? session.cwd;
   return {
     name: session.name ?? hostTitle(session),
@@ -266,7 +269,7 @@ function noteFailure(run: IndexingRun, session: Session, error: NodeJS.ErrnoExce
     error: reason,
     lastIndexed,
   };
-  saveProgress(store, state, { updatedAt: session.updatedAt, tookMs: 0 });
+  saveProgress(store, state, { facts: { owner: session.owner }, updatedAt: session.updatedAt, tookMs: 0 });
   run.report.failed.push({ file: session.file, reason });
 }
 

@@ -9,7 +9,7 @@ export function countIn(db: SqlDatabase, since: string): { count: number; fresh:
   const row = db
     .prepare(
       `SELECT count(*) AS count, coalesce(sum(coalesce(started_at, updated_at) >= ?), 0) AS fresh
-       FROM sessions WHERE parent_id IS NULL AND (
+       FROM own_sessions AS sessions WHERE parent_id IS NULL AND (
          EXISTS (SELECT 1 FROM chunks WHERE session = number)
          OR EXISTS (SELECT 1 FROM copies WHERE session_id = sessions.id)
        )`,

@@ -13,7 +13,7 @@ import type { EmbedTexts } from "../model/configured-model.ts";
 import type { Embedded } from "../model/llm.ts";
 import { putPaidTopics, putPaidVector } from "../store/paid.ts";
 import { isBusy, isStorageError } from "../store/storage-errors.ts";
-import { forgottenSoFar, isStillThere, type Store } from "../store/store.ts";
+import { forgottenSoFar, IS_OWN, isStillThere, type Store } from "../store/store.ts";
 import {
   countPending,
   knownVector,
@@ -385,8 +385,7 @@ function cleanTopics(tags: readonly string[], redact: (text: string) => string):
   return [...new Set(clean.filter((tag) => tag !== ""))].slice(0, CHUNK_TOPICS_MAX);
 }
 
-const UNTAGGED =
-  "FROM session_chunks c WHERE NOT EXISTS (SELECT 1 FROM paid.topics t WHERE t.content_hash = c.content_hash)";
+const UNTAGGED = `FROM session_chunks c WHERE ${IS_OWN} AND NOT EXISTS (SELECT 1 FROM paid.topics t WHERE t.content_hash = c.content_hash)`;
 
 function untaggedChunks(store: Store, after: number): Untagged[] {
   return store.db

@@ -13,7 +13,7 @@ export async function keepFound(
 ): Promise<void> {
   const rows = db
     .prepare(
-      `SELECT s.file, r.text FROM index_state i JOIN sessions s ON s.number = i.session JOIN rows r ON r.session = s.number
+      `SELECT s.file, r.text FROM index_state i JOIN own_sessions s ON s.number = i.session JOIN rows r ON r.session = s.number
        WHERE i.last_indexed >= ? AND r.who = 'user' AND r.tool IS NULL AND s.parent_id IS NULL`,
     )
     .all(since);

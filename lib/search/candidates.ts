@@ -34,6 +34,8 @@ export interface ChunkFilter {
   projects?: readonly string[] | undefined;
   /** True if subagent transcripts are searched too. */
   subagents?: boolean | undefined;
+  /** True if others' sessions are left out. */
+  own?: boolean | undefined;
   /** The session whose rows since its last compaction are still before the caller's eyes. */
   caller?: string | undefined;
 }
@@ -251,6 +253,7 @@ function toWhere(filter: ChunkFilter): { where: string; values: NamedValues } {
   const { after, before, speaker, topics, session, among, agent, projects, caller } = filter;
   // a subagent's transcript that is named is wanted
   if (!filter.subagents && session === undefined) add("s.parent_id IS NULL");
+  if (filter.own) add("s.owner IS NULL");
   if (after !== undefined) add("c.timestamp >= $after", { after });
   if (before !== undefined) add("c.timestamp <= $before", { before });
   if (speaker !== undefined) add("instr(c.speakers, $speaker) > 0", { speaker: `"${speaker}"` });

@@ -2,7 +2,7 @@
 
 import { statUnpacked } from "../hosts/packed.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
-import type { Store } from "../store/store.ts";
+import { IS_OWN, type Store } from "../store/store.ts";
 
 /** The size of the index, as far as bm25 needs it. */
 export interface Corpus {
@@ -107,12 +107,12 @@ export function projectPaths(store: Store): string[] {
     .map(({ path }) => String(path));
 }
 
-/** Returns how much the index holds. */
+/** Returns how much the index holds of own sessions. */
 export function readIndexSize(store: Store): { sessions: number; chunks: number; vectors: number } {
   const count = (sql: string) => Number(store.db.prepare(sql).get()?.n ?? 0);
   return {
-    sessions: count("SELECT count(*) AS n FROM sessions"),
-    chunks: count("SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state"),
+    sessions: count("SELECT count(*) AS n FROM own_sessions"),
+    chunks: count(`SELECT coalesce(sum(chunk_count), 0) AS n FROM index_state WHERE ${IS_OWN}`),
     vectors: count("SELECT count(*) AS n FROM chunks WHERE embedder IS NOT NULL"),
   };
 }

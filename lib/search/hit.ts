@@ -7,7 +7,7 @@ import { leftOf } from "../hosts/blocks.ts";
 import { placeOnDisk } from "../hosts/packed.ts";
 import type { LineSpan } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
-import { sharedBy } from "../store/store.ts";
+import { sharedBy } from "../sessions/pulled.ts";
 import { isSourceGone } from "./corpus.ts";
 import { type Clean, rowParts, type ShownRow } from "./rows.ts";
 

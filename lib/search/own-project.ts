@@ -5,10 +5,11 @@ import type { Paths } from "../config/config.ts";
 import { hostId, type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { findMachine } from "../sessions/places.ts";
 import { namesOfDirectory, projectFolders, projectLookup, projectNames } from "../sessions/project.ts";
-import { type Store, sharedBy } from "../store/store.ts";
+import { sharedBy } from "../sessions/pulled.ts";
+import type { Store } from "../store/store.ts";
 
 type Places = Pick<Paths, "home" | "synced">;
-type PlacedSession = Pick<IndexedSession, "id" | "file" | "cwd" | "project" | "parentId">;
+type PlacedSession = Pick<IndexedSession, "id" | "file" | "cwd" | "project" | "parentId" | "owner">;
 type NamesOf = (
   place: Parameters<typeof projectNames>[0],
   lookup: ReturnType<typeof projectLookup>,

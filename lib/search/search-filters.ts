@@ -6,7 +6,8 @@ import type { Config } from "../config/config.ts";
 import type { Agent } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
 import { parseTime } from "../language/times.ts";
-import { type Store, sharedBy } from "../store/store.ts";
+import { sharedBy } from "../sessions/pulled.ts";
+import type { Store } from "../store/store.ts";
 import type { ChunkFilter } from "./candidates.ts";
 import { readIndexedSessions, uniquePrefix } from "./corpus.ts";
 
@@ -29,9 +30,11 @@ export interface SearchFilters {
   command?: string | undefined;
 }
 
-interface FilterContext extends Stores {
+interface FilterContext {
+  store: Store;
   config: Config;
   subagents: boolean;
+  own: boolean;
   remark: ((text: string) => void) | undefined;
 }
 
@@ -41,7 +44,7 @@ interface FilterContext extends Stores {
  * @throws {SessionMemoryError} `USAGE` for an invalid time; `NOT_FOUND` or `AMBIGUOUS` for a session.
  */
 export async function toFilter(filters: SearchFilters, context: FilterContext): Promise<ChunkFilter> {
-  const { config, subagents } = context;
+  const { config, subagents, own } = context;
   const { session, project, after, before, topics, speaker, agent } = filters;
   return {
     after: toIso(after, "start", config),
@@ -50,6 +53,7 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
     topics,
     agent,
     subagents,
+    own,
     hasDecision: filters.has_decision,
     hasAction: filters.has_action,
     session: session === undefined ? undefined : await sessionId(session, context),
@@ -62,13 +66,13 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
 export const WINDOWS_PATH = /^[a-z]:[/\\]/i;
 
 /** Returns the ids of the sessions of a folder's project, or of those with a name or a path of Windows. */
-async function findSessions(project: string, { store, shared, config }: FilterContext): Promise<string[]> {
+async function findSessions(project: string, { store, config }: FilterContext): Promise<string[]> {
   const { idsWhere, projectCalled, matchProject } = await import("./own-project.ts");
   const isFolder = !WINDOWS_PATH.test(project) && /[/\\]|^\.\.?$/.test(project);
   const isWanted = isFolder
     ? matchProject(resolve(project), config.paths)
     : projectCalled(project, config.paths);
-  return idsWhere(listStores({ store, shared }), isWanted);
+  return idsWhere([store], isWanted);
 }
 
 function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {
@@ -80,11 +84,9 @@ function toIso(text: string | undefined, edge: "start" | "end", { settings }: Co
 }
 
 /** Resolves a session, which only an index may know: its transcript was deleted since, or is another's. */
-async function sessionId(
-  reference: string,
-  { store, shared, config, remark }: FilterContext,
-): Promise<string> {
-  if (readIndexedSessions(store, [reference]).size > 0) return reference;
+async function sessionId(reference: string, { store, own, config, remark }: FilterContext): Promise<string> {
+  const known = readIndexedSessions(store, [reference]).get(reference);
+  if (known && !(own && known.owner !== undefined)) return reference;
   // most searches name no session
   const [{ resolvePlace }, { heldIn }] = await Promise.all([
     import("../sessions/resolve.ts"),
@@ -95,7 +97,7 @@ async function sessionId(
     ...{ paths, current, remark },
     cwd: process.cwd(),
     subagents: true,
-    held: () => [...heldIn(store, { gone: true }), ...(shared ? heldIn(shared, { gone: false }) : [])],
+    held: () => heldIn(store, { own }),
   });
   return held?.storedId ?? idOfFile(store, session.file) ?? session.id;
 }
@@ -106,28 +108,16 @@ function idOfFile(store: Store, file: string): string | undefined {
   return row && String(row.id);
 }
 
-/** The user's own index and the replica of what others share, where that is searched too. */
-export interface Stores {
-  store: Store;
-  shared: Store | undefined;
+/** Returns the shortest start of an id that is unique in the index. */
+export function shortIdIn(store: Store, session: IndexedSession): string {
+  return uniquePrefix(store, session.id, session.id.length - (sharedBy(session) ?? session).id.length);
 }
 
-export function listStores({ store, shared }: Stores): Store[] {
-  return shared ? [store, shared] : [store];
-}
-
-/** Returns the shortest start of an id that is unique in its store. */
-export function shortIdIn({ store, shared }: Stores, session: { id: string; file: string }): string {
-  const from = sharedBy(session);
-  if (!from || !shared) return uniquePrefix(store, session.id);
-  return uniquePrefix(shared, session.id, session.id.length - from.id.length);
-}
-
-/** Returns a test for sessions to hide: those excluded since they were indexed, and shared ones that the index has. */
+/** Returns a test for sessions to hide: those excluded since they were indexed, and shared ones that the index has, or all of these. */
 export async function hiddenSessions(
-  store: Store | undefined,
-  { settings }: Pick<Config, "settings">,
-): Promise<(session: Pick<IndexedSession, "id" | "file" | "name" | "cwd" | "project">) => boolean> {
+  store: Store,
+  { settings, own }: Pick<Config, "settings"> & { own: boolean },
+): Promise<(session: IndexedSession) => boolean> {
   const { sessions, projects } = settings.exclude;
   // Where nothing is excluded, no transcript is asked for its project, and nothing that reads one is loaded.
   const isAsked = sessions.length + projects.length > 0;
@@ -135,6 +125,6 @@ export async function hiddenSessions(
   return (session) => {
     if (admits?.(session) === false) return true;
     const from = sharedBy(session);
-    return from !== undefined && store !== undefined && readIndexedSessions(store, [from.id]).size > 0;
+    return from !== undefined && (own || readIndexedSessions(store, [from.id]).size > 0);
   };
 }

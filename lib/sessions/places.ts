@@ -7,7 +7,7 @@
 
 import type { Dirent } from "node:fs";
 import { basename, join, sep } from "node:path";
-import { hasContent, isFile, listEntries, statPath } from "../base/files.ts";
+import { hasContent, isFile, listEntries, namesIn, statPath } from "../base/files.ts";
 import { idWithin, sha256 } from "../base/text.ts";
 import type { Paths } from "../config/config.ts";
 import type { HostLine, TranscriptPattern } from "../hosts/host.ts";
@@ -121,6 +121,11 @@ export function archivePlace(
 /** Returns the file with the last hour's rows of sessions that are copies: a prompt hook reads it in place of these. */
 export function newsFile({ home }: Pick<Paths, "home">): string {
   return join(home, "news");
+}
+
+/** Returns whether anything was pulled that others share: beside each copy of it lies a document. Opens no table. */
+export function hasPulled({ copies }: Pick<Paths, "copies">): boolean {
+  return namesIn(copies).some((name) => name.endsWith(".json"));
 }
 
 /** Returns the id that a file is named by. */

@@ -3,7 +3,7 @@
 import { SessionMemoryError } from "../base/errors.ts";
 import { type Finding, info, warning } from "../base/findings.ts";
 import { counted, listed } from "../base/text.ts";
-import { refusedSessions } from "./replica.ts";
+import { refusedSessions } from "./hub-list.ts";
 import { shareStatus } from "./share.ts";
 import { readRefused } from "./share-state.ts";
 

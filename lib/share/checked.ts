@@ -11,8 +11,8 @@ import { CALL_KINDS } from "../hosts/tool-call.ts";
 import { isBefore } from "../index/stored-rows.ts";
 import { oneLine, redact, redactor } from "../redact/redact.ts";
 import type { HubRow } from "./hub.ts";
+import type { SharedSession } from "./hub-list.ts";
 import { EXCHANGE_MAX_ROWS } from "./hub-schema.ts";
-import type { SharedSession } from "./replica.ts";
 import type { SharedExchange } from "./wire.ts";
 
 /** More of a text than any call of ours holds, and of a message than any index keeps. */
@@ -77,7 +77,7 @@ function sessionId(value: unknown): string {
   return String(value).replace(/[\p{Cc}\s]/gu, "_");
 }
 
-/** Returns a session's description as the replica keeps it. */
+/** Returns a session's description as its copy's document keeps it. */
 export function toDescription(row: HubRow, { updatedAt }: SharedSession, { text, line }: Cleaner) {
   const meta = row.meta === null ? undefined : recordOf(row.meta);
   const name = line(row.name);

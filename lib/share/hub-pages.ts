@@ -2,8 +2,8 @@
 
 import { TEXT_MAX } from "./checked.ts";
 import type { Hub, HubRow } from "./hub.ts";
+import { type SharedSession, WEIGHT_BYTES } from "./hub-list.ts";
 import { DOCUMENT_MAX_BYTES, SESSION_MAX_CHUNKS } from "./hub-schema.ts";
-import { type SharedSession, WEIGHT_BYTES } from "./replica.ts";
 
 /** Exchanges of one statement's answer: more would not come in time on a slow line. */
 const PAGE = 1000;

@@ -3,35 +3,35 @@
  * config.json excludes is left out. The copies are indexed as any transcript is.
  */
 
-import { besideCopy } from "../archive/copy.ts";
 import { replaceFile } from "../base/files.ts";
 import type { JsonRecord } from "../base/json.ts";
 import type { Config } from "../config/config.ts";
 import { hashBefore } from "../hosts/lines.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Row, Session } from "../hosts/session.ts";
+import type { Row } from "../hosts/session.ts";
 import { withoutTexts } from "../index/derive.ts";
-import { markErase } from "../index/forget-rows.ts";
 import { readProgress } from "../index/index-state.ts";
-import { indexSessions } from "../index/indexing.ts";
 import { removeChunk, removeEmptyExchanges, removeRow } from "../index/session-rows.ts";
 import type { Exclusion } from "../sessions/gate.ts";
-import { identifySession } from "../sessions/sessions.ts";
+import { besideCopy } from "../sessions/pulled.ts";
+import type { Store } from "../store/store.ts";
 import { cleaner, toDescription, toExchange } from "./checked.ts";
 import { batchesBy, type Hub } from "./hub.ts";
-import { DESCRIBE_SESSIONS, DESCRIBED, readPages } from "./hub-pages.ts";
-import { type CopyChange, type CopyWriter, pulledCopy } from "./pulled-copy.ts";
 import {
   emptyShared,
+  type HubList,
   heldSize,
+  noteSilent,
   placeOfShared,
-  type Replica,
   type SharedSession,
   WEIGHT_BYTES,
-} from "./replica.ts";
+} from "./hub-list.ts";
+import { DESCRIBE_SESSIONS, DESCRIBED, readPages } from "./hub-pages.ts";
+import { type CopyChange, type CopyWriter, pulledCopy } from "./pulled-copy.ts";
 
 interface FetchOptions {
-  replica: Replica;
+  list: HubList;
+  store: Store;
   config: Config;
   exclusion: Exclusion;
   /** Filled in with the sessions that lost something. */
@@ -43,7 +43,7 @@ interface FetchOptions {
   onProgress?: ((done: number, total: number) => void) | undefined;
 }
 
-/** Chunks that are read and indexed together: the full text merges a segment for each. */
+/** Chunks of sessions that are read together. */
 const BATCH = 5000;
 
 /** Reads sessions, the newest first, each as far as its copy's note says then. */
@@ -51,14 +51,14 @@ export async function fetchSessions(
   hub: Hub,
   wanted: readonly SharedSession[],
   options: FetchOptions,
-): Promise<number> {
+): Promise<void> {
   const total = wanted.reduce((sum, { chunks }) => sum + chunks, 0);
   let done = 0;
   for (const batch of batchesBy(wanted, { max: BATCH, weigh: ({ chunks }) => chunks })) {
-    done += await fetchBatch(hub, batch, options);
+    await fetchBatch(hub, batch, options);
+    done += batch.reduce((sum, { chunks }) => sum + chunks, 0);
     options.onProgress?.(done, total);
   }
-  return done;
 }
 
 /** A session that is being read, with what the hub says of it. */
@@ -67,37 +67,37 @@ interface Described {
   session: ReturnType<typeof toDescription>;
 }
 
-/** Reads some sessions whole, or what of them is new: first into copies, which are indexed then as any transcript is. */
-async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: FetchOptions): Promise<number> {
-  const { replica, config, room } = options;
+/** Reads some sessions whole, or what of them is new, into copies. */
+async function fetchBatch(hub: Hub, batch: readonly SharedSession[], options: FetchOptions): Promise<void> {
+  const { list, config, room } = options;
   const clean = cleaner(config.settings.redact.extra);
   const described = await readDescriptions(hub, batch, { ...options, clean });
   const read = await copyExchanges(hub, described, { ...options, clean });
-  const { newChunks } = await indexSessions({
-    store: replica,
-    sessions: described.flatMap((each) => asSession(replica, each) ?? []),
-    settings: config.settings,
-    paths: config.paths,
-  });
-  replica.db.transaction(() => {
-    for (const each of described) {
-      const { shared } = each;
-      finishSession(replica, each);
-      const size = Math.max(shared.chunks, read.get(shared) ?? 0, heldSize(replica, shared));
-      noteSize(replica, shared, size);
+  list.db.transaction(() => {
+    for (const { shared, session } of described) {
+      if (!statUnpacked(placeOfShared(list, shared))) noteSilent(list, shared, session.seq);
+      const size = Math.max(shared.chunks, read.get(shared) ?? 0, heldSize(list, shared));
+      noteSize(list, shared, size);
       const left = (room.get(shared.owner) ?? 0) + shared.chunks;
-      if (size > left) emptyShared(replica, shared);
+      if (size > left) emptyShared(list, shared);
       room.set(shared.owner, size > left ? left : left - size);
     }
   });
-  return newChunks;
 }
 
 /** Writes the exchanges of sessions into their copies; returns how much was read of each, in chunks of the usual size. */
 async function copyExchanges(
   hub: Hub,
   described: readonly Described[],
-  { replica, exclusion, gone, withdrawn, room, clean }: FetchOptions & { clean: ReturnType<typeof cleaner> },
+  {
+    list,
+    store,
+    exclusion,
+    gone,
+    withdrawn,
+    room,
+    clean,
+  }: FetchOptions & { clean: ReturnType<typeof cleaner> },
 ): Promise<ReadonlyMap<SharedSession, number>> {
   const byNumber = new Map(described.map((each) => [each.shared.number, each]));
   const read = new Map<SharedSession, number>();
@@ -114,16 +114,17 @@ async function copyExchanges(
       removed.set(shared, [...(removed.get(shared) ?? []), { line, nth }]);
     }
   const begin = (each: Described) =>
-    pulledCopy(placeOfShared(replica, each.shared), {
+    pulledCopy(placeOfShared(list, each.shared), {
       ...{ head: headOf(each), about: aboutOf(each), gone: removed.get(each.shared) ?? [] },
       modifiedAt: each.shared.updatedAt,
     });
   const end = ({ shared, session }: Described, copy: CopyWriter) => {
     if (isOver(shared)) return copy.abandon();
+    const file = placeOfShared(list, shared);
+    tell(file, { shared, session });
     const change = copy.end({ seq: session.seq });
-    replica.db.transaction(() => moveCursor(replica, shared, change));
+    store.db.transaction(() => moveCursor(store, { file, id: shared.storedId }, change));
     if (!change.hasLost) return;
-    markErase(replica);
     gone.add(shared.storedId);
     if (removed.has(shared)) withdrawn.add(shared.storedId);
   };
@@ -152,7 +153,7 @@ async function copyExchanges(
     open?.copy.abandon();
   }
   for (const each of described)
-    if (!ended.has(each) && statUnpacked(placeOfShared(replica, each.shared))) end(each, begin(each));
+    if (!ended.has(each) && statUnpacked(placeOfShared(list, each.shared))) end(each, begin(each));
   return read;
 }
 
@@ -160,28 +161,33 @@ async function copyExchanges(
  * Lets the index go on from where it was in a copy, where nothing before that but whole lines has gone: takes these out of it.
  * After any other change it reads the copy again.
  */
-function moveCursor(replica: Replica, shared: SharedSession, { removed, until }: CopyChange): void {
-  const known = readProgress(replica, shared.storedId);
+function moveCursor(
+  store: Store,
+  { file, id }: { file: string; id: string },
+  { removed, until }: CopyChange,
+): void {
+  // its name and more may be others, also where no word is
+  store.db.prepare("UPDATE index_state SET size = -1 WHERE session_id = ?").run(id);
+  const known = readProgress(store, id);
   if (!known?.fileHash || until < known.cursor.offset) return;
   const { number, cursor } = known;
   const out = removed.filter(({ end }) => end <= cursor.offset);
-  const { db } = replica;
+  const { db } = store;
   const chunks = db.prepare(
     "SELECT c.id FROM chunks c JOIN exchanges e ON e.id = c.exchange WHERE e.session = ? AND e.line = ? AND e.nth = ?",
   );
   const rows = db.prepare("SELECT id, who FROM rows WHERE session = ? AND line = ? AND nth = ?");
   for (const { place } of out) {
     const at = [number, place?.line ?? -1, place?.nth ?? -1] as const;
-    for (const { id } of chunks.all(...at)) removeChunk(replica, Number(id));
-    for (const { id, who } of rows.all(...at)) removeRow(replica, { id: Number(id), who: who as Row["who"] });
+    for (const { id } of chunks.all(...at)) removeChunk(store, Number(id));
+    for (const { id, who } of rows.all(...at)) removeRow(store, { id: Number(id), who: who as Row["who"] });
   }
-  removeEmptyExchanges(replica, number);
+  removeEmptyExchanges(store, number);
   const offset = cursor.offset - out.reduce((sum, { bytes }) => sum + bytes, 0);
-  const hash = hashBefore(placeOfShared(replica, shared), offset);
   db.prepare("UPDATE index_state SET cursor_offset = ?, file_hash = ? WHERE session_id = ?").run(
     offset,
-    hash,
-    shared.storedId,
+    hashBefore(file, offset),
+    id,
   );
 }
 
@@ -236,33 +242,15 @@ function directoryOf({ shared: { project }, session: { folder } }: Described): s
   return folder === "" ? project : `${project}/${folder}`;
 }
 
-/** Returns a session as the index reads it; undefined without a copy: nothing was said in it. */
-function asSession(replica: Replica, each: Described): Session | undefined {
-  const { shared, session } = each;
-  const { storedId: id, agent, machine, updatedAt } = shared;
-  const file = placeOfShared(replica, shared);
-  const found = identifySession({ file, agent, id, machine, name: session.name, parentId: parentOf(each) });
-  return found && { ...found, updatedAt };
-}
-
 /** Notes what a session was found to take. */
-export function noteSize({ db }: Replica, { storedId }: SharedSession, size: number): void {
-  db.prepare("UPDATE shared_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
+export function noteSize({ db }: HubList, { storedId }: SharedSession, size: number): void {
+  db.prepare("UPDATE hub_sessions SET chunks = ? WHERE stored_id = ?").run(size, storedId);
 }
 
-/** Notes what the hub says of a session, beside its copy what its owner's machine made of it, and how far it was read. */
-function finishSession(replica: Replica, each: Described): void {
-  const { db } = replica;
-  const { shared, session } = each;
-  const { storedId, project, updatedAt } = shared;
-  const { name = null, startedAt = null, seq, meta, observations } = session;
-  db.prepare(
-    "UPDATE sessions SET name = ?, cwd = ?, project = ?, parent_id = ?, started_at = ?, updated_at = ? WHERE id = ?",
-  ).run(name, directoryOf(each), project, parentOf(each) ?? null, startedAt, updatedAt, storedId);
-  const file = placeOfShared(replica, shared);
-  if (statUnpacked(file))
-    replaceFile(besideCopy(file), JSON.stringify({ name: session.name, meta, observations }), {
-      durable: false,
-    });
-  db.prepare("UPDATE shared_sessions SET held_seq = ? WHERE stored_id = ?").run(seq, storedId);
+/** Writes beside a copy what the hub and the owner's machine say of the session. */
+function tell(file: string, each: Described): void {
+  const { project } = each.shared;
+  const { name, startedAt, meta, observations } = each.session;
+  const facts = { name, project, cwd: directoryOf(each), parentId: parentOf(each), startedAt };
+  replaceFile(besideCopy(file), JSON.stringify({ ...facts, meta, observations }), { durable: false });
 }

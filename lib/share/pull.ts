@@ -10,27 +10,31 @@
 import { isAbsolute } from "node:path";
 import { DAY_MS } from "../base/time.ts";
 import { type Config, currentExclude } from "../config/config.ts";
-import { markErase } from "../index/forget-rows.ts";
+import { statUnpacked } from "../hosts/packed.ts";
 import { oneLine } from "../redact/redact.ts";
 import type { Exclusion } from "../sessions/gate.ts";
 import { readOrigin } from "../sessions/project.ts";
+import type { Store } from "../store/store.ts";
 import { expandHome } from "../transcripts/rules.ts";
 import { toListed } from "./checked.ts";
 import type { Hub } from "./hub.ts";
-import { countSizes } from "./hub-pages.ts";
-import { fetchSessions, noteSize } from "./incoming.ts";
 import {
   emptyShared,
+  type HubList,
   heldSize,
-  type Replica,
+  placeOfShared,
   readShared,
   removeShared,
   type SharedSession,
-} from "./replica.ts";
+} from "./hub-list.ts";
+import { countSizes } from "./hub-pages.ts";
+import { fetchSessions, noteSize } from "./incoming.ts";
 import { likePatterns, sessionKey } from "./share-state.ts";
 
 interface PullOptions {
-  replica: Replica;
+  list: HubList;
+  /** The index, which goes on from where it was in a copy. */
+  store: Store;
   config: Config;
   exclusion: Exclusion;
   /** Our own origin: what it published is in the index already. */
@@ -46,7 +50,6 @@ interface PullOptions {
 
 export interface PullReport {
   sessions: number;
-  chunks: number;
   removed: number;
 }
 
@@ -59,18 +62,17 @@ interface Feed {
   sum: string;
 }
 
-/** Brings the replica up to date. */
+/** Brings the copies up to date. */
 export function pullShared(hub: Hub, options: PullOptions): Promise<PullReport> {
   return hub.transaction(async () => {
     const removed = await updateList(hub, options);
     const { wanted, dropped, room } = await plan(hub, options);
     for (const session of dropped) {
       options.gone.add(session.storedId);
-      options.replica.db.transaction(() => emptyShared(options.replica, session));
-      markErase(options.replica);
+      emptyShared(options.list, session);
     }
-    const chunks = await fetchSessions(hub, wanted, { ...options, room });
-    return { sessions: wanted.length, chunks, removed: removed + dropped.length };
+    await fetchSessions(hub, wanted, { ...options, room });
+    return { sessions: wanted.length, removed: removed + dropped.length };
   }, "ISOLATION LEVEL REPEATABLE READ READ ONLY");
 }
 
@@ -85,19 +87,19 @@ function readScope({ config, origin }: PullOptions) {
 
 /** Updates the list of sessions. Returns how many are gone. */
 async function updateList(hub: Hub, options: PullOptions): Promise<number> {
-  const { replica } = options;
+  const { list } = options;
   const scope = readScope(options);
   const now = await readHeads(hub, scope);
-  const known = replica.db.prepare("SELECT project, origin, seq, count, sum FROM shared_feeds").all();
+  const known = list.db.prepare("SELECT project, origin, seq, count, sum FROM hub_feeds").all();
   const before = new Map((known as unknown[] as Feed[]).map((feed) => [feedKey(feed), feed]));
   const changed = now.filter((feed) => !isSame(feed, before.get(feedKey(feed))));
   if (changed.length === 0 && now.length === before.size) return 0;
   const listed = changed.length === 0 ? [] : await listSharedSessions(hub, scope, changed, before);
-  return replica.db.transaction(() => {
+  return list.db.transaction(() => {
     const whole = new Set(changed.filter((feed) => isWhole(feed, before.get(feedKey(feed)))).map(feedKey));
     const current = new Set(listed.filter(({ fault }) => fault === undefined).map(identify));
     const feeds = new Set(now.map(feedKey));
-    const gone = readShared(replica).filter(
+    const gone = readShared(list).filter(
       (session) =>
         !feeds.has(feedKey(session)) || (whole.has(feedKey(session)) && !current.has(identify(session))),
     );
@@ -106,36 +108,35 @@ async function updateList(hub: Hub, options: PullOptions): Promise<number> {
       options.gone.add(storedId);
       // one that only became too old is there still
       if (updatedAt >= scope.since) options.withdrawn.add(storedId);
-      removeShared(replica, session);
+      removeShared(list, session);
     }
-    if (options.gone.size > 0) markErase(replica);
-    noteListed(replica, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
-    writeFeeds(replica, now);
+    noteListed(list, listed, (row) => !feeds.has(feedKey(row)) || whole.has(feedKey(row)));
+    writeFeeds(list, now);
     return gone.length;
   });
 }
 
 /** Records what the hub has; what cannot be taken is recorded with why, and keeps nothing else back. */
 function noteListed(
-  replica: Replica,
+  list: HubList,
   listed: readonly SharedSession[],
   isPast: (row: { project: string; origin: string }) => boolean,
 ): void {
-  const { db } = replica;
-  const drop = db.prepare("DELETE FROM shared_refused WHERE number = ?");
-  const refused = db.prepare("SELECT number, project, origin FROM shared_refused").all();
+  const { db } = list;
+  const drop = db.prepare("DELETE FROM hub_refused WHERE number = ?");
+  const refused = db.prepare("SELECT number, project, origin FROM hub_refused").all();
   for (const { number, project, origin } of refused) {
     if (isPast({ project: String(project), origin: String(origin) })) drop.run(String(number));
   }
   const refuse = db.prepare(
-    "INSERT OR REPLACE INTO shared_refused (number, project, origin, session, fault) VALUES (?, ?, ?, ?, ?)",
+    "INSERT OR REPLACE INTO hub_refused (number, project, origin, session, fault) VALUES (?, ?, ?, ?, ?)",
   );
-  const known = new Map(readShared(replica).map((session) => [session.number, session]));
+  const known = new Map(readShared(list).map((session) => [session.number, session]));
   // of two that come to one name the one that was there first stays
   for (const session of listed.toSorted((a, b) => a.number - b.number)) {
     const { number, project, origin, storedId } = session;
     drop.run(`${number}`);
-    const fault = session.fault ?? noteShared(replica, session, known.get(number));
+    const fault = session.fault ?? noteShared(list, session, known.get(number));
     if (fault !== undefined) refuse.run(`${number}`, project, origin, oneLine(storedId, 100), fault);
   }
 }
@@ -145,24 +146,24 @@ function noteListed(
  * says of its size is not believed. Returns why it cannot be taken; undefined where it is.
  */
 function noteShared(
-  replica: Replica,
+  list: HubList,
   session: SharedSession,
   before: SharedSession | undefined,
 ): string | undefined {
-  const { db } = replica;
+  const { db } = list;
   const { storedId, owner, machine, agent, id, number, origin, project, seq, updatedAt } = session;
   if (before && (before.storedId !== storedId || before.agent !== agent || seq < before.seq)) {
-    removeShared(replica, before);
+    removeShared(list, before);
   }
   const other = db
     .prepare(
-      `SELECT 1 FROM shared_sessions
+      `SELECT 1 FROM hub_sessions
        WHERE number <> ? AND (stored_id = ? OR (owner = ? AND agent = ? AND id = ?))`,
     )
     .get(number, storedId, owner, agent, id);
   if (other) return "another session has its name";
   db.prepare(
-    `INSERT INTO shared_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
+    `INSERT INTO hub_sessions (stored_id, owner, machine, agent, id, number, origin, project, seq, updated_at, chunks)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, -1)
      ON CONFLICT (stored_id) DO UPDATE SET project = excluded.project, origin = excluded.origin, seq = excluded.seq,
        chunks = CASE WHEN seq = excluded.seq THEN chunks ELSE -1 END,
@@ -172,10 +173,10 @@ function noteShared(
 }
 
 /** Replaces all feeds. */
-function writeFeeds(replica: Replica, feeds: readonly Feed[]): void {
-  replica.db.exec("DELETE FROM shared_feeds");
-  const insert = replica.db.prepare(
-    "INSERT INTO shared_feeds (project, origin, seq, count, sum) VALUES (?, ?, ?, ?, ?)",
+function writeFeeds(list: HubList, feeds: readonly Feed[]): void {
+  list.db.exec("DELETE FROM hub_feeds");
+  const insert = list.db.prepare(
+    "INSERT INTO hub_feeds (project, origin, seq, count, sum) VALUES (?, ?, ?, ?, ?)",
   );
   for (const { project, origin, seq, count, sum } of feeds) insert.run(project, origin, seq, count, sum);
 }
@@ -245,12 +246,11 @@ async function listSharedSessions(
  * or beyond it.
  */
 async function plan(hub: Hub, options: PullOptions) {
-  const { replica, config } = options;
-  const rows = replica.db.prepare("SELECT id FROM sessions").all();
-  const here = new Set(rows.map(({ id }) => id));
+  const { list, config } = options;
   const wanted: SharedSession[] = [];
-  const { out = [], taken = [] } = Object.groupBy(readShared(replica), outTest(options));
-  const dropped = out.filter(({ storedId }) => here.has(storedId));
+  const { out = [], taken = [] } = Object.groupBy(readShared(list), outTest(options));
+  const isHere = (session: SharedSession) => statUnpacked(placeOfShared(list, session)) !== undefined;
+  const dropped = out.filter(isHere);
   const max = config.settings.share?.maxChunks ?? 0;
   const sized = await withSizes(hub, taken, { ...options, max });
   const wishes = new Map<string, number>();
@@ -261,7 +261,7 @@ async function plan(hub: Hub, options: PullOptions) {
     const left = (room.get(session.owner) ?? 0) - session.chunks;
     if (left < 0 || full.has(session.owner)) {
       full.add(session.owner);
-      if (here.has(session.storedId)) dropped.push(session);
+      if (isHere(session)) dropped.push(session);
       continue;
     }
     room.set(session.owner, left);
@@ -293,7 +293,7 @@ const SIZES_PAGE = 200;
 async function withSizes(
   hub: Hub,
   sessions: readonly SharedSession[],
-  { replica, max }: Pick<PullOptions, "replica"> & { max: number },
+  { list, max }: Pick<PullOptions, "list"> & { max: number },
 ): Promise<SharedSession[]> {
   const unknown = sessions.filter(({ chunks }) => chunks < 0);
   const sizes = new Map<string, number>();
@@ -304,11 +304,11 @@ async function withSizes(
     const page = unknown.slice(at, at + SIZES_PAGE).filter(({ owner }) => (sums.get(owner) ?? 0) <= max);
     if (page.length === 0) continue;
     const counted = await countSizes(hub, page);
-    replica.db.transaction(() => {
+    list.db.transaction(() => {
       for (const session of page) {
-        const held = session.heldSeq > 0 ? heldSize(replica, session) : 0;
+        const held = session.heldSeq > 0 ? heldSize(list, session) : 0;
         const size = Math.max(counted.get(session.number) ?? 1, held);
-        noteSize(replica, session, size);
+        noteSize(list, session, size);
         sizes.set(session.storedId, size);
         add(session, size);
       }

@@ -5,8 +5,6 @@
  */
 
 import { utimesSync } from "node:fs";
-import { besideCopy } from "../archive/copy.ts";
-import { remove } from "../base/files.ts";
 import { type JsonRecord, stringsOf } from "../base/json.ts";
 import { appendBlocks, type BlockWriter, writeBlocks } from "../hosts/blocks.ts";
 import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
@@ -65,12 +63,6 @@ interface CopyOptions {
   /** The places of exchanges that are gone. */
   gone: readonly Place[];
   modifiedAt: string;
-}
-
-/** Removes a copy, with what is beside it. */
-export function removePulled(file: string): void {
-  remove(file + BLOCKED);
-  remove(besideCopy(file));
 }
 
 const UNCHANGED: CopyChange = { hasLost: false, removed: [], until: Number.POSITIVE_INFINITY };

@@ -25,6 +25,7 @@ type FactName =
   | "label"
   | "seq"
   | "rules"
+  | "pull_rules"
   | "last_publish"
   | "last_pull"
   | "failures"

@@ -10,20 +10,21 @@ import { SessionMemoryError } from "../base/errors.ts";
 import { tryLock, withLock } from "../base/locks.ts";
 import type { Config, ShareConfig } from "../config/config.ts";
 import { joinContent } from "../index/chunk-text.ts";
-import { eraseFreed, isEraseDue } from "../index/forget-rows.ts";
+import { eraseFreed, isEraseDue, markErase } from "../index/forget-rows.ts";
 import { withIndex } from "../index/freshness.ts";
 import { heldSessions } from "../index/held-sessions.ts";
 import { removePagesAbout } from "../report/html.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
+import { pulledFiles, pulledSessions } from "../sessions/pulled.ts";
 import { forgetInLog } from "../store/forget-log.ts";
 import { openState, withExistingState, withState } from "../store/state.ts";
-import { PULLED_FACT, removeDatabase, type Store, withExistingStore, writeFact } from "../store/store.ts";
+import { type Store, withExistingStore } from "../store/store.ts";
 import { connectHub, type Hub, hubAddress } from "./hub.ts";
+import { hubList, indexPulled, openForPull, readShared, removeAllPulled, withHubList } from "./hub-list.ts";
 import { localSessions, outgoing } from "./outgoing.ts";
 import { dueSessions, greetHub, type PublishReport, publish } from "./publish.ts";
 import { type PullReport, pullShared } from "./pull.ts";
-import { openForPull, placeOfShared, readShared, removeReplica, withReplica } from "./replica.ts";
 import {
   hubId,
   ownMachine,
@@ -48,7 +49,7 @@ interface ShareOptions {
 export interface ShareReport {
   hub: string;
   published: PublishReport | undefined;
-  pulled: PullReport | undefined;
+  pulled: (PullReport & { chunks: number }) | undefined;
   tookMs: number;
 }
 
@@ -96,13 +97,13 @@ export async function leaveHub(config: Config): Promise<{ hub: string; sessions:
         [origin],
       );
       await hub.query("DELETE FROM session_memory.origins WHERE id = $1", [origin]);
-      removeReplica(config.paths);
-      removeDatabase(config.paths.formerShared);
-      keepNews(config.paths, new Set());
       withState(config.paths, (state) => {
+        removeAllPulled(hubList(state, config.paths), config.paths);
         state.db.exec("DELETE FROM share_published; DELETE FROM share_facts");
         writeShareFact(state, "left", new Date().toISOString());
       });
+      keepNews(config.paths, new Set());
+      await withIndex(config, (store) => indexPulled(store, config));
       return { hub: hub.label, sessions: Number(row?.count) };
     }),
   );
@@ -143,7 +144,7 @@ async function exchange(
   share: ShareConfig,
   { config, signal, progress = () => ({ update() {}, end() {} }), ...wanted }: ShareOptions,
 ): Promise<Omit<ShareReport, "tookMs">> {
-  const { paths, settings } = config;
+  const { paths } = config;
   const exclusion = currentExclusion(config);
   return await withIndex(config, (store) =>
     closing(openState(paths), async (state) => {
@@ -157,27 +158,33 @@ async function exchange(
       }
       if (!wanted.pull || signal?.aborted) return { hub: hub.label, published, pulled: undefined };
       const receiving = progress("chunks received");
-      const pulled = await closing(openForPull(paths, settings), async (replica) => {
-        const own = new Set(
-          heldSessions(store).map(({ session }) => sessionKey({ agent: session.agent, id: hubId(session) })),
-        );
-        const gone = new Set<string>();
-        const withdrawn = new Set<string>();
-        const report = await pullShared(hub, {
-          ...{ ...common, replica, own, gone, withdrawn },
-          onProgress: receiving.update,
-        });
-        if (gone.size > 0) forgetInLog({ ids: gone }, { paths, dryRun: false });
-        if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
-        if (isEraseDue(replica)) eraseFreed(replica);
-        writeFact(replica, PULLED_FACT, new Date().toISOString());
-        if (report.sessions + report.removed > 0) {
-          keepCopyList(paths);
-          const pulled = new Set(readShared(replica).map((session) => placeOfShared(replica, session)));
-          await withLock(copiesLock(paths), LOCK_WAIT_MS, () => keepNews(paths, pulled));
-        }
-        return report;
-      }).finally(receiving.end);
+      const list = openForPull(state, config);
+      const held = heldSessions(store).filter(({ session }) => session.owner === undefined);
+      const own = new Set(
+        held.map(({ session }) => sessionKey({ agent: session.agent, id: hubId(session) })),
+      );
+      const [gone, withdrawn] = [new Set<string>(), new Set<string>()];
+      let chunks = 0;
+      const report = await pullShared(hub, {
+        ...{ ...common, list, store, own, gone, withdrawn },
+        onProgress: receiving.update,
+      }).finally(async () => {
+        chunks = await indexPulled(store, config);
+        receiving.end();
+      });
+      if (gone.size > 0) {
+        forgetInLog({ ids: gone }, { paths, dryRun: false });
+        markErase(store);
+      }
+      if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
+      if (isEraseDue(store)) eraseFreed(store);
+      writeShareFact(state, "last_pull", new Date().toISOString());
+      if (report.sessions + report.removed > 0) {
+        keepCopyList(paths);
+        const files = new Set(pulledFiles(paths));
+        await withLock(copiesLock(paths), LOCK_WAIT_MS, () => keepNews(paths, files));
+      }
+      const pulled = { ...report, chunks };
       return { hub: hub.label, published, pulled };
     }),
   );
@@ -200,11 +207,9 @@ function isResting(state: Store): boolean {
   return nextTry !== undefined && nextTry > new Date().toISOString();
 }
 
-function noteSuccess(state: Store, { publish, pull }: ShareOptions): void {
-  const now = new Date().toISOString();
+function noteSuccess(state: Store, { publish }: ShareOptions): void {
   state.db.transaction(() => {
-    if (publish) writeShareFact(state, "last_publish", now);
-    if (pull) writeShareFact(state, "last_pull", now);
+    if (publish) writeShareFact(state, "last_publish", new Date().toISOString());
     for (const name of ["failures", "next_try", "error", "left"] as const)
       writeShareFact(state, name, undefined);
   });
@@ -258,22 +263,24 @@ export function shareStatus(config: ShareSettings): ShareStatus | undefined {
   const exclusion = currentExclusion(config);
   const notes = withExistingState(paths, readPublished) ?? new Map<string, { signature: string }>();
   const own = withExistingStore(paths.database, (store) => localSessions(store, { config, exclusion })) ?? [];
-  const theirs = (withReplica(paths, readShared) ?? []).filter(({ heldSeq }) => heldSeq > 0);
+  const theirs = pulledSessions(paths);
+  const late = (withHubList(paths, readShared) ?? []).filter(
+    ({ heldSeq, seq }) => heldSeq > 0 && heldSeq < seq,
+  );
   const names = ["last_publish", "last_pull", "error"] as const;
   const [lastPublish = null, lastPull = null, error] =
     withExistingState(paths, (state) => names.map((name) => readShareFact(state, name))) ?? [];
   const projects = Object.entries(share.projects).map(([project, audience]) => {
     const sent = own.filter(({ pattern }) => pattern === project);
     const due = sent.filter((session) => notes.get(sessionKey(session))?.signature !== session.signature);
-    const pulled = theirs.filter(
-      (session) => sharedProject(session.project, share.projects)?.pattern === project,
-    );
+    const isOfProject = (session: { project?: string | undefined }) =>
+      sharedProject(session.project ?? "", share.projects)?.pattern === project;
     return {
       project,
       audience,
       published: sent.filter((session) => notes.has(sessionKey(session))).length,
-      pulled: pulled.length,
-      behind: due.length + pulled.filter(({ heldSeq, seq }) => heldSeq < seq).length,
+      pulled: theirs.filter(isOfProject).length,
+      behind: due.length + late.filter(isOfProject).length,
     };
   });
   const [hub, machine] = [hubLabel(config, share.urlEnv), ownMachine(share)];

@@ -1,24 +1,26 @@
 /** Finds others' sessions by their copies: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
-import { besideCopy } from "../archive/copy.ts";
-import { changedAt, readJson } from "../base/files.ts";
+import { readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
 import { projectName } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
-import type { Agent, Session } from "../hosts/session.ts";
-import { exclusionBy } from "../sessions/gate.ts";
+import type { Session } from "../hosts/session.ts";
 import { META_SCHEMA_VERSION, type SessionMeta } from "../sessions/meta.ts";
 import { readOrigin } from "../sessions/project.ts";
+import { besideCopy, mayShowShared, pulledSessions, sharedBy } from "../sessions/pulled.ts";
 import { type Held, type ResolveContext, resolvePlace, type Shared } from "../sessions/resolve.ts";
 import { type ListOptions, listSessions, projectDirectory } from "../sessions/sessions.ts";
-import { type SqlRow, textOf } from "../store/sqlite.ts";
-import { type Store, withShared } from "../store/store.ts";
 import type { Place } from "./find-place.ts";
 
-/** Returns the sessions that others share as references know them, without those excluded since the last pull. */
-export function sharedHeld({ shared, rules }: Pick<PathsWithRules, "shared" | "rules">): Held[] {
-  return admitted(withShared({ shared }, (replica) => select(replica, "true")) ?? [], rules);
+/** Returns the sessions that others share as references know them, as far as they may be shown. */
+export function sharedHeld(paths: PathsWithRules): Held[] {
+  return mayShowShared(paths) ? pulledSessions(paths).map(toHeld) : [];
+}
+
+/** Returns every session that others share, for removing what is held of it: no transcript of it is anybody's here. */
+export function heldShared(paths: PathsWithRules): Held[] {
+  return pulledSessions(paths, { excluded: true }).map((session) => toHeld({ ...session, size: 0 }));
 }
 
 /** Returns the sessions that others share and that are not here as one's own, those of a project or agent where one is named. */
@@ -44,7 +46,7 @@ export function listShared(
         (agent ?? session.agent) === session.agent
       );
     })
-    .map(({ session }) => measured(session));
+    .map(({ session }) => session);
 }
 
 interface SharedList extends Pick<ListOptions, "agent" | "project" | "subagents"> {
@@ -53,52 +55,20 @@ interface SharedList extends Pick<ListOptions, "agent" | "project" | "subagents"
   since: string;
 }
 
-/** Adds the size and the time of a session's copy. */
-function measured(session: Session): Session {
-  const stat = statUnpacked(session.file);
-  return stat ? { ...session, size: stat.size, modifiedAt: changedAt(stat) } : session;
-}
-
-/** Returns the session of a project, given by its origin, that others went on with last, unless it is excluded. */
-export function newestShared(
-  { shared, rules }: Pick<PathsWithRules, "shared" | "rules">,
-  project: string,
-): Held | undefined {
-  const ofProject = "s.project = ?1 AND s.parent_id IS NULL";
-  const [found] = withShared({ shared }, (replica) => select(replica, ofProject, project)) ?? [];
-  return found && admitted([found], rules)[0];
-}
-
-function admitted(held: readonly Held[], rules: PathsWithRules["rules"]): Held[] {
-  const { admits } = exclusionBy(rules);
-  return held.filter(({ session: { id, name, project } }) => admits({ id, name, project }));
-}
-
-function select({ db }: Store, where: string, ...values: string[]): Held[] {
-  const rows = db.prepare(
-    `SELECT h.stored_id AS reference, h.id, h.owner, h.machine, h.agent, h.project, s.file, s.name, s.cwd, s.parent_id AS parentId,
-       s.started_at AS startedAt, s.updated_at AS updatedAt
-     FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id WHERE ${where} ORDER BY s.updated_at DESC`,
+/** Returns the session of a project, given by its origin, that others went on with last. */
+export function newestShared(paths: PathsWithRules, project: string): Held | undefined {
+  return sharedHeld(paths).find(
+    ({ session }) => session.project === project && session.parentId === undefined,
   );
-  return rows.all(...values).map(toHeld);
 }
 
 /** Returns a shared session in the shape of one of this machine, with what its owner's machine says of it, read when it is asked. */
-function toHeld({ reference, agent, ...row }: SqlRow): Held {
-  const [storedId = "", id = "", updatedAt = "", file = ""] = [
-    reference,
-    row.id,
-    row.updatedAt,
-    row.file,
-  ].map(String);
-  const [name, cwd, startedAt, parentId] = [row.name, row.cwd, row.startedAt, row.parentId].map(textOf);
-  const session: Session = {
-    ...{ id: storedId, agent: agent as Agent, file, name, cwd, project: String(row.project) },
-    ...{ startedAt, parentId, owner: String(row.owner), updatedAt, modifiedAt: updatedAt, size: 0 },
-  };
+function toHeld(session: Session): Held {
+  const { id, name, file } = session;
+  const from = sharedBy(session) ?? { owner: "", machine: "", id };
   const said = () => recordOf(readJson(besideCopy(file)));
   const shared: Shared = {
-    ...{ owner: String(row.owner), machine: String(row.machine), id },
+    ...from,
     get observations() {
       return stringOf(said().observations);
     },
@@ -107,10 +77,8 @@ function toHeld({ reference, agent, ...row }: SqlRow): Held {
       return toMeta(session, made, shared.observations);
     },
   };
-  return {
-    ...{ session, storedId, ids: [storedId, id], names: name === undefined ? [] : [name] },
-    shared,
-  };
+  const names = name === undefined ? [] : [name];
+  return { session, storedId: id, ids: [id, from.id], names, shared };
 }
 
 /** Returns the metadata that its owner's machine made of a session; undefined where it made none. */
@@ -136,7 +104,7 @@ export function findStoredPlace(reference: string, context: ResolveContext): Pla
   const { paths } = context;
   const { session, lines, held } = resolvePlace(reference, { ...context, held: () => sharedHeld(paths) });
   if (!held?.shared) return { session, lines };
-  return { session: measured(session), lines, shared: held.shared };
+  return { session, lines, shared: held.shared };
 }
 
 /**

@@ -1,13 +1,13 @@
 /**
  * Opens an index at the current schema version, and reads and writes the facts it keeps about itself. Beside the main
- * one there is an index for each list of given paths, and the replica of what others share.
+ * one there is an index for each list of given paths.
  */
 
 import { existsSync, type Stats, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { hasContent, namesIn, remove } from "../base/files.ts";
 import { DAY_MS } from "../base/time.ts";
-import { INDEX_VERSION, type Paths, REPLICA_VERSION } from "../config/config.ts";
+import { INDEX_VERSION, type Paths } from "../config/config.ts";
 import { openVersioned, PARTS, type Versioned } from "./carry-over.ts";
 import { attachPaid } from "./paid.ts";
 import { openDatabase, type SqlDatabase } from "./sqlite.ts";
@@ -24,11 +24,8 @@ export interface Store {
  *
  * @throws {SessionMemoryError} `STORAGE_ERROR` when it cannot be opened, or is missing and `create` is false.
  */
-export function openStore(
-  path: string,
-  options: Omit<Versioned, "schema" | "version"> & { version?: number } = {},
-): Store {
-  const db = openVersioned(path, { version: INDEX_VERSION, ...options, schema: INDEX_SCHEMA });
+export function openStore(path: string, options: Omit<Versioned, "schema" | "version"> = {}): Store {
+  const db = openVersioned(path, { ...options, version: INDEX_VERSION, schema: INDEX_SCHEMA });
   attachPaid(db, path);
   return { db, close: () => db.close() };
 }
@@ -108,8 +105,8 @@ export function otherIndexes(paths: IndexPlaces): string[] {
 }
 
 function everyIndex({ home, indexes }: IndexPlaces): string[] {
-  // `shared.db` held what others share, before that were copies
-  const isIndex = (name: string) => /^(?:index-\d+|shared)\.db$/.test(name);
+  // others' sessions had an index of their own
+  const isIndex = (name: string) => /^(?:index-\d+|shared(?:-\d+)?)\.db$/.test(name);
   const given = namesIn(indexes).filter((name) => name.endsWith(".db"));
   return [
     ...namesIn(home)
@@ -149,6 +146,9 @@ function readStats(index: string): Stats[] {
 /** Stands in the header of a chunk without topics. */
 export const NO_TOPICS = "none";
 
+/** The condition on a row of any table with the number of its session to be one's own. */
+export const IS_OWN = "session NOT IN (SELECT number FROM sessions WHERE owner IS NOT NULL)";
+
 /** The condition on a row `r` to be one of the messages of a chunk `c`. */
 export const SAID_IN_CHUNK = `r.session = c.session AND r.line BETWEEN c.first_line AND c.last_line AND r.who <> 'tool'
   AND (r.line > c.first_line OR r.nth >= c.first_nth) AND (r.line < c.last_line OR r.nth <= c.last_nth)`;
@@ -171,9 +171,12 @@ CREATE TABLE sessions (
   updated_at TEXT NOT NULL,
   source_gone INTEGER NOT NULL DEFAULT 0,
   -- line of the last compaction: what lies before it is no longer in the model's context
-  compacted_line INTEGER
+  compacted_line INTEGER,
+  -- who shares it; null for one of this machine's user
+  owner TEXT
 ) STRICT;
 CREATE INDEX sessions_file ON sessions(file);
+CREATE VIEW own_sessions AS SELECT * FROM sessions WHERE owner IS NULL;
 
 CREATE TABLE index_state (
   session_id TEXT PRIMARY KEY,
@@ -285,7 +288,7 @@ CREATE INDEX chunks_embedder ON chunks(embedder);
 -- what is promised to others, whatever we keep it in
 CREATE VIEW session_chunks AS
 SELECT *, header || content AS context_content FROM (
-  SELECT c.id, s.id AS session_id, c.chunk_index, c.timestamp, c.speakers, c.topic_tags, c.has_decision, c.has_action,
+  SELECT c.id, c.session, s.id AS session_id, c.chunk_index, c.timestamp, c.speakers, c.topic_tags, c.has_decision, c.has_action,
     c.first_line, c.last_line, e.line AS exchange_line, c.tools, c.token_count, c.content_hash, c.embedder,
     c.embedding_failures, c.embedding, c.created_at,
     '[Session from ' || c.day || coalesce(' at ' || c.clock, '') || char(93, 10) ||
@@ -362,48 +365,3 @@ CREATE TABLE error_lines (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX error_lines_deed ON error_lines(deed);
 `;
-
-/** A replica not pulled for longer may hold what its reader may no longer read. */
-const LEASE_DAYS = 30;
-
-/** The fact that holds when the replica was last pulled. */
-export const PULLED_FACT = "pulled_at";
-/** The name of a copy. */
-const COPY_NAME = /[/\\][0-9a-f]{32}\.jsonl$/;
-
-export function hasReplica({ shared }: Pick<Paths, "shared">): boolean {
-  return existsSync(shared);
-}
-
-/** Opens the replica; undefined if there is none, or none that may still be used. */
-export function openShared(paths: Pick<Paths, "shared">, now: Date = new Date()): Store | undefined {
-  if (!hasReplica(paths)) return undefined;
-  const replica = openStore(paths.shared, { create: false, carry: "nothing", version: REPLICA_VERSION });
-  const pulledAt = Date.parse(readFact(replica, PULLED_FACT) ?? "");
-  if (now.getTime() - pulledAt < LEASE_DAYS * DAY_MS) return replica;
-  replica.close();
-  return undefined;
-}
-
-/** Runs `work` on the replica, if there is one that may be used. */
-export function withShared<T>(paths: Pick<Paths, "shared">, work: (replica: Store) => T): T | undefined {
-  const replica = openShared(paths);
-  if (!replica) return undefined;
-  try {
-    return work(replica);
-  } finally {
-    replica.close();
-  }
-}
-
-/** Returns who shares a session, by its id (`alice@desk:<id>`) and its file, which is a copy of ours. */
-export function sharedBy({
-  id,
-  file,
-}: {
-  id: string;
-  file: string;
-}): { owner: string; machine: string; id: string } | undefined {
-  const [, owner, machine = "", host = ""] = /^([^@]+)@([^:]+):(.+)$/.exec(id) ?? [];
-  return owner === undefined || !COPY_NAME.test(file) ? undefined : { owner, machine, id: host };
-}

@@ -3,8 +3,9 @@
 import { beforeAll, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { basename, join } from "node:path";
-import { INDEX_VERSION, REPLICA_VERSION, type ShareConfig } from "../../lib/config/config.ts";
+import { join } from "node:path";
+import type { ShareConfig } from "../../lib/config/config.ts";
+import { withState } from "../../lib/store/state.ts";
 import { openStore } from "../../lib/store/store.ts";
 import { type TemporaryHome, temporaryHome, write, writeClaude } from "./home.ts";
 import { turn } from "./index.ts";
@@ -88,13 +89,18 @@ export function uuid(number: number): string {
   return `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
 }
 
-/** The words of an index file by session and position. */
-export function wordsIn(file: string): Record<string, string[]> {
-  const version = basename(file).startsWith("shared") ? REPLICA_VERSION : INDEX_VERSION;
-  const store = openStore(file, { version });
+/** The words of own sessions, or of others', that the index holds, by session and position. */
+export function wordsIn(
+  { paths }: Pick<Sharer, "paths">,
+  whose: "NULL" | "NOT NULL" = "NULL",
+): Record<string, string[]> {
+  const store = openStore(paths.database);
   try {
     const rows = store.db
-      .prepare("SELECT session_id, content FROM session_chunks ORDER BY session_id, chunk_index")
+      .prepare(
+        `SELECT session_id, content FROM session_chunks JOIN sessions s ON s.number = session
+         WHERE owner IS ${whose} ORDER BY session_id, chunk_index`,
+      )
       .all();
     const words: Record<string, string[]> = {};
     for (const { session_id, content } of rows) {
@@ -104,6 +110,17 @@ export function wordsIn(file: string): Record<string, string[]> {
   } finally {
     store.close();
   }
+}
+
+/** The words of others' sessions. */
+export const pulledWords = (home: Pick<Sharer, "paths">) => wordsIn(home, "NOT NULL");
+
+/** Lets the last pull have been some days ago. */
+export function notePull({ paths }: Pick<Sharer, "paths">, daysAgo = 0): void {
+  const at = new Date(Date.now() - daysAgo * 86_400_000).toISOString();
+  withState(paths, ({ db }) =>
+    db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES ('last_pull', ?)").run(at),
+  );
 }
 
 /** A server in the place of a hub, which does this with every connection. */

@@ -1,0 +1,85 @@
+/**
+ * Others' sessions: the copies that `share` pulled, each with a document beside it that holds what its owner's machine says of the
+ * session. The index reads them as it reads any copy; without the index they are listed from here.
+ */
+
+import { changedAt, readJson } from "../base/files.ts";
+import { recordOf, stringOf } from "../base/json.ts";
+import { compareText } from "../base/text.ts";
+import { DAY_MS } from "../base/time.ts";
+import type { Paths, PathsWithRules } from "../config/config.ts";
+import { statUnpacked } from "../hosts/packed.ts";
+import type { Session } from "../hosts/session.ts";
+import { withExistingState } from "../store/state.ts";
+import { toldCopies } from "./copy-list.ts";
+import { exclusionBy } from "./gate.ts";
+import { hasPulled } from "./places.ts";
+
+/** Copies whose hub was not asked for longer may hold what their reader may no longer read. */
+const LEASE_DAYS = 30; // promised
+
+/** Returns whether there are others' sessions, and the hub was asked so lately that they may be shown. */
+export function mayShowShared(paths: Pick<Paths, "state" | "copies">, now: Date = new Date()): boolean {
+  if (!hasPulled(paths)) return false;
+  const row = withExistingState(paths, ({ db }) =>
+    db.prepare("SELECT value FROM share_facts WHERE name = 'last_pull'").get(),
+  );
+  return now.getTime() - Date.parse(String(row?.value)) < LEASE_DAYS * DAY_MS;
+}
+
+/** Returns the file beside a copy with what its owner's machine says of the session. */
+export function besideCopy(file: string): string {
+  return file.replace(/\.jsonl$/, ".json");
+}
+
+/** Returns the paths of the copies of others' sessions, without the suffix; none where the user names what is read. */
+export function pulledFiles(paths: Pick<Paths, "copies" | "transcripts">): string[] {
+  if (paths.transcripts.length > 0) return [];
+  return [...toldCopies(paths)].flatMap(([file, { owner }]) => (owner === undefined ? [] : [file]));
+}
+
+interface PulledOptions {
+  /** The paths of the copies. @default all */
+  files?: readonly string[];
+  /** True if sessions that config.json excludes are among them. @default {false} */
+  excluded?: boolean;
+}
+
+/** Returns the sessions that others share, newest first, whether or not they may be shown. */
+export function pulledSessions(
+  paths: PathsWithRules,
+  { files = pulledFiles(paths), excluded = false }: PulledOptions = {},
+): Session[] {
+  const told = files.length > 0 ? toldCopies(paths) : new Map();
+  const { admits } = exclusionBy(paths.rules);
+  const sessions = files.flatMap((file): Session[] => {
+    const { agent, id, owner, machine } = told.get(file) ?? {};
+    const stat = statUnpacked(file);
+    if (!stat || owner === undefined) return [];
+    const said = recordOf(readJson(besideCopy(file)));
+    const [name, project, cwd, parentId, startedAt] = [
+      ...[said.name, said.project, said.cwd, said.parentId, said.startedAt],
+    ].map(stringOf);
+    const [stored, modifiedAt] = [`${owner}@${machine}:${id}`, changedAt(stat)];
+    const facts = { id: stored, agent, file, name, cwd, project, parentId, startedAt, owner };
+    return [{ ...facts, updatedAt: modifiedAt, modifiedAt, size: stat.size }];
+  });
+  return sessions
+    .filter(({ id, name, project }) => excluded || admits({ id, name, project }))
+    .sort((a, b) => compareText(b.updatedAt, a.updatedAt) || compareText(a.id, b.id));
+}
+
+/** Returns the ids by which a session may be meant; another's session and its parent have ids on their own machine too. */
+export function idsOf(session: Pick<Session, "id" | "owner">): string[] {
+  return [session.id, ...(sharedBy(session)?.id.split("/") ?? [])];
+}
+
+/** Returns who shares a session, from which machine, and its id there; undefined for one's own. */
+export function sharedBy({
+  id,
+  owner,
+}: Pick<Session, "id" | "owner">): { owner: string; machine: string; id: string } | undefined {
+  if (owner === undefined) return undefined;
+  const [, machine = "", host = id] = /^[^@]+@([^:]+):(.+)$/.exec(id) ?? [];
+  return { owner, machine, id: host };
+}

@@ -1,0 +1,86 @@
+/**
+ * Writes what the version before pulled as copies, so that others' sessions are there before the hub is asked again. Its file stays
+ * for the version that wrote it; the next pull reads all anew.
+ */
+
+import { hasContent, replaceFile, whyUnwritable } from "../base/files.ts";
+import type { PathsWithRules } from "../config/config.ts";
+import type { Row } from "../hosts/session.ts";
+import { withoutTexts } from "../index/derive.ts";
+import { readExchanges } from "../index/stored-rows.ts";
+import { keepCopyList } from "../sessions/copy-list.ts";
+import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
+import { besideCopy } from "../sessions/pulled.ts";
+import { isOfVersion } from "../store/carry-over.ts";
+import { attachPaid } from "../store/paid.ts";
+import { openDatabase, type SqlDatabase, type SqlRow, textOf } from "../store/sqlite.ts";
+import { withExistingState } from "../store/state.ts";
+import { placeOfShared } from "./hub-list.ts";
+import { pulledCopy } from "./pulled-copy.ts";
+import { readShareFact, writeShareFact } from "./share-state.ts";
+
+/** The version whose file has the words of sessions in the tables of an index. */
+const FORMER_VERSION = 5;
+
+const HELD = `SELECT h.stored_id, h.owner, h.machine, h.agent, h.id, h.project, h.number AS hub_number, h.held_seq, h.updated_at,
+    h.meta, h.observations, s.number, s.name, s.cwd, s.parent_id, s.started_at
+  FROM shared_sessions h JOIN sessions s ON s.id = h.stored_id WHERE h.held_seq > 0`;
+
+/** Writes the copies once, where they can be written and nothing was pulled by this version yet. */
+export function takeFormerShared(paths: PathsWithRules): void {
+  if (!hasContent(paths.formerShared) || whyUnwritable(paths.home) !== undefined) return;
+  withExistingState(paths, (state) => {
+    if (readShareFact(state, "pull_rules") !== undefined) return;
+    const db = openDatabase(paths.formerShared, { create: false });
+    try {
+      attachPaid(db, paths.database);
+      const rules = currentExclusion({ paths, settings: paths.rules });
+      const held = isOfVersion(db, FORMER_VERSION) ? db.prepare(HELD).all() : [];
+      for (const row of held) writeHeld({ db, paths }, row, rules);
+    } finally {
+      db.close();
+    }
+    keepCopyList(paths);
+    writeShareFact(state, "pull_rules", "");
+  });
+}
+
+/** Writes the copy of a session, and before it what its owner's machine made of it. */
+function writeHeld(
+  { db, paths }: { db: SqlDatabase; paths: PathsWithRules },
+  row: SqlRow,
+  { admits, hasText }: Exclusion,
+): void {
+  const [owner = "", machine = "", agent = "", id = "", session = "", modifiedAt = ""] = [
+    ...[row.owner, row.machine, row.agent, row.id, row.stored_id, row.updated_at],
+  ].map(textOf);
+  const [named, cwd, project, parentId, startedAt, observations] = [
+    ...[row.name, row.cwd, row.project, row.parent_id, row.started_at, row.observations],
+  ].map(textOf);
+  const name = named !== undefined && hasText(named) ? undefined : named;
+  if (!admits({ id: session, name, cwd, project, parentId })) return;
+  const file = placeOfShared(paths, { owner, machine, agent, id });
+  const meta = JSON.parse(textOf(row.meta) ?? "null") ?? undefined;
+  const facts = { name, project, cwd, parentId, startedAt, meta, observations };
+  const about = { agent, id, parent: parentId, owner, machine, from: "shared", project };
+  const copy = pulledCopy(file, {
+    head: {
+      host: agent,
+      session,
+      parent: parentId,
+      cwd,
+      remote: project,
+      timestamp: startedAt ?? modifiedAt,
+    },
+    about: { ...about, number: Number(row.hub_number) },
+    gone: [],
+    modifiedAt,
+  });
+  const store = { db, close: () => db.close() };
+  for (const { rows, ...exchange } of readExchanges(store, Number(row.number))) {
+    const said = rows.map(({ id: _, session: __, ...said }) => said as Row);
+    copy.put({ ...exchange, rows: withoutTexts(said, hasText), hash: "" });
+  }
+  replaceFile(besideCopy(file), JSON.stringify(facts));
+  copy.end({ seq: Number(row.held_seq) });
+}

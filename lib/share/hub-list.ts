@@ -1,0 +1,243 @@
+/**
+ * The list of the hub's sessions, in state.db, with the reasons that some are not taken. Only a copy says how far its session was
+ * read: its note has the hub's number of the last change. Without the list all is compared again, and nothing is read twice.
+ */
+
+import { writeCopy } from "../archive/copy.ts";
+import { changedAt, readJson, remove, replaceFile, statPath } from "../base/files.ts";
+import { numberOf } from "../base/json.ts";
+import { shortHash } from "../base/text.ts";
+import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
+import { readNote } from "../hosts/blocks.ts";
+import { BLOCKED } from "../hosts/names.ts";
+import { statUnpacked } from "../hosts/packed.ts";
+import { markErase } from "../index/forget-rows.ts";
+import { findChanged } from "../index/freshness.ts";
+import { indexInTurn } from "../index/indexing.ts";
+import { removeSession } from "../index/session-rows.ts";
+import { redactionVersion } from "../redact/redact.ts";
+import { keepCopyList } from "../sessions/copy-list.ts";
+import { currentExclusion } from "../sessions/gate.ts";
+import { archivePlace } from "../sessions/places.ts";
+import { besideCopy, idsOf, pulledFiles, pulledSessions } from "../sessions/pulled.ts";
+import type { SqlDatabase } from "../store/sqlite.ts";
+import { type ForgetIn, type Forgetting, type Found, withExistingState } from "../store/state.ts";
+import type { Store } from "../store/store.ts";
+import { readShareFact, writeShareFact } from "./share-state.ts";
+
+/** The list, and the folder of the copies. */
+export interface HubList {
+  db: SqlDatabase;
+  copies: string;
+}
+
+/** A session of the hub, as far as it is known here. */
+export interface SharedSession {
+  /** Its id here: `<owner>@<machine>:<id>`. */
+  storedId: string;
+  owner: string;
+  machine: string;
+  agent: string;
+  id: string;
+  /** The hub's number of it. */
+  number: number;
+  origin: string;
+  project: string;
+  /** The hub's last change of it, and the last one that is here; 0: nothing of it is. */
+  seq: number;
+  heldSeq: number;
+  updatedAt: string;
+  /** Its size at the hub, in chunks of the usual size, as it was counted; -1: not yet. */
+  chunks: number;
+  /** The reason that it is not taken; undefined if it is. */
+  fault?: string | undefined;
+}
+
+/** The bytes that count as one chunk: at the hub one has half as many with its deeds, in a copy about as many. */
+export const WEIGHT_BYTES = 4096;
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS hub_sessions (
+  stored_id TEXT NOT NULL UNIQUE,
+  owner TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  agent TEXT NOT NULL,
+  id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  origin TEXT NOT NULL,
+  project TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  -- the change up to which nothing was said in it: it has no copy
+  silent_seq INTEGER NOT NULL DEFAULT 0,
+  updated_at TEXT NOT NULL,
+  chunks INTEGER NOT NULL,
+  PRIMARY KEY (owner, agent, id)
+) STRICT;
+-- rows of the hub that are not taken, and why
+CREATE TABLE IF NOT EXISTS hub_refused (
+  number TEXT PRIMARY KEY,
+  project TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  session TEXT NOT NULL,
+  fault TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS hub_feeds (
+  project TEXT NOT NULL,
+  origin TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  sum TEXT NOT NULL,
+  PRIMARY KEY (project, origin)
+) STRICT, WITHOUT ROWID`;
+
+/** Raised when what a pull writes means something else. */
+const FORMAT = 6;
+
+/** Opens the list, created as needed. */
+export function hubList({ db }: Store, { copies }: Pick<Paths, "copies">): HubList {
+  db.exec(TABLES);
+  return { db, copies };
+}
+
+/** Opens the list for a pull; what came in under other rules is removed, to be pulled again as a whole. */
+export function openForPull(
+  state: Store,
+  { paths, settings: { redact, exclude } }: { paths: Paths; settings: Pick<Settings, "redact" | "exclude"> },
+): HubList {
+  const list = hubList(state, paths);
+  const rules = shortHash(JSON.stringify([FORMAT, exclude, redactionVersion(redact.extra)])).toString(36);
+  if (readShareFact(state, "pull_rules") !== rules) removeAllPulled(list, paths);
+  writeShareFact(state, "pull_rules", rules);
+  return list;
+}
+
+/** Runs work on the list; undefined without a state.db. */
+export function withHubList<T>(paths: Paths, work: (list: HubList) => T): T | undefined {
+  return withExistingState(paths, (state) => work(hubList(state, paths)));
+}
+
+/** Removes every copy of others' sessions, and the list. */
+export function removeAllPulled({ db }: HubList, paths: Paths): void {
+  for (const file of pulledFiles({ ...paths, transcripts: [] })) removePulled(file);
+  keepCopyList(paths);
+  db.exec("DELETE FROM hub_sessions; DELETE FROM hub_refused; DELETE FROM hub_feeds");
+}
+
+/** Removes a copy, with what is beside it. */
+function removePulled(file: string): void {
+  remove(file + BLOCKED);
+  remove(besideCopy(file));
+}
+
+/** Returns where the copy of a session is, without its suffix. */
+export function placeOfShared(
+  { copies }: Pick<HubList, "copies">,
+  { owner, machine, agent, id }: Pick<SharedSession, "owner" | "machine" | "agent" | "id">,
+): string {
+  return archivePlace({ copies }, { owner, machine, agent, id });
+}
+
+/** Returns every session of the hub that is known here. */
+export function readShared(list: HubList): SharedSession[] {
+  const rows = list.db.prepare(
+    `SELECT stored_id AS storedId, owner, machine, agent, id, number, origin, project, seq, silent_seq AS silentSeq,
+       updated_at AS updatedAt, chunks
+     FROM hub_sessions ORDER BY updated_at DESC, stored_id`,
+  );
+  const sessions = rows.all() as unknown[] as (SharedSession & { silentSeq: number })[];
+  return sessions.map(({ silentSeq, ...session }) => {
+    const note = readNote(placeOfShared(list, session));
+    const isSame = note?.number === session.number;
+    return { ...session, heldSeq: note ? (isSame && numberOf(note.seq)) || 0 : silentSeq };
+  });
+}
+
+/** Returns what a session takes here, in chunks of the usual size. */
+export function heldSize(list: HubList, session: SharedSession): number {
+  const file = placeOfShared(list, session);
+  const bytes = [statUnpacked(file), statPath(besideCopy(file))].map((stat) => stat?.size ?? 0);
+  return Math.ceil(bytes.reduce((sum, size) => sum + size) / WEIGHT_BYTES);
+}
+
+/** Returns the sessions of the hub that were not taken, each with why. */
+export function refusedSessions(paths: Paths): string[] {
+  const rows = withHubList(paths, ({ db }) =>
+    db.prepare("SELECT session, fault FROM hub_refused ORDER BY session").all(),
+  );
+  return (rows ?? []).map(({ session, fault }) => `${session} (${fault})`);
+}
+
+/** Removes a session and its contents. */
+export function removeShared(list: HubList, session: SharedSession): void {
+  emptyShared(list, session);
+  list.db.prepare("DELETE FROM hub_sessions WHERE stored_id = ?").run(session.storedId);
+}
+
+/** Removes the contents of a session, but keeps that it exists. */
+export function emptyShared(list: HubList, session: SharedSession): void {
+  removePulled(placeOfShared(list, session));
+  noteSilent(list, session, 0);
+}
+
+/** Notes the change up to which nothing was said in a session. */
+export function noteSilent({ db }: HubList, { storedId }: SharedSession, seq: number): void {
+  db.prepare("UPDATE hub_sessions SET silent_seq = ? WHERE stored_id = ?").run(seq, storedId);
+}
+
+/** Brings the index up to date with the copies of others' sessions; a copy that is gone takes its rows along. Returns how many chunks are new. */
+export async function indexPulled(
+  store: Store,
+  { paths, settings }: { paths: PathsWithRules; settings: Settings },
+): Promise<number> {
+  const sessions = pulledSessions(paths);
+  dropGone(store, new Set(sessions.map(({ file }) => file)));
+  const changed = findChanged(store, sessions, settings);
+  return changed.length === 0
+    ? 0
+    : (await indexInTurn({ store, paths, settings, sessions: changed })).newChunks;
+}
+
+function dropGone(store: Store, files: ReadonlySet<string>): void {
+  const known = store.db.prepare("SELECT number, id, file FROM sessions WHERE owner IS NOT NULL").all();
+  const gone = known.filter(({ file }) => !files.has(String(file)));
+  if (gone.length === 0) return;
+  store.db.transaction(() => {
+    for (const { number, id } of gone) removeSession(store, { number: Number(number), id: String(id) });
+    markErase(store);
+  });
+}
+
+/** Forgets in the copies of others' sessions, and lets the next pull compare all: it would take them for read. */
+export async function forgetPulled(
+  forgetting: Forgetting,
+  { paths, dryRun }: ForgetIn,
+): Promise<Partial<Found>> {
+  if (dryRun) return {};
+  if ("ids" in forgetting) {
+    const { ids } = forgetting;
+    for (const { file, ...session } of pulledSessions(paths, { excluded: true }))
+      if (idsOf(session).some((id) => ids.has(id))) removePulled(file);
+    withHubList(paths, ({ db }) => db.exec("DELETE FROM hub_feeds"));
+  } else await forgetInCopies(forgetting, paths);
+  keepCopyList(paths);
+  return {};
+}
+
+/** Writes the copies that hold a text anew without it, and what is beside them. */
+async function forgetInCopies(
+  { hasText }: Exclude<Forgetting, { ids: unknown }>,
+  paths: PathsWithRules,
+): Promise<void> {
+  const rules = currentExclusion({ paths, settings: paths.rules });
+  for (const file of pulledFiles(paths)) {
+    const [stat, about = {}] = [statPath(file + BLOCKED), readNote(file)];
+    if (!stat) continue;
+    const options = { rules, about, note: {}, modifiedAt: changedAt(stat), durable: true };
+    if ((await writeCopy(file, file, { ...options, dryRun: true }))?.excluded)
+      await writeCopy(file, file, options);
+    const kept = Object.entries(readJson(besideCopy(file)) ?? {}).filter(
+      ([, value]) => !hasText(JSON.stringify(value)),
+    );
+    replaceFile(besideCopy(file), JSON.stringify(Object.fromEntries(kept)));
+  }
+}
