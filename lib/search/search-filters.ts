@@ -2,6 +2,7 @@
 
 import { resolve } from "node:path";
 import { SessionMemoryError } from "../base/errors.ts";
+import { quoted } from "../base/text.ts";
 import type { Config } from "../config/config.ts";
 import type { Agent } from "../hosts/session.ts";
 import type { IndexedSession } from "../index/index-state.ts";
@@ -66,13 +67,15 @@ export async function toFilter(filters: SearchFilters, context: FilterContext): 
 export const WINDOWS_PATH = /^[a-z]:[/\\]/i;
 
 /** Returns the ids of the sessions of a folder's project, or of those with a name or a path of Windows. */
-async function findSessions(project: string, { store, config }: FilterContext): Promise<string[]> {
+async function findSessions(project: string, { store, config, remark }: FilterContext): Promise<string[]> {
   const { idsWhere, projectCalled, matchProject } = await import("./own-project.ts");
   const isFolder = !WINDOWS_PATH.test(project) && /[/\\]|^\.\.?$/.test(project);
   const isWanted = isFolder
     ? matchProject(resolve(project), config.paths)
     : projectCalled(project, config.paths);
-  return idsWhere([store], isWanted);
+  const ids = idsWhere([store], isWanted);
+  if (ids.length === 0) remark?.(`no session is of the project ${quoted(project)}`);
+  return ids;
 }
 
 function toIso(text: string | undefined, edge: "start" | "end", { settings }: Config): string | undefined {

@@ -34,6 +34,7 @@ export async function uninstall(setup: Setup): Promise<void> {
   if (steps.length === 0) return;
   if (!values.yes && !(await confirm("Remove?"))) return note("nothing was changed: run it again with --yes");
   for (const { run } of steps) await run();
+  say("removed");
   Object.assign(report, { removed, keptFiles: [...changed, ...exported] });
 }
 
