@@ -291,9 +291,12 @@ function forgottenLines(
     return `${oneLine(redact(id), 255)}${title}${agent === undefined ? "" : ` (${agent})`}`;
   });
   const what = values.pattern ? "what matches" : counted(targets.length, "session");
+  const alone = targets.filter(({ archived }) => archived).length;
+  const lost = `no transcript is left of ${counted(alone, "session")}, only our copy: --undo brings nothing of it back`;
   return [
     `${values.dryRun ? "would forget" : "forgot"} ${what}`,
     ...dashed(called, SHOWN_MAX),
+    ...when(alone > 0 && !values.pattern, lost),
     ...removedLines(forgotten, values),
   ];
 }
