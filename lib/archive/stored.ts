@@ -15,7 +15,13 @@ import { copiedFormat, isoTime } from "../hosts/format.ts";
 import { readFully, withFile } from "../hosts/lines.ts";
 import { PROMPTS_ALONE } from "../hosts/names.ts";
 import { readInstead } from "../hosts/packed.ts";
-import type { Clean, OpenStore, Reading, StoredSession } from "../hosts/store.ts";
+import {
+  type Clean,
+  cleanReading,
+  type OpenStore,
+  type Reading,
+  type StoredSession,
+} from "../hosts/store.ts";
 import { copiesFolder } from "../hosts/table.ts";
 import { sourceStates, type Told, tellUnwritten, toldCopies } from "../sessions/copy-list.ts";
 import { currentExclusion, type Exclusion } from "../sessions/gate.ts";
@@ -225,10 +231,10 @@ function readCleaned(
   const { agent, store: host } = source;
   const memory = secretMemory(`${session.id}.jsonl`, { clean: rules.clean });
   const clean: Clean = (text, taken) => memory.clean(text, { rows: [], taken });
-  let reading = store.read(session.id, { after: known.hasSecrets ? undefined : after, clean });
+  let reading = cleanReading(store.read(session.id, known.hasSecrets ? undefined : after), clean);
   const hasSecrets = known.hasSecrets || memory.takeNew().length > 0;
   // what one message announces is taken out of those before it too, which are copied again
-  if (hasSecrets) reading = store.read(session.id, { after: undefined, clean });
+  if (hasSecrets) reading = cleanReading(store.read(session.id, undefined), clean);
   const isNew = !isKnown || hasSecrets || reading.isAnew === true;
   const lines = reading.lines.map((line) =>
     line.role === "user" ? { ...line, typed: line.typed ?? session.parent === undefined } : line,
@@ -251,7 +257,7 @@ function headLine(
   return {
     host: agent,
     session: id,
-    ...(parent !== undefined && { parent }),
+    parent,
     cwd: clean(cwd),
     title: clean(title),
     timestamp: isoTime(isLater ? changed : started),

@@ -6,7 +6,7 @@
 import { isRecord, type JsonRecord, numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
 import { isoTime, withoutAttached } from "./format.ts";
 import { linesForward, withFile } from "./lines.ts";
-import type { HostStore, OpenStore, Reading, StoredSession } from "./store.ts";
+import type { HostStore, Reading, StoredSession } from "./store.ts";
 
 /** Beginnings of user texts that the client wrote itself. */
 const NOT_TYPED = [
@@ -70,7 +70,7 @@ export const prompts: HostStore & { files: string } = {
     const sessions = readPrompts(file);
     return {
       sessions: () => [...sessions].map(storedSession).sort((a, b) => b.changed - a.changed),
-      read: (id, options) => readTyped(id, sessions.get(id), options),
+      read: (id, after) => readTyped(id, sessions.get(id), after),
       close() {},
     };
   },
@@ -124,18 +124,14 @@ function storedSession([id, { cwd, prompts }]: [string, Typed]): StoredSession {
   return { id, parent: undefined, cwd, title: "", started, changed };
 }
 
-function readTyped(
-  id: string,
-  typed: Typed | undefined,
-  { after, clean }: Parameters<OpenStore["read"]>[1],
-): Reading {
+function readTyped(id: string, typed: Typed | undefined, after: string | undefined): Reading {
   const { cwd = "", prompts = [] } = typed ?? {};
   const from = Number(after ?? 0);
   const isAnew = from > prompts.length;
   const uuid = (n: number) => (n < 0 ? null : `${id}-${n}`);
   const rows = prompts.map(({ text, at }, n) => ({
     ...{ type: "user", sessionId: id, uuid: uuid(n), parentUuid: uuid(n - 1) },
-    ...{ timestamp: isoTime(at), cwd: clean(cwd), message: { role: "user", content: clean(text) } },
+    ...{ timestamp: isoTime(at), cwd, message: { role: "user", content: text } },
   }));
   return { lines: isAnew ? rows : rows.slice(from), last: `${prompts.length}`, isWhole: true, isAnew };
 }

@@ -19,7 +19,7 @@ import { copiedFormat, isoTime, textOf, withoutAttached, wrappedText } from "./f
 import type { HostFile } from "./host.ts";
 import { LINE_MAX_BYTES } from "./lines.ts";
 import type { ToolAction } from "./session.ts";
-import { type Clean, type HostStore, redacted } from "./store.ts";
+import type { HostStore } from "./store.ts";
 
 const MESSAGES = ".messages.json";
 /** A document that cannot be parsed is being written if it changed so lately. */
@@ -50,8 +50,8 @@ const documents: HostStore = {
       isBeingWritten: !document,
       sessions: () => [session],
       // The document was written anew, and so is its copy.
-      read: (_, { clean }) => ({
-        lines: toLines(messages, recordOf(readJson(compactionPath(file))), clean),
+      read: () => ({
+        lines: toLines(messages, recordOf(readJson(compactionPath(file)))),
         last: undefined,
         isWhole: true,
         isAnew: true,
@@ -94,12 +94,11 @@ function unwrapped(text: string): string {
 }
 
 /** Returns messages as lines, each summary behind the last message that it stands for; none for what plugins told the model. */
-function toLines(messages: readonly JsonRecord[], compaction: JsonRecord, clean: Clean): JsonRecord[] {
+function toLines(messages: readonly JsonRecord[], compaction: JsonRecord): JsonRecord[] {
   const summaries = arrayOf(compaction.messages).flatMap((message): JsonRecord[] => {
     const { kind, summary, generatedAt } = recordOf(recordOf(message).metadata);
-    const content = clean(stringOf(summary) ?? "");
     return kind === "compaction_summary"
-      ? [{ role: "summary", timestamp: isoTime(generatedAt), content }]
+      ? [{ role: "summary", timestamp: isoTime(generatedAt), content: stringOf(summary) ?? "" }]
       : [];
   });
   return messages.flatMap(({ id, role, content, ts, metadata }) => {
@@ -107,7 +106,7 @@ function toLines(messages: readonly JsonRecord[], compaction: JsonRecord, clean:
     if (recordOf(metadata).displayRole === "system") return behind;
     const given = typeof content === "string" ? [{ type: "text", text: content }] : arrayOf(content);
     const read = role === "user" ? unwrapped : (text: string) => text.trim();
-    const blocks = given.filter(isRecord).flatMap((block) => toBlocks(block, { clean, read }));
+    const blocks = given.filter(isRecord).flatMap((block) => toBlocks(block, read));
     return [...(blocks.length > 0 ? [{ id, role, timestamp: isoTime(ts), content: blocks }] : []), ...behind];
   });
 }
@@ -121,16 +120,13 @@ const LISTS: Readonly<Record<string, { list: string; as: string; action: ToolAct
 };
 
 /** Returns a block as those of our plain form: a text, calls, or what came of them. */
-function toBlocks(
-  block: JsonRecord,
-  { clean, read }: { clean: Clean; read: (text: string) => string },
-): JsonRecord[] {
+function toBlocks(block: JsonRecord, read: (text: string) => string): JsonRecord[] {
   const { type, id, name, input, text } = block;
-  if (type === "text") return [{ type, text: clean(read(stringOf(text) ?? "")) }];
-  if (type === "tool_result") return toResults(block, clean);
+  if (type === "text") return [{ type, text: read(stringOf(text) ?? "") }];
+  if (type === "tool_result") return toResults(block);
   if (type !== "tool_use") return [];
   const call = (key: unknown, given: unknown, action?: ToolAction) => ({
-    ...{ type, id: key, name, input: redacted(given, clean) },
+    ...{ type, id: key, name, input: given },
     ...(action && { action }),
   });
   const { path, old_text, new_text } = recordOf(input);
@@ -157,7 +153,7 @@ function toElement(part: unknown, as: string): JsonRecord {
 const EXITED = /^\[Command exited with code -?\d+\]\n?/;
 const RUNNING = /^\[Command is still running\. Output will continue in [^\n]*\]\n?/;
 
-function toResults({ tool_use_id, name, content }: JsonRecord, clean: Clean): JsonRecord[] {
+function toResults({ tool_use_id, name, content }: JsonRecord): JsonRecord[] {
   const isList = LISTS[String(name)] !== undefined;
   const parts = Array.isArray(content) ? content : [content];
   return parts.map((part, i) => {
@@ -166,12 +162,10 @@ function toResults({ tool_use_id, name, content }: JsonRecord, clean: Clean): Js
     return {
       type: "tool_result",
       tool_use_id: isList ? `${tool_use_id}.${i}` : tool_use_id,
-      content: clean(
-        text
-          .replace(EXITED, "")
-          .replace(RUNNING, "")
-          .replace(/\n?^\[stderr\]\n/m, ""),
-      ),
+      content: text
+        .replace(EXITED, "")
+        .replace(RUNNING, "")
+        .replace(/\n?^\[stderr\]\n/m, ""),
       is_error: success === false,
       ...(RUNNING.test(text) && { state: "running" }),
     };

@@ -17,7 +17,7 @@ import { copiedFormat, textOf } from "./format.ts";
 import type { HostFile } from "./host.ts";
 import { canUnpack, UNPACKING, unpackBytes } from "./packed.ts";
 import { saidToPi } from "./pi.ts";
-import { type Clean, databaseStore, redacted } from "./store.ts";
+import { databaseStore } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 const SESSIONS = `
@@ -55,14 +55,14 @@ const tables = databaseStore({
       }));
   },
 
-  read(db, session, { after, clean }) {
+  read(db, session, after) {
     const { events, last, isAnew } = liveEvents(db, session, after) ?? {
       events: liveBranch(archivedEvents(db, session)),
       last: ARCHIVED,
       isAnew: true,
     };
     if (last === ARCHIVED && after === ARCHIVED) return { lines: [], last, isWhole: true };
-    return { lines: events.flatMap((event) => toLines(event, clean)), last, isWhole: true, isAnew };
+    return { lines: events.flatMap(toLines), last, isWhole: true, isAnew };
   },
 });
 
@@ -155,27 +155,27 @@ function liveBranch(events: readonly JsonRecord[]): JsonRecord[] {
 }
 
 /** Returns an event as a line of ours; undefined outside the conversation. */
-function toLines({ type, id, timestamp, message, summary }: JsonRecord, clean: Clean): JsonRecord[] {
+function toLines({ type, id, timestamp, message, summary }: JsonRecord): JsonRecord[] {
   if (type === "compaction" || type === "branch_summary")
-    return [{ id, role: "summary", timestamp, content: clean(stringOf(summary) ?? "") }];
+    return [{ id, role: "summary", timestamp, content: stringOf(summary) ?? "" }];
   const { role, content, ...result } = recordOf(message);
   if (type !== "message") return [];
   if (role === "user") {
     const { text, typed } = saidToPi(content);
-    return [{ id, role, timestamp, typed, content: clean(text) }];
+    return [{ id, role, timestamp, typed, content: text }];
   }
   if (role === "toolResult")
-    return [{ id, role: "assistant", timestamp, content: [resultBlock({ content, ...result }, clean)] }];
-  return role === "assistant" ? [{ id, role, timestamp, content: cleanBlocks(content, clean) }] : [];
+    return [{ id, role: "assistant", timestamp, content: [resultBlock({ content, ...result })] }];
+  return role === "assistant" ? [{ id, role, timestamp, content: saidBlocks(content) }] : [];
 }
 
-function cleanBlocks(content: unknown, clean: Clean): JsonRecord[] {
-  if (typeof content === "string") return [{ type: "text", text: clean(content) }];
+function saidBlocks(content: unknown): JsonRecord[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
   return arrayOf(content)
     .filter(isRecord)
     .flatMap(({ type, text, id, name, arguments: input }): JsonRecord[] => {
-      if (type === "text") return [{ type, text: clean(stringOf(text) ?? "") }];
-      return type === "toolCall" ? [{ type: "tool_use", id, name, input: redacted(input, clean) }] : [];
+      if (type === "text") return [{ type, text: stringOf(text) ?? "" }];
+      return type === "toolCall" ? [{ type: "tool_use", id, name, input }] : [];
     });
 }
 
@@ -183,16 +183,15 @@ function cleanBlocks(content: unknown, clean: Clean): JsonRecord[] {
 const EXITED = /(?:^|\n\n)\(Command exited with code -?\d+\)\s*$/;
 
 /** Returns a tool's result: what plugins add to it comes in further blocks, and is in no `aggregated`. */
-function resultBlock({ toolCallId, content, details, isError }: JsonRecord, clean: Clean): JsonRecord {
+function resultBlock({ toolCallId, content, details, isError }: JsonRecord): JsonRecord {
   const { exitCode, aggregated, patch } = recordOf(details);
   const [first] = arrayOf(content);
   const text = stringOf(aggregated) ?? (typeof content === "string" ? content : textOf([first]));
-  const changes = cutToHunks(patch);
   return {
     type: "tool_result",
     tool_use_id: toolCallId,
-    content: clean(text.replace(EXITED, "")),
+    content: text.replace(EXITED, ""),
     is_error: isError === true || (numberOf(exitCode) ?? 0) !== 0,
-    ...(changes !== undefined && { patch: clean(changes) }),
+    patch: cutToHunks(patch),
   };
 }

@@ -5,7 +5,7 @@ import { statPath } from "../base/files.ts";
 import { type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { copiedFormat, isoTime, withoutOwnWords } from "./format.ts";
 import type { HostFile } from "./host.ts";
-import { type Clean, DATA_MAX, databaseStore, ROWS_MAX, redacted } from "./store.ts";
+import { DATA_MAX, databaseStore, ROWS_MAX } from "./store.ts";
 import { cutToHunks } from "./tool-call.ts";
 
 const tables = databaseStore({
@@ -28,7 +28,7 @@ const tables = databaseStore({
   },
 
   /** Reads up to the first message that is still being written: another one after it ends that. */
-  read(db, session, { after, clean }) {
+  read(db, session, after) {
     const messages = db
       .prepare(
         `SELECT id, time_created, data FROM message WHERE session_id = ? AND length(data) <= ${DATA_MAX}
@@ -50,7 +50,7 @@ const tables = databaseStore({
     for (const [i, { id, time_created, data }] of messages.entries()) {
       if (i < from) continue;
       const { role, time, summary } = parsed(data);
-      const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data), clean));
+      const content = (parts.get(String(id)) ?? []).flatMap((part) => blocks(parsed(part.data)));
       // a prompt is there before its words are
       const isWritten = role === "assistant" ? recordOf(time).completed !== undefined : content.length > 0;
       if (!isWritten && i === messages.length - 1) return { lines, last, isWhole: false };
@@ -99,16 +99,15 @@ function parsed(data: unknown): JsonRecord {
 }
 
 /** Returns a part as blocks of a message: a text, or a call with its result. */
-function blocks(part: JsonRecord, clean: Clean): JsonRecord[] {
+function blocks(part: JsonRecord): JsonRecord[] {
   if (part.type === "text") {
-    const text = clean(unquoted(stringOf(part.text) ?? ""));
+    const text = unquoted(stringOf(part.text) ?? "");
     return part.synthetic === true || part.ignored === true || text === "" ? [] : [{ type: "text", text }];
   }
   if (part.type !== "tool") return [];
   const { status, input, output, error, metadata } = recordOf(part.state);
   const { exit, diff, output: printed } = recordOf(metadata);
-  const patch = cutToHunks(diff);
-  const call = { type: "tool_use", id: part.callID, name: part.tool, input: redacted(input, clean) };
+  const call = { type: "tool_use", id: part.callID, name: part.tool, input };
   if (status !== "completed" && status !== "error") return [call];
   const isError = status === "error" || (numberOf(exit) ?? 0) !== 0;
   const isRejected = status === "error" && /^The user rejected\b/.test(stringOf(error) ?? "");
@@ -116,12 +115,12 @@ function blocks(part: JsonRecord, clean: Clean): JsonRecord[] {
     type: "tool_result",
     tool_use_id: part.callID,
     // A plugin's words are added to the output; what a command printed is kept beside it.
-    content: clean(
-      withoutOwnWords((status === "error" ? stringOf(error) : stringOf(printed)) ?? stringOf(output) ?? ""),
+    content: withoutOwnWords(
+      (status === "error" ? stringOf(error) : stringOf(printed)) ?? stringOf(output) ?? "",
     ),
     is_error: isError,
     ...(isRejected && { state: "rejected" }),
-    ...(patch !== undefined && { patch: clean(patch) }),
+    patch: cutToHunks(diff),
   };
   return [call, result];
 }

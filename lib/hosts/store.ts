@@ -25,14 +25,9 @@ export interface OpenStore {
   isBeingWritten?: boolean;
   /** Lists every session, the newest first. */
   sessions(): StoredSession[];
-  /** Reads a session's messages after a place. */
-  read(session: string, options: ReadOptions): Reading;
+  /** Reads a session's messages after a place, as their host has them. */
+  read(session: string, after: string | undefined): Reading;
   close(): void;
-}
-
-interface ReadOptions {
-  after: string | undefined;
-  clean: Clean;
 }
 
 /** Reads sessions from a host's database. */
@@ -41,7 +36,7 @@ interface HostDatabase {
   tables: readonly string[];
   /** Lists every session, the newest first, by one query. */
   sessions(db: SqlDatabase): StoredSession[];
-  read(db: SqlDatabase, session: string, options: ReadOptions): Reading;
+  read(db: SqlDatabase, session: string, after: string | undefined): Reading;
 }
 
 /** Returns how sessions are read from a host's databases. */
@@ -52,7 +47,7 @@ export function databaseStore({ tables, sessions, read }: HostDatabase): HostSto
       const db = openDatabase(file, tables);
       return {
         sessions: () => sessions(db),
-        read: (session, options) => read(db, session, options),
+        read: (session, after) => read(db, session, after),
         close: () => db.close(),
       };
     },
@@ -88,8 +83,29 @@ export const ROWS_MAX = 200_000;
 /** The longest row that is read: a longer one is not a message, and would take all memory. */
 export const DATA_MAX = 16 * 1024 * 1024;
 
-/** Redacts every text of a value, with the names around it: a copy on disk must not repeat a secret. */
-export function redacted(value: unknown, clean: Clean): unknown {
+/** The keys of the parts of a message that hold texts. */
+const TEXTS = new Set(["content", "text", "patch", "cwd", "message"]);
+
+/** Redacts the texts of messages, and the whole input of each call: a copy on disk must not repeat a secret. */
+export function cleanReading(reading: Reading, clean: Clean): Reading {
+  return { ...reading, lines: reading.lines.map((line) => cleanLine(line, clean)) };
+}
+
+function cleanLine(line: JsonRecord, clean: Clean): JsonRecord {
+  const cleaned = (value: unknown): unknown => {
+    if (typeof value === "string") return clean(value);
+    if (Array.isArray(value)) return value.map(cleaned);
+    return isRecord(value) ? cleanLine(value, clean) : value;
+  };
+  const parts = Object.entries(line).map(([key, value]) => {
+    if (key === "input") return [key, redacted(value, clean)];
+    return [key, TEXTS.has(key) ? cleaned(value) : value];
+  });
+  return Object.fromEntries(parts);
+}
+
+/** Redacts every text of a value, with the names around it. */
+function redacted(value: unknown, clean: Clean): unknown {
   if (typeof value === "string" || typeof value !== "object" || value === null)
     return redactedAlone(value, clean);
   const text = clean(JSON.stringify(value));
