@@ -8,7 +8,10 @@
  */
 
 import {
+  chmodSync,
   closeSync,
+  constants,
+  copyFileSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -95,9 +98,7 @@ function keepBlocks(file: string, target: number, bytes: number) {
   const source = openToRead(file + BLOCKED);
   try {
     let [position, size] = [FIRST_BYTES, 0];
-    while (size < bytes) {
-      const block = blockAt(source, { at: position, from: size });
-      if (!block) throw damaged(file);
+    for (const block of blocksWithin(source, file, bytes)) {
       if (size + block.bytes > bytes) {
         const rest = unpackBlock(source, block, file).subarray(0, bytes - size);
         return { position, size, rest: Buffer.from(rest) };
@@ -131,13 +132,8 @@ export function appendBlocks(
   try {
     const size = sizeInBlocks(descriptor, file);
     const before = ownNote(descriptor);
-    let [position, from] = [FIRST_BYTES, 0];
-    while (from < size) {
-      const block = blockAt(descriptor, { at: position, from });
-      if (!block) throw damaged(file);
-      position += block.length;
-      from += block.bytes;
-    }
+    let position = FIRST_BYTES;
+    for (const { length } of blocksWithin(descriptor, file, size)) position += length;
     ftruncateSync(descriptor, position); // what a killed writer left behind it
     const blocks = blockWriter(descriptor, { position, long: undefined });
     blocks.write(content);
@@ -152,20 +148,15 @@ export function appendBlocks(
 
 /** Copies a file in blocks as it is, under another name and with more in its note. */
 export function copyBlocks(from: string, to: string, note: JsonRecord): void {
-  const source = openToRead(from + BLOCKED);
   const path = to + BLOCKED;
   const temporary = temporaryPath(path);
   try {
     ensureDirectory(dirname(path));
-    const target = openSync(temporary, "wx", FILE_MODE);
+    copyFileSync(from + BLOCKED, temporary, constants.COPYFILE_EXCL);
+    chmodSync(temporary, FILE_MODE);
+    const target = openSync(temporary, "r+");
     try {
-      const buffer = Buffer.allocUnsafe(BLOCK_BYTES);
-      let position = FIRST_BYTES;
-      for (let read = -1; read !== 0; position += read) {
-        read = readSync(source, buffer, 0, buffer.length, position);
-        put(target, buffer.subarray(0, read), position);
-      }
-      put(target, firstMember(sizeInBlocks(source, from), { ...ownNote(source), ...note }), 0);
+      put(target, firstMember(sizeInBlocks(target, from), { ...ownNote(target), ...note }), 0);
       fsyncSync(target);
     } finally {
       closeSync(target);
@@ -173,7 +164,6 @@ export function copyBlocks(from: string, to: string, note: JsonRecord): void {
     renameSync(temporary, path);
   } finally {
     remove(temporary);
-    closeSync(source);
   }
 }
 
@@ -337,21 +327,15 @@ export function readBlocks(descriptor: number, file: string): Blocks {
   const size = sizeInBlocks(descriptor, file);
   const { size: length } = fstatSync(descriptor);
   const blocks: Block[] = [];
+  const further = blocksWithin(descriptor, file, size);
   let last: { block: Block; content: Buffer } | undefined;
   const find = (position: number): Block => {
     for (let end = blocks.at(-1); !end || end.from + end.bytes <= position; end = blocks.at(-1)) {
-      const at = end ? end.at + end.length : FIRST_BYTES;
-      const block = blockAt(descriptor, { at, from: end ? end.from + end.bytes : 0 });
+      const block = further.next().value;
       if (!block || block.at + block.length > length) throw damaged(file);
       blocks.push(block);
     }
-    let [low, high] = [0, blocks.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if ((blocks[middle] as Block).from <= position) low = middle;
-      else high = middle - 1;
-    }
-    return blocks[low] as Block;
+    return blocks.findLast(({ from }) => from <= position) as Block;
   };
   return {
     size,
@@ -363,6 +347,17 @@ export function readBlocks(descriptor: number, file: string): Blocks {
       return last.content.copy(buffer, at, start, Math.min(start + length, block.bytes));
     },
   };
+}
+
+/** Yields the blocks that hold the first bytes of a file's content. */
+function* blocksWithin(descriptor: number, file: string, bytes: number): Generator<Block, undefined> {
+  for (let [at, from] = [FIRST_BYTES, 0]; from < bytes; ) {
+    const block = blockAt(descriptor, { at, from });
+    if (!block) throw damaged(file);
+    yield block;
+    at += block.length;
+    from += block.bytes;
+  }
 }
 
 function blockAt(descriptor: number, { at, from }: { at: number; from: number }): Block | undefined {
