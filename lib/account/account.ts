@@ -85,7 +85,8 @@ export function makeAccount(
     decided: parts.flatMap((part) => part.decided),
     edited: [...new Set(parts.flatMap(({ edited }) => edited))],
     ran: parts.reduce((sum, { ran }) => sum + ran, 0),
-    commits: parts.flatMap(({ commits }) => commits),
+    // an amended commit is printed again
+    commits: [...new Set(parts.flatMap(({ commits }) => commits))],
     sinceCommit,
     editedSince: committed === -1 ? [] : workIn(sinceCommit, cwd).edited,
     answer: rows.findLast((row): row is Said => row.who === "assistant" && row.text.trim() !== ""),
