@@ -29,7 +29,7 @@ describe("on the committed transcripts", () => {
 
   for (const { phrasings, session = "", holds } of OWN_QUESTIONS) {
     test(`${phrasings[0]}: ${holds ? `"${holds}"` : "nothing"}`, () => {
-      const found = findHits([store], phrasings, { ...HITS, filter: { subagents: true } }).hits;
+      const found = findHits(store, phrasings, { ...HITS, filter: { subagents: true } }).hits;
       const strong = found.filter(isStrong).map((hit) => hitJson(hit, HITS.style));
       if (!holds) return expect(strong.map(({ content }) => content)).toEqual([]);
       const isRight = ({ session_id, also_in, content }: (typeof strong)[number]) =>
@@ -65,7 +65,7 @@ test("filters give what a look at every chunk gives", async () => {
     const wanted = all.filter(
       (chunk) => passes(chunk, filter) && saidBy(chunk, filter.speaker).includes(word),
     );
-    const found = retrieve([store], [word], { ...HITS, filter, limit: 100 }).ranked.map(
+    const found = retrieve(store, [word], { ...HITS, filter, limit: 100 }).ranked.map(
       ({ chunk: row }) => row.id,
     );
     const missing = wanted.filter(({ id }) => !found.includes(id)).map(({ id }) => id);

@@ -6,12 +6,10 @@ import { join } from "node:path";
 import { tryLock } from "../lib/base/locks.ts";
 import { projectName } from "../lib/base/text.ts";
 import { loadConfig } from "../lib/config/config.ts";
-import { findHits } from "../lib/search/hits.ts";
-import { openStore, type Store } from "../lib/store/store.ts";
+import { openStore } from "../lib/store/store.ts";
 import { sessionSearch } from "../scripts/search.ts";
 import { OWN_QUESTIONS } from "./bench/search/own-questions.ts";
 import { layFixtures, temporaryHome } from "./support/home.ts";
-import { HITS, indexHome, openHomeStore } from "./support/index.ts";
 import { fuzzSeed, SOAK, seeded } from "./support/random.ts";
 import { emptyWorld, lay, type World, worldOf } from "./support/world.ts";
 
@@ -116,29 +114,6 @@ function lettersOf(text: string): string {
     .replace(/\\u[0-9a-f]{4}/gi, "")
     .replace(/[^\p{L}\p{N}]+/gu, "");
 }
-
-test("a call that was found in one index shows none of another index at the same place", async () => {
-  const stores: Store[] = [];
-  for (const command of ["glue --mark crust_marker_77", "sweep the floor"]) {
-    const world = emptyWorld();
-    lay(
-      world,
-      `@claude 0000000${stores.length} 2026-02-03 10:00\nUser: mend the sextant of the harbour\n[Bash ${command}]`,
-    );
-    stores.push(openHomeStore(world));
-    await indexHome(world, stores.at(-1) as Store);
-  }
-  const { hits } = findHits(stores, ["sextant harbour crust_marker_77", "mend the sextant"], HITS);
-  const shown = hits.map(({ session, rows }) => [
-    session.id.slice(0, 8),
-    rows.flatMap(({ tool }) => tool ?? []),
-  ]);
-  expect(Object.fromEntries(shown)).toEqual({
-    "00000000": ["[Bash glue --mark crust_marker_77]"],
-    "00000001": [],
-  });
-  for (const store of stores) store.close();
-});
 
 test("no name of a tool in the index forges a line", async () => {
   using world = emptyWorld();

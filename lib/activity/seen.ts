@@ -110,7 +110,7 @@ async function newlySeen(
     const isHidden = await hiddenSessions(store, { settings, own: !mayShowShared(paths, now) });
     return withState(paths, (state) => {
       const seen = seenBefore(
-        [store],
+        store,
         { ...failed, output: rules.clean(failed.output) },
         {
           now,

@@ -57,7 +57,8 @@ export function linePlace(file: string, cwd: string): LinePlace | undefined {
 
 /** The input of a search for lines. */
 export interface BlameScope {
-  stores: readonly { store: Store; scope: FindScope }[];
+  store: Store;
+  scope: FindScope;
   rules: Rules;
   /** Returns whether a session may not be shown. */
   isHidden: (session: Hit["session"]) => boolean;
@@ -91,9 +92,9 @@ function readFile({ path, name, from, to }: LinePlace): string {
 export function blameText(
   lines: readonly string[],
   { path, from, to }: LinePlace,
-  { stores, rules, isHidden }: BlameScope,
+  { rules, isHidden, ...searched }: BlameScope,
 ): { hits: Hit[]; verdicts: Verdict[] } {
-  const { names, changes } = findChanges(path, stores);
+  const { names, changes } = findChanges(path, searched);
   const visible = changes.filter(({ session }) => !isHidden(session));
   const keys = lines.map((line) => lineKey(rules.clean(line)));
   const asked = keys.slice(from - 1, to);
@@ -159,18 +160,17 @@ function joinVerdicts(judged: readonly JudgedLine[]): Verdict[] {
 }
 
 /** Returns a file's names, and in the order of time what sessions did to it. */
-function findChanges(path: string, stores: BlameScope["stores"]): { names: string[]; changes: Change[] } {
-  const found = stores.map(({ store, scope }) => {
-    const { names, touched } = findTouches(store, path, { ...scope, subagents: true });
-    const once = new Map(touched.map((touch) => [touch.deed.id, touch]));
-    const isRewound = rewoundTest(store);
-    const changes = [...once.values()]
-      .filter(hasHappened)
-      .map((touch): Change => ({ ...touch, store, isRewound: isRewound(touch) }));
-    return { names, changes };
-  });
-  const changes = found.flatMap((each) => each.changes).sort(byTime);
-  return { names: [...new Set(found.flatMap(({ names }) => names))], changes };
+function findChanges(
+  path: string,
+  { store, scope }: Pick<BlameScope, "store" | "scope">,
+): { names: readonly string[]; changes: Change[] } {
+  const { names, touched } = findTouches(store, path, { ...scope, subagents: true });
+  const once = new Map(touched.map((touch) => [touch.deed.id, touch]));
+  const isRewound = rewoundTest(store);
+  const changes = [...once.values()]
+    .filter(hasHappened)
+    .map((touch): Change => ({ ...touch, store, isRewound: isRewound(touch) }));
+  return { names, changes: changes.sort(byTime) };
 }
 
 function rewoundTest(store: Store): (touch: Touched) => boolean {

@@ -111,14 +111,14 @@ const PLACE_CHARS = 100;
 const PROJECT_CHARS = 40;
 
 /** Finds the known ends of the errors in a command's output, the first error first. */
-export function seenBefore(stores: readonly Store[], failed: FailedCommand, options: SeenOptions): Seen[] {
+export function seenBefore(store: Store, failed: FailedCommand, options: SeenOptions): Seen[] {
   const lines = errorKeys(failed.output, { hasFailed: true });
   const known = {
     command: new Set(shellWords(failed.command)),
     output: new Set(failed.output.split(/[\s"'`,()]+/)),
   };
   const asked = { ...failed, ...options, lines, known };
-  const runs = stores.flatMap((store) => runsWith(store, asked));
+  const runs = runsWith(store, asked);
   const said = new Set(options.said);
   const seen: Seen[] = [];
   for (const [key, line] of lines) {

@@ -259,20 +259,13 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   const { findHistory, makeScope, listSessionIds, timeHistory } = await import("./histories.ts");
   const cwd = request.cwd ?? process.cwd();
   const isHidden = await hiddenSessions(store, { ...config, own });
-  const scopes = [store].map((each) => ({
-    store: each,
-    scope: makeScope(each, filter, { cwd, clean: style.clean, paths: config.paths }),
-  }));
-  const blamed = file === undefined ? undefined : await blameFile(file, { cwd, scopes, isHidden, config });
-  const found =
-    blamed?.hits ??
-    scopes
-      .flatMap(({ store, scope }) => {
-        if (isOfDeeds) return findHistory(store, filters, { ...scope, isHidden });
-        return times.flatMap((time) => timeHistory(store, { ...filter, ...time }, scope));
-      })
-      .filter(({ session }) => !isHidden(session));
-  const hits = found.map((hit) => located(hit, config.paths));
+  const scope = { ...makeScope(store, filter, { cwd, clean: style.clean, paths: config.paths }), isHidden };
+  const searched = { store, scope, isHidden, config };
+  const blamed = file === undefined ? undefined : await blameFile(file, searched);
+  const found = isOfDeeds
+    ? (blamed?.hits ?? findHistory(store, filters, scope))
+    : times.flatMap((time) => timeHistory(store, { ...filter, ...time }, scope));
+  const hits = found.filter(({ session }) => !isHidden(session)).map((hit) => located(hit, config.paths));
   const isAsked = texts.length > 0 && (isOfDeeds || hits.length === 0);
   if (!isAsked) return await answerDone(hits, { request, style, isOfDeeds, blamed });
   const among = isOfDeeds ? { among: listSessionIds(hits) } : {};
@@ -280,22 +273,20 @@ async function answer(store: Store, request: SearchRequest, surroundings: Surrou
   return await answerQuestion(store, texts, { request, filter: within, style, ...surroundings });
 }
 
-interface BlameSurroundings extends Pick<BlameScope, "isHidden"> {
-  cwd: string;
-  scopes: BlameScope["stores"];
+interface BlameSurroundings extends Omit<BlameScope, "rules"> {
   config: Config;
 }
 
 /** Finds who wrote the lines that a file is asked for with; undefined where it names none. */
 async function blameFile(
   file: string,
-  { cwd, scopes, isHidden, config }: BlameSurroundings,
+  { config, ...searched }: BlameSurroundings,
 ): Promise<Blamed | undefined> {
   if (!/:\d/.test(file)) return undefined;
   const { blame, linePlace, verdictLines } = await import("./blame.ts");
-  const place = linePlace(file, cwd);
+  const place = linePlace(file, searched.scope.cwd);
   if (!place) return undefined;
-  const { hits, verdicts } = blame(place, { stores: scopes, rules: readRules(config.settings), isHidden });
+  const { hits, verdicts } = blame(place, { ...searched, rules: readRules(config.settings) });
   return { hits, verdicts, lines: verdictLines(verdicts, place.name) };
 }
 
@@ -382,7 +373,7 @@ async function answerQuestion(
       })
     : { semantic: "off: no embedding in config.json" };
   const cwd = request.cwd ?? process.cwd();
-  const found = findHits([store], texts, {
+  const found = findHits(store, texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
     now: new Date(),

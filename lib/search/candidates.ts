@@ -152,17 +152,9 @@ function selectChunks(store: Store, condition: string, values: NamedValues): Ind
 
 /** Makes a function that returns what is said in some chunks; a piece of a long message says which characters it is. */
 export function saidIn(chunks: readonly IndexedChunk[]): (chunk: IndexedChunk) => readonly Said<Speaker>[] {
-  const byStore = [...Map.groupBy(chunks, ({ store }) => store)];
-  const said = new Map(
-    byStore.map(([store, own]) => [
-      store,
-      readSaid(
-        store,
-        own.map(({ id }) => id),
-      ),
-    ]),
-  );
-  return ({ store, id }) => said.get(store)?.get(id) ?? [];
+  const ids = chunks.map(({ id }) => id);
+  const said = chunks[0] && readSaid(chunks[0].store, ids);
+  return ({ id }) => said?.get(id) ?? [];
 }
 
 /** Returns the candidates, and in `chunks` also those around them, which lend them words. */

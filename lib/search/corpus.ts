@@ -11,45 +11,33 @@ export interface Corpus {
   averageWords: readonly number[];
 }
 
-/** Returns how many chunks the stores hold and how long they are, from the full-text indexes' own record. */
-export function readCorpus(stores: readonly Store[]): Corpus {
-  let chunks = 0;
-  const totals: number[] = [];
-  for (const store of stores) {
-    const row = store.db.prepare("SELECT block FROM chunks_fts_data WHERE id = 1").get();
-    const [count = 0, ...words] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
-    chunks += count;
-    for (const [column, total] of words.entries()) totals[column] = (totals[column] ?? 0) + total;
-  }
-  return { chunks, averageWords: totals.map((total) => (chunks > 0 ? total / chunks : 0)) };
+/** Returns how many chunks the index holds and how long they are, from the full text's own record. */
+export function readCorpus({ db }: Store): Corpus {
+  const row = db.prepare("SELECT block FROM chunks_fts_data WHERE id = 1").get();
+  const [chunks = 0, ...words] = row?.block instanceof Uint8Array ? readVarints(row.block) : [];
+  return { chunks, averageWords: words.map((total) => (chunks > 0 ? total / chunks : 0)) };
 }
 
-/** Returns the number of chunks of the stores in which each stem occurs. */
-export function documentFrequencies(stores: readonly Store[], stems: Iterable<string>): Map<string, number> {
-  const finds = stores.map(({ db }) => db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?"));
-  const having = (stem: string) => finds.reduce((sum, find) => sum + Number(find.get(stem)?.doc ?? 0), 0);
-  return new Map(Array.from(stems, (stem) => [stem, having(stem)]));
+/** Returns the number of chunks in which each stem occurs. */
+export function documentFrequencies({ db }: Store, stems: Iterable<string>): Map<string, number> {
+  const find = db.prepare("SELECT doc FROM chunks_vocab WHERE term = ?");
+  return new Map(Array.from(stems, (stem) => [stem, Number(find.get(stem)?.doc ?? 0)]));
 }
 
-/** Returns whether a tool call of the stores holds one of some words. */
-export function isInDeeds(stores: readonly Store[], words: readonly string[]): boolean {
-  return stores.some(({ db }) =>
-    db.prepare("SELECT 1 FROM deeds_fts WHERE deeds_fts MATCH ? LIMIT 1").get(matchAny(words)),
-  );
+/** Returns whether a tool call holds one of some words. */
+export function isInDeeds({ db }: Store, words: readonly string[]): boolean {
+  const called = "SELECT 1 FROM deeds_fts WHERE deeds_fts MATCH ? LIMIT 1";
+  return db.prepare(called).get(matchAny(words)) !== undefined;
 }
 
 const SESSIONS_WITH = `SELECT c.session FROM chunks_fts f JOIN chunks c ON c.id = f.rowid WHERE chunks_fts MATCH ?
   UNION SELECT r.session FROM deeds_fts f JOIN rows r ON r.id = f.rowid WHERE deeds_fts MATCH ?`;
 
 /** Returns whether a session holds one of some words, and one of others. */
-export function areTogether(
-  stores: readonly Store[],
-  words: readonly string[],
-  others: readonly string[],
-): boolean {
+export function areTogether({ db }: Store, words: readonly string[], others: readonly string[]): boolean {
   const [one, other] = [matchAny(words), matchAny(others)];
   const both = `SELECT * FROM (${SESSIONS_WITH}) INTERSECT SELECT * FROM (${SESSIONS_WITH}) LIMIT 1`;
-  return stores.some(({ db }) => db.prepare(both).get(one, one, other, other));
+  return db.prepare(both).get(one, one, other, other) !== undefined;
 }
 
 function matchAny(words: readonly string[]): string {
@@ -57,16 +45,16 @@ function matchAny(words: readonly string[]): string {
 }
 
 /** Returns whether some words, parted by blanks, stand one after the other in what was said or done. */
-export function isPhraseIn(stores: readonly Store[], words: string): boolean {
+export function isPhraseIn(store: Store, words: string): boolean {
   const said = "SELECT 1 FROM chunks_fts WHERE chunks_fts MATCH ? LIMIT 1";
-  return stores.some(({ db }) => db.prepare(said).get(`"${words}"`)) || isInDeeds(stores, [words]);
+  return store.db.prepare(said).get(`"${words}"`) !== undefined || isInDeeds(store, [words]);
 }
 
 /** Returns whether a session or its project is called so, or something with that in it. */
-export function isNamed(stores: readonly Store[], name: string): boolean {
+export function isNamed({ db }: Store, name: string): boolean {
   const called = `SELECT 1 FROM sessions
     WHERE instr(lower(coalesce(project, cwd, '') || ' ' || coalesce(name, '')), ?) LIMIT 1`;
-  return stores.some(({ db }) => db.prepare(called).get(name));
+  return db.prepare(called).get(name) !== undefined;
 }
 
 const PREFIX_MIN = 8;
@@ -117,14 +105,10 @@ export function readIndexSize(store: Store): { sessions: number; chunks: number;
   };
 }
 
-/** Returns the time of the oldest and of the newest chunk of the stores. */
-export function readCoveredTime(stores: readonly Store[]): { from: string; to: string } {
-  const spans = stores.map(({ db }) =>
-    db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM chunks").get(),
-  );
-  const [firsts, lasts] = [spans.map((row) => row?.first), spans.map((row) => row?.last)];
-  const known = (times: unknown[]) => times.filter((time) => typeof time === "string").sort();
-  return { from: String(known(firsts)[0] ?? ""), to: String(known(lasts).at(-1) ?? "") };
+/** Returns the time of the oldest and of the newest chunk. */
+export function readCoveredTime({ db }: Store): { from: string; to: string } {
+  const span = db.prepare("SELECT min(timestamp) AS first, max(timestamp) AS last FROM chunks").get();
+  return { from: String(span?.first ?? ""), to: String(span?.last ?? "") };
 }
 
 /** Returns the shortest start of an id that is unique in the store, at least eight characters after the first ones. */

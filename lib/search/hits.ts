@@ -139,12 +139,8 @@ interface Retrieval {
 }
 
 /** Finds the passages that may answer a question, given in one or several phrasings, and cuts the best of them into units. */
-export function findCandidates(
-  stores: readonly Store[],
-  texts: readonly string[],
-  options: HitOptions,
-): Retrieval {
-  const found = retrieve(stores, texts, options);
+export function findCandidates(store: Store, texts: readonly string[], options: HitOptions): Retrieval {
+  const found = retrieve(store, texts, options);
   const words = sortWords(found, options);
   const judged = judgeAll(found, words, options);
   const asked = askedWorth(found);
@@ -156,15 +152,15 @@ export function findCandidates(
 }
 
 /** Finds what answers a question, given in one or several phrasings. */
-export function findHits(stores: readonly Store[], texts: readonly string[], options: HitOptions): Found {
-  const { found, words, asked, judged, candidates: all } = findCandidates(stores, texts, options);
+export function findHits(store: Store, texts: readonly string[], options: HitOptions): Found {
+  const { found, words, asked, judged, candidates: all } = findCandidates(store, texts, options);
   const candidates = withNearest(byChance(all), options.limit);
   const others = judged.filter(({ passage }) => !candidates.some((one) => one.passage === passage));
   const drafts = draftHits(candidates, { found, words, others, options });
   const questions = found.phrasings.map(({ question }) => question);
   const absent = new Set(words.nowhere.map((term) => shownWord(term, questions)));
   const present = words.kept.filter((term) => !absent.has(shownWord(term, questions)));
-  const apart = judged.some(isStrong) ? [] : apartWords(stores, present, found);
+  const apart = judged.some(isStrong) ? [] : apartWords(store, present, found);
   const nowhere = [...absent, ...apart];
   const beyond: Beyond = {
     strong: others.filter(isStrong).length,
@@ -209,14 +205,10 @@ function sortWords({ phrasings, asked }: Retrieved, options: HitOptions): AskedW
 }
 
 /** Names the two rarest words that occur, where no session holds both; two words of one name by that name. */
-function apartWords(
-  stores: readonly Store[],
-  terms: readonly Term[],
-  { asked, phrasings }: Retrieved,
-): string[] {
+function apartWords(store: Store, terms: readonly Term[], { asked, phrasings }: Retrieved): string[] {
   const worth = (term: Term) => asked.weigh([term])[0]?.worth ?? 0;
   const [one, other] = terms.toSorted((a, b) => worth(b) - worth(a));
-  if (!one || !other || areTogether(stores, one.words, other.words)) return [];
+  if (!one || !other || areTogether(store, one.words, other.words)) return [];
   const questions = phrasings.map(({ question }) => question);
   const names = new Set([one, other].map((term) => shownWord(term, questions)));
   return [[...names].join(" together with ")];

@@ -179,7 +179,7 @@ const ADDED = 3;
 export function readMeaning(lists: readonly (readonly Nearest[])[]): Meaning {
   const found: Nearest[] = [];
   for (const near of lists.flatMap(outliers).sort((a, b) => b.similarity - a.similarity)) {
-    if (!found.some(({ store, id }) => store === near.store && id === near.id)) found.push(near);
+    if (!found.some(({ id }) => id === near.id)) found.push(near);
   }
   return { lists, outliers: found.slice(0, ADDED).flatMap(toRanked) };
 }

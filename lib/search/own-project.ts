@@ -53,10 +53,8 @@ function storedNames(
   return [...namesOf({ id, cwd }, lookup), ...(isNoted ? [] : known)];
 }
 
-/** Returns the ids of the sessions in indexes that pass a test. */
-export function idsWhere(stores: readonly Store[], isWanted: (session: PlacedSession) => boolean): string[] {
-  return stores.flatMap((store) => {
-    const rows = store.db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toIndexedSession);
-    return rows.filter(isWanted).map(({ id }) => id);
-  });
+/** Returns the ids of the sessions in the index that pass a test. */
+export function idsWhere({ db }: Store, isWanted: (session: PlacedSession) => boolean): string[] {
+  const rows = db.prepare(`SELECT ${SESSION_COLUMNS} FROM sessions`).all().map(toIndexedSession);
+  return rows.filter(isWanted).map(({ id }) => id);
 }

@@ -59,15 +59,12 @@ export function toPassages(ranked: readonly RankedChunk[]): Passage[] {
 }
 
 /** Returns whether a chunk is one of a passage's. */
-export function isWithin({ store, sessionId, index }: IndexedChunk, { first, last }: Passage): boolean {
-  return (
-    first.store === store && first.sessionId === sessionId && index >= first.index && index <= last.index
-  );
+export function isWithin({ sessionId, index }: IndexedChunk, { first, last }: Passage): boolean {
+  return first.sessionId === sessionId && index >= first.index && index <= last.index;
 }
 
 function joins({ chunk, score }: RankedChunk, passage: Passage): boolean {
   const { best, first, last } = passage;
-  if (chunk.store !== first.store) return false;
   const isBeside = chunk.index === first.index - 1 || chunk.index === last.index + 1;
   if (!isWithin(chunk, passage) && !(isBeside && score >= JOINING_SHARE * best.score)) return false;
   const lines = Math.max(chunk.lastLine, last.lastLine) - Math.min(chunk.firstLine, first.firstLine);
@@ -102,9 +99,7 @@ export function rowsAround(
   const lines = { from: first.firstLine - AROUND_LINES, to: last.lastLine + AROUND_LINES };
   // one that was found by the chunk of another passage may stand here
   const own = [...deeds]
-    .flatMap(([{ store, sessionId }, found]) =>
-      store === first.store && sessionId === first.sessionId ? found : [],
-    )
+    .flatMap(([{ sessionId }, found]) => (sessionId === first.sessionId ? found : []))
     .filter(({ line, at }) => line >= lines.from && line <= lines.to && at >= after && at <= before)
     .sort((a, b) => a.line - b.line || a.nth - b.nth);
   const done = toDeedRows(own, { cwd: best.session.cwd, clean }).map((row) => ({

@@ -136,9 +136,9 @@ export interface AskedTerms {
   weigh(terms: readonly Term[]): WeightedTerm[];
   /** Returns whether a term occurs in few chunks. */
   isRare(term: Term): boolean;
-  /** Returns whether nothing in the stores holds a term. */
+  /** Returns whether nothing in the index holds a term. */
   isNowhere(term: Term): boolean;
-  /** Returns whether the words of a name stand nowhere in the stores as they do in it. */
+  /** Returns whether the words of a name stand nowhere in the index as they do in it. */
   isNameNowhere(name: string): boolean;
 }
 
@@ -174,14 +174,10 @@ export function wholeTerms(questions: readonly Question[]): Term[] {
 /** A word in no more than this share of the chunks is one by which things are told apart. */
 const RARE_SHARE = 0.01;
 
-/** Weighs the terms of phrasings by how rare they are among the stores' chunks. */
-export function weighTerms(
-  stores: readonly Store[],
-  questions: readonly Question[],
-  chunks: number,
-): AskedTerms {
+/** Weighs the terms of phrasings by how rare they are among the chunks. */
+export function weighTerms(store: Store, questions: readonly Question[], chunks: number): AskedTerms {
   const stems = new Set(questions.flatMap(({ terms }) => terms.map(({ stem }) => stem)));
-  const frequencies = documentFrequencies(stores, stems);
+  const frequencies = documentFrequencies(store, stems);
   const numbers = new Map([...stems].map((stem, number) => [stem, number]));
   const having = (stem: string) => Math.min(chunks, frequencies.get(stem) ?? 0);
   return {
@@ -192,7 +188,7 @@ export function weighTerms(
         return number === undefined ? [] : [{ number, worth: inverseFrequency(chunks, having(stem)) }];
       }),
     isRare: ({ stem }) => having(stem) <= Math.max(1, chunks * RARE_SHARE),
-    isNowhere: (term) => having(term.stem) === 0 && !isInDeeds(stores, term.words),
-    isNameNowhere: (name) => !isNamed(stores, name) && !isPhraseIn(stores, splitWords(name).join(" ")),
+    isNowhere: (term) => having(term.stem) === 0 && !isInDeeds(store, term.words),
+    isNameNowhere: (name) => !isNamed(store, name) && !isPhraseIn(store, splitWords(name).join(" ")),
   };
 }

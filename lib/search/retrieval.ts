@@ -84,33 +84,22 @@ interface Search {
   questions: readonly Question[];
   asked: AskedTerms;
   cues: readonly (TimeCues | undefined)[];
-  /** The time that the stores cover, where a phrasing names one. */
+  /** The time that the index covers, where a phrasing names one. */
   covered: { from: string; to: string };
 }
 
-/** Ranks the chunks of the stores that may answer a question, given in one or several phrasings. */
-export function retrieve(
-  stores: readonly Store[],
-  texts: readonly string[],
-  options: RetrievalOptions,
-): Retrieved {
+/** Ranks the chunks of the index that may answer a question, given in one or several phrasings. */
+export function retrieve(store: Store, texts: readonly string[], options: RetrievalOptions): Retrieved {
   const questions = readQuestions(texts);
-  const corpus = readCorpus(stores);
-  const asked = weighTerms(stores, questions, corpus.chunks);
+  const corpus = readCorpus(store);
+  const asked = weighTerms(store, questions, corpus.chunks);
   const cues = questions.map(({ text }) => readTimeCues(text, options));
-  const covered = cues.some(Boolean) ? readCoveredTime(stores) : { from: "", to: "" };
+  const covered = cues.some(Boolean) ? readCoveredTime(store) : { from: "", to: "" };
   const search: Search = { options, questions, asked, cues, covered };
-  const found = stores.map((store) => gather(store, search));
-  const chunks = found.flatMap((one) => one.chunks).sort(byPlace);
-  const candidates = new Set(found.flatMap((one) => [...one.candidates]));
-  const sessions = new Map<string, IndexedSession>();
-  for (const { store, chunks: own } of found) {
-    const ids = new Set(own.map(({ sessionId }) => sessionId));
-    for (const [id, session] of readIndexedSessions(store, ids)) {
-      if (!options.isHidden?.(session)) sessions.set(id, session);
-    }
-  }
-  const deeds = deedsByChunk(found);
+  const { chunks, candidates, deeds } = gather(store, search);
+  chunks.sort(byPlace);
+  const known = readIndexedSessions(store, new Set(chunks.map(({ sessionId }) => sessionId)));
+  const sessions = new Map([...known].filter(([, session]) => !options.isHidden?.(session)));
   const { speaker } = options.filter;
   const measure = makeMeasure(asked.numbers.keys());
   const { numbers } = asked;
@@ -126,12 +115,11 @@ export function retrieve(
   return { ranked, chunks, sessions, phrasings, asked, measure, deeds };
 }
 
-/** The results of one store: the chunks that may answer, those around them, and the deeds that match. */
+/** The chunks that may answer, with those around them, and the deeds that match. */
 interface Gathered {
-  store: Store;
   chunks: IndexedChunk[];
   candidates: Set<IndexedChunk>;
-  deeds: FoundDeed[];
+  deeds: Map<IndexedChunk, Stored<Done>[]>;
 }
 
 function gather(store: Store, search: Search): Gathered {
@@ -148,19 +136,13 @@ function gather(store: Store, search: Search): Gathered {
       deeds.set(one.deed.id, one);
   }
   for (const { chunk } of deeds.values()) candidates.add(chunk);
-  return { store, ...readWithNeighbours(store, candidates), deeds: [...deeds.values()] };
-}
-
-function deedsByChunk(found: readonly Gathered[]): Map<IndexedChunk, Stored<Done>[]> {
-  const byChunk = new Map<IndexedChunk, Stored<Done>[]>();
-  for (const { chunks, deeds } of found) {
-    const byId = Map.groupBy(deeds, ({ chunk }) => chunk);
-    for (const chunk of chunks) {
-      const own = byId.get(chunk.id)?.map(({ deed }) => deed);
-      if (own) byChunk.set(chunk, own);
-    }
-  }
-  return byChunk;
+  const found = readWithNeighbours(store, candidates);
+  const byId = Map.groupBy(deeds.values(), ({ chunk }) => chunk);
+  const done = found.chunks.flatMap((chunk): [IndexedChunk, Stored<Done>[]][] => {
+    const own = byId.get(chunk.id)?.map(({ deed }) => deed);
+    return own ? [[chunk, own]] : [];
+  });
+  return { ...found, deeds: new Map(done) };
 }
 
 function byPlace(a: IndexedChunk, b: IndexedChunk): number {
@@ -291,29 +273,20 @@ function countIndexed(
   stems: Iterable<string>,
   add: (row: number, stem: string, count: number) => void,
 ): void {
-  const asked = [...stems];
-  for (const store of new Set(chunks.map((chunk) => chunk.store))) {
-    const places = new Map(
-      chunks.flatMap((chunk, i) => (chunk.store === store ? [[chunk.id, i] as const] : [])),
-    );
-    const ids = JSON.stringify([...places.keys()]);
-    for (const stem of asked) {
-      for (const { id, column } of readOccurrences(store, stem, ids)) {
-        const place = places.get(id);
-        if (place !== undefined) add(place, stem, COLUMN_WEIGHTS[column]);
-      }
+  const [first] = chunks;
+  if (!first) return;
+  const places = new Map(chunks.map(({ id }, i) => [id, i]));
+  const ids = JSON.stringify([...places.keys()]);
+  for (const stem of stems) {
+    for (const { id, column } of readOccurrences(first.store, stem, ids)) {
+      const place = places.get(id);
+      if (place !== undefined) add(place, stem, COLUMN_WEIGHTS[column]);
     }
   }
 }
 
 function isNext(a: IndexedChunk | undefined, b: IndexedChunk | undefined): boolean {
-  return (
-    a !== undefined &&
-    b !== undefined &&
-    a.store === b.store &&
-    a.sessionId === b.sessionId &&
-    a.index + 1 === b.index
-  );
+  return a !== undefined && b !== undefined && a.sessionId === b.sessionId && a.index + 1 === b.index;
 }
 
 /** Returns the words of one speaker among messages. */

@@ -73,7 +73,7 @@ async function findSessions(project: string, { store, config, remark }: FilterCo
   const isWanted = isFolder
     ? matchProject(resolve(project), config.paths)
     : projectCalled(project, config.paths);
-  const ids = idsWhere([store], isWanted);
+  const ids = idsWhere(store, isWanted);
   if (ids.length === 0) remark?.(`no session is of the project ${quoted(project)}`);
   return ids;
 }

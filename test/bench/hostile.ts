@@ -45,7 +45,7 @@ export async function rows(): Promise<BenchRow[]> {
     converse: (text) => conversationText(toRows(talk(text)), { maxBytes: 48_000 }),
     refer: (text) => findReferences(`see @@a ${text}`),
     slug: (text) => sanitizeSlug(text),
-    query: (text) => retrieve([store], [text], { filter: {}, limit: 5, now: new Date() }),
+    query: (text) => retrieve(store, [text], { filter: {}, limit: 5, now: new Date() }),
   };
   const wanted = process.env.HOSTILE?.split(",");
   const result: BenchRow[] = [];

@@ -74,7 +74,7 @@ function replayIn(store: Store): Failure[] {
       output: String(result),
     };
     const repository = repositoryOf(failed.cwd);
-    const seen = seenBefore([store], failed, {
+    const seen = seenBefore(store, failed, {
       now: new Date(String(timestamp)),
       said,
       isHidden: () => false,

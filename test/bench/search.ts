@@ -98,7 +98,7 @@ async function locomo(): Promise<BenchRow[]> {
       return [...new Set(places)];
     });
     const { recall10, meanReciprocal } = scoreLocomo(questions, (question) => {
-      const found = retrieve([store], [question], { filter: {}, limit: 10, now: NOW, timezone: "UTC" });
+      const found = retrieve(store, [question], { filter: {}, limit: 10, now: NOW, timezone: "UTC" });
       const places = found.ranked.map(({ chunk: row }) => `${row.sessionId}:${row.exchangeLine}`);
       return [...new Set(places)].slice(0, 10);
     });

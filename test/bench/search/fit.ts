@@ -89,7 +89,7 @@ function candidatesOf(store: Store, phrasings: readonly string[], subagents: boo
     around: 0,
     explain: false,
   };
-  return findCandidates([store], phrasings, { ...options, style: STYLE });
+  return findCandidates(store, phrasings, { ...options, style: STYLE });
 }
 
 function unitsOf(store: Store, phrasings: readonly string[], subagents: boolean): Unit[] {
