@@ -88,7 +88,7 @@ const LETTER = "a-z0-9\\u00c0-\\u024f\\u0400-\\u04ff";
 const AT_START = `^[^${LETTER}]*`;
 
 /** Matches the phrases of a list as whole words behind what `before` matches; those of scripts without spaces anywhere. */
-export function matchPhrases(list: string, before = `(?:^|[^${LETTER}])`): RegExp {
+export function matchPhrases(list: string, before = `(?<![${LETTER}])`): RegExp {
   const parts = Map.groupBy(listPatterns(list), (phrase) => UNSPACED.test(phrase));
   const [unspaced, spaced] = [true, false].map((is) => (parts.get(is) ?? ["(?!)"]).join("|"));
   const anywhere = before === AT_START ? "^[\\s，。、！？!?.,]*" : "";
@@ -115,7 +115,7 @@ const TAKES_ONE = matchPhrases(
 const TAKES_OUT = matchPhrases(PHRASES.takesOut);
 const ACCEPTS = matchPhrases(PHRASES.accepts, "^\\W*no\\W+");
 const PROPOSES = matchPhrases(PHRASES.proposes);
-const DECIDES = matchPhrases(PHRASES.decides);
+const DECIDES = matchPhrases(`${PHRASES.chooses}|${PHRASES.decides}`);
 const LEAVES_WORK = matchPhrases(PHRASES.leavesWork);
 const FINDS = matchPhrases(PHRASES.finds);
 const WAVERS = matchPhrases(PHRASES.wavers);
@@ -233,7 +233,7 @@ export function isRequest(text: string): boolean {
 
 /** Returns whether a text makes or tells of a choice. */
 export function makesDecision(text: string): boolean {
-  return CHOOSES.test(text) || DECIDES.test(text);
+  return DECIDES.test(text);
 }
 
 /** Returns whether a text leaves something to be done. */
