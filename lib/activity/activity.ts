@@ -110,8 +110,9 @@ export function readActivities(
     later.delete(reading.session.file);
     if ((turnOf(reading) > 0 || (reading.isOld && index > 0)) && isOver()) return [];
     const isSource = (file: string) => file !== reading.session.file && !later.has(file);
-    const copiesOf = (part: Part) => copiesIn(part, { sources, isSource, isOver });
-    return attempt(reading.session, () => read(reading, { copiesOf, rules, isOver }));
+    const isCopy = copiesIn(reading, { sources, isSource, isOver });
+    const note = sources.partBeingRead(reading);
+    return attempt(reading.session, () => read(reading, { isCopy, note, rules, isOver }));
   });
   return { activities, problems };
 }
@@ -154,15 +155,14 @@ function prepare(
 }
 
 function read(
-  { session, head, offset, after, mark, stat }: PendingRead,
+  { session, head, offset, after, stat }: PendingRead,
   {
-    copiesOf,
+    isCopy,
+    note,
     rules,
     isOver,
-  }: { copiesOf: (part: Part) => (entry: Entry) => boolean; rules: Rules; isOver: () => boolean },
+  }: { isCopy: EntryTest; note: (entry: Entry) => unknown; rules: Rules; isOver: () => boolean },
 ): SessionActivity {
-  // A host copies rows when it creates the file, so those after a valid mark are new.
-  const isCopy = offset > 0 && mark ? () => false : copiesOf({ head, after });
   const did = emptyTally();
   let lastId: string | undefined;
   const progress = { offset, line: 0, skipped: 0 };
@@ -172,6 +172,7 @@ function read(
   const isCut = stat.size - offset > WHOLE_BYTES ? isOver : undefined;
   const isWanted = (entry: Entry) => {
     at = entry.at ?? at;
+    note(entry);
     return (after === undefined || at >= after) && !isCopy(entry);
   };
   const options = { rules, head, from, progress, isOver: isCut, results: OUTCOMES };
@@ -195,19 +196,20 @@ function read(
 /** A turn or two, which take milliseconds to read. */
 const WHOLE_BYTES = 64 * 1024;
 
-/** The part of a transcript to check. */
-type Part = Pick<PendingRead, "head" | "after">;
+type EntryTest = (entry: Entry) => boolean;
 
 /** Transcripts that may hold the originals of copied rows. */
 interface Originals {
   files: readonly string[];
   /** Returns a source's part after an ISO time, which is read once however many sessions are compared with it. */
   partOf: (file: string, after: string | undefined) => SourcePart | undefined;
+  /** Returns a function that takes the entries of a transcript that is read anyway, so that its part need not be. */
+  partBeingRead: (reading: PendingRead) => (entry: Entry) => unknown;
 }
 
 interface SourcePart {
-  /** True if an id stands in it, by the words of its bytes. */
-  holds: (id: string) => boolean;
+  /** True if an entry may be in it, by the ids among its bytes. */
+  holds: (entry: Entry) => boolean;
   /** The keys of its entries. */
   keys: () => ReadonlySet<string | undefined>;
 }
@@ -224,6 +226,12 @@ function sourceReader(files: readonly string[], isOver: () => boolean): Original
       if (!parts.has(key)) parts.set(key, readPart(file, after, isOver));
       return parts.get(key);
     },
+    partBeingRead({ session: { file }, after, mark }) {
+      const keys = new Set<string | undefined>();
+      if (!mark)
+        parts.set(`${after} ${file}`, { holds: (entry) => keys.has(entryKey(entry)), keys: () => keys });
+      return (entry) => keys.add(entryKey(entry));
+    },
   };
 }
 
@@ -231,16 +239,16 @@ function readPart(file: string, after: string | undefined, isOver: () => boolean
   const head = tryReadHead(file);
   if (!head) return undefined;
   const from = { offset: offsetSince(file, after, isOver), line: 0 };
-  const ids = new Set<string>();
+  const ids = new Set<string | undefined>();
   withFile(file, (descriptor) => {
     for (const { bytes } of linesForward(descriptor, { from: from.offset })) {
       if (isOver()) break;
-      for (const [, id = ""] of bytes?.toString("latin1").matchAll(QUOTED) ?? []) ids.add(id);
+      for (const [, id] of bytes?.toString("latin1").matchAll(QUOTED) ?? []) ids.add(id);
     }
   });
   let keys: Set<string | undefined> | undefined;
   return {
-    holds: (id) => ids.has(id),
+    holds: ({ id }) => ids.has(id),
     keys: () =>
       (keys ??= new Set(readEntries(file, { rules: ownRules(), head, from, isOver }).map(entryKey))),
   };
@@ -261,23 +269,25 @@ function tryReadHead(file: string): Head | undefined {
  * not contain the first id need not be compared. Rows not compared in time count as new.
  */
 function copiesIn(
-  { head, after }: Part,
+  { head, after, offset, mark }: PendingRead,
   {
     sources,
     isSource,
     isOver,
   }: { sources: Originals; isSource: (file: string) => boolean; isOver: () => boolean },
-): (entry: Entry) => boolean {
+): EntryTest {
+  // A host copies rows when it creates the file, so those after a valid mark are new.
+  if (offset > 0 && mark) return () => false;
   // A fork's header may have its own time, and older entries copied below it.
   const born = head.forkedFrom === undefined ? undefined : head.startedAt;
-  const holding = (id: string) =>
+  const holding = (first: Entry) =>
     sources.files.filter(isSource).flatMap((source) => {
       const part = isOver() ? undefined : sources.partOf(source, after);
-      return part?.holds(id) ? [part.keys()] : [];
+      return part?.holds(first) ? [part.keys()] : [];
     });
   let copied: ReturnType<typeof holding> | undefined;
   return (entry) => {
-    if (entry.id !== undefined) copied ??= holding(entry.id);
+    if (entry.id !== undefined) copied ??= holding(entry);
     if (born !== undefined && entry.at !== undefined && entry.at < born) return true;
     const key = entryKey(entry);
     return key !== undefined && copied?.some((keys) => keys.has(key)) === true;

@@ -319,6 +319,12 @@ function* upTo(
   }
 }
 
+/** Returns whether a session began after an ISO time; a fork's own time may be later than that of the rows copied into it. */
+function isBegunSince(file: string, since: string): boolean {
+  const { startedAt = "", forkedFrom } = readHead(file) ?? {};
+  return startedAt >= since && forkedFrom === undefined;
+}
+
 /** From this reach on, a place may lie amid an answer: the prompt of a long one lies too far away. */
 const PROMPT_BYTES = 256 * 1024;
 
@@ -327,7 +333,7 @@ export function offsetSince(file: string, since: string | undefined, isOver?: ()
   if (since === undefined) return 0;
   const size = statUnpacked(file)?.size ?? 0;
   for (const offset of placesBack(file, size)) {
-    if (offset === 0) break;
+    if (offset === 0 || isBegunSince(file, since)) break;
     let isPrompted = size - offset >= PROMPT_BYTES;
     const from = { offset, line: 0 };
     for (const { at, kind } of readEntries(file, { rules: ownRules(), isBare: true, from, isOver })) {
