@@ -37,6 +37,7 @@ export const NEWLINE = 10; // its byte
 const RECORD_START = /\{"(?:type|parentUuid|timestamp|role|id|uuid|sessionId)":/g;
 /** Starts tried in one damaged line, so that a hostile one costs no more than these many parses. */
 const RECORD_STARTS_MAX = 64;
+const LEAST = 1024; // bytes read at once: a file may grow meanwhile
 const BLANKS_MAX = 64; // hosts write none there
 
 /** Opens a transcript of at most `max` bytes, hands its descriptor to `use`, and closes it; `stat` is the file's, where it is known. */
@@ -102,7 +103,8 @@ export function* linesForward(
   descriptor: number,
   { from = 0, to = Number.POSITIVE_INFINITY, block = FORWARD_BLOCK_BYTES }: LinesForward = {},
 ): Generator<ByteLine> {
-  let buffer: Buffer = Buffer.allocUnsafeSlow(block);
+  // a tail is mostly short, and its memory is cleared first
+  let buffer: Buffer = Buffer.allocUnsafeSlow(Math.min(block, Math.max(readSize(descriptor) - from, LEAST)));
   let filled = 0; // bytes of the unfinished line at the front of the buffer
   let offset = from; // file position of buffer[0]
   let skipping = 0; // bytes already dropped of an overlong line
