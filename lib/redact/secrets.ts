@@ -199,7 +199,7 @@ export function leavesKeyOpen(text: string): boolean | undefined {
   }
   const tail = text.slice(-120).trimEnd();
   const last = tail.slice(tail.lastIndexOf("\n") + 1);
-  return /^.{0,24}[A-Za-z0-9+/]{60,76}$/s.test(last) ? true : undefined;
+  return last.length <= 100 && /^.{0,24}[A-Za-z0-9+/]{60,76}$/s.test(last) ? true : undefined;
 }
 
 /** Escapes of JSON, shells, addresses and markup, however often they were escaped again. */
