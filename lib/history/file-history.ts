@@ -21,14 +21,13 @@ import {
   matchMessages,
   messagesWithin,
   type SessionDeed,
+  spokenHits,
   toPhrase,
 } from "./finds.ts";
 
 const NAMES_MAX = 8;
 const ROWS_MAX = 4;
 const CHANGE_CHARS = 220;
-/** Characters shown before the name of a file that was spoken of. */
-const SAID_BEFORE = 100;
 /** The number of lines before an edit in which its reason is looked for. */
 const REASON_LINES = 40;
 
@@ -249,33 +248,11 @@ function withoutRepeats(rows: readonly ShownRow[]): ShownRow[] {
 
 /** Finds the sessions in which the file was spoken of. */
 function discussions(store: Store, names: readonly string[], scope: FindScope): Hit[] {
-  const said = names.flatMap((name) => {
-    const base = baseName(name);
-    const phrase = toPhrase(base);
-    const found = phrase ? matchMessages(store, phrase, scope, (text) => text.includes(base)) : [];
-    return found.map((each) => ({ ...each, base }));
+  const spoken = names.flatMap((path) => {
+    const name = baseName(path);
+    const phrase = toPhrase(name);
+    const found = phrase ? matchMessages(store, phrase, scope, (text) => text.includes(name)) : [];
+    return found.map((each) => ({ ...each, name }));
   });
-  return [...Map.groupBy(said, ({ session }) => session.number).values()].map((places) => {
-    const newest = places.reduce((one, other) => (other.at > one.at ? other : one));
-    places.sort((a, b) => a.message.line - b.message.line);
-    const [{ session, message, base }] = places as [(typeof said)[number]];
-    return doneHit({
-      session,
-      at: newest.at,
-      summary: "discussed",
-      rows: [{ ...message, text: around(scope.clean(message.text), base) }],
-      from: message.line,
-      to: message.line,
-      also: rangesOf(
-        places.slice(1).map((place) => place.message.line),
-        REASON_LINES,
-      ),
-    });
-  });
-}
-
-/** Returns the words around a name. */
-function around(text: string, name: string): string {
-  const from = text.indexOf(name) - SAID_BEFORE;
-  return from <= 0 ? text : `…${text.slice(from)}`;
+  return spokenHits(spoken, { summary: "discussed", scope });
 }

@@ -1,6 +1,6 @@
 /** Reads what was done in sessions, and makes hits of it: places described in a few words, with the rows that show them. */
 
-import { truncate } from "../base/text.ts";
+import { rangesOf, truncate } from "../base/text.ts";
 import type { Done, Said, Speaker } from "../hosts/session.ts";
 import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { ROW_COLUMNS, readSaid, type Stored, toDone } from "../index/stored-rows.ts";
@@ -96,6 +96,40 @@ export function matchMessages(
   return wanted.flatMap(([{ id, at }, session]) => {
     const message = said.get(id)?.find(({ text }) => isWanted(text));
     return message ? [{ message, at, session }] : [];
+  });
+}
+
+/** The number of lines between which places count as one. */
+const NEAR_LINES = 40;
+/** Characters shown before the name that was spoken of. */
+const SAID_BEFORE = 100;
+
+/** Makes a hit of each session in which something was spoken of, at the first message; `name` is in the part of it shown. */
+export function spokenHits(
+  spoken: readonly (SessionMessage & { name?: string })[],
+  { summary, scope }: { summary: string; scope: FindScope },
+): Hit[] {
+  return [...Map.groupBy(spoken, ({ session }) => session.number).values()].map((places) => {
+    const [first, ...others] = places.toSorted((a, b) => a.message.line - b.message.line);
+    const { session, message, name = "" } = first as (typeof spoken)[number];
+    const text = scope.clean(message.text);
+    const from = text.indexOf(name) - SAID_BEFORE;
+    return doneHit({
+      session,
+      at:
+        places
+          .map(({ at }) => at)
+          .toSorted()
+          .at(-1) ?? "",
+      summary,
+      rows: [{ ...message, text: from <= 0 ? text : `…${text.slice(from)}` }],
+      from: message.line,
+      to: message.line,
+      also: rangesOf(
+        others.map((place) => place.message.line),
+        NEAR_LINES,
+      ),
+    });
   });
 }
 

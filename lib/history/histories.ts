@@ -31,7 +31,7 @@ import { tally } from "../transcripts/tally.ts";
 import { withAftermath } from "./aftermath.ts";
 import { commandHistory } from "./commands.ts";
 import { commandOrTarget } from "./endings.ts";
-import { errorHistory } from "./error-history.ts";
+import { errorHistory } from "./errors.ts";
 import { fileHistory } from "./file-history.ts";
 import { deedRow, doneHit, type FindScope, messagesWithin, type RowStyle } from "./finds.ts";
 

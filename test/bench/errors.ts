@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { plainText } from "../../lib/base/output.ts";
 import { shortId } from "../../lib/base/text.ts";
 import { resolvePaths } from "../../lib/config/config.ts";
-import { errorHistory } from "../../lib/history/error-history.ts";
+import { errorHistory } from "../../lib/history/errors.ts";
 import { printDone } from "../../lib/history/histories.ts";
 import { indexSessions } from "../../lib/index/indexing.ts";
 import { listSessions } from "../../lib/sessions/sessions.ts";
