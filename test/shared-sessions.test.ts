@@ -247,6 +247,12 @@ describe.skipIf(!hasPostgres())("a session that a colleague shares", () => {
     await bob.share("--pull");
     expect(plain(await read(ID))).toEqual(WHOLE);
     for (const part of ["", "-wal", "-shm"]) rmSync(bob.paths.database + part, { force: true });
+    expect(plain(await read(ID))).toEqual(WHOLE);
+    expect(await found("why are refunds booked twice")).toEqual([[ID, ALICE]]);
+    const own = await bob.ok("search", "why are refunds booked twice", "--json", "--own");
+    expect(JSON.parse(own).results).toEqual([]);
+    const { metrics } = JSON.parse(await bob.ok("health", "--json"));
+    expect(metrics.totalSessions).toBe(1);
     await bob.share("--pull");
     expect(plain(await read(ID))).toEqual(WHOLE);
     expect(await bob.ok("session-reference", '@@"double refunds"')).toContain("Refunds were booked twice");

@@ -13,6 +13,7 @@ import {
   readJson,
   remove,
   removeLeftovers,
+  replaceFile,
   statPath,
 } from "../base/files.ts";
 import { type JsonRecord, recordOf, stringOf } from "../base/json.ts";
@@ -37,6 +38,7 @@ import {
   newsFile,
   type TranscriptFile,
 } from "../sessions/places.ts";
+import { besideCopy, idsOf, pulledSessions } from "../sessions/pulled.ts";
 import {
   identifySession,
   isStillVisible,
@@ -420,10 +422,10 @@ function filesOf(copies: readonly Pick<Copy, "agent" | "id">[], paths: PathsWith
 
 const sessionKey = ({ agent, id }: Pick<TranscriptFile, "agent" | "id">) => `${agent}:${id}`;
 
-/** Removes a copy with its outputs, and its folders where they are empty then. */
+/** Removes a copy with what lies beside it, and its folders where they are empty then. */
 function removeCopy(file: string): void {
   for (const output of listOutputs(file)) remove(output + BLOCKED);
-  for (const each of [file, file + BLOCKED]) remove(each);
+  for (const each of [file, file + BLOCKED, besideCopy(file)]) remove(each);
   const outputs = ownFolder(file, COPIED_OUTPUTS);
   for (const folder of [outputs, dirname(outputs), dirname(file)]) {
     try {
@@ -522,7 +524,11 @@ function removeUnpacked(paths: PathsWithRules): void {
 }
 
 async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Promise<Pick<Found, "copies">> {
-  const copies = archivedTranscripts(paths);
+  const pulled = pulledSessions(paths, { excluded: true });
+  const copies: (Pick<TranscriptFile, "agent" | "id" | "parentId" | "file"> & Pick<Session, "owner">)[] = [
+    ...archivedTranscripts(paths),
+    ...pulled,
+  ];
   const idle = new Set(listCopies(paths).flatMap((copy) => (copy.isIdle ? sessionKey(copy) : [])));
   const done = (found: ReadonlySet<string>) => {
     if (!dryRun) {
@@ -532,8 +538,8 @@ async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Pr
     return { copies: found.intersection(idle).size };
   };
   if ("ids" in forgetting) {
-    const named = copies.filter(({ id = "", parentId = id }) =>
-      [id, parentId].some((each) => isForgotten(forgetting, each, [])),
+    const named = copies.filter(({ id = "", parentId = id, owner }) =>
+      [...idsOf({ id, owner }), parentId].some((each) => isForgotten(forgetting, each, [])),
     );
     const exclude = currentExclude(paths, paths.rules.exclude);
     for (const { file, id = "" } of dryRun ? [] : named) {
@@ -548,6 +554,11 @@ async function forgetIn(forgetting: Forgetting, { paths, dryRun }: ForgetIn): Pr
     if ((await rewrite(copy.file, { rules, dryRun: true })) === 0) continue;
     holding.add(sessionKey(copy));
     if (!dryRun) await rewrite(copy.file, { rules });
+  }
+  for (const { file } of dryRun ? [] : pulled) {
+    const said = Object.entries(recordOf(readJson(besideCopy(file))));
+    const kept = said.filter(([, value]) => !forgetting.hasText(JSON.stringify(value)));
+    if (kept.length < said.length) replaceFile(besideCopy(file), JSON.stringify(Object.fromEntries(kept)));
   }
   return done(holding);
 }

@@ -19,7 +19,6 @@ import { forgetReports } from "../report/html.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { metaFolders } from "../sessions/meta.ts";
 import { forgetMetas } from "../sessions/record.ts";
-import { forgetPulled } from "../share/hub-list.ts";
 import { forgetPublished } from "../share/share-state.ts";
 import { PARTS, setAsideIn } from "../store/carry-over.ts";
 import { forgetInLog } from "../store/forget-log.ts";
@@ -38,7 +37,7 @@ import { allIndexes, openStore, type Store } from "../store/store.ts";
 
 const STORES: readonly Forget[] = [
   ...[forgetNotes, forgetReports, forgetMetas, forgetLedgers, forgetRepositories, forgetStanding],
-  ...[forgetCopies, forgetMarks, forgetTold, forgetInLog, forgetPulled, forgetWritten, forgetPublished],
+  ...[forgetCopies, forgetMarks, forgetTold, forgetInLog, forgetWritten, forgetPublished],
   forgetUnnamed,
 ];
 

@@ -55,8 +55,8 @@ function heldAmong(
   store: Store,
   { ids, lines }: Exclude<Forgetting, { hasText: unknown }>,
 ): ReturnType<typeof heldSessions> {
-  return heldSessions(store).filter(({ session }) =>
-    idsOf(session).some((id) => ids.has(id) && !lines?.has(id)),
+  return heldSessions(store).filter(
+    ({ session }) => !lines?.has(session.id) && idsOf(session).some((id) => ids.has(id)),
   );
 }
 

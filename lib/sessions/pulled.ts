@@ -22,7 +22,7 @@ const LEASE_DAYS = 30; // promised
 export function mayShowShared(paths: Pick<Paths, "state" | "copies">, now: Date = new Date()): boolean {
   if (!hasPulled(paths)) return false;
   const row = withExistingState(paths, ({ db }) =>
-    db.prepare("SELECT value FROM share_facts WHERE name = 'last_pull'").get(),
+    db.prepare("SELECT value FROM share_facts WHERE name = 'pulled_at'").get(),
   );
   return now.getTime() - Date.parse(String(row?.value)) < LEASE_DAYS * DAY_MS;
 }

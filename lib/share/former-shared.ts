@@ -15,6 +15,7 @@ import { isOfVersion } from "../store/carry-over.ts";
 import { attachPaid } from "../store/paid.ts";
 import { openDatabase, type SqlDatabase, type SqlRow, textOf } from "../store/sqlite.ts";
 import { withExistingState } from "../store/state.ts";
+import { readFact } from "../store/store.ts";
 import { placeOfShared } from "./hub-list.ts";
 import { pulledCopy } from "./pulled-copy.ts";
 import { readShareFact, writeShareFact } from "./share-state.ts";
@@ -33,10 +34,11 @@ export function takeFormerShared(paths: PathsWithRules): void {
     if (readShareFact(state, "pull_rules") !== undefined) return;
     const db = openDatabase(paths.formerShared, { create: false });
     try {
+      if (!isOfVersion(db, FORMER_VERSION)) return;
       attachPaid(db, paths.database);
       const rules = currentExclusion({ paths, settings: paths.rules });
-      const held = isOfVersion(db, FORMER_VERSION) ? db.prepare(HELD).all() : [];
-      for (const row of held) writeHeld({ db, paths }, row, rules);
+      for (const row of db.prepare(HELD).all()) writeHeld({ db, paths }, row, rules);
+      writeShareFact(state, "pulled_at", readFact({ db }, "pulled_at"));
     } finally {
       db.close();
     }

@@ -3,8 +3,7 @@
  * read: its note has the hub's number of the last change. Without the list all is compared again, and nothing is read twice.
  */
 
-import { writeCopy } from "../archive/copy.ts";
-import { changedAt, readJson, remove, replaceFile, statPath } from "../base/files.ts";
+import { remove, statPath } from "../base/files.ts";
 import { numberOf } from "../base/json.ts";
 import { shortHash } from "../base/text.ts";
 import type { Paths, PathsWithRules, Settings } from "../config/config.ts";
@@ -17,11 +16,10 @@ import { indexInTurn } from "../index/indexing.ts";
 import { removeSession } from "../index/session-rows.ts";
 import { redactionVersion } from "../redact/redact.ts";
 import { keepCopyList } from "../sessions/copy-list.ts";
-import { currentExclusion } from "../sessions/gate.ts";
 import { archivePlace } from "../sessions/places.ts";
-import { besideCopy, idsOf, pulledFiles, pulledSessions } from "../sessions/pulled.ts";
+import { besideCopy, pulledFiles, pulledSessions } from "../sessions/pulled.ts";
 import type { SqlDatabase } from "../store/sqlite.ts";
-import { type ForgetIn, type Forgetting, type Found, withExistingState } from "../store/state.ts";
+import { withExistingState } from "../store/state.ts";
 import type { Store } from "../store/store.ts";
 import { readShareFact, writeShareFact } from "./share-state.ts";
 
@@ -205,39 +203,4 @@ function dropGone(store: Store, files: ReadonlySet<string>): void {
     for (const { number, id } of gone) removeSession(store, { number: Number(number), id: String(id) });
     markErase(store);
   });
-}
-
-/** Forgets in the copies of others' sessions, and lets the next pull compare all: it would take them for read. */
-export async function forgetPulled(
-  forgetting: Forgetting,
-  { paths, dryRun }: ForgetIn,
-): Promise<Partial<Found>> {
-  if (dryRun) return {};
-  if ("ids" in forgetting) {
-    const { ids } = forgetting;
-    for (const { file, ...session } of pulledSessions(paths, { excluded: true }))
-      if (idsOf(session).some((id) => ids.has(id))) removePulled(file);
-    withHubList(paths, ({ db }) => db.exec("DELETE FROM hub_feeds"));
-  } else await forgetInCopies(forgetting, paths);
-  keepCopyList(paths);
-  return {};
-}
-
-/** Writes the copies that hold a text anew without it, and what is beside them. */
-async function forgetInCopies(
-  { hasText }: Exclude<Forgetting, { ids: unknown }>,
-  paths: PathsWithRules,
-): Promise<void> {
-  const rules = currentExclusion({ paths, settings: paths.rules });
-  for (const file of pulledFiles(paths)) {
-    const [stat, about = {}] = [statPath(file + BLOCKED), readNote(file)];
-    if (!stat) continue;
-    const options = { rules, about, note: {}, modifiedAt: changedAt(stat), durable: true };
-    if ((await writeCopy(file, file, { ...options, dryRun: true }))?.excluded)
-      await writeCopy(file, file, options);
-    const kept = Object.entries(readJson(besideCopy(file)) ?? {}).filter(
-      ([, value]) => !hasText(JSON.stringify(value)),
-    );
-    replaceFile(besideCopy(file), JSON.stringify(Object.fromEntries(kept)));
-  }
 }

@@ -26,6 +26,7 @@ type FactName =
   | "seq"
   | "rules"
   | "pull_rules"
+  | "pulled_at"
   | "last_publish"
   | "last_pull"
   | "failures"

@@ -178,7 +178,7 @@ async function exchange(
       }
       if (withdrawn.size > 0) removePagesAbout(withdrawn, paths);
       if (isEraseDue(store)) eraseFreed(store);
-      writeShareFact(state, "last_pull", new Date().toISOString());
+      writeShareFact(state, "pulled_at", new Date().toISOString());
       if (report.sessions + report.removed > 0) {
         keepCopyList(paths);
         const files = new Set(pulledFiles(paths));
@@ -207,9 +207,11 @@ function isResting(state: Store): boolean {
   return nextTry !== undefined && nextTry > new Date().toISOString();
 }
 
-function noteSuccess(state: Store, { publish }: ShareOptions): void {
+function noteSuccess(state: Store, { publish, pull }: ShareOptions): void {
+  const now = new Date().toISOString();
   state.db.transaction(() => {
-    if (publish) writeShareFact(state, "last_publish", new Date().toISOString());
+    if (publish) writeShareFact(state, "last_publish", now);
+    if (pull) writeShareFact(state, "last_pull", now);
     for (const name of ["failures", "next_try", "error", "left"] as const)
       writeShareFact(state, name, undefined);
   });

@@ -119,7 +119,7 @@ export const pulledWords = (home: Pick<Sharer, "paths">) => wordsIn(home, "NOT N
 export function notePull({ paths }: Pick<Sharer, "paths">, daysAgo = 0): void {
   const at = new Date(Date.now() - daysAgo * 86_400_000).toISOString();
   withState(paths, ({ db }) =>
-    db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES ('last_pull', ?)").run(at),
+    db.prepare("INSERT OR REPLACE INTO share_facts (name, value) VALUES ('pulled_at', ?)").run(at),
   );
 }
 
