@@ -113,7 +113,7 @@ export function readEnd(
   } catch (cause) {
     if (hasCode(cause, "ENOENT")) {
       throw new SessionMemoryError("NOT_FOUND", `Cannot read "${file}": the transcript is gone`, {
-        hint: "session-memory session-reader <session> shows what the index holds of it",
+        hint: 'session-memory search --session <id> "<question>" finds what the index still holds of it',
         cause,
       });
     }

@@ -1,8 +1,9 @@
 /** Finds others' sessions by their copies: `<owner>@<machine>:<id>`, an id or its start, a name. No hub. */
 
+import { SessionMemoryError } from "../base/errors.ts";
 import { readJson } from "../base/files.ts";
 import { recordOf, stringOf } from "../base/json.ts";
-import { projectName } from "../base/text.ts";
+import { projectName, quoted, shortId } from "../base/text.ts";
 import type { PathsWithRules } from "../config/config.ts";
 import { statUnpacked } from "../hosts/packed.ts";
 import type { Session } from "../hosts/session.ts";
@@ -103,8 +104,16 @@ function toMeta(
 export function findStoredPlace(reference: string, context: ResolveContext): Place {
   const { paths } = context;
   const { session, lines, held } = resolvePlace(reference, { ...context, held: () => sharedHeld(paths) });
-  if (!held?.shared) return { session, lines };
-  return { session, lines, shared: held.shared };
+  if (held?.shared) return { session, lines, shared: held.shared };
+  if (statUnpacked(session.file)) return { session, lines };
+  const id = shortId(session.id);
+  throw new SessionMemoryError(
+    "NOT_FOUND",
+    `Cannot read ${id}: its transcript is gone, and there is no copy of it`,
+    {
+      hint: `session-memory search --session ${quoted(id)} "<question>" finds what the index still holds of it`,
+    },
+  );
 }
 
 /**
