@@ -1,6 +1,7 @@
 /** A row as a record of our plain form, which names its own place, since pulled rows have gaps. */
 
 import { arrayOf, type JsonRecord, numberOf, stringOf, stringsOf } from "../base/json.ts";
+import type { BareEntry } from "./format.ts";
 import type { Entry, Row, Speaker } from "./session.ts";
 import { CALL_KINDS, calledAction, type RawCall, toolName } from "./tool-call.ts";
 
@@ -29,37 +30,24 @@ const SPEAKERS: readonly (Speaker | "summary")[] = ["user", "assistant", "summar
 const STATES = ["rejected", "running", "unknown"] as const;
 
 /** Returns what a row's record says, a call followed by its result; undefined for a record of another kind. */
-export function rowEntries(
-  record: JsonRecord,
-):
-  | (Omit<Entry, "line" | "nth" | "offset" | "end" | "tool"> & { line?: number; tool?: RawCall })[]
-  | undefined {
-  const { who, isAnswer } = record;
+export function rowEntries(record: JsonRecord): BareEntry[] | undefined {
+  const { who, isAnswer, outcome } = record;
   const topics = Array.isArray(record.topics)
     ? record.topics.map((given) => (Array.isArray(given) ? stringsOf(given) : null))
     : undefined;
   const speaker = SPEAKERS.find((each) => each === who);
   const callId = `${record.line}.${record.nth}`;
-  if (speaker) {
-    const text = stringOf(record.text) ?? "";
-    return [{ kind: speaker, text, topics, ...(isAnswer === true && { callId }) }];
-  }
+  const said = stringOf(record.text) ?? "";
+  if (speaker) return [{ kind: speaker, text: said, topics, ...(isAnswer === true && { callId }) }];
   if (who !== "tool") return undefined;
   const tool = toCall(record);
-  const call = { kind: "tool" as const, text: `${tool.name} ${tool.target}`.trim(), tool, callId, topics };
-  const { outcome } = record;
+  const call: BareEntry = { kind: "tool", text: `${tool.name} ${tool.target}`.trim(), tool, callId, topics };
   const text = stringOf(record.result) ?? "";
   if (outcome === "unknown" && text === "") return [call];
-  const result = {
-    kind: "result" as const,
-    text,
-    callId,
-    isError: outcome === "failed",
-    state: STATES.find((each) => each === outcome),
-    patch: stringOf(record.patch),
-  };
   const line = numberOf(record.resultLine);
-  return [call, line === undefined ? result : { ...result, line }];
+  const state = STATES.find((each) => each === outcome);
+  const result = { text, callId, isError: outcome === "failed", state, patch: stringOf(record.patch) };
+  return [call, { kind: "result", ...result, ...(line !== undefined && { line }) }];
 }
 
 function toCall(record: JsonRecord): RawCall {

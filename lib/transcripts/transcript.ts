@@ -173,6 +173,7 @@ interface Wanted extends Pick<ReadOptions, "rules" | "results"> {
 function* startsOf(file: string, wanted: Wanted): Generator<number> {
   const { head, rules, results, isWanted, count, isOver } = wanted;
   const { before = statUnpacked(file)?.size ?? 0 } = wanted;
+  if (count === 0) yield before;
   const bare = { head, rules, results, isBare: true, unterminated: "accept" } as const;
   for (const offset of placesBack(file, before)) {
     const from = { offset, line: 0 };
@@ -283,12 +284,10 @@ export function readRowsAt(
   };
   const before = (rows: readonly Row[]) => rows.filter(({ line }) => line < from);
   let rows: Row[] = [];
-  if (around === 0) rows = readFrom(offset);
-  else
-    for (const start of startsOf(file, { rules, results, head, before: offset, isWanted, count: around })) {
-      rows = readFrom(start);
-      if (before(rows).length >= around) break;
-    }
+  for (const start of startsOf(file, { rules, results, head, before: offset, isWanted, count: around })) {
+    rows = readFrom(start);
+    if (before(rows).length >= around) break;
+  }
   const within = rows.filter(({ line }) => line >= from && line <= to);
   // A search names the line of an output, which is shown with its call.
   const isAnswered = (row: Row) => row.who === "tool" && (row.resultLine ?? 0) >= from;
@@ -304,17 +303,17 @@ function* upTo(
   { from, to, around, filter }: Pick<RowOptions, "filter"> & { from: number; to: number; around: number },
 ): Generator<Entry> {
   const open = new Set<string>();
-  let after = 0;
-  let last = to;
+  let [after, last] = [0, to];
   for (const entry of entries) {
-    const { line, kind, callId, tool, at } = entry;
-    if (after >= around && line > last && (open.size === 0 || line > last + CALL_LINES_MAX)) return;
+    const { line, kind, callId = "", tool, at } = entry;
+    const isPast = line > to && after >= around;
+    if (isPast && (open.size === 0 || line > last + CALL_LINES_MAX)) return;
     yield entry;
-    if (kind === "result") open.delete(callId ?? "");
-    else if (line >= from && (line <= to || after < around)) {
-      if (tool && callId !== undefined) open.add(callId);
+    if (kind === "result") open.delete(callId);
+    else if (line >= from && !isPast) {
+      if (tool && callId) open.add(callId);
       if (line > to && isWantedKind({ who: kind, at }, filter)) after++;
-      last = Math.max(last, line);
+      last = line;
     }
   }
 }

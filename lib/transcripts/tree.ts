@@ -120,22 +120,18 @@ function notAbandoned(nodes: Map<string, TreeNode>, leafId: string | undefined):
   for (const { id, parentId, isPrompt } of nodes.values()) {
     if (isPrompt && parentId !== undefined) siblings.set(parentId, [...(siblings.get(parentId) ?? []), id]);
   }
-  const verdicts = new Map<string, boolean>();
+  const dead = new Set<string>();
   for (const ids of siblings.values()) {
     const live = ids.find((id) => ancestors.has(id)) ?? ids.at(-1);
-    for (const id of ids) if (id !== live) verdicts.set(id, false);
+    for (const id of ids) if (id !== live) dead.add(id);
   }
-  return (id) => {
-    const way: string[] = [];
-    let at: string | undefined = id;
-    for (; at !== undefined && !verdicts.has(at); at = nodes.get(at)?.parentId) {
-      verdicts.set(at, true); // also ends a cycle
-      way.push(at);
-    }
-    const isLive = at === undefined || verdicts.get(at) === true;
-    for (const each of way) verdicts.set(each, isLive);
-    return isLive;
-  };
+  // a row may stand before the one that it hangs from
+  for (let known = -1; known < dead.size; ) {
+    known = dead.size;
+    for (const { id, parentId } of nodes.values())
+      if (parentId !== undefined && dead.has(parentId)) dead.add(id);
+  }
+  return (id) => !dead.has(id);
 }
 
 /** A prompt goes on from one of the last rows. */
