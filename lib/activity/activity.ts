@@ -11,7 +11,7 @@ import { compareText } from "../base/text.ts";
 import type { Head } from "../hosts/format.ts";
 import { linesForward, withFile } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
-import { isMessage, settle, toRow } from "../transcripts/calls.ts";
+import { rowsWhenKnown } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import { ownRules, type Rules } from "../transcripts/rules.ts";
 import { addRow, emptyTally, type Tally, tally } from "../transcripts/tally.ts";
@@ -128,7 +128,7 @@ export function readOwnEdits(
   const from = isSeen ? mark.offset : offsetSince(file, since);
   const entries = readEntries(file, { rules, head, from: { offset: from, line: 0 }, results: OUTCOMES });
   const isNew = ({ at }: Entry) => isSeen || at === undefined || at >= since;
-  return tally(settle(entries.filter(isNew)).map((each) => toRow(...each))).edited;
+  return tally(rowsWhenKnown(entries.filter(isNew)).map(({ row }) => row)).edited;
 }
 
 function prepare(
@@ -164,7 +164,6 @@ function read(
   }: { isCopy: EntryTest; note: (entry: Entry) => unknown; rules: Rules; isOver: () => boolean },
 ): SessionActivity {
   const did = emptyTally();
-  let lastId: string | undefined;
   const progress = { offset, line: 0, skipped: 0 };
   let at = session.updatedAt; // for rows without a time
   const from = { offset, line: 0 };
@@ -177,12 +176,7 @@ function read(
   };
   const options = { rules, head, from, progress, isOver: isCut, results: OUTCOMES };
   const entries = readEntries(session.file, options).filter(isWanted);
-  for (const [entry, result] of settle(entries)) {
-    const isSaid = isMessage(entry);
-    // one message may come as several entries
-    addRow(did, toRow(entry, result), { goesOn: isSaid && entry.id !== undefined && entry.id === lastId });
-    if (isSaid) lastId = entry.id;
-  }
+  for (const { row, goesOn } of rowsWhenKnown(entries)) addRow(did, row, { goesOn });
   did.latest ??= at;
   const next = markAt(session.file, progress.offset);
   const now = statSync(session.file);

@@ -15,7 +15,7 @@ import { type Told, toldCopies } from "../sessions/copy-list.ts";
 import { currentExclusion } from "../sessions/gate.ts";
 import { archivePlace, formerCopies, newsFile } from "../sessions/places.ts";
 import { besideCopy } from "../sessions/pulled.ts";
-import { isMessage, settle, toRow } from "../transcripts/calls.ts";
+import { type ReadRow, rowsWhenKnown } from "../transcripts/calls.ts";
 import { readHead } from "../transcripts/head.ts";
 import type { Rules } from "../transcripts/rules.ts";
 import { offsetSince, readEntries } from "../transcripts/transcript.ts";
@@ -23,15 +23,7 @@ import { offsetSince, readEntries } from "../transcripts/transcript.ts";
 /** A session with its rows of the last hour. */
 export interface NewsOf extends Omit<Session, "modifiedAt" | "size"> {
   isHeadless?: boolean | undefined;
-  rows: NewsRow[];
-}
-
-interface NewsRow {
-  /** The byte behind its line in the copy. */
-  end: number;
-  /** True if it belongs to the message of the row before it. */
-  goesOn?: true;
-  row: Row;
+  rows: ReadRow[];
 }
 
 const HOUR_MS = 3_600_000;
@@ -120,15 +112,8 @@ function newsOf(
   const head = readHead(file);
   const offset = offsetSince(file, since);
   const entries = readEntries(file, { rules, head, from: { offset, line: 0 }, results: "ends" });
-  const rows: NewsRow[] = [];
-  let lastId: string | undefined;
   const isNew = ({ at }: Entry) => at === undefined || at >= since;
-  for (const [entry, result] of settle(entries.filter(isNew))) {
-    const goesOn = isMessage(entry) && entry.id !== undefined && entry.id === lastId;
-    if (isMessage(entry)) lastId = entry.id;
-    const end = Math.max(entry.end, result?.end ?? 0);
-    rows.push({ end, row: slim(toRow(entry, result)), ...(goesOn && { goesOn }) });
-  }
+  const rows = Array.from(rowsWhenKnown(entries.filter(isNew)), (each) => ({ ...each, row: slim(each.row) }));
   const last = rows.at(-1)?.row.at;
   if (!head || last === undefined) return undefined;
   const { cwd, startedAt, isHeadless, remote: project } = head;

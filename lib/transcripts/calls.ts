@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { errorLines } from "../base/error-lines.ts";
 import { namesIn } from "../base/files.ts";
 import { ROOT } from "../base/runtime.ts";
-import { escapePattern, shortHash, takeEnd, takeStart } from "../base/text.ts";
+import { escapePattern, takeEnd, takeStart } from "../base/text.ts";
 import type { Head, RawEntry, Results } from "../hosts/format.ts";
 import { HOSTS } from "../hosts/hosts.ts";
 import type { Done, Entry, Row, Said, ToolCall } from "../hosts/session.ts";
@@ -56,26 +56,24 @@ export function callCheck(
   results: Results,
   callsBefore: () => Iterable<RawEntry> = () => [],
 ): (raw: RawEntry) => Entry | undefined {
-  const calls = new Map<number, HeldCall>();
+  const calls = new Map<string, HeldCall>();
   const take = ({ callId, line, workdir = cwd }: RawEntry, tool: RawCall): HeldCall => {
     const { name, action } = tool;
     const target = action === "other" ? tool.target : "";
     const paths = action === "edit" ? tool.paths : [];
     const isWanted = typeof results === "function" ? results(tool, line) : results !== false;
     const call = { tool: { name, target, action, paths }, isOurs: isOwnCall(tool, workdir), isWanted };
-    if (callId !== undefined) calls.set(shortHash(callId), call);
-    if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? 0);
+    if (callId !== undefined) calls.set(callId, call);
+    if (calls.size > CALLS_HELD) calls.delete(calls.keys().next().value ?? "");
     return call;
   };
   let before = callsBefore;
   const find = (callId: string) => {
-    const key = shortHash(callId);
-    if (!calls.has(key)) {
-      const earlier = before();
+    if (!calls.has(callId)) {
+      for (const raw of before()) if (raw.tool && !calls.has(raw.callId ?? "")) take(raw, raw.tool);
       before = () => [];
-      for (const raw of earlier) if (raw.tool && !calls.has(shortHash(raw.callId ?? ""))) take(raw, raw.tool);
     }
-    return calls.get(key);
+    return calls.get(callId);
   };
   return (raw) => {
     const { callId, tool, settle, kind } = raw;
@@ -197,30 +195,43 @@ const ASKING = /^(?:AskUserQuestion|request_user_input|question|questionnaire)$/
 /** Returns what was said and done, each call with its result; a result without its call is left out. */
 export function toRows(entries: readonly Entry[]): Row[] {
   const results = resultsByCall(entries);
-  return entries.flatMap((entry): Row[] => {
-    if (entry.kind === "result") return [];
-    return [toRow(entry, results.get(entry))];
-  });
+  return entries.filter(({ kind }) => kind !== "result").map((entry) => toRow(entry, results.get(entry)));
+}
+
+/** A row that is known as far as entries were read. */
+export interface ReadRow {
+  row: Row;
+  /** The byte behind its line, or behind that of its result. */
+  end: number;
+  /** True if it belongs to the message of the row before it. */
+  goesOn?: true;
 }
 
 /**
- * Yields entries, an edit when its result comes. One without a result is still running, unless no call has one: some hosts
- * write no results.
+ * Yields the rows of entries, an edit when its result comes. One without a result is still running, unless no call has one: some
+ * hosts write no results.
  */
-export function* settle(entries: Iterable<Entry>): Generator<[entry: Entry, result?: Entry]> {
+export function* rowsWhenKnown(entries: Iterable<Entry>): Generator<ReadRow> {
   const open = new Map<string, Entry>();
   let isAnswered = false;
+  let lastId: string | undefined;
+  const read = (entry: Entry, result?: Entry): ReadRow => {
+    const goesOn = isMessage(entry) && entry.id !== undefined && entry.id === lastId;
+    if (isMessage(entry)) lastId = entry.id;
+    const end = Math.max(entry.end, result?.end ?? 0);
+    return { end, row: toRow(entry, result), ...(goesOn && { goesOn }) };
+  };
   for (const entry of entries) {
     const { callId = "", kind, tool, edit } = entry;
     if (callId && tool?.action === "edit") open.set(callId, entry);
-    else if (kind !== "result") yield [entry];
+    else if (kind !== "result") yield read(entry);
     else {
       isAnswered ||= callId !== "";
       open.delete(callId);
-      if (edit) yield [{ ...entry, tool: edit }, entry];
+      if (edit) yield read({ ...entry, tool: edit }, entry);
     }
   }
-  for (const call of open.values()) yield isAnswered ? [call, { ...call, state: "running" }] : [call];
+  for (const call of open.values()) yield read(call, isAnswered ? { ...call, state: "running" } : undefined);
 }
 
 /** Returns whether an entry is something that the user or the assistant said. */
@@ -229,28 +240,21 @@ export function isMessage({ kind }: Pick<Entry, "kind">): boolean {
 }
 
 /** Returns the row of what was said, or of a call with its result. */
-export function toRow(entry: Entry, result?: Entry): Row {
+function toRow(entry: Entry, result?: Entry): Row {
   return entry.tool ? doneRow(entry, entry.tool, result) : saidRow(entry);
 }
 
 /** Returns the last result of each call: hosts use an id again, so it is that of the call before it. */
 function resultsByCall(entries: readonly Entry[]): Map<Entry, Entry> {
   const results = new Map<Entry, Entry>();
-  const calls = new Map<string, Entry>();
-  const early = new Map<string, Entry>();
+  const open = new Map<string, Entry>(); // calls, and results that came before theirs
   for (const entry of entries) {
     const { callId, kind, tool } = entry;
-    if (callId === undefined) continue;
-    if (tool) {
-      calls.set(callId, entry);
-      const result = early.get(callId);
-      if (result) results.set(entry, result);
-      early.delete(callId);
-    } else if (kind === "result") {
-      const call = calls.get(callId);
-      if (call) results.set(call, entry);
-      else early.set(callId, entry);
-    }
+    if (callId === undefined || (!tool && kind !== "result")) continue;
+    const other = open.get(callId);
+    if (tool && other && !other.tool) results.set(entry, other);
+    if (!tool && other?.tool) results.set(other, entry);
+    else open.set(callId, entry);
   }
   return results;
 }
@@ -291,22 +295,17 @@ export function isAsking({ tool }: Pick<Done, "tool">): boolean {
 
 /** Returns a call cut to what is worth keeping of it. */
 export function keptCall(row: Done): Done {
-  const { line, nth, at, who, kind, outcome, resultLine, paths } = row;
+  const { kind, outcome, paths } = row;
   const target = cutHead(kind === "command" ? commandLine(row) : row.target, TARGET_MAX);
   const input = keptInput(row);
   return {
-    line,
-    nth,
-    at,
-    who,
+    ...row,
     tool: cutHead(row.tool, NAME_MAX),
-    kind,
     target,
     paths: paths.slice(0, PATHS_MAX),
     input: input === target ? "" : input,
-    outcome,
     result: outcome === "rejected" ? "" : keptResult(row.result, row),
-    resultLine,
+    patch: undefined,
   };
 }
 
