@@ -23,9 +23,6 @@ export interface Ending {
   isOther: boolean;
 }
 
-/** Another command for the same purpose must be among the next commands that do more than look, this many at most. */
-const OTHER_WITHIN = 3;
-
 /** Returns the ending of a failure: the same command, or another one for the same purpose, went well, free of the error. */
 export function findEnding(
   failed: Stored<Done>,
@@ -48,11 +45,10 @@ export function findEnding(
   };
   const isOther = (run: Stored<Done>) =>
     isToSameEnd(line, commandOrTarget(run)) && isEnd(run, commandsIn(commandOrTarget(run)));
-  const runs = later.filter(({ kind, outcome }) => kind === failed.kind && outcome === "done");
-  const others = runs.filter((run) => run.kind === "command" && !isLooking(commandOrTarget(run)));
-  const [run] = [runs.find(isSame), others.slice(0, OTHER_WITHIN).find(isOther)]
-    .flatMap((each) => each ?? [])
-    .sort((a, b) => a.line - b.line);
+  const isAct = (run: Stored<Done>) => run.kind === "command" && !isLooking(commandOrTarget(run));
+  const run = later
+    .filter(({ kind, outcome }) => kind === failed.kind && outcome === "done")
+    .find((run) => isSame(run) || (isAct(run) && isOther(run)));
   if (!run) return undefined;
   const isLess = (step: Stored<Done>) =>
     isWithinCommands(alike(step), part) && !doesAsMuch(alike(step), part, names);
@@ -195,8 +191,6 @@ export function stepsBetween(deeds: readonly Stored<Done>[], from: number, to: n
   );
 }
 
-/** Among at most this many steps, what a command printed counts, too. */
-const STEPS_FEW = 3;
 /** Commands that install something missing or start something that is not running, under any name. */
 const REMEDIES: [error: RegExp, command: RegExp][] = [
   [
@@ -205,12 +199,11 @@ const REMEDIES: [error: RegExp, command: RegExp][] = [
   ],
   [/refused|not running|connect|\bdaemon\b|socket/i, /\b(?:start|restart|up)\b/],
 ];
-/** The weight of a name in a step, and of a remedy; other words weigh 1. */
-const NAME_WORTH = 2;
 
 /**
- * Ranks the steps before an ending by how likely they ended the failure: by the telling words of the error that they hold, and
- * by whether a command is a remedy or begins like the one that failed; among equals changes come first, then later ones.
+ * Ranks the steps before an ending by how likely they ended the failure: by the telling words of the error that they hold or
+ * printed, and by whether a command is a remedy or begins like the one that failed; among equals changes come first, then later
+ * ones.
  */
 export function rankSteps(
   failed: Stored<Done>,
@@ -218,24 +211,20 @@ export function rankSteps(
   error: string,
   later: readonly Stored<Done>[],
 ): { deed: Stored<Done>; worth: number }[] {
-  const key = commandKey(commandOrTarget(failed));
+  const line = commandOrTarget(failed);
   const words = tellingWords(error, later.map(describeDone));
+  const begins = splitLine(line).join(" ");
   const cures = REMEDIES.flatMap(([of, cure]) => (of.test(error) ? [cure] : []));
-  const command = splitLine(commandOrTarget(failed)).join(" ");
   const worthOf = (step: Stored<Done>) => {
     if (step.outcome === "failed") return 0;
-    const held = tokenize(describeDone(step));
-    let worth = 0;
-    for (const [word, weight] of words) if (held.has(word)) worth += weight;
-    if (isChange(step)) return worth;
-    const printed = tokenize(steps.length <= STEPS_FEW ? step.result : "");
-    for (const [word, weight] of words) if (!held.has(word) && weight > 1 && printed.has(word)) worth++;
-    const isRemedy = commandsIn(commandOrTarget(step)).some((each) => cures.some((cure) => cure.test(each)));
-    const isLike = splitLine(commandOrTarget(step)).join(" ").startsWith(command);
-    return worth + Number(isLike) + (isRemedy ? NAME_WORTH : 0);
+    const text = describeDone(step);
+    const held = words.intersection(tokenize(isChange(step) ? text : `${text} ${step.result}`)).size;
+    if (isChange(step)) return held;
+    const isLike = splitLine(commandOrTarget(step)).join(" ").startsWith(begins);
+    return held + Number(isLike) + Number(cures.some((cure) => cure.test(text)));
   };
   return steps
-    .filter((deed) => isChange(deed) || commandKey(commandOrTarget(deed)) !== key)
+    .filter((deed) => isChange(deed) || commandKey(commandOrTarget(deed)) !== commandKey(line))
     .map((deed, i) => ({ deed, i, worth: worthOf(deed) }))
     .sort((a, b) => b.worth - a.worth || Number(isChange(b.deed)) - Number(isChange(a.deed)) || b.i - a.i);
 }
@@ -248,20 +237,11 @@ function tokenize(text: string): Set<string> {
   return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 }
 
-/** Matches what is written like a name: quoted, with a sign, a digit or a capital inside, or all in capitals. */
-const NAME = /["'`‘“]|[\p{L}\p{N}][\d_./@\\-]+[\p{L}\p{N}]|\p{Ll}\p{Lu}|^\W*\p{Lu}{4,}\W*$/u;
-
-/** Returns the words of an error that few of the session's deeds hold, with the weight of each; names weigh more. */
-function tellingWords(error: string, contents: readonly string[]): Map<string, number> {
-  const words = new Map<string, number>();
-  for (const written of error.split(/\s+/)) {
-    for (const word of tokenize(written)) {
-      const held = contents.filter((content) => content.includes(word)).length;
-      if (word.length > 3 && held <= Math.max(3, contents.length / 10))
-        words.set(word, Math.max(NAME.test(written) ? NAME_WORTH : 1, words.get(word) ?? 0));
-    }
-  }
-  return words;
+/** Returns the words of an error that few of the session's deeds hold. */
+function tellingWords(error: string, contents: readonly string[]): Set<string> {
+  const isRare = (word: string) =>
+    contents.filter((content) => content.includes(word)).length <= Math.max(3, contents.length / 10);
+  return new Set([...tokenize(error)].filter((word) => word.length > 3 && isRare(word)));
 }
 
 /** Returns what an edit changed, from the line on that says most about an error: with its words, and added. */
