@@ -58,25 +58,25 @@ export interface Seen {
 
 /** The question: the failure with its error lines by their keys. */
 interface FailureQuery extends FailedCommand, SeenOptions {
+  store: Store;
   lines: ReadonlyMap<number, string>;
   known: KnownWords;
+  /** Returns whether runs that went well printed a line too. */
+  isNoise: (key: number) => boolean;
 }
 
 /** A run that printed an error's line. */
 interface FailedRun extends SessionDeed {
   /** The keys of its error lines, in order. */
   keys: number[];
-  store: Store;
   origin: Origin;
 }
 
-/** The end of an error in one session: by what was done, by another command, or by itself. */
+/** The end of an error in one session: by what was done, or by another command. */
 interface End extends Ending {
   failed: FailedRun;
   /** The deeds that may have helped, best first. */
   likely: Stored<Done>[];
-  /** True if the only evidence is that nothing else was done. */
-  isGuess: boolean;
   /** True if the error came back later in the session. */
   cameBack: boolean;
 }
@@ -88,14 +88,10 @@ interface ToldEnd extends End {
 
 /** Newest runs looked at: an error with more is too common to say anything. */
 const RUNS_MAX = 500;
-/** The most ends that are compared of an owner, the newest: more of them say the same. */
-const ENDS_MAX = 8;
 /** The most sessions of an owner in which an end is looked for, the newest: 100 of 60 calls each take 20 ms. */
 const SESSIONS_MAX = 100;
 /** The fewest owners who must have had an end, before another person's is told. */
 const OWNERS_MIN = 2;
-/** The newest failures of a session in which an end is looked for. */
-const FAILURES_MAX = 5;
 /** Lines after a failure in which its end is looked for. */
 const REACH = 200;
 /** The number of programs from which on a shared line is about none of them. */
@@ -117,21 +113,19 @@ export function seenBefore(store: Store, failed: FailedCommand, options: SeenOpt
     command: new Set(shellWords(failed.command)),
     output: new Set(failed.output.split(/[\s"'`,()]+/)),
   };
-  const asked = { ...failed, ...options, lines, known };
-  const runs = runsWith(store, asked);
+  const isNoise = noiseIn(store, options.now.toISOString());
+  const asked = { ...failed, ...options, store, lines, known, isNoise };
+  const runs = runsWith(asked);
   const said = new Set(options.said);
-  const seen: Seen[] = [];
-  for (const [key, line] of lines) {
-    if (said.has(key)) continue;
-    const printed = runs.filter(({ keys }) => keys.includes(key));
+  return [...lines].flatMap(([key, line]): Seen[] => {
+    const printed = said.has(key) ? [] : runs.filter(({ keys }) => keys.includes(key));
     const alike = printed.filter(({ keys }) => isAlike(keys, lines));
-    const agreed = alike.length > 0 ? agreedEnd({ key, line }, alike, asked) : undefined;
-    if (!agreed) continue;
+    const agreed = agreedEnd({ key, line }, alike, asked);
+    if (!agreed) return [];
     for (const each of alike.flatMap(({ keys }) => keys)) said.add(each);
     const keys = agreed.end.failed.keys.filter((each) => lines.has(each));
-    seen.push({ keys, text: describe(agreed.end, line, printed.filter(agreed.isTrusted), asked) });
-  }
-  return seen;
+    return [{ keys, text: describe(agreed.end, line, printed.filter(agreed.isTrusted), asked) }];
+  });
 }
 
 /** Returns whether a run failed alike: its first error line is one of the output's, and so are most of the others. */
@@ -152,8 +146,7 @@ export function describeSeen(seen: readonly Seen[]): { text: string; shown: numb
 }
 
 /** Reads the earlier runs that printed one of the lines, the newest first. */
-function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: FailureQuery): FailedRun[] {
-  const until = now.toISOString();
+function runsWith({ store, lines, sessionId, now, isHidden, isNoise, originOf }: FailureQuery): FailedRun[] {
   // rows before the last compaction are no longer in sight
   const deeds = store.db
     .prepare(
@@ -163,17 +156,20 @@ function runsWith(store: Store, { lines, sessionId, now, isHidden, originOf }: F
          AND NOT (s.id = $sessionId AND r.line > coalesce(s.compacted_line, 0))
        ORDER BY r.at DESC LIMIT $most`,
     )
-    .all({ keys: JSON.stringify([...lines.keys()]), until, sessionId, most: RUNS_MAX })
+    .all({ keys: JSON.stringify([...lines.keys()]), until: now.toISOString(), sessionId, most: RUNS_MAX })
     .map(toDone);
-  const noise = noiseIn(store, until);
   return withSessions(store, deeds, {}).flatMap(([deed, session]) => {
     if (isHidden(session)) return [];
     const { cwd, project } = session;
     const origin = { ...originOf(session), folders: [cwd, project].filter((folder) => folder !== undefined) };
     if (origin.owner !== "" && !origin.isHere) return [];
-    const printed = errorKeys(deed.result, { hasFailed: deed.outcome === "failed" });
-    return [{ keys: [...printed.keys()].filter((key) => !noise(key)), deed, session, store, origin }];
+    return [{ keys: keysIn(deed).filter((key) => !isNoise(key)), deed, session, origin }];
   });
+}
+
+/** Returns the keys of the error lines that a run printed. */
+function keysIn({ result, outcome }: Done): number[] {
+  return [...errorKeys(result, { hasFailed: outcome === "failed" }).keys()];
 }
 
 /** Returns a test for lines that runs that went well, by their own exit code, printed too. */
@@ -214,30 +210,28 @@ function agreedEnd(
   const isTrusted = ({ origin, session }: FailedRun) => origin.owner === "" || trusted.has(session.id);
   const counted = runs.filter(isTrusted);
   if (new Set(counted.map((run) => programs(run).at(-1))).size >= PROGRAMS_GENERIC) return undefined;
-  const named = ends.filter(({ likely, isOther }) => likely.length > 0 || isOther);
-  const [best = []] = [...Map.groupBy(named, endKind).values()]
-    .filter((same) => same.length > 1 || !same[0]?.isGuess)
-    .sort((a, b) => b.length - a.length);
+  const [best = []] = [...Map.groupBy(ends, endKind).values()].sort((a, b) => b.length - a.length);
   const end = best.find(({ cameBack }) => !cameBack) ?? best[0];
-  if (end === undefined || best.length <= ends.length - named.length) return undefined;
+  if (end === undefined) return undefined;
   return isElsewhere(end, error.line, asked) ? undefined : { end, isTrusted };
 }
 
-/** Returns the newest ends of an owner that may be told, one of each session at most. */
+/** Returns the ends of an owner that may be told, the newest of each session. */
 function findEnds(
   runs: readonly FailedRun[],
   error: { key: number; line: string },
   asked: FailureQuery,
 ): ToldEnd[] {
-  const ends: ToldEnd[] = [];
   const sessions = [...Map.groupBy(runs, ({ session }) => session.id).values()];
-  for (const failures of sessions.slice(0, SESSIONS_MAX)) {
-    const end = newestEnd(failures, error, asked);
-    const said = end && findSaid(end, error.line, asked);
-    if (said) ends.push({ ...end, said });
-    if (ends.length === ENDS_MAX) break;
-  }
-  return ends;
+  return sessions.slice(0, SESSIONS_MAX).flatMap((failures): ToldEnd[] => {
+    // of an earlier failure than the newest the error came back
+    for (const [i, failed] of failures.entries()) {
+      const end = endOf(failed, error, asked);
+      const said = end && findSaid(end, error.line, asked);
+      if (end) return said ? [{ ...end, cameBack: i > 0, said }] : [];
+    }
+    return [];
+  });
 }
 
 /** Returns whether several owners had what is said of an end. */
@@ -288,50 +282,27 @@ function isNear(...folders: (string | undefined)[]): boolean {
   return outer !== undefined && inner?.startsWith(outer) === true;
 }
 
-/** Returns the end of the newest of a session's failures that has one; of an earlier failure it came back. */
-function newestEnd(
-  failures: readonly FailedRun[],
-  error: { key: number; line: string },
-  asked: FailureQuery,
-): End | undefined {
-  for (const [i, failed] of failures.slice(0, FAILURES_MAX).entries()) {
-    const end = endIn(failed, error, asked);
-    if (end) return { ...end, cameBack: i > 0 };
-  }
-  return undefined;
-}
-
-function endIn(
+function endOf(
   failed: FailedRun,
   { key, line }: { key: number; line: string },
-  asked: FailureQuery,
-): Omit<End, "cameBack"> | undefined {
-  const { deed, session, store } = failed;
-  const until = asked.now.toISOString();
+  { store, now, isNoise }: FailureQuery,
+): End | undefined {
+  const { deed, session } = failed;
   const later = readDone(store, session.number, { after: deed.line, to: deed.line + REACH }).filter(
-    ({ at }) => at < until,
+    ({ at }) => at < now.toISOString(),
   );
-  const find = store.db.prepare("SELECT key FROM error_lines WHERE deed = ?");
-  const noise = noiseIn(store, until);
   const ending = findEnding(deed, later, {
     error: line,
     isFree: (run) => {
-      const printed = find.all(run.id).map((row) => Number(row.key));
+      const printed = keysIn(run);
       // a filter hides the exit code
-      return !printed.includes(key) && (hasOwnCode(commandOrTarget(run)) || printed.every(noise));
+      return !printed.includes(key) && (hasOwnCode(commandOrTarget(run)) || printed.every(isNoise));
     },
   });
   if (!ending) return undefined;
-  const { steps } = ending;
-  const telling = rankSteps(deed, steps, line, later).flatMap(({ deed: step, worth }) =>
-    worth > 0 ? [step] : [],
-  );
-  const isGuess = telling.length === 0 && steps.length === 1 && isNear(session.cwd, asked.cwd);
-  const only = isGuess ? steps.filter((step) => step.outcome !== "failed") : [];
-  const likely = [...telling, ...only].slice(0, STEPS_MAX);
-  return likely.length > 0 || ending.isOther || steps.length === 0
-    ? { ...ending, failed, likely, isGuess }
-    : undefined;
+  const ranked = rankSteps(deed, ending.steps, line, later).filter(({ worth }) => worth > 0);
+  const likely = ranked.slice(0, STEPS_MAX).map(({ deed }) => deed);
+  return likely.length > 0 || ending.isOther ? { ...ending, failed, likely, cameBack: false } : undefined;
 }
 
 /** Returns the same text for ends of one kind: of a file's edit, of a program's run. */
