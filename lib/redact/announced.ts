@@ -115,10 +115,11 @@ function findNamed(text: string, name: Name, found: ReportSecret): number {
   const at = name.start - earlier.length - rest.length;
   const given = { text: earlier, start: at, end: at + earlier.length, way: "certain", isQuoted: true };
   if (earlier !== "" && isSecret(given, { name, before, text })) found(given.start, given.end, name.kind);
+  const isForeign = IN_OTHER_LANGUAGE.test(name.text);
   for (const [way, pattern] of WAYS) {
+    if (!isForeign && (way === "foreign" || way === "beside")) continue;
     pattern.lastIndex = name.end;
     if (BEFORE_NAME[way]?.test(before) === false || !pattern.test(text)) continue;
-    if (/^(?:foreign|beside)$/.test(way) && !IN_OTHER_LANGUAGE.test(name.text)) continue;
     const value = readValue(text, pattern.lastIndex, way);
     if (!value || !isSecret(value, { name, before, text })) continue;
     REST.lastIndex = value.end;
@@ -415,7 +416,7 @@ function nameKind(ending: string, level: number): string {
 
 /** A word that each place has at its beginning, or right behind what is looked back at. */
 const PLACE_WORDS =
-  "(?:pass)?code(?= is|:|\\b)|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?: ?= ?|\\.\\w{1,20})?\\(|(?<=password)(?:token|auth\\w{0,12})\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<=[ \"'])-(?=[apwsnx])|nect(?= )|secrets? (?=set|put|create|add|update)|secret(?:-value)?(?= )|securestring(?= )|passwd(?= )|login(?= '|(?: \\S{1,60}@))|creden[cz]ial[ei]s?|zugangsdaten|identifiants|inloggegevens|(?<![\\w.]|\\w-)(?:sqlplus|sqlldr|rman|etcdctl|lftp|openssl|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
+  "(?:pass)?code(?= is|:)|(?<= is your (?:\\w{1,20} ){0,3})code\\b|codes(?= ?:|\\n)|pin(?= ?[:=]| is| was| code)|t?otp(?![a-z])|[2m]fa(?![a-z])|phrase|freerdp(?= )|identified|wifi:|sudo -S|chpasswd|password-stdin|login(?: |[\"'], ?[\"'])-|log ?in(?= with| as| is|:)|-u(?: |[\"'], ?[\"'])|from-literal|net use|htpasswd|rabbitmqctl|pdo\\(|mysqli\\(|nect\\w{0,8}\\(|log[io]n\\(|auth(?:enticate| ?= ?)?\\(|credentials?(?: ?= ?|\\.\\w{1,20})?\\(|(?<=password)(?:token|auth\\w{0,12})\\(|get-secret|secrets versions|auth token|base64 -|pass show|op:|raw |field=|(?<=[ \"'])-(?=[apwsnx])|nect(?= )|secrets? (?=set|put|create|add|update)|secret(?:-value)?(?= )|securestring(?= )|passwd(?= )|login(?= '|(?: \\S{1,60}@))|creden[cz]ial[ei]s?|zugangsdaten|identifiants|inloggegevens|(?<![\\w.]|\\w-)(?:sqlplus|sqlldr|rman|etcdctl|lftp|openssl|smbclient|curl|wget|xh|https?|hurl)(?: |[\"'], ?[\"'])";
 
 /** Kinds, and what precedes a value; `@a` matches other arguments, `@v` the value, bare or in quotes. */
 const COMMANDS = String.raw`
