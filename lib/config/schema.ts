@@ -64,7 +64,7 @@ const SHARE = z.strictObject({
   projects: z.record(word, word.max(63)),
   /** Sessions idle for longer are not pulled. */
   days: positive,
-  /** Chunks that the replica holds at most, the newest. */
+  /** Chunks of others' sessions that are held at most, the newest. */
   maxChunks: positive,
 });
 /** The defaults inside blocks, promised in docs/settings.md. */
@@ -72,7 +72,7 @@ const BLOCK_DEFAULTS = {
   llm: { apiKeyEnv: "OPENAI_API_KEY", dailyBudgetUsd: 1, timeoutMs: 30_000, prices: {} },
   // the dimensions are the model's default
   embedding: { apiKeyEnv: "OPENAI_API_KEY", model: "text-embedding-3-small", dimensions: 1536 },
-  // chunks of 4 KiB at most make a replica of 0.8 GB
+  // chunks of 4 KiB at most make 0.8 GB
   share: { urlEnv: "SESSION_MEMORY_HUB_URL", projects: {}, days: 365, maxChunks: 200_000 },
 };
 /** A subscription has limits, too. Thirty calls name about thirty sessions. */

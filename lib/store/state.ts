@@ -216,7 +216,7 @@ export interface Found {
   /** Files with marks of and about the session, and the errors it was informed about. */
   cursors: number;
   logLines: number;
-  /** Chunks in the replica that others share. */
+  /** Chunks of sessions that others share. */
   sharedChunks: number;
   metaFiles: number;
   notes: string[];
