@@ -104,26 +104,17 @@ async function writeRows(
   { rules, rest }: CopyOptions,
 ): Promise<number> {
   let excluded = 0;
-  const copied = rowCopier(head, {
-    ...{ rules, later: recordsAfter(descriptor), memory: secretsIn(source, { rules, head }) },
-    onExcluded: () => excluded++,
-  });
-  const { clean } = rules;
-  let told = toldBeside(head, clean);
-  let line = 0;
+  let told = toldBeside(head, rules.clean);
   let rested = 0;
-  for (const { bytes, offset, end, terminated, count } of linesForward(descriptor)) {
-    line++;
-    const { records, damaged } = parseLine(bytes);
+  const lines = copiedLines(descriptor, { source, head, rules, onExcluded: () => excluded++ });
+  for (const { copies, damaged, end, terminated, count } of lines) {
     // A row before which something is torn stays such a row.
     const torn = damaged ? DAMAGED : "";
-    const copies = records.map((record) => copied(record, { line, offset, end }));
     if (copies[0]) Object.assign(copies[0], told);
     if (copies[0]) told = undefined;
     const text = torn + copies.map((copy) => JSON.stringify(copy)).join("");
     writer?.write(Buffer.from(text));
     if (terminated) writer?.write(Buffer.alloc(count, NEWLINE));
-    line += count - 1;
     if (end - rested < SLICE_BYTES) continue;
     rested = end;
     await rest?.();
@@ -137,22 +128,34 @@ function toldBeside({ cwd, startedAt, ...head }: Head, clean: Rules["clean"]): J
   return { [TOLD]: { ...(cwd !== undefined && { cwd: clean(cwd) }), startedAt } };
 }
 
-interface CopierOptions {
+interface Copying {
+  source: string;
+  head: Head;
   rules: Rules;
-  later: ReturnType<typeof recordsAfter>;
-  memory: ReturnType<typeof secretsIn>;
-  onExcluded: () => void;
+  /** Called for each row that is left out since it is excluded. */
+  onExcluded?: () => void;
+}
+
+/** Yields the lines of an open transcript, each with the copies of its rows. */
+export function* copiedLines(descriptor: number, copying: Copying) {
+  const copied = rowCopier(descriptor, copying);
+  for (const { bytes, offset, end, terminated, count } of linesForward(descriptor)) {
+    const { records, damaged } = parseLine(bytes);
+    const copies = records.map((record) => copied(record, { offset, end }));
+    yield { copies, damaged, end, terminated, count };
+  }
 }
 
 /** Returns what makes the copy of each row, given in their order. */
-export function rowCopier(head: Head, { rules, later, memory, onExcluded }: CopierOptions) {
+function rowCopier(descriptor: number, { source, head, rules, onExcluded }: Copying) {
   const format = formatOf(head);
+  const [later, memory] = [recordsAfter(descriptor), secretsIn(source, { rules, head })];
   const shown = cleanEntries(rules, memory);
   const isForgotten = recordTest(head.agent, format, rules);
   const inTurn = textsInTurn();
-  return (record: JsonRecord, place: { line: number; offset: number; end: number }): JsonRecord => {
+  return (record: JsonRecord, place: { offset: number; end: number }): JsonRecord => {
     if (REPEATING.has(String(record.type))) return keepPlace(record);
-    const entries = readBareEntry(format, record, { ...place, nth: 0 }, { head, later });
+    const entries = readBareEntry(format, record, { ...place, line: 0, nth: 0 }, { head, later });
     const before: ((text: string) => string)[] = [];
     let isExcluded = isForgotten(record);
     for (const entry of entries) {
@@ -167,7 +170,7 @@ export function rowCopier(head: Head, { rules, later, memory, onExcluded }: Copi
     const hasText = rules.hasPatterns ? rules.hasText : undefined;
     const copy = isExcluded ? undefined : redactedRow(record, { clean, hasText });
     if (copy) return copy;
-    onExcluded();
+    onExcluded?.();
     return keepPlace(record);
   };
 }

@@ -9,13 +9,12 @@ import type { PathsWithRules } from "../config/config.ts";
 import type { Head } from "../hosts/format.ts";
 import type { Restorer, RestoreTarget } from "../hosts/host.ts";
 import { findHost } from "../hosts/hosts.ts";
-import { linesForward, parseLine, recordsAfter, withFile } from "../hosts/lines.ts";
+import { withFile } from "../hosts/lines.ts";
 import type { Session } from "../hosts/session.ts";
 import { hostByPlace } from "../sessions/meta.ts";
 import { readHead } from "../transcripts/head.ts";
 import { type Rules, readRules } from "../transcripts/rules.ts";
-import { secretsIn } from "../transcripts/transcript.ts";
-import { rowCopier } from "./copy.ts";
+import { copiedLines } from "./copy.ts";
 
 /** A session made again, or what it would be. */
 export interface Restored extends Pick<Session, "id" | "file"> {
@@ -85,21 +84,9 @@ function* restoredRows(
 
 /** Reads a session's rows as its copy has them: a host that goes on with it has them all in memory too. */
 function readRecords(source: string, { head, rules }: { head: Head; rules: Rules }): JsonRecord[] {
-  return withFile(source, (descriptor) => {
-    const copied = rowCopier(head, {
-      rules,
-      later: recordsAfter(descriptor),
-      memory: secretsIn(source, { rules, head }),
-      onExcluded() {},
-    });
-    const found: JsonRecord[] = [];
-    let line = 0;
-    for (const { bytes, offset, end, count } of linesForward(descriptor)) {
-      line += count;
-      for (const record of parseLine(bytes).records) found.push(copied(record, { line, offset, end }));
-    }
-    return found;
-  });
+  return withFile(source, (descriptor) => [
+    ...copiedLines(descriptor, { source, head, rules }).flatMap(({ copies }) => copies),
+  ]);
 }
 
 /** Writes rows as a file that takes its name when it is whole, and no other file's place; returns how many. */

@@ -3,9 +3,9 @@
  * clean-up leaves: the sessions in it, with their prompts as rows of a transcript.
  */
 
-import { isRecord, type JsonRecord, numberOf, parseRecord, recordOf, stringOf } from "../base/json.ts";
+import { isRecord, type JsonRecord, numberOf, recordOf, stringOf } from "../base/json.ts";
 import { isoTime, withoutAttached } from "./format.ts";
-import { linesForward, withFile } from "./lines.ts";
+import { recordsIn } from "./lines.ts";
 import type { HostStore, Reading, StoredSession } from "./store.ts";
 
 /** Beginnings of user texts that the client wrote itself. */
@@ -78,12 +78,7 @@ export const prompts: HostStore & { files: string } = {
 
 function readPrompts(file: string): ReadonlyMap<string, Typed> {
   const sessions = new Map<string, Typed>();
-  withFile(file, (descriptor) => {
-    for (const { bytes, terminated } of linesForward(descriptor)) {
-      const record = terminated && bytes ? parseRecord(bytes.toString("utf8")) : undefined;
-      if (record) addPrompt(sessions, record);
-    }
-  });
+  for (const record of recordsIn(file)) addPrompt(sessions, record);
   return sessions;
 }
 

@@ -31,7 +31,7 @@ import {
   typedText,
 } from "./format.ts";
 import { type HostFile, keepContent, moved, PLUGIN, pluginCommands, type Restorer } from "./host.ts";
-import { linesForward, parseLine, readFully, withFile } from "./lines.ts";
+import { readFully, recordsIn, withFile } from "./lines.ts";
 import type { ToolCall } from "./session.ts";
 import { patchText } from "./tool-call.ts";
 
@@ -392,13 +392,9 @@ function forkOrigin(file: string, readHead: ReadHead): string | undefined {
 
 /** Returns the first row with somebody's words: a client's own row may come before the copied ones. */
 function firstRow(file: string): JsonRecord {
-  return withFile(file, (descriptor) => {
-    for (const { bytes } of linesForward(descriptor, { block: FIRST_BYTES })) {
-      const row = parseLine(bytes).records.find(({ type }) => type === "user" || type === "assistant");
-      if (row) return row;
-    }
-    return {};
-  });
+  for (const row of recordsIn(file, FIRST_BYTES))
+    if (row.type === "user" || row.type === "assistant") return row;
+  return {};
 }
 
 function headHolds(file: string, text: string): boolean {

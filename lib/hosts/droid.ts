@@ -11,7 +11,10 @@ import {
   withoutAttached,
 } from "./format.ts";
 import type { HostFile } from "./host.ts";
-import { firstRecord } from "./lines.ts";
+import { recordsIn } from "./lines.ts";
+
+/** The first row only names the session: a listing asks it of every transcript. */
+const FIRST_ROW_BYTES = 1024;
 
 export const host: HostFile = {
   name: "Factory Droid",
@@ -40,7 +43,10 @@ export const host: HostFile = {
     return [...deedEntries(content).map(bareResult), said];
   },
 
-  parentOf: (file) => stringOf(firstRecord(file)?.callingSessionId),
+  parentOf(file) {
+    const [first] = recordsIn(file, FIRST_ROW_BYTES);
+    return stringOf(first?.callingSessionId);
+  },
 
   title: (_, rowsWith) => lastTitle(rowsWith, true),
 

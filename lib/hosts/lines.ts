@@ -201,16 +201,14 @@ function isNested(text: string, start: number, end: number): boolean {
   return /^\s*[,}\]]/.test(after) || (/[:,[]\s*$/.test(before) && /\S/.test(after));
 }
 
-/** First rows that only name a session are shorter: a listing asks them of every transcript. */
-const FIRST_ROW_BYTES = 1024;
-
-/** Returns what the first row of a transcript says. */
-export function firstRecord(file: string): JsonRecord | undefined {
-  return withFile(file, (descriptor) => {
-    for (const { bytes } of linesForward(descriptor, { block: FIRST_ROW_BYTES }))
-      return parseLine(bytes).records[0];
-    return undefined;
-  });
+/** Yields the records of a transcript, `block` bytes read at once at first. */
+export function* recordsIn(file: string, block = FORWARD_BLOCK_BYTES): Generator<JsonRecord, undefined> {
+  const descriptor = openTranscript(file);
+  try {
+    for (const { bytes } of linesForward(descriptor, { block })) yield* parseLine(bytes).records;
+  } finally {
+    closeTranscript(descriptor); // also when the taker stops early
+  }
 }
 
 /** Returns the end (exclusive) of the object that starts at `start`, or -1. */

@@ -33,7 +33,7 @@ import { WRITER_WAIT_MS, withLock } from "../base/locks.ts";
 import type { ObserveSettings, Paths } from "../config/config.ts";
 import type { Format } from "../hosts/format.ts";
 import { findFormat } from "../hosts/hosts.ts";
-import { linesForward, parseLine, withFile } from "../hosts/lines.ts";
+import { recordsIn } from "../hosts/lines.ts";
 import type { Entry, Session } from "../hosts/session.ts";
 import { type ForgetIn, type Forgetting, type Found, withExistingState, withState } from "../store/state.ts";
 import { type ForgottenTest, recordTest } from "../transcripts/forgotten.ts";
@@ -125,16 +125,12 @@ function readKept(
   const found: { id: string; data: unknown }[] = [];
   const tree = conversationTree(format);
   const isForgotten = recordTest(agent, format, rules);
-  withFile(file, (descriptor) => {
-    for (const { bytes } of linesForward(descriptor)) {
-      for (const record of bytes ? parseLine(bytes).records : []) {
-        const id = tree.add(record);
-        const data =
-          isForgotten(record) || id === undefined ? undefined : format.kept?.(record, LEDGER_ENTRY_TYPE);
-        if (id !== undefined && data !== undefined) found.push({ id, data });
-      }
-    }
-  });
+  for (const record of recordsIn(file)) {
+    const id = tree.add(record);
+    const data =
+      isForgotten(record) || id === undefined ? undefined : format.kept?.(record, LEDGER_ENTRY_TYPE);
+    if (id !== undefined && data !== undefined) found.push({ id, data });
+  }
   const isLive = tree.liveFrom(at);
   return found.filter(({ id }) => isLive(id)).map(({ data }) => data);
 }
