@@ -60,8 +60,13 @@ export interface BlameScope {
   store: Store;
   scope: FindScope;
   rules: Rules;
-  /** Returns whether a session may not be shown. */
-  isHidden: (session: Hit["session"]) => boolean;
+}
+
+/** The writers of lines: the sessions, and a verdict on each line; in words where no session is certain. */
+export interface Blamed {
+  hits: Hit[];
+  verdicts: Verdict[];
+  lines: string[];
 }
 
 /**
@@ -69,9 +74,8 @@ export interface BlameScope {
  *
  * @throws {SessionMemoryError} `NOT_FOUND` if the file or line does not exist.
  */
-export function blame(place: LinePlace, scope: BlameScope): { hits: Hit[]; verdicts: Verdict[] } {
-  const text = readFile(place);
-  return blameText(text.split(/\r?\n/), place, scope);
+export function blame(place: LinePlace, scope: BlameScope): Blamed {
+  return blameText(readFile(place).split(/\r?\n/), place, scope);
 }
 
 function readFile({ path, name, from, to }: LinePlace): string {
@@ -91,11 +95,11 @@ function readFile({ path, name, from, to }: LinePlace): string {
 /** Finds who wrote some of the lines of a file. */
 export function blameText(
   lines: readonly string[],
-  { path, from, to }: LinePlace,
-  { rules, isHidden, ...searched }: BlameScope,
-): { hits: Hit[]; verdicts: Verdict[] } {
+  { path, name, from, to }: LinePlace,
+  { rules, ...searched }: BlameScope,
+): Blamed {
   const { names, changes } = findChanges(path, searched);
-  const visible = changes.filter(({ session }) => !isHidden(session));
+  const visible = changes.filter(({ session }) => !searched.scope.isHidden?.(session));
   const keys = lines.map((line) => lineKey(rules.clean(line)));
   const asked = keys.slice(from - 1, to);
   const traces = replay(visible, new Set(asked), { names, rules });
@@ -104,7 +108,11 @@ export function blameText(
     const isHiddenText = key !== lineKey(line);
     return judgeLine({ key, number, trace: traces.get(key), count: count(keys, key), isHiddenText });
   });
-  return { hits: makeBlameHits(judged, visible), verdicts: joinVerdicts(judged) };
+  const verdicts = joinVerdicts(judged);
+  const uncertain = verdicts.filter(({ verdict }) => verdict !== "written");
+  const inWords = ({ lines: [from, to], verdict, why }: Verdict) =>
+    `${name}:${formatRange(from, to)}: ${verdict}${why ? ` (${why})` : ""}`;
+  return { hits: makeBlameHits(judged, visible), verdicts, lines: uncertain.map(inWords) };
 }
 
 function count(keys: readonly string[], wanted: string): number {
@@ -285,11 +293,4 @@ function laterHits(changes: readonly Change[], last: Change, known: ReadonlySet<
         { isPossible: true },
       );
     });
-}
-
-/** Says what is not certain, or written by no session, in a line each. */
-export function verdictLines(verdicts: readonly Verdict[], name: string): string[] {
-  return verdicts.flatMap(({ lines: [from, to], verdict, why }) =>
-    verdict === "written" ? [] : [`${name}:${formatRange(from, to)}: ${verdict}${why ? ` (${why})` : ""}`],
-  );
 }

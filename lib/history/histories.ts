@@ -2,15 +2,16 @@
 
 import { countPoints, cutLine, joinFacts, type Line, linesWithin, type Part } from "../base/output.ts";
 import { counted, truncate } from "../base/text.ts";
+import type { Config } from "../config/config.ts";
 import type { Done } from "../hosts/session.ts";
 import { isChange } from "../hosts/tool-call.ts";
-import { SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
+import { type IndexedSession, SESSION_COLUMNS, toIndexedSession } from "../index/index-state.ts";
 import { readDone, type Stored } from "../index/stored-rows.ts";
 import { gist, readReply } from "../language/speech.ts";
 import { contentWords } from "../language/words.ts";
 import { oneLine } from "../redact/redact.ts";
 import { type ChunkFilter, filterSelect } from "../search/candidates.ts";
-import type { Hit } from "../search/hit.ts";
+import type { Hit, HitStyle } from "../search/hit.ts";
 import {
   alsoLines,
   type Block,
@@ -38,8 +39,8 @@ import { deedRow, doneHit, type FindScope, messagesWithin, type RowStyle } from 
 interface DoneOptions extends PrintOptions {
   /** The number of results with the unprinted ones. @default the number printed */
   total?: number | undefined;
-  /** True if each is one line. @default {false} */
-  isBrief?: boolean | undefined;
+  /** Rows below each, one line each, or one line that begins with the command. @default {"rows"} */
+  form?: "rows" | "lines" | "commands" | undefined;
 }
 
 const ROW_CHARS = 300;
@@ -50,32 +51,29 @@ const CHARS_STEP = 500; // a round number to type
 
 /** Prints what was done with its rows, as far as these fit. */
 export function printDone(hits: readonly Hit[], options: DoneOptions): Line[] {
+  const { form = "rows" } = options;
   const blocks = hits.map((hit, i): Block => {
-    const head = cutLine(formatHead(hits, i, options), LINE_CHARS);
-    if (options.isBrief) return { head, rows: [], rest: [] };
+    const head = form === "commands" ? commandLine(hit, i, options) : formatHead(hits, i, options);
+    if (form !== "rows") return { head: cutLine(head, LINE_CHARS), rows: [], rest: [] };
     const rows = hit.rows.map((row) => {
       // what an only session ended with is wanted whole
       const most = hits.length === 1 && row.who === "assistant" ? ANSWER_CHARS : ROW_CHARS;
       return cutLine(rowLine("   ", ...rowParts(row, options.participants)), most);
     });
-    return { head, rows, rest: alsoLines(hit.also) };
+    return { head: cutLine(head, LINE_CHARS), rows, rest: alsoLines(hit.also) };
   });
   return fitDone(blocks, options);
 }
 
-/** Prints one line for each distinct command, with where it ran last. */
-export function printCommands(hits: readonly Hit[], options: DoneOptions): Line[] {
-  const blocks = hits.map((hit, i): Block => {
-    const [run] = hit.rows;
-    const place: Part = ["name", formatPlace(hit, options)];
-    const rest = [hit.summary, timePart(hit.at, options.timezone), place];
-    // where it ran is not what gives way
-    const room = LINE_CHARS - countPoints([headLine(i, joinFacts(rest))]) - SEPARATOR_CHARS;
-    const facts = joinFacts([run?.tool && truncate(run.tool, room), ...rest]);
-    const said: Part[] = run?.text ? [": ", ["said", run.text]] : [];
-    return { head: cutLine(headLine(i, [...facts, ...said]), LINE_CHARS), rows: [], rest: [] };
-  });
-  return fitDone(blocks, options);
+/** Returns the line of a command, with where it ran last. */
+function commandLine(hit: Hit, i: number, options: DoneOptions): Line {
+  const [run] = hit.rows;
+  const place: Part = ["name", formatPlace(hit, options)];
+  const rest = [hit.summary, timePart(hit.at, options.timezone), place];
+  // where it ran is not what gives way
+  const room = LINE_CHARS - countPoints([headLine(i, joinFacts(rest))]) - SEPARATOR_CHARS;
+  const facts = joinFacts([run?.tool && truncate(run.tool, room), ...rest]);
+  return headLine(i, run?.text ? [...facts, ": ", ["said", run.text]] : facts);
 }
 
 /** Fits hits into their code points; a last line counts what is left out, and names the flags that show it. */
@@ -134,12 +132,19 @@ export function listSessionIds(hits: readonly Hit[]): string[] {
   return [...new Set(hits.flatMap(({ session, elsewhere = [] }) => [session.id, ...elsewhere]))];
 }
 
-/** Converts a filter to a scope: its times, and the sessions with any chunk that passes it. */
-export function makeScope(
-  store: Store,
-  { session, among, agent, projects, subagents, after, before }: ChunkFilter,
-  rest: Pick<FindScope, "cwd" | "clean" | "paths">,
-): FindScope {
+/** The parts of a search that limit where it looks. */
+export interface SearchPlace extends Pick<FindScope, "cwd"> {
+  store: Store;
+  filter: ChunkFilter;
+  config: Pick<Config, "paths">;
+  style: HitStyle;
+  /** Returns whether a session may not be shown. */
+  isHidden: (session: IndexedSession) => boolean;
+}
+
+/** Returns the scope of a search: its times, and the sessions with any chunk that passes its filter. */
+export function makeScope({ store, filter, style, config, cwd, isHidden }: SearchPlace): FindScope {
+  const { session, among, agent, projects, subagents, after, before } = filter;
   const { sql, values, isOpen } = filterSelect({ session, among, agent, projects, subagents: true });
   const ids = isOpen
     ? undefined
@@ -147,7 +152,16 @@ export function makeScope(
         .prepare(`SELECT DISTINCT session_id FROM session_chunks WHERE id IN (${sql})`)
         .all(values)
         .map(({ session_id }) => String(session_id));
-  return { ...rest, among: ids, subagents: subagents === true || session !== undefined, after, before };
+  return {
+    cwd,
+    clean: style.clean,
+    paths: config.paths,
+    isHidden,
+    among: ids,
+    subagents: subagents === true || session !== undefined,
+    after,
+    before,
+  };
 }
 
 /** Lines of work behind the last words of a time. */

@@ -40,7 +40,9 @@ import { readRepositories } from "../store/repositories.ts";
 import { type Store, tendIndexes } from "../store/store.ts";
 import { readRules } from "../transcripts/rules.ts";
 import { withAftermath } from "./aftermath.ts";
-import type { BlameScope, Verdict } from "./blame.ts";
+import type { Blamed, Verdict } from "./blame.ts";
+import type { FindScope } from "./finds.ts";
+import type { SearchPlace } from "./histories.ts";
 
 const LIMIT_DEFAULT = 5;
 const LIMIT_OF_LINES = 20;
@@ -136,9 +138,7 @@ export async function searchAsText(
   const started = performance.now();
   return await withFreshIndex(resources, async ({ store, config, behind }) => {
     const hasIndexed = Number(store.db.prepare("SELECT total_changes() AS n").get()?.n ?? 0) > 0;
-    const { signal, remark } = resources;
-    const own = request.own === true || !mayShowShared(config.paths);
-    const { lines, results, semantic, blame } = await answer(store, request, { config, signal, remark, own });
+    const { lines, results, semantic, blame } = await answer(store, request, { ...resources, config });
     logSearch(store, { tookMs: performance.now() - started, results: results.length });
     const text = lines.map(plainText).join("\n");
     const index = { ...readIndexSize(store), behind, semantic };
@@ -204,17 +204,10 @@ export async function sessionTopics(
   });
 }
 
-interface Surroundings extends Pick<SearchResources, "remark"> {
-  config: Config;
-  signal: AbortSignal | undefined;
-  /** True if others' sessions are left out. */
-  own: boolean;
-}
-
 /** Updates the index for up to a second; returns what is left. */
 async function updateIndex(
   store: Store,
-  { config, index, signal }: Pick<Surroundings, "config" | "signal"> & { index: boolean },
+  { config, index, signal }: SearchResources & { config: Config },
 ): Promise<Behind> {
   const { settings, paths } = config;
   if (isAllIndexed(store, paths, settings)) return { sessions: 0, bytes: 0 };
@@ -237,68 +230,74 @@ interface Answer extends Pick<SearchAnswer, "blame"> {
   semantic: string;
 }
 
-/** The writers of a file's lines. */
-interface Blamed {
-  hits: Hit[];
-  verdicts: Verdict[];
-  /** The text for lines without a known writer. */
-  lines: string[];
+/** A search as all its steps see it. */
+interface Search extends SearchPlace {
+  config: Config;
+  request: SearchRequest;
+  /** The phrasings. */
+  texts: string[];
+  signal: AbortSignal | undefined;
 }
 
-async function answer(store: Store, request: SearchRequest, surroundings: Surroundings): Promise<Answer> {
-  const { config, remark, own } = surroundings;
-  const { filters = {}, subagents = false } = request;
-  const texts = [request.query ?? []].flat();
-  const filter = await toFilter(filters, { store, config, subagents, own, remark });
+async function answer(
+  store: Store,
+  request: SearchRequest,
+  { config, signal, remark }: SearchResources & { config: Config },
+): Promise<Answer> {
+  const { filters = {}, subagents = false, cwd = process.cwd() } = request;
+  const own = request.own === true || !mayShowShared(config.paths);
+  const search: Search = {
+    store,
+    config,
+    request,
+    signal,
+    texts: [request.query ?? []].flat(),
+    filter: await toFilter(filters, { store, config, subagents, own, remark }),
+    style: makeStyle(store, config),
+    cwd,
+    isHidden: await hiddenSessions(store, { ...config, own }),
+  };
   const { file, error, command } = filters;
   const isOfDeeds = [file, error, command].some((asked) => asked !== undefined);
-  const times = isOfDeeds ? [] : await timesAsked(texts, filter, { config, store });
-  const style = makeStyle(store, config);
-  if (!isOfDeeds && times.length === 0)
-    return await answerQuestion(store, texts, { request, filter, style, ...surroundings });
+  const times = isOfDeeds ? [] : await timesAsked(search);
+  if (!isOfDeeds && times.length === 0) return await answerQuestion(search);
   const { findHistory, makeScope, listSessionIds, timeHistory } = await import("./histories.ts");
-  const cwd = request.cwd ?? process.cwd();
-  const isHidden = await hiddenSessions(store, { ...config, own });
-  const scope = { ...makeScope(store, filter, { cwd, clean: style.clean, paths: config.paths }), isHidden };
-  const searched = { store, scope, isHidden, config };
-  const blamed = file === undefined ? undefined : await blameFile(file, searched);
+  const scope = makeScope(search);
+  const blamed = file === undefined ? undefined : await blameFile(file, search, scope);
   const found = isOfDeeds
     ? (blamed?.hits ?? findHistory(store, filters, scope))
-    : times.flatMap((time) => timeHistory(store, { ...filter, ...time }, scope));
-  const hits = found.filter(({ session }) => !isHidden(session)).map((hit) => located(hit, config.paths));
-  const isAsked = texts.length > 0 && (isOfDeeds || hits.length === 0);
-  if (!isAsked) return await answerDone(hits, { request, style, isOfDeeds, blamed });
+    : times.flatMap((time) => timeHistory(store, { ...search.filter, ...time }, scope));
+  const hits = found
+    .filter(({ session }) => !search.isHidden(session))
+    .map((hit) => located(hit, config.paths));
+  if (search.texts.length === 0 || (!isOfDeeds && hits.length > 0))
+    return await answerDone(hits, search, { isOfDeeds, blamed });
   const among = isOfDeeds ? { among: listSessionIds(hits) } : {};
-  const within = { ...filter, ...among };
-  return await answerQuestion(store, texts, { request, filter: within, style, ...surroundings });
-}
-
-interface BlameSurroundings extends Omit<BlameScope, "rules"> {
-  config: Config;
+  return await answerQuestion({ ...search, filter: { ...search.filter, ...among } });
 }
 
 /** Finds who wrote the lines that a file is asked for with; undefined where it names none. */
 async function blameFile(
   file: string,
-  { config, ...searched }: BlameSurroundings,
+  { store, cwd, config }: Search,
+  scope: FindScope,
 ): Promise<Blamed | undefined> {
   if (!/:\d/.test(file)) return undefined;
-  const { blame, linePlace, verdictLines } = await import("./blame.ts");
-  const place = linePlace(file, searched.scope.cwd);
-  if (!place) return undefined;
-  const { hits, verdicts } = blame(place, { ...searched, rules: readRules(config.settings) });
-  return { hits, verdicts, lines: verdictLines(verdicts, place.name) };
+  const { blame, linePlace } = await import("./blame.ts");
+  const place = linePlace(file, cwd);
+  return place && blame(place, { store, scope, rules: readRules(config.settings) });
 }
 
 /** A time that is asked for and nothing else, of some projects perhaps. */
 type TimeFilter = Pick<ChunkFilter, "after" | "before" | "projects">;
 
 /** Returns the times that are asked for and nothing else: by the first phrasing, or by filters and every phrasing. */
-async function timesAsked(
-  texts: readonly string[],
-  { after, before, topics }: ChunkFilter,
-  { config, store }: { config: Config; store: Store },
-): Promise<TimeFilter[]> {
+async function timesAsked({
+  texts,
+  filter: { after, before, topics },
+  config,
+  store,
+}: Search): Promise<TimeFilter[]> {
   if (topics !== undefined) return [];
   if (texts.length === 0) return [{ after, before }];
   const { readTimeAsked } = await import("../language/times.ts");
@@ -322,57 +321,36 @@ async function timesAsked(
 /** Prints what was done: about a file, an error, a command, or at a time. */
 async function answerDone(
   hits: readonly Hit[],
-  {
-    request,
-    style,
-    isOfDeeds,
-    blamed,
-  }: { request: SearchRequest; style: HitStyle; isOfDeeds: boolean; blamed: Blamed | undefined },
+  { request, texts, style }: Search,
+  { isOfDeeds, blamed }: { isOfDeeds: boolean; blamed: Blamed | undefined },
 ): Promise<Answer> {
-  const { printCommands, printDone } = await import("./histories.ts");
-  const { error, file } = request.filters ?? {};
-  const isAll = isOfDeeds && error === undefined;
-  const limit = request.limit ?? (isAll ? LIMIT_MAX : isOfDeeds ? LIMIT_DEFAULT : LIMIT_OF_LINES);
+  const { printDone } = await import("./histories.ts");
+  const { error, file, command } = request.filters ?? {};
+  const isCommand = command !== undefined && file === undefined && error === undefined;
+  const limit =
+    request.limit ?? (!isOfDeeds ? LIMIT_OF_LINES : error === undefined ? LIMIT_MAX : LIMIT_DEFAULT);
   const shown = hits.slice(0, limit);
-  const isBare = [request.query ?? []].flat().length === 0;
   const top = (blamed?.lines ?? []).map((line): Line => ({ kind: "text", parts: [line] }));
-  const maxChars =
-    isOfDeeds || !isBare ? maxCharsFor(request) : (request.maxChars ?? MODES.sessions.maxChars);
-  const options = {
+  const isBrief = request.mode === "brief" || (isOfDeeds && request.mode === "sessions");
+  const isList = !isOfDeeds && texts.length === 0;
+  const lines = printDone(shown, {
     ...style,
     total: hits.length,
-    maxChars: maxChars - countPoints(top),
-    isBrief: request.mode === "brief" || (isOfDeeds && request.mode === "sessions"),
-  };
-  const lines = isAll && file === undefined ? printCommands(shown, options) : printDone(shown, options);
+    maxChars: maxCharsFor(isList ? { ...request, mode: "sessions" } : request) - countPoints(top),
+    form: isCommand ? "commands" : isBrief ? "lines" : "rows",
+  });
   const results = shown.map((hit) => hitJson(hit, style));
   return { lines: [...top, ...lines], results, semantic: "off: not asked", blame: blamed?.verdicts };
 }
 
-async function answerQuestion(
-  store: Store,
-  texts: string[],
-  {
-    request,
-    filter,
-    style,
-    config,
-    signal,
-    own,
-  }: Surroundings & { request: SearchRequest; filter: ChunkFilter; style: HitStyle },
-): Promise<Answer> {
+async function answerQuestion(search: Search): Promise<Answer> {
+  const { store, texts, request, filter, style, config, cwd, isHidden } = search;
   const { mode = "rows", context = 0, minScore = 0, explain = false } = request;
   const limit = request.limit ?? MODES[mode].limit;
   const { embedding } = config.settings;
   const { meaning, semantic } = embedding
-    ? await (await import("../search/nearest.ts")).findByMeaning(store, texts, {
-        config,
-        embedding,
-        filter,
-        signal,
-      })
+    ? await (await import("../search/nearest.ts")).findByMeaning(store, texts, { ...search, embedding })
     : { semantic: "off: no embedding in config.json" };
-  const cwd = request.cwd ?? process.cwd();
   const found = findHits(store, texts, {
     filter,
     limit: mode === "sessions" ? limit * PLACES_PER_SESSION : limit,
@@ -380,7 +358,7 @@ async function answerQuestion(
     timezone: config.settings.timezone,
     meaning,
     isOwn: matchProject(cwd, config.paths),
-    isHidden: await hiddenSessions(store, { ...config, own }),
+    isHidden,
     after: (rows, place) => withAftermath(rows, { ...place, clean: style.clean, cwd }),
     style,
     maxChars: maxCharsFor(request),

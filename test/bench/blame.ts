@@ -152,7 +152,7 @@ async function compare(): Promise<Count> {
   const count: Count = { right: 0, wrong: [], unsure: [], shell: [] };
   await withIndex((store, { project, paths }) => {
     const scope = { cwd: project, paths, clean: (text: string) => text, subagents: true };
-    const options: BlameScope = { store, scope, rules: ownRules(), isHidden: () => false };
+    const options: BlameScope = { store, scope, rules: ownRules() };
     for (const [path, lines] of truth()) {
       const keys = lines.map(({ key }) => key);
       const { verdicts } = blameText(keys, { path, name: path, from: 1, to: keys.length }, options);
